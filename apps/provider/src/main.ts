@@ -1,4 +1,4 @@
-/** Entry of the command line: finds the command and runs it. */
+/** Entry point of the CLI. */
 import { interpret } from './cli/command-line.js';
 import { EXIT } from './cli/exit-codes.js';
 import { runCommand } from './cli/run-command.js';

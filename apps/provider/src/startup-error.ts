@@ -1,4 +1,4 @@
-/** Whatever keeps the daemon from starting, or a command from being done, as one sentence for the owner. */
+/** Errors of commands and of the daemon's start, as one sentence for the owner. */
 import { EnclaveError } from '@inference/enclave';
 import { AlreadyRunningError } from './control/control-server.js';
 import { MachineLockedError } from './control/machine-lock.js';
@@ -17,7 +17,7 @@ export class StartupError extends Error {
   }
 }
 
-/** The sentence, on one line, whatever was thrown. */
+/** One-line sentence for any thrown value. */
 export function startupErrorText(error: unknown): string {
   if (error instanceof EngineStartError) return oneLine(`The model cannot be run: ${error.message}.`);
   if (error instanceof EnclaveError) return oneLine(`The enclave cannot be used: ${error.message}.`);

@@ -1,4 +1,4 @@
-/** Version of this program, from its package. */
+/** Version of this program, from package.json. */
 import { createRequire } from 'node:module';
 
 export function agentVersion(): string {

@@ -1,4 +1,4 @@
-/** The enclave: a client that keeps a helper process running, and the simulated helper. */
+/** Enclave: a client that keeps a helper process running, and the simulated helper. */
 export type { Enclave, OpenEnclaveOptions, SealingKeyRequest } from './client/enclave.js';
 export { openEnclave } from './client/enclave.js';
 export type { EnclaveEvent, OnEnclaveEvent } from './client/events.js';

@@ -1,6 +1,7 @@
 /**
- * `account.json` in the data directory: the machine token that its owner's sign-in gave, and the coordinator that it is for. Only
- * its owner may read it, and it is written whole or not at all. A token is shown to no other coordinator.
+ * `account.json` in the data directory: machine token of the owner's sign-in, and its coordinator. Mode 0600, written atomically.
+ *
+ * A token is sent to its own coordinator only.
  */
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,17 +10,17 @@ import { Compile } from 'typebox/compile';
 import { writePrivateFile } from '../files/private-file.js';
 
 const AccountSchema = Type.Object({
-  /** Address for HTTP, without a slash at its end. */
+  /** HTTP address without a trailing slash. */
   coordinator: Type.String({ pattern: '^https?://[^\\s]+$' }),
   token: Type.String({ pattern: '^[A-Za-z0-9._~-]{16,256}$' }),
-  /** When it was given, in milliseconds since 1970. */
+  /** Time of the sign-in in milliseconds since 1970. */
   signed_in_at: Type.Integer({ minimum: 0 }),
 });
 export type Account = Static<typeof AccountSchema>;
 
 const described = Compile(AccountSchema);
 
-/** The file is there and cannot be used; the message is a sentence for the owner. */
+/** The file exists but cannot be used. The message is a sentence for the owner. */
 export class AccountFileError extends Error {
   override name = 'AccountFileError';
 }
@@ -28,7 +29,7 @@ export function accountPath(dataDir: string): string {
   return join(dataDir, 'account.json');
 }
 
-/** Null where there is none. Throws {@link AccountFileError}. */
+/** Null if there is no file. Throws {@link AccountFileError}. */
 export function readAccount(dataDir: string): Account | null {
   const path = accountPath(dataDir);
   let text: string;

@@ -1,13 +1,14 @@
 /**
- * How the owner's commands ask the coordinator over HTTP. Answers are bounded and must be JSON; whatever else comes back (a page of
- * a captive portal, an error of a proxy, nothing at all) is told in a sentence.
+ * HTTP requests of the owner's commands to the coordinator. Responses are bounded and must be JSON.
+ *
+ * Anything else, such as a captive portal's page, a proxy error or silence, becomes a sentence.
  */
 
-/** No answer that can be used came. */
+/** No usable response. */
 export class CoordinatorError extends Error {
   override name = 'CoordinatorError';
   constructor(
-    /** `unreachable`: nothing answered. `invalid_answer`: something did, and it was not this protocol. `refused`: the coordinator said no. */
+    /** `unreachable`: no response. `invalid_answer`: a response of another protocol. `refused`: an error of the coordinator. */
     readonly kind: 'unreachable' | 'invalid_answer' | 'refused',
     message: string,
     readonly status: number | null = null,
@@ -32,14 +33,14 @@ export interface CoordinatorRequest {
 const ANSWER_MS = 15_000;
 const MAX_BYTES = 8 << 20;
 
-/** Address of the coordinator for HTTP, without a slash at its end; null for a text that is none. */
+/** HTTP address of the coordinator without a trailing slash; null if invalid. */
 export function coordinatorAddress(text: string): string | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   const scheme = { 'http:': 'http:', 'https:': 'https:', 'ws:': 'http:', 'wss:': 'https:' }[url?.protocol ?? ''];
   return url === null || scheme === undefined || url.host === '' ? null : `${scheme}//${url.host}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-/** GET, or POST of a form. Resolves for every status. Throws {@link CoordinatorError}, and whatever `signal` was aborted with. */
+/** GET, or POST of a form. Resolves for every status. Throws {@link CoordinatorError}, or the signal's reason. */
 export async function requestCoordinator(
   address: string,
   path: string,
@@ -53,7 +54,7 @@ export async function requestCoordinator(
       method: form === undefined ? 'GET' : 'POST',
       headers: { accept: 'application/json', ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
       ...(form === undefined ? {} : { body: new URLSearchParams(form) }),
-      // A token goes where it belongs and nowhere else.
+      // Redirects would send the token to another host.
       redirect: 'manual',
       signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
     });

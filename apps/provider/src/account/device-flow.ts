@@ -1,6 +1,7 @@
 /**
- * The agent's side of the device authorization grant (RFC 8628): asks for a code, then asks whether its owner has decided, at the
- * pace that the coordinator sets, until they have or the code has run out. Time is counted by a clock that nobody can set.
+ * Device authorization grant (RFC 8628), client side: requests a code, then polls for the owner's decision until the code expires.
+ *
+ * The coordinator sets the polling interval. Time is monotonic.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import Type from 'typebox';
@@ -16,7 +17,7 @@ const StartedSchema = Type.Object({
   verification_uri: Type.String({ pattern: '^https?://[\\x21-\\x7e]+$', maxLength: 2048 }),
   verification_uri_complete: Type.Optional(Type.String({ pattern: '^https?://[\\x21-\\x7e]+$', maxLength: 2048 })),
   expires_in: Type.Number({ exclusiveMinimum: 0, maximum: 86_400 }),
-  /** Seconds; five where the coordinator leaves it out (section 3.2). */
+  /** Seconds; default five (section 3.2). */
   interval: Type.Optional(Type.Number({ minimum: 0, maximum: 600 })),
 });
 const GrantedSchema = Type.Object({ access_token: Type.String({ pattern: '^[A-Za-z0-9._~-]{16,256}$' }) });
@@ -35,7 +36,7 @@ export interface DeviceCode {
 export type GrantOutcome =
   | { readonly kind: 'granted'; readonly token: string }
   | { readonly kind: 'denied' | 'expired' }
-  /** The coordinator refuses in a way that waiting does not mend. */
+  /** The coordinator refuses permanently. */
   | { readonly kind: 'refused'; readonly message: string };
 
 export interface Machine {
@@ -46,7 +47,7 @@ export interface Machine {
 const DEFAULT_INTERVAL_S = 5;
 /** RFC 8628 section 3.5. */
 const SLOW_DOWN_MS = 5000;
-/** After an answer did not come, questions become rarer, but not rarer than this. */
+/** Maximum polling interval after failed polls. */
 const MAX_POLL_INTERVAL_MS = 30_000;
 
 /** Throws {@link CoordinatorError}. */
@@ -73,9 +74,9 @@ export async function requestCode(coordinator: string, machine: Machine, signal:
   };
 }
 
-/** Time as a grant is waited for; tests have one of their own. */
+/** Clock for the polling; replaced in tests. */
 export interface Clock {
-  /** Milliseconds that nobody can set. */
+  /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }
@@ -92,8 +93,9 @@ const CLOCK: Clock = {
 };
 
 /**
- * Asks until the owner has decided. `onPollError` gets a sentence when the coordinator cannot be asked, and null when it can again.
- * Rejects only with what `signal` was aborted with.
+ * Polls until the owner decided. `onPollError` gets a sentence when polls fail, and null when they succeed again.
+ *
+ * Rejects only with the signal's reason.
  */
 export async function awaitGrant(
   coordinator: string,
@@ -138,7 +140,7 @@ async function pollOnce(coordinator: string, deviceCode: string, signal: AbortSi
     answer = await requestCoordinator(coordinator, '/oauth/token', ask);
   } catch (error) {
     signal.throwIfAborted();
-    // A captive portal or a proxy may stand in the way for a while, so that nonsense is waited out like silence.
+    // A captive portal or proxy may interfere for a while, so an invalid response is retried like silence.
     if (error instanceof CoordinatorError) return { kind: 'trouble', message: error.message };
     throw error;
   }

@@ -1,6 +1,7 @@
 /**
- * How much of its time this machine was connected, and how much of that it worked: its duty cycle. The daemon looks once a second
- * and keeps sums per hour (UTC) in `activity.json`; commands read them there. Nothing of what was worked on is in it.
+ * Duty cycle of this machine: connected time, and the part of it with running jobs.
+ *
+ * The daemon samples each second and sums per hour (UTC) in `activity.json`. The file holds no content of jobs.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +26,7 @@ const described = Compile(ActivitySchema);
 const HOUR_MS = 3_600_000;
 const RETENTION_HOURS = 91 * 24;
 const SAMPLE_INTERVAL_MS = 1000;
-/** Longer between two looks, and the machine slept, or its clock was set: nobody knows what was in between. */
+/** A longer gap between samples means sleep or a clock change; the time in between is not counted. */
 const MAX_SAMPLE_GAP_MS = 5000;
 const SAVE_MS = 60_000;
 
@@ -33,7 +34,7 @@ export function activityPath(dataDir: string): string {
   return join(dataDir, 'activity.json');
 }
 
-/** What was kept, the oldest hour first. Empty where nothing was, or where it cannot be read: it is statistics. */
+/** Recorded hours, oldest first. Empty if nothing is recorded or readable: losing statistics is no error. */
 export function readActivity(dataDir: string): ActivityHour[] {
   try {
     const value: unknown = JSON.parse(readFileSync(activityPath(dataDir), 'utf8'));
@@ -56,7 +57,7 @@ export class DutyCycleRecorder {
   #lookedAt: number;
   #savedAt: number;
 
-  /** `look` null: whoever made it calls {@link look} and {@link save}. */
+  /** `look` null: the creator calls {@link look} and {@link save}, as tests do. */
   constructor(options: { readonly dataDir: string; readonly look: (() => ActivitySample) | null; readonly now?: () => number }) {
     this.#dataDir = options.dataDir;
     this.#now = options.now ?? Date.now;
@@ -82,7 +83,7 @@ export class DutyCycleRecorder {
     if (Math.abs(now - this.#savedAt) >= SAVE_MS) this.save();
   }
 
-  /** Statistics are not worth an error: a disk that is full loses them, and nothing else. */
+  /** Ignores write errors: a full disk loses statistics only. */
   save(): void {
     this.#savedAt = this.#now();
     const oldest = Math.floor(this.#savedAt / HOUR_MS) - RETENTION_HOURS;

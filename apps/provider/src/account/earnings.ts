@@ -1,4 +1,4 @@
-/** What this machine has earned: asked of the coordinator with the machine token, and summed up for its owner. */
+/** Earnings of this machine: requested from the coordinator with the machine token, and summed up. */
 import { MAX_EARNING_DAYS, type MachineEarnings, MachineEarningsSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import type { Account } from './account-file.js';
@@ -45,9 +45,9 @@ export interface Sum {
 export interface EarningsView {
   readonly today: Sum & { readonly duty: number | null };
   readonly week: Sum & { readonly duty: number | null };
-  /** Over all days that were asked for, the one that earned most first. */
+  /** Over all requested days, highest earnings first. */
   readonly models: readonly (Sum & { readonly model: string })[];
-  /** Every day that was asked for, the newest first, those without work too. */
+  /** Every requested day, newest first, including days without work. */
   readonly days: readonly (Sum & { readonly day: string; readonly duty: number | null })[];
 }
 
@@ -55,7 +55,7 @@ const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const WEEK = 7;
 
-/** `activity`: what this machine recorded of itself. Pure. */
+/** `activity`: hours recorded by this machine. Pure. */
 export function viewOf({ data, from, to, time_zone }: MachineEarnings, activity: readonly ActivityHour[]): EarningsView {
   const dayOf = dayNamer(time_zone);
   const hours = activity.map((hour) => ({ ...hour, day: dayOf(hour.hour * HOUR_MS) }));
@@ -89,13 +89,13 @@ function sum(rows: MachineEarnings['data']): Sum {
   );
 }
 
-/** Part of the connected time in which something was worked on; null where nothing was recorded. */
+/** Share of the connected time with running jobs; null without records. */
 function duty(hours: readonly ActivityHour[]): number | null {
   const connected = hours.reduce((all, { connected_ms }) => all + connected_ms, 0);
   return connected === 0 ? null : hours.reduce((all, { busy_ms }) => all + busy_ms, 0) / connected;
 }
 
-/** Names of the days of a time zone. An hour that midnight halves counts to the day it begins in. */
+/** Names of days in a time zone. An hour that contains midnight counts to the day of its beginning. */
 function dayNamer(timeZone: string): (ms: number) => string {
   const format = new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' });
   return (ms) => format.format(ms);

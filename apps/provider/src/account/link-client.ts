@@ -1,6 +1,7 @@
 /**
- * The daemon's part in the link to an account: shows the machine token on every connection, once the machine has registered, and
- * keeps what the coordinator said to it. Without a link the machine serves all the same.
+ * Client of the account link: sends the machine token after each registration and stores the coordinator's answer.
+ *
+ * Without a link the machine serves all the same.
  */
 import type { CoordinatorMessage, ProviderMessage } from '@inference/protocol';
 import type { LinkStatus } from '../control/link-status.js';
@@ -8,16 +9,16 @@ import { type Account, AccountFileError, readAccount } from './account-file.js';
 
 export interface LinkClientOptions {
   readonly dataDir: string;
-  /** Address for HTTP of the coordinator that this daemon serves. */
+  /** HTTP address of this daemon's coordinator. */
   readonly coordinator: string;
   /** False where the machine is not registered, and nothing was sent. */
   readonly send: (message: ProviderMessage) => boolean;
   readonly onChange: (status: LinkStatus) => void;
 }
 
-/** After this the coordinator is taken to know nothing of links, in milliseconds. */
+/** Time without an answer after which the coordinator is assumed not to support links. */
 const ANSWER_MS = 15_000;
-/** Pause before a token is shown again that the coordinator could not judge. */
+/** Delay before a token is sent again after `try_later`. */
 const AGAIN_MS = 30_000;
 
 const NOT_SIGNED_IN_REMEDY = 'Nobody has signed in: what this machine earns is kept for whoever links it. Run "inference-provider login".';
@@ -37,7 +38,7 @@ export class LinkClient {
     return this.#status;
   }
 
-  /** The machine has registered, or its owner has signed in or out. Reads the file again and shows what is in it. */
+  /** Sends the stored token. Call after registration, and after the owner signed in or out. */
   show(): void {
     this.#rest();
     const account = this.#read();
@@ -48,7 +49,7 @@ export class LinkClient {
   }
 
   onAnswer(message: CoordinatorMessage & { type: 'linked' | 'link_refused' }): void {
-    // What is said of a token that was forgotten meanwhile concerns nobody.
+    // Ignores an answer to a token that was removed meanwhile.
     if (this.#read() === null) return;
     this.#rest();
     if (message.type === 'linked') {
@@ -59,12 +60,12 @@ export class LinkClient {
     if (message.reason === 'try_later') this.#timer = setTimeout(() => this.show(), AGAIN_MS).unref();
   }
 
-  /** The connection has ended: no answer comes on it. The token is shown again on the next. */
+  /** Call when the connection ended. The next registration sends the token again. */
   disconnected(): void {
     this.#rest();
   }
 
-  /** Resolves with the first status that is not `waiting`, or with `waiting` after `ms`. */
+  /** Resolves with the first status other than `waiting`, or with `waiting` after `ms`. */
   async settled(ms: number): Promise<LinkStatus> {
     if (this.#status.state !== 'waiting') return this.#status;
     await new Promise<void>((resolve) => {
@@ -90,7 +91,7 @@ export class LinkClient {
     this.#set(status('refused', { reason: 'no_answer', remedy }));
   }
 
-  /** The account that this coordinator may be shown; null where there is none, and then the status says why. */
+  /** Account that may be sent to this coordinator; null otherwise, and the status says why. */
   #read(): Account | null {
     try {
       const account = readAccount(this.#options.dataDir);

@@ -1,23 +1,20 @@
-/**
- * What the coordinator publishes of this machine, checked as anybody may check it: with the verifier's own program, and against what
- * this machine knows of itself.
- */
+/** This machine's published attestation record, verified as any client can: with the public verifier. */
 import { type FeedError, type Finding, verifyFeed } from '@inference/verifier';
 import { CoordinatorError, errorSentence, requestCoordinator } from './coordinator-http.js';
 
 export interface PublishedRecord {
   readonly providerId: string;
-  /** Whether certificates are checked to the maker's root, or to one of a simulation. */
+  /** Trust anchor of the certificates: the maker's root, or a simulation's. */
   readonly anchor: 'maker' | 'simulated';
   readonly findings: readonly Finding[];
-  /** Nothing in it is contradicted by its evidence. */
+  /** True if no evidence contradicts the record. */
   readonly consistent: boolean;
 }
 
-/** The feed is of all machines that are connected. */
+/** Timeout of the attestation feed, which covers all connected machines. */
 const FEED_MS = 30_000;
 
-/** Null where nothing is published of this machine. Throws {@link CoordinatorError}. */
+/** Null if no record of this machine is published. Throws {@link CoordinatorError}. */
 export async function verifyPublishedRecord(coordinator: string, providerId: string, now: number): Promise<PublishedRecord | null> {
   const answer = await requestCoordinator(coordinator, '/v1/providers/attestation', { ms: FEED_MS });
   if (answer.status !== 200) {

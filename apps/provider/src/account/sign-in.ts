@@ -1,6 +1,7 @@
 /**
- * Links this machine to an account, from the request for a code to the token on the disk. `login` and `setup` both do it; what is
- * said meanwhile goes through `say`, one sentence at a time.
+ * Links this machine to an account, from the code request to the stored token. Shared by `login` and `setup`.
+ *
+ * Progress goes through `say`, one sentence at a time.
  */
 import { hostname } from 'node:os';
 import { cleanLabel } from '@inference/protocol';
@@ -13,7 +14,7 @@ export interface SignInOptions {
   readonly machineName: string;
   readonly chipName: string | null;
   readonly signal: AbortSignal;
-  /** The code is there, for the owner to approve. */
+  /** Called with the code that the owner must approve. */
   readonly onCode: (code: DeviceCode) => void;
   readonly say: (sentence: string) => void;
 }
@@ -22,7 +23,7 @@ export type SignInOutcome = { readonly kind: 'signed_in' } | { readonly kind: 'f
 
 const REVOKE_MS = 5_000;
 
-/** Throws CoordinatorError where no code can be had, and whatever `signal` was aborted with. */
+/** Throws CoordinatorError if no code is available, or the signal's reason. */
 export async function signIn({ coordinator, dataDir, signal, onCode, say, ...machine }: SignInOptions): Promise<SignInOutcome> {
   const code = await requestCode(coordinator, machine, signal);
   onCode(code);
@@ -40,7 +41,7 @@ export async function signIn({ coordinator, dataDir, signal, onCode, say, ...mac
       try {
         writeAccount(dataDir, { coordinator, token: outcome.token, signed_in_at: Date.now() });
       } catch (error) {
-        // A token that cannot be kept must not stay in force.
+        // A token that cannot be stored is revoked.
         await revokeToken(coordinator, outcome.token, REVOKE_MS).catch(() => {});
         const { code: why = 'unknown' } = error as NodeJS.ErrnoException;
         return { kind: 'failed', message: `The sign-in could not be written into ${dataDir} (${why}), and was taken back.` };
@@ -57,7 +58,7 @@ export async function signIn({ coordinator, dataDir, signal, onCode, say, ...mac
   }
 }
 
-/** What this machine calls itself, where its owner says nothing. */
+/** Default machine name, from the host name. */
 export function defaultMachineName(): string {
   return cleanLabel(hostname().replace(/\.(local|lan|home|localdomain)$/i, ''), 64, 'a machine');
 }

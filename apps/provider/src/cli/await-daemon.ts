@@ -1,32 +1,29 @@
-/**
- * Waits until a daemon that was started shows itself on its control socket, and has begun to serve or goes on starting for a while;
- * or until it is clear that it cannot start.
- */
+/** Waits until a started daemon answers on its control socket and serves, still loads after a while, or clearly failed. */
 import { readFileSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError, requestStatus } from '../control/control-client.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 
 const LOOK_MS = 100;
-/** What is wrong with its models shows itself by then; large ones go on loading for minutes. */
+/** Model errors appear within this time; large models load for minutes. */
 const STARTING_MS = 10_000;
 const ANSWER_MS = 2_000;
 
 export interface StartWait {
   readonly dataDir: string;
-  /** Takes what a failed start says. */
+  /** Receives the output of a failed start. */
   readonly outputFile: string;
-  /** Process that ran before; another one is waited for. */
+  /** Process id of the previous daemon; null if none ran. */
   readonly before: number | null;
   readonly limitMs: number;
 }
 
-/** Size of the file that takes what a failed start says, to tell new words from old ones. */
+/** Size of the output file before the start, so that only new output is read. */
 export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Null, with what it said, where none comes. */
+/** `status` is null if no daemon came up; `said` then holds its last output line. */
 export async function awaitDaemon(
   { dataDir, outputFile, before, limitMs }: StartWait,
   saidBefore: number,
@@ -42,7 +39,7 @@ export async function awaitDaemon(
       }
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
-      // A daemon that loads slowly is silent; one that says something about its start has ended.
+      // A loading daemon prints nothing; output means that its start failed.
       const said = wordsSince(outputFile, saidBefore);
       if (said !== null && error.problem === 'not_running') return { status: null, said };
     }
@@ -51,7 +48,7 @@ export async function awaitDaemon(
   }
 }
 
-/** The last line that was added to a file. */
+/** Last line added to a file. */
 function wordsSince(path: string, size: number): string | null {
   try {
     const added = readFileSync(path).subarray(size).toString('utf8').trim();

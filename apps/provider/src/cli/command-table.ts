@@ -1,4 +1,4 @@
-/** The table of all commands, how one is found from what was typed, and the list of them for those who ask. */
+/** Table of all commands: lookup, help texts, and errors for unknown commands. */
 import { didYouMean, nearest } from '../config/did-you-mean.js';
 import type { Command } from './command.js';
 import { bugreportCommand } from './commands/bugreport.js';
@@ -53,11 +53,11 @@ export const COMMANDS: readonly Command[] = [
 
 export interface FoundCommand {
   readonly command: Command;
-  /** What follows the name. */
+  /** Arguments after the name. */
   readonly args: readonly string[];
 }
 
-/** The command that was typed: of several names that fit the longest, so that `models pull` goes before `models`. */
+/** Finds the typed command. The longest matching name wins, so that `models pull` precedes `models`. */
 export function findCommand(typed: readonly string[], commands: readonly Command[] = COMMANDS): FoundCommand | null {
   let found: FoundCommand | null = null;
   let longest = 0;
@@ -70,7 +70,7 @@ export function findCommand(typed: readonly string[], commands: readonly Command
   return found;
 }
 
-/** What `--help` and a command line that fits nothing get. */
+/** Overview for `--help` and for an empty command line. */
 export function overview(commands: readonly Command[] = COMMANDS): string {
   const width = Math.max(...commands.map(({ name }) => name.length)) + 2;
   const lines = commands.map(({ name, summary }) => `  ${name.padEnd(width)}${summary}`);
@@ -79,12 +79,12 @@ export function overview(commands: readonly Command[] = COMMANDS): string {
   );
 }
 
-/** The commands of two words that begin with this one. */
+/** Two-word commands that begin with this word. */
 export function groupOf(word: string, commands: readonly Command[] = COMMANDS): readonly Command[] {
   return commands.filter(({ name }) => name.startsWith(`${word} `));
 }
 
-/** What a command line gets that names no command. */
+/** Error text for an unknown command. */
 export function unknownCommand(typed: readonly string[], commands: readonly Command[] = COMMANDS): string {
   const [first = '', second] = typed;
   const hint = '`inference-provider --help` lists them.';
@@ -109,7 +109,7 @@ export function unknownCommand(typed: readonly string[], commands: readonly Comm
   return `There is no command ${JSON.stringify(first)}${meant}. ${hint}\n`;
 }
 
-/** What `COMMAND --help` gets. */
+/** Help text of one command. */
 export function usageOf({ usage, summary }: Command): string {
   return `Usage: inference-provider ${usage}\n\n${summary}\n`;
 }

@@ -1,4 +1,4 @@
-/** What the `models` commands share: their options, where the library is, and how they say what went wrong. */
+/** Shared by the `models` commands: options, model store, output and errors. */
 import { join } from 'node:path';
 import { dataDirOf } from '../config/data-dir.js';
 import { FileHashes } from '../models/file-hash.js';
@@ -18,7 +18,7 @@ export function modelStoreOf(dataDir: string): ModelStore {
 
 export const COMMON_OPTIONS = { 'data-dir': { type: 'string' }, json: { type: 'boolean' } } as const;
 
-/** What `parse` reads of a command line. Throws {@link UsageError} for what it does not take, and for too few or too many words. */
+/** Parsed arguments. Throws {@link UsageError} for invalid options and a wrong number of words. */
 export function readArguments<Read extends { readonly positionals: readonly string[]; readonly values: object }>(
   usage: string,
   words: number,
@@ -35,7 +35,7 @@ export function shelf(dataDir: string | undefined): ModelStore {
   return modelStoreOf(dataDirOf({ 'data-dir': dataDir }));
 }
 
-/** Runs a command; what it throws becomes one sentence on standard error, and exit code 1. Wrong use is thrown on. */
+/** Runs a command. Errors become one sentence on stderr and exit code 1; UsageError is rethrown. */
 export async function orSentence(run: () => Promise<number>): Promise<number> {
   try {
     return await run();

@@ -1,4 +1,4 @@
-/** Has the daemon that runs, if one does, serve what the library says now. What it answers is one sentence for the owner. */
+/** Makes a running daemon serve what the library selects. */
 import { ControlError, requestDaemon } from '../control/control-client.js';
 import { isModelsChange, MODELS_PATH } from '../control/models-routes.js';
 
@@ -6,14 +6,14 @@ import { isModelsChange, MODELS_PATH } from '../control/models-routes.js';
 const ANSWER_MS = 20_000;
 
 export type ReloadOutcome =
-  /** It serves by the library from now on. `problem`: the model at the path cannot be served, and why. */
+  /** Applied. `problem`: why the model at the path cannot be served. */
   | { readonly kind: 'live'; readonly problem: string | null }
   /** None runs. */
   | { readonly kind: 'not_running' }
-  /** It goes on with what it has; why. */
+  /** Not applied, with the reason; the daemon continues unchanged. */
   | { readonly kind: 'not_taken'; readonly why: string };
 
-/** `path`: of the model that the owner has just changed. */
+/** `path`: model that the owner just changed. */
 export async function tellDaemon(dataDir: string, path: string): Promise<ReloadOutcome> {
   try {
     const { refused } = await requestDaemon(dataDir, { path: MODELS_PATH, body: {} }, isModelsChange, ANSWER_MS);

@@ -1,4 +1,4 @@
-/** Runs a command and turns whatever it throws into one sentence on standard error and the exit code that belongs to it. */
+/** Runs a command and converts errors to one sentence on stderr and an exit code. */
 import { AccountFileError } from '../account/account-file.js';
 import { CoordinatorError } from '../account/coordinator-http.js';
 import { ConfigError } from '../config/read-config.js';
@@ -34,6 +34,6 @@ export async function runCommand(command: Command, args: readonly string[]): Pro
 
 function sentence(text: string): string {
   const whole = /[.!?]$/.test(text) ? text : `${text}.`;
-  // A path keeps its letters.
+  // Capitalizes a word, but not a path.
   return /^[a-z]+ /.test(whole) ? whole.charAt(0).toUpperCase() + whole.slice(1) : whole;
 }

@@ -1,14 +1,11 @@
-/**
- * What may stand in the agent's `config.toml`, as one schema: the type, the defaults and what an error says are all read from
- * it. Keys are named as in the file.
- */
+/** Schema of `config.toml`: types, defaults and error texts. Names are the file's keys. */
 import Type, { type Static } from 'typebox';
 import { Default } from 'typebox/value';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export const DAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 
-/** `expected` ends the sentence "KEY must be …" that an owner reads. */
+/** `expected` completes the error sentence "KEY must be …". */
 const word = (pattern: string, expected: string) => Type.String({ pattern, expected });
 const yesOrNo = (byDefault: boolean) => Type.Boolean({ default: byDefault, expected: 'true or false' });
 const whole = (minimum: number, maximum: number) =>
@@ -25,7 +22,7 @@ const TIME = '^([01][0-9]|2[0-3]):[0-5][0-9]$';
 
 export const WindowSchema = Type.Object(
   {
-    /** Days on which it begins; none given: every day. */
+    /** Days on which the window begins; absent: every day. */
     days: Type.Optional(
       Type.Array(oneOf(DAYS), {
         minItems: 1,
@@ -35,7 +32,7 @@ export const WindowSchema = Type.Object(
       }),
     ),
     from: word(TIME, 'a time of day such as "22:00"'),
-    /** A time that is not after `from` is one of the next day; 24:00 is the end of the day itself. */
+    /** A time not after `from` is on the next day; 24:00 is the end of the same day. */
     to: word(`${TIME}|^24:00$`, 'a time of day such as "07:00"'),
   },
   { ...CLOSED, expected: 'a table such as { days = ["mon"], from = "22:00", to = "07:00" }' },
@@ -43,7 +40,7 @@ export const WindowSchema = Type.Object(
 
 export const ConfigSchema = Type.Object(
   {
-    /** Address of the coordinator; the file may leave it to the command line. */
+    /** Address of the coordinator; may come from the command line instead. */
     coordinator: Type.Optional(word('^(https?|wss?)://[^/\\s]+', 'an http or https address')),
     /** For tests and demonstrations only. */
     simulated_enclave: yesOrNo(false),
@@ -52,9 +49,9 @@ export const ConfigSchema = Type.Object(
       {
         slots: Type.Optional(whole(1, 256)),
         context: Type.Optional(whole(256, 1 << 24)),
-        /** Memory that models leave to the owner, in gigabytes; absent: two fifths of it. */
+        /** Memory reserved for the owner in gigabytes; absent: two fifths. */
         reserve_gb: Type.Optional(Type.Number({ minimum: 0, maximum: 4096, expected: 'a number of gigabytes from 0 to 4096' })),
-        /** The longest that a model stays in memory unused; a model's own setting may be shorter. */
+        /** Maximum time that an unused model stays in memory; a model's own setting may be shorter. */
         keep: oneOf(['always', 'idle', 'on_demand'], 'always'),
         /** For `keep = "idle"`. */
         idle_minutes: Type.Integer({ minimum: 1, maximum: 99_999, default: 10, expected: 'a whole number of minutes from 1 to 99999' }),
@@ -79,7 +76,7 @@ export const ConfigSchema = Type.Object(
     enrolment: Type.Object({ enrol: yesOrNo(false) }, SECTION),
     hardening: Type.Object(
       {
-        /** Whether the processes that hold a model are kept from the network, where the system can do that. */
+        /** Whether processes that hold a model are denied the network, where the system supports that. */
         engine_network: oneOf(['deny', 'allow'], 'deny'),
       },
       SECTION,
@@ -91,5 +88,5 @@ export const ConfigSchema = Type.Object(
 export type Config = Static<typeof ConfigSchema>;
 export type AvailabilityWindow = Static<typeof WindowSchema>;
 
-/** What holds where the file says nothing, or where there is none. */
+/** Settings of an empty or absent file. */
 export const DEFAULTS = Default(ConfigSchema, {}) as Config;

@@ -1,8 +1,8 @@
-/** Where the agent keeps its key, its models, its settings and its logs; and the names of the files that several commands know. */
+/** Data directory of the agent (key, models, settings, logs), and its shared file names. */
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-/** `flags`: values of the command line. The flag goes before INFERENCE_PROVIDER_HOME, and that before the user's home directory. */
+/** Precedence: the flag, INFERENCE_PROVIDER_HOME, `~/.inference-provider`. `flags`: values of the command line. */
 export function dataDirOf(
   flags: { readonly 'data-dir'?: string | boolean | undefined },
   env: Readonly<Record<string, string | undefined>> = process.env,

@@ -1,6 +1,6 @@
-/** The known word that was probably meant by one that is not known. Pure. */
+/** Suggestion for a misspelt word: the nearest known one. Pure. */
 
-/** Null where none is near: more than a third of its letters, and more than one, would have to change. */
+/** Null if more than a third of the letters, and more than one, would change. */
 export function nearest(typed: string, known: readonly string[]): string | null {
   let best: string | null = null;
   let min = Number.POSITIVE_INFINITY;
@@ -17,7 +17,7 @@ export function didYouMean(typed: string, known: readonly string[]): string {
   return meant === null ? '' : ` (did you mean ${meant}?)`;
 }
 
-/** Letters to insert, remove, replace, or swap with their neighbour (optimal string alignment). */
+/** Optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours. */
 function distance(a: string, b: string): number {
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);

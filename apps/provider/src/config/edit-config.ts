@@ -1,6 +1,7 @@
 /**
- * Changes settings in `config.toml` for commands, and leaves the owner's comments, order and layout as they are. What comes out
- * is read before it is written, so that no command can leave a file behind that the daemon refuses.
+ * Edits settings in `config.toml` and preserves the owner's comments, order and layout.
+ *
+ * The result is validated before writing, so that no command leaves a file which the daemon refuses.
  */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -12,13 +13,13 @@ import { configText, parseConfig } from './read-config.js';
 export type TomlValue = string | number | boolean | readonly TomlValue[] | { readonly [key: string]: TomlValue };
 
 export interface Change {
-  /** One key of the top, or a section and its key, as in `['availability', 'windows']`. */
+  /** Top-level key, or section and key, as in `['availability', 'windows']`. */
   readonly path: readonly [string] | readonly [string, string];
-  /** Null takes the setting out, so that its default holds. */
+  /** Null removes the setting, so that its default applies. */
   readonly value: TomlValue | null;
 }
 
-/** Writes the file anew, whole or not at all, and returns what it says then. Throws ConfigError of the file before or after. */
+/** Writes the file atomically and returns the new settings. Throws ConfigError for the file before or after. */
 export function editConfig(path: string, changes: readonly Change[]): Config {
   const text = configText(path) ?? '';
   parseConfig(text, path);
@@ -29,7 +30,7 @@ export function editConfig(path: string, changes: readonly Change[]): Config {
   return config;
 }
 
-/** The text with one setting changed. The text must be TOML. */
+/** Text with one changed setting. The text must be valid TOML. */
 export function withChange(text: string, { path, value }: Change): string {
   const places = locate(text);
   const old = places.get(pointer(path));
@@ -43,7 +44,7 @@ export function withChange(text: string, { path, value }: Change): string {
   return insertBeforeTables(without(text, places, path), `${keyText(section)} = ${inline(value)}\n`);
 }
 
-/** A table of several statements keeps its header, layout and comments: its settings change one by one. */
+/** A table with several statements keeps its header, layout and comments; its settings change one by one. */
 function withMembers(text: string, section: string, members: readonly string[], value: Readonly<Record<string, TomlValue>>): string {
   const gone = members
     .filter((member) => !Object.hasOwn(value, member))
@@ -53,7 +54,7 @@ function withMembers(text: string, section: string, members: readonly string[], 
   return locate(changed).has(pointer([section])) || set.length > 0 ? changed : insertBeforeTables(changed, `${keyText(section)} = {}\n`);
 }
 
-/** The text with a setting that it does not hold yet. */
+/** Text with a new setting. */
 function inserted(text: string, section: string, key: string, value: TomlValue): string {
   const places = locate(text);
   const line = `${keyText(key)} = ${inline(value)}\n`;
@@ -66,7 +67,7 @@ function inserted(text: string, section: string, key: string, value: TomlValue):
   return splice(text, table.from + 1, table.from + 1, ` ${line.trimEnd()}${isEmpty ? ' ' : ','}`);
 }
 
-/** The text without what a path names: values, headers, and tables below them. Comments on lines of their own stay. */
+/** Text without a path: values, headers and sub-tables. Comments on separate lines stay. */
 function without(text: string, places: Places, path: Change['path']): string {
   const name = pointer(path);
   const values = ownValues(places);
@@ -74,7 +75,7 @@ function without(text: string, places: Places, path: Change['path']): string {
   const headers = new Set(under.filter(([, { kind }]) => kind === 'header').map(([, { start }]) => start));
   const spans = [...headers].map((start) => ({ start, to: start }));
   for (const [each, { start, to }] of under) if (values.has(each)) spans.push({ start, to });
-  // The last first, so that offsets before it stay right; what lies within another goes with it.
+  // Last first, so that earlier offsets stay valid; nested spans go with the outer one.
   const outer = spans.filter((one) => !spans.some((other) => other.start < one.start && one.to < other.to));
   const ofTables = [...places].filter(([each]) => values.has(each)).map(([, place]) => place);
   return outer
@@ -85,7 +86,7 @@ function without(text: string, places: Places, path: Change['path']): string {
     }, text);
 }
 
-/** Takes out a statement with its lines, and one of two empty lines that would meet. */
+/** Removes a statement with its lines, and one of two empty lines that would meet. */
 function withoutLines(text: string, start: number, to: number): string {
   const before = text.slice(0, text.lastIndexOf('\n', start - 1) + 1);
   const end = text.indexOf('\n', to);
@@ -94,7 +95,7 @@ function withoutLines(text: string, start: number, to: number): string {
   return before + (meets ? after.replace(/^\r?\n/, '') : after);
 }
 
-/** Takes a member out of an inline table, with one comma beside it. */
+/** Removes a member of an inline table with one adjacent comma. */
 function withoutMember(text: string, start: number, to: number): string {
   const after = /^\s*,\s*/.exec(text.slice(to));
   if (after !== null) return splice(text, start, to + after[0].length, '');
@@ -102,7 +103,7 @@ function withoutMember(text: string, start: number, to: number): string {
   return splice(text, start - (before?.[0].length ?? 0), to, '');
 }
 
-/** Names of the places that are a value of their own; `a` in `a.b = 1` is none. */
+/** Paths that have a value themselves; `a` in `a.b = 1` has none. */
 function ownValues(places: Places): ReadonlySet<string> {
   const names = new Map<number, string>();
   for (const [name, { kind, from }] of places) {
@@ -123,7 +124,7 @@ function insertBeforeTables(text: string, line: string): string {
   const first = places.filter(({ kind }) => kind === 'header').reduce((min, { from }) => Math.min(min, from), text.length);
   const head = text.slice(0, first);
   if (first === text.length) return `${head}${head === '' || head.endsWith('\n') ? '' : '\n'}${line}`;
-  // Above the header and the comment lines that belong to it; a line of a text in several lines is no comment.
+  // Inserts above the first header and its comment lines. Lines within a multi-line string are no comments.
   const last = places.filter(({ from }) => from < first).reduce((max, { to }) => Math.max(max, to), 0);
   const comment = last + (/(?:^[ \t]*#.*\n)*[ \t]*(?![\s\S])/m.exec(head.slice(last))?.index ?? first - last);
   const before = text.slice(0, comment);
@@ -142,7 +143,7 @@ function splice(text: string, from: number, to: number, part: string): string {
   return text.slice(0, from) + part + text.slice(to);
 }
 
-/** On one line. A JSON string is a basic string of TOML. */
+/** Inline form. A JSON string is also a TOML basic string. */
 function inline(value: TomlValue): string {
   if (typeof value === 'string') return JSON.stringify(value).replaceAll('\u007f', '\\u007f');
   if (typeof value !== 'object') return String(value);
@@ -155,7 +156,7 @@ function isTable(value: TomlValue): value is Readonly<Record<string, TomlValue>>
   return typeof value === 'object' && !Array.isArray(value);
 }
 
-/** A bare key, or a quoted one. */
+/** Bare or quoted key. */
 function keyText(key: string): string {
   return /^[\w-]+$/.test(key) ? key : inline(key);
 }

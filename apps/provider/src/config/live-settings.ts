@@ -1,6 +1,7 @@
 /**
- * Takes changes of `config.toml` into a running daemon: on demand, and when the file changes. What cannot be changed while it runs
- * is said plainly. A file that is broken changes nothing: the daemon goes on with what it had, and says what is wrong.
+ * Applies changes of `config.toml` to a running daemon, on request and when the file changes.
+ *
+ * Settings that need a restart are reported. An invalid file changes nothing and is reported.
  */
 import { statSync } from 'node:fs';
 import type { Config } from './config.js';
@@ -8,12 +9,12 @@ import type { Config } from './config.js';
 export interface LiveSettingsOptions {
   readonly path: string;
   readonly now: Config;
-  /** Reads the file. Throws an Error whose message is for the owner. */
+  /** Reads the file. Throws an Error with a sentence for the owner. */
   readonly read: () => Config;
-  /** Takes over what can be taken over. */
+  /** Applies the settings that need no restart. */
   readonly apply: (config: Config) => void;
   readonly onEvent: (event: SettingsEvent) => void;
-  /** Between two looks at the file; 0: it is not looked at. */
+  /** Polling interval in milliseconds; 0: no polling. */
   readonly everyMs?: number;
 }
 
@@ -21,18 +22,18 @@ export type SettingsEvent =
   | { readonly type: 'changed'; readonly changed: readonly string[]; readonly needsRestart: readonly string[] }
   | { readonly type: 'refused'; readonly problem: string };
 
-/** As it goes to the owner's commands. */
+/** Wire form for the owner's commands. */
 export interface SettingsState {
   readonly path: string;
-  /** When the settings that hold were read, in milliseconds since 1970. */
+  /** When the current settings were read, in milliseconds since 1970. */
   readonly read_at: number;
-  /** Why the file as it is now is not taken; null: it is. */
+  /** Why the present file is refused; null if accepted. */
   readonly problem: string | null;
-  /** Settings that have changed and hold after a restart. */
+  /** Changed settings that need a restart. */
   readonly needs_restart: string[];
 }
 
-/** Whatever begins with one of these holds from the moment it is read. */
+/** Prefixes of settings that apply without a restart. */
 export const LIVE_SETTINGS: readonly string[] = [
   'log_level',
   'availability.',
@@ -45,12 +46,12 @@ export const LIVE_SETTINGS: readonly string[] = [
 const POLL_INTERVAL_MS = 2_000;
 
 export class LiveSettings {
-  /** What the daemon was started with: against it a restart is needed or not. */
+  /** Settings at the start, the reference for `needs_restart`. */
   readonly #initial: Config;
   #config: Config;
   #readAt = Date.now();
   #problem: string | null = null;
-  /** What the file was when it was looked at last. Null at first, so that a change since it was read at the start is seen. */
+  /** Fingerprint at the last poll. Null at first, so that changes since the start are noticed. */
   #fingerprint: string | null = null;
   readonly #timer: NodeJS.Timeout | null;
 
@@ -70,7 +71,7 @@ export class LiveSettings {
     return { path: this.options.path, read_at: this.#readAt, problem: this.#problem, needs_restart: this.#needsRestart() };
   }
 
-  /** Reads the file now. Never throws: the state tells what became of it. */
+  /** Reads the file now. Never throws; the state holds the problem. */
   reload(): SettingsState {
     const { read, apply, onEvent } = this.options;
     let config: Config;
@@ -107,7 +108,7 @@ export class LiveSettings {
   }
 }
 
-/** Another one whenever the file may be another. */
+/** Changes whenever the file may have changed. */
 function fingerprintOf(path: string): string {
   try {
     const { ino, size, mtimeMs, ctimeMs } = statSync(path);
@@ -117,7 +118,7 @@ function fingerprintOf(path: string): string {
   }
 }
 
-/** Names of the settings that differ, such as `models.slots`. */
+/** Names of differing settings, such as `models.slots`. */
 export function differences(one: Config, other: Config): string[] {
   const [a, b] = [flat(one), flat(other)];
   return [...new Set([...a.keys(), ...b.keys()])].filter((name) => a.get(name) !== b.get(name)).sort();

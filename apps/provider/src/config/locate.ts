@@ -1,16 +1,16 @@
 /**
- * Where each key of a TOML document stands (TOML 1.0). The parser gives values without places; this walks a document that the
- * parser has already taken, so that it knows of no errors. Pure.
+ * Locates each key of a TOML 1.0 document. The parser returns values without positions; this scanner assumes a document that was
+ * parsed successfully. Pure.
  */
 
 export interface Place {
-  /** A table with a header of its own, or the value of a key (also one of several keys joined by dots). */
+  /** `header`: table with its own header. `value`: value of a key, including dotted keys. */
   readonly kind: 'header' | 'value';
-  /** Offset at which the header, or the whole key with its dots, begins. */
+  /** Offset of the header, or of the whole dotted key. */
   readonly start: number;
   /** Offset of the key, or of the first bracket of an element. */
   readonly key: number;
-  /** Offsets of the value; of a table, from its header to the end of its last line. */
+  /** Offsets of the value. A table extends from its header to the end of its last line. */
   readonly from: number;
   readonly to: number;
 }
@@ -66,7 +66,7 @@ class TomlScanner {
     this.#skip(/\s*\]{1,2}/y);
     const place: Place = { kind: 'header', start, key: start, from: start, to: this.#at };
     if (isArray) {
-      // A header of an array that exists has stepped into its last element.
+      // The header of an existing array points to its last element.
       if (typeof path.at(-1) === 'number') path.pop();
       const name = pointer(path);
       const index = this.#lengths.get(name) ?? 0;
@@ -125,7 +125,7 @@ class TomlScanner {
       return;
     }
     const read = this.#skip(/"""[\s\S]*?(?<!\\)"{3,5}|'''[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s,\]}#]+(?: \d[^\s,\]}#]*)?/y);
-    // Nothing that a parser takes gets here; it must only not stand still.
+    // Unreachable for valid TOML; prevents an endless loop.
     if (read === '') this.#at++;
   }
 
@@ -142,7 +142,7 @@ class TomlScanner {
     this.#places.set(name, known === undefined ? place : { ...known, to: Math.max(known.to, place.to) });
   }
 
-  /** A table reaches to the end of what stands in it. */
+  /** Extends a table to the end of its content. */
   #stretch(table: readonly (string | number)[]): void {
     if (table.length > 0) this.#note(table, { kind: 'header', start: this.#at, key: this.#at, from: this.#at, to: this.#at });
   }

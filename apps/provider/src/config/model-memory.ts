@@ -1,11 +1,11 @@
-/** What the settings say of the memory that models may take, in the units of the plans that are made with it. Pure. */
+/** Memory settings of models, in the units of capacity planning. Pure. */
 import type { Config } from './config.js';
 
-/** Null: what fits. */
+/** Null: as much as fits. */
 export interface ModelMemorySettings {
   readonly slots: number | null;
   readonly context: number | null;
-  /** Bytes that are left to the owner. */
+  /** Bytes reserved for the owner. */
   readonly reserve: number | null;
 }
 

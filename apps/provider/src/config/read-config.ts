@@ -1,6 +1,7 @@
 /**
- * Reads `config.toml`. What is wrong in it is told with file, line and column, the key, what was expected, and for a key that
- * does not exist the one that was probably meant. Nothing is ever half taken.
+ * Reads and validates `config.toml`. Errors name file, line, column, key and expectation, and suggest the nearest key.
+ *
+ * A file is accepted as a whole or not at all.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { parse, TomlError } from 'smol-toml';
@@ -11,7 +12,7 @@ import { configPath } from './data-dir.js';
 import { didYouMean } from './did-you-mean.js';
 import { lineAndColumn, locate } from './locate.js';
 
-/** The message is one sentence without its full stop, such as `~/x/config.toml:3:1: …`. */
+/** The message is a sentence without a full stop, such as `~/x/config.toml:3:1: …`. */
 export class ConfigError extends Error {
   constructor(
     readonly path: string,
@@ -28,13 +29,13 @@ export class ConfigError extends Error {
 const MAX_BYTES = 256 * 1024;
 const compiled = Compile(ConfigSchema);
 
-/** What the file says, with the defaults. A file that is not there says nothing. Throws {@link ConfigError}. */
+/** Settings of the file with defaults; an absent file gives the defaults. Throws {@link ConfigError}. */
 export function readConfig(path: string): Config {
   const text = configText(path);
   return text === null ? DEFAULTS : parseConfig(text, path);
 }
 
-/** Null where there is no file. Throws {@link ConfigError}. */
+/** Null if there is no file. Throws {@link ConfigError}. */
 export function configText(path: string): string | null {
   try {
     if (statSync(path).size > MAX_BYTES) throw new ConfigError(path, null, null, `the file is larger than ${MAX_BYTES / 1024} KiB`);
@@ -42,7 +43,7 @@ export function configText(path: string): string | null {
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     const { code } = error as NodeJS.ErrnoException;
-    // That the folder is no folder is told by those who want to write into it.
+    // ENOTDIR is reported by the code that writes into the folder.
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
     throw new ConfigError(
       path,
@@ -81,7 +82,7 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** The first thing that is wrong: unknown keys before values, as a misspelt key is often the cause of the rest. */
+/** First problem. Unknown keys come first, because a misspelt key often causes the others. */
 function problemOf(text: string, path: string, value: unknown): ConfigError {
   const errors = [...compiled.Errors(value)];
   for (const error of errors) {
@@ -127,14 +128,14 @@ interface Node {
   readonly expected?: string;
 }
 
-/** The part of the schema that stands for a place. */
+/** Schema node of a path. */
 function schemaAt(where: string): Node | undefined {
   let node: Node | undefined = ConfigSchema as unknown as Node;
   for (const part of where.split('/').slice(1)) node = node?.items ?? node?.properties?.[part];
   return node;
 }
 
-/** Undefined where none is set. Settings that are broken are told by `status` and `doctor`, and keep no other command from working. */
+/** The owner's time zone; undefined if unset. Invalid settings are reported by `status` and `doctor` and ignored here. */
 export function settingsTimeZone(dataDir: string): string | undefined {
   try {
     return readConfig(configPath(dataDir)).availability.time_zone;

@@ -1,6 +1,6 @@
 /**
- * Where the daemon of a data directory listens for its owner's commands: a socket in that directory, or, where its path would be
- * longer than the system takes, in a folder of this user's own named after it.
+ * Path of the control socket of a data directory: inside the directory, or in a temporary folder of this user if the path is too
+ * long.
  */
 import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync } from 'node:fs';
@@ -9,10 +9,12 @@ import { dirname, join } from 'node:path';
 
 export const CONTROL_SOCKET = 'control.sock';
 
-/** Bytes of a socket's path, its end included: 104 on a Mac, 108 on Linux (unix(4), unix(7)). */
+/**
+ * Maximum bytes of a socket path. The system limit includes the terminating zero: 104 on macOS, 108 on Linux (unix(4), unix(7)).
+ */
 const MAX_PATH_BYTES = 103;
 
-/** `socket`: its name; a data directory may have others than the daemon's. */
+/** `socket`: file name. A data directory has several sockets, such as the supervisor's. */
 export function controlPath(dataDir: string, socket = CONTROL_SOCKET): string {
   const near = join(dataDir, socket);
   if (Buffer.byteLength(near) <= MAX_PATH_BYTES) return near;
@@ -20,7 +22,7 @@ export function controlPath(dataDir: string, socket = CONTROL_SOCKET): string {
   return join(tmpdir(), `inference-${name}`, `${socket.charAt(0)}.sock`);
 }
 
-/** Makes the folder of the socket, readable by this user alone. Throws an Error where it is another user's. */
+/** Creates the socket's folder with mode 0700. Throws an Error if the folder belongs to another user. */
 export function makeControlFolder(path: string): void {
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true, mode: 0o700 });

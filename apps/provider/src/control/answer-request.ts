@@ -1,4 +1,4 @@
-/** Answers one request on the control socket from a table of routes. Bodies are bounded, and every failure has an answer. */
+/** Handles one request on the control socket by a table of routes. Bodies are bounded; every failure gets a response. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { systemProblem } from '../files/system-error.js';
 import { BadBody, ControlRefusal, type ControlRoute } from './route.js';
@@ -33,7 +33,7 @@ function reply(response: ServerResponse, status: number, body: unknown, headers:
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 }
 
-/** The parsed body; undefined where there is none. Throws {@link BadBody}. */
+/** Parsed body; undefined if empty. Throws {@link BadBody}. */
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
   const parts: Buffer[] = [];
   let bytes = 0;

@@ -1,4 +1,4 @@
-/** The commands' side of the control socket. Every question has a deadline, so that a frozen daemon hangs nobody. */
+/** Client of the control socket, for the commands. Every request has a deadline, so that a frozen daemon blocks no command. */
 import { request } from 'node:http';
 import { controlPath } from './address.js';
 import { type DaemonStatus, type EnclaveCheck, isDaemonStatus, isEnclaveCheck, isLinkStatus } from './daemon-status.js';
@@ -29,18 +29,18 @@ export function requestEnclaveCheck(dataDir: string, ms: number): Promise<Enclav
   return requestDaemon(dataDir, { path: '/v1/enclave' }, isEnclaveCheck, ms);
 }
 
-/** Tells the daemon that its owner has signed in or out, and waits a few seconds for what the coordinator says to it. */
+/** Reports to the daemon that the owner signed in or out. Resolves with the coordinator's answer if it comes within seconds. */
 export function notifySignIn(dataDir: string, ms: number): Promise<LinkStatus> {
   return requestDaemon(dataDir, { path: '/v1/link', body: {} }, isLinkStatus, ms);
 }
 
 export interface DaemonCall {
   readonly path: string;
-  /** With one it is a POST. */
+  /** With a body the request is a POST. */
   readonly body?: unknown;
 }
 
-/** What the daemon (or who else listens on `socket`) answers, if `isAnswer` takes it. What it refuses with a sentence of its own is `refused`. */
+/** Requests an answer from the daemon, or from the process that listens on `socket`. A refusal with a sentence throws `refused`. */
 export async function requestDaemon<Answer>(
   dataDir: string,
   call: DaemonCall,
@@ -49,7 +49,7 @@ export async function requestDaemon<Answer>(
   socket?: string,
 ): Promise<Answer> {
   const { status, value } = await ask(dataDir, call, ms, socket);
-  // 500: it understood, and could not do it.
+  // 500: the daemon understood the request but could not execute it.
   if ((status === 409 || status === 500) && isRefusal(value)) throw new ControlError('refused', value.error.message, value.error.code);
   if (status !== 200 || !isAnswer(value)) throw notUnderstood();
   return value;

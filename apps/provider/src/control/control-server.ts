@@ -1,6 +1,7 @@
 /**
- * The daemon's side of the control socket: HTTP on a Unix socket that its owner alone may open, and no TCP port. Who listens on it
- * is the daemon of the data directory, so that there is one; what a killed one left behind is no daemon and is taken over.
+ * Server of the control socket: HTTP on a Unix socket with mode 0600, no TCP port.
+ *
+ * Listening also serves as the lock of the data directory. A socket left by a killed daemon is taken over.
  */
 import { chmodSync, closeSync, openSync, rmSync, statSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -16,7 +17,7 @@ export class AlreadyRunningError extends Error {
   }
 }
 
-/** A start that got no further than taking the socket over is forgotten after this, in milliseconds. */
+/** Age in milliseconds after which the lock file of an interrupted start is ignored. */
 const STUCK_START_MS = 10_000;
 const CONNECT_MS = 2_000;
 /** For the whole of a request to come in, in milliseconds. */
@@ -25,7 +26,7 @@ const REQUEST_MS = 10_000;
 export class ControlServer {
   private constructor(private readonly server: Server) {}
 
-  /** Takes the data directory for this process. Throws {@link AlreadyRunningError}, or an Error where no socket can be made. */
+  /** Locks the data directory for this process. Throws {@link AlreadyRunningError}, or an Error if the socket cannot be created. */
   static async open(dataDir: string, routes: readonly ControlRoute[], socket?: string): Promise<ControlServer> {
     const path = controlPath(dataDir, socket);
     makeControlFolder(path);
@@ -39,7 +40,7 @@ export class ControlServer {
       await new Promise<void>((resolve, reject) => {
         server.once('error', reject);
         server.listen(path, resolve);
-        // It is bound at once, before anybody can be let in.
+        // `listen` binds synchronously, so the mode changes before any client connects.
         if (server.listening) chmodSync(path, 0o600);
       });
       return new ControlServer(server);
@@ -56,7 +57,7 @@ export class ControlServer {
   }
 }
 
-/** One process at a time looks for a daemon and takes the place of a dead one. */
+/** Serializes starts, so that only one process replaces the socket of a dead daemon. */
 function takeTurn(path: string, dataDir: string): () => void {
   for (let tries = 0; tries < 2; tries++) {
     try {
@@ -71,7 +72,7 @@ function takeTurn(path: string, dataDir: string): () => void {
   throw new AlreadyRunningError(dataDir);
 }
 
-/** Whether some process listens. One that is frozen does. */
+/** Whether a process listens. A frozen process counts as listening. */
 function isListening(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);

@@ -1,4 +1,4 @@
-/** What a daemon tells its owner's commands about itself, over its control socket. Times in milliseconds since 1970. */
+/** Status of the daemon for its owner's commands. Times in milliseconds since 1970. */
 import { AVAILABILITY_STATES, ProviderStatusSchema, TrustSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -8,13 +8,13 @@ const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schem
 
 export const AvailabilityStatusSchema = Type.Object({
   state: Type.Enum([...AVAILABILITY_STATES]),
-  /** Why it takes no jobs: codes for programs, sentences for the owner. None while it serves. */
+  /** Why no jobs are taken: codes for programs, sentences for the owner. Empty while serving. */
   reasons: Type.Array(Type.Object({ code: Type.String(), text: Type.String(), until: nullable(Type.Integer()) })),
-  /** When this will be another one if only time passes; null: not known. */
+  /** Next change that time alone causes; null if unknown. */
   next_change_at: nullable(Type.Integer()),
-  /** The owner's pause; null: there is none. */
+  /** The owner's pause; null if none. */
   pause: nullable(Type.Object({ until: nullable(Type.Integer()) })),
-  /** Whether the system is kept from going to sleep by itself. */
+  /** Whether the agent prevents system sleep. */
   keeps_awake: Type.Boolean(),
 });
 export type AvailabilityStatus = Static<typeof AvailabilityStatusSchema>;
@@ -36,21 +36,21 @@ export const DaemonStatusSchema = Type.Object({
     problem: nullable(Type.String()),
     retry_at: nullable(Type.Integer()),
   }),
-  /** This machine's clock less the coordinator's, at the last connection. */
+  /** This machine's clock minus the coordinator's, at the last connection. */
   clock_skew_ms: nullable(Type.Integer()),
   trust: nullable(TrustSchema),
-  /** Which account it earns for. */
+  /** Link to the account that gets the earnings. */
   account: LinkStatusSchema,
   engine: Type.Enum(['starting', 'ready', 'down']),
   models: Type.Array(Type.Object({ id: Type.String(), context_length: Type.Integer() })),
-  /** Files of the models that it was started with, served or not. */
+  /** Configured model files, served or not. */
   model_files: Type.Array(Type.String()),
   slots: Type.Integer(),
-  /** Null while it starts. */
+  /** Null while starting. */
   availability: nullable(AvailabilityStatusSchema),
   running_jobs: Type.Integer(),
   jobs: Type.Object({ completed: Type.Integer(), failed: Type.Integer(), cancelled: Type.Integer() }),
-  /** What the machine is, and the newest rates of one stream, in tokens per second; null: not known. */
+  /** Hardware, and the latest rates of one sequence in tokens per second; null if unknown. */
   hardware: Type.Optional(
     Type.Object({
       chip: Type.String(),
@@ -71,7 +71,7 @@ export const DaemonStatusSchema = Type.Object({
     }),
   ),
   host: Type.Object({ thermal: Type.String(), memory_pressure: Type.String(), power: Type.String() }),
-  /** The file of settings, and whether what it says holds. */
+  /** Settings file, and whether its current content is applied. */
   settings: Type.Object({
     path: Type.String(),
     read_at: Type.Integer(),
@@ -80,11 +80,11 @@ export const DaemonStatusSchema = Type.Object({
   }),
   hardening: Type.Object({
     core_dumps: Type.Enum(['off', 'on', 'unknown']),
-    /** What keeps the network from the processes that hold a model. */
+    /** Network confinement of the processes that hold a model. */
     engine_network: Type.Enum(['network_namespace', 'sandbox', 'none']),
     engine_network_problem: nullable(Type.String()),
   }),
-  /** What the coordinator says; null where it did not answer, and then why. */
+  /** The coordinator's view; null without an answer, then `coordinator_problem` says why. */
   coordinator_view: nullable(ProviderStatusSchema),
   coordinator_problem: nullable(Type.String()),
 });

@@ -1,6 +1,8 @@
 /**
- * One daemon with a real enclave for each user of a machine, whatever its data directory: two would promise the same memory and the
- * same processor twice. Held by a socket in the user's home directory, so that it ends with the process that holds it.
+ * Lock that permits one daemon with a real enclave per user, whatever its data directory. Two daemons would offer the same memory
+ * and cores twice.
+ *
+ * The lock is a socket in the home directory, so it ends with its process.
  */
 import { mkdirSync } from 'node:fs';
 import { AlreadyRunningError, ControlServer } from './control-server.js';
@@ -12,7 +14,7 @@ export class MachineLockedError extends Error {
   }
 }
 
-/** Throws {@link MachineLockedError}. `folder`: the same for all daemons of a user. Returns what gives it back. */
+/** Throws {@link MachineLockedError}. `folder`: the same for all daemons of a user. Returns the unlock function. */
 export async function lockMachine(folder: string): Promise<() => Promise<void>> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   try {

@@ -1,4 +1,4 @@
-/** The owner has changed the library: the daemon is asked to serve what it says now. */
+/** Route that makes the daemon serve the models which the library now selects. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { type ControlRoute, post } from './route.js';
@@ -6,9 +6,9 @@ import { type ControlRoute, post } from './route.js';
 export const MODELS_PATH = '/v1/models/reload';
 
 const ModelsChangeSchema = Type.Object({
-  /** Ids of the models that are served now. */
+  /** Ids of the served models. */
   models: Type.Array(Type.String()),
-  /** Those of the list that are not, each with a sentence for the owner. */
+  /** Configured models that are not served, each with a sentence for the owner. */
   refused: Type.Array(Type.Object({ path: Type.String(), reason: Type.String() })),
 });
 export type ModelsChange = Static<typeof ModelsChangeSchema>;
@@ -16,7 +16,7 @@ export type ModelsChange = Static<typeof ModelsChangeSchema>;
 const described = Compile(ModelsChangeSchema);
 export const isModelsChange = (value: unknown): value is ModelsChange => described.Check(value);
 
-/** `reload` may throw a ControlRefusal; then everything stays as it was. */
+/** `reload` may throw a ControlRefusal; nothing changes then. */
 export function modelsRoutes(reload: () => ModelsChange): ControlRoute[] {
   return [post(MODELS_PATH, Type.Object({}, { additionalProperties: false }), async () => reload())];
 }

@@ -1,4 +1,4 @@
-/** One thing that the owner's commands may ask of the daemon: the address, the shape of the body, and how it is answered. */
+/** Route of the control socket: address, body schema and handler. */
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 
@@ -10,12 +10,12 @@ export interface ControlRoute {
   readonly answer: (body: unknown) => Promise<unknown>;
 }
 
-/** The body is not what the route takes. */
+/** The body does not match the route's schema. */
 export class BadBody extends Error {
   override name = 'BadBody';
 }
 
-/** What was asked for cannot be done now; `code` is for programs, the message is a sentence for the owner. */
+/** The request cannot be executed now. `code` is for programs, the message is a sentence for the owner. */
 export class ControlRefusal extends Error {
   override name = 'ControlRefusal';
   constructor(
@@ -30,7 +30,7 @@ export function get(path: string, answer: () => Promise<unknown>): ControlRoute 
   return { method: 'GET', path, answer: () => answer() };
 }
 
-/** A change. The body must be of the schema; for a route that takes nothing, `Type.Object({})`. */
+/** Route that changes state. The body must match the schema; use `Type.Object({})` for routes without a body. */
 export function post<Schema extends TSchema>(
   path: string,
   schema: Schema,

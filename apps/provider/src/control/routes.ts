@@ -1,4 +1,4 @@
-/** The routes that every daemon has. Parts with routes of their own add them in `daemon.ts`. */
+/** Routes of every daemon. `daemon/routes.ts` adds those of its parts. */
 import Type from 'typebox';
 import type { DaemonStatus, EnclaveCheck } from './daemon-status.js';
 import { type ControlRoute, get, post } from './route.js';
@@ -10,7 +10,7 @@ export interface ControlAnswers {
   enclave(): Promise<EnclaveCheck>;
   /** Reads the settings again. */
   reload(): Promise<DaemonStatus['settings']>;
-  /** Ends the daemon after its running jobs; answers at once. */
+  /** Stops the daemon after its running jobs; responds at once. */
   stop(): Promise<void>;
 }
 

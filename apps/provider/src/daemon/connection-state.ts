@@ -1,18 +1,18 @@
-/** What became of the connection to the coordinator, and of the jobs that came over it, since the daemon started. */
+/** State of the connection to the coordinator and job counts, since the daemon started. */
 import type { DaemonStatus } from '../control/daemon-status.js';
 
 export class ConnectionState {
   #token: string | null = null;
   #connection: DaemonStatus['connection'] = { state: 'not_connected', since: Date.now(), problem: null, retry_at: null };
   readonly #jobs = { completed: 0, failed: 0, cancelled: 0 };
-  /** This machine's clock less the coordinator's, in milliseconds. */
+  /** This machine's clock minus the coordinator's, in milliseconds. */
   clockSkewMs: number | null = null;
 
   get connection(): DaemonStatus['connection'] {
     return this.#connection;
   }
 
-  /** Of the session that lives; null without one. */
+  /** Token of the current session; null without a session. */
   get token(): string | null {
     return this.#token;
   }

@@ -1,4 +1,4 @@
-/** Asks the coordinator how it sees this provider, with the token of the session that lives. */
+/** Fetches the coordinator's status of this provider, authorized by the session token. */
 import { type ProviderStatusAnswer, ProviderStatusSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 
@@ -9,12 +9,12 @@ export type CoordinatorView =
 const VIEW_MS = 2_500;
 const described = Compile(ProviderStatusSchema);
 
-/** Address of the coordinator for HTTP, from that of its provider socket. */
+/** HTTP address of the coordinator, derived from its WebSocket address. */
 export function coordinatorUrl(socketUrl: string): string {
   return socketUrl.replace(/^ws/, 'http').replace(/\/provider\/v1\/socket$/, '');
 }
 
-/** Never rejects: what went wrong is told in a sentence. */
+/** Never rejects; failures are returned as a sentence. */
 export async function fetchCoordinatorView(socketUrl: string, token: string | null): Promise<CoordinatorView> {
   const failed = (problem: string): CoordinatorView => ({ view: null, problem });
   if (token === null) return failed('not connected to the coordinator, or it tells its providers nothing');

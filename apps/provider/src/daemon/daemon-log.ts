@@ -1,4 +1,4 @@
-/** What the daemon tells its log of each part that it wires: one line per event, with ids and codes and never any content. */
+/** Log lines of the daemon: one function per event source. Lines hold ids and codes, never content of jobs. */
 import type { EnclaveEvent } from '@inference/enclave';
 import { cleanLabel, type ModelsRefused, type TrustMessage } from '@inference/protocol';
 import type { Logger } from 'pino';
@@ -99,7 +99,7 @@ export function logRefusedModel(log: Logger, { path, reason }: RefusedModel): vo
 export function logRefusedModels(log: Logger, refused: ModelsRefused['models']): void {
   for (const { id, reason, remedy } of refused) {
     const model = cleanLabel(id, 256, 'unknown');
-    // It is told by itself, when it is known.
+    // The hash is sent as soon as it is computed.
     const level = reason === 'hash_missing' ? 'info' : 'error';
     log[level]({ event: 'model_refused', model, reason }, `the network does not take ${model}: ${cleanLabel(remedy, 512, reason)}`);
   }
@@ -140,7 +140,7 @@ export function logEnrolment(log: Logger, event: EnrolmentEvent): void {
   }
 }
 
-/** The name of the account is its owner's, and not for logs. */
+/** The account name is personal and must not appear in logs. */
 export function logLink(log: Logger, { state, reason, remedy }: LinkStatus): void {
   const facts = { event: 'account', state, ...(reason === null ? {} : { reason }) };
   if (state === 'linked') log.info(facts, 'this machine earns for the account that it is linked to');
@@ -155,7 +155,7 @@ export function logJob(log: Logger, { jobId, end, milliseconds }: JobEvent): voi
     log.info({ ...common, outcome: 'completed', finish_reason: finishReason, ...usage }, 'job completed');
     return;
   }
-  // An unexpected error shows where it arose; its message could hold words of a prompt, so it stays out.
+  // Log only the stack of an unexpected error: its message could contain words of a prompt.
   const stack = end.cause instanceof Error ? end.cause.stack?.split('\n').slice(1, 4).join(' ') : undefined;
   log[end.failure.code === 'cancelled' ? 'info' : 'warn'](
     { ...common, outcome: end.failure.code, ...(stack === undefined ? {} : { stack }) },
@@ -163,7 +163,7 @@ export function logJob(log: Logger, { jobId, end, milliseconds }: JobEvent): voi
   );
 }
 
-/** Level, whether jobs come, and the first thing that the owner can do. */
+/** One line for the owner: trust level, whether jobs come, and the first remedy. */
 export function trustSentence(trust: TrustMessage): string {
   const gap = trust.parts.find(({ state }) => state !== 'ok');
   const advice = (trust.routable ? gap?.remedy : (trust.status_remedy ?? gap?.remedy)) ?? '';

@@ -1,4 +1,4 @@
-/** What a daemon is started with: what its command line, its settings and its service say. */
+/** Options of a daemon, from command line, settings file and service definition. */
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.js';
 import type { ModelChoice } from './open-models.js';
@@ -7,36 +7,36 @@ export interface DaemonOptions {
   /** WebSocket address of the coordinator's provider socket. */
   readonly socketUrl: string;
   readonly dataDir: string;
-  /** At least one. */
+  /** At least one model. */
   readonly models: readonly ModelChoice[];
   readonly simulatedEnclave: boolean;
-  /** Asks for the device-management enrolment of this Mac. */
+  /** Requests device-management enrolment of this Mac. */
   readonly enrol: boolean;
-  /** Simulated management server on whose Mac profiles are installed; null: the owner installs them. */
+  /** Address of the simulated management server that installs profiles; null: the owner installs them. */
   readonly simulatedManagement: string | null;
   readonly slots: number | null;
   readonly context: number | null;
-  /** Folder with the /sys and /proc of a simulated machine; null: this machine's own. */
+  /** Root folder with /sys and /proc of a simulated machine; null: this machine. */
   readonly simulatedHost: string | null;
-  /** Time that running jobs get when the daemon stops, in milliseconds. */
+  /** Time for running jobs when the daemon stops, in milliseconds. */
   readonly drainMs: number;
-  /** Bytes of memory that models leave to the owner; null: two fifths. */
+  /** Memory in bytes reserved for the owner; null: two fifths. */
   readonly reserve: number | null;
-  /** The file of settings as it was read at the start. */
+  /** Settings at the start. */
   readonly config: Config;
-  /** Reads it again. Throws an Error whose message is for the owner. */
+  /** Reads the settings again. Throws an Error with a sentence for the owner. */
   readonly readConfig: () => Config;
-  /** The models that such settings want to be served, and the bytes that they leave to other things. */
+  /** Models and reserved memory that a configuration selects. */
   readonly servingOf: (config: Config) => { readonly models: readonly ModelChoice[]; readonly reserve: number | null };
-  /** They stand on the command line: the library does not say which they are. */
+  /** True if the models come from the command line, so that the library does not select them. */
   readonly modelsAreNamed: boolean;
-  /** Set: its words stand in the environment, and go before the file. */
+  /** Log level from the environment, which overrides the settings; null if unset. */
   readonly fixedLogLevel: string | null;
   /** Ends the daemon as a signal does. */
   readonly onStop: () => void;
-  /** Ends it, too, and has whoever keeps it start it again. */
+  /** Stops the daemon and requests a new start from its service manager. */
   readonly onRestart: () => void;
-  /** A service manager keeps it. */
+  /** True under a service manager. */
   readonly service: boolean;
   readonly log: Logger;
 }

@@ -1,4 +1,4 @@
-/** What others are told of this machine: the coordinator in what it takes, the owner in all that is known. Pure. */
+/** Hardware of this machine: the wire form for the coordinator, and the full form for the owner. */
 import { cleanLabel, type Hardware } from '@inference/protocol';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import type { HostFacts } from '../host/hardware/host-facts.js';

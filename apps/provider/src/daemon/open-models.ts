@@ -1,6 +1,6 @@
 /**
- * From the owner's list of model files to models that are served: reads what they are, plans the memory they share, and says
- * which of them cannot be served here and why. Called once by the daemon, which closes what it gets, and may change the list later.
+ * Opens the configured models: reads their metadata, plans the shared memory, and reports models that cannot be served. The caller
+ * closes the result.
  */
 import { Engine, type EngineEvent } from '../engine/engine.js';
 import type { Confinement } from '../host/hardening/confinement.js';
@@ -15,13 +15,13 @@ import type { ModelEvent, RunningEngine, ServedModel, Serving } from '../serving
 import { ServedModels } from '../serving/served-models.js';
 import { StartupError } from '../startup-error.js';
 
-/** A model that the owner wants to serve. */
+/** Model that the owner selected. */
 export interface ModelChoice {
   readonly path: string;
   readonly keep: Keep;
-  /** In place of the id that its name gives. */
+  /** Replaces the id derived from the file name. */
   readonly id?: string;
-  /** What the model's hash must be (FileHashes.ofModel). */
+  /** Expected hash (FileHashes.ofModel). */
   readonly sha256?: string;
 }
 
@@ -29,20 +29,20 @@ export interface OpenModelsOptions {
   readonly choices: readonly ModelChoice[];
   readonly slots: number | null;
   readonly context: number | null;
-  /** Bytes that the owner wants left for other things; null: two fifths of the memory. */
+  /** Memory in bytes reserved for the owner; null: two fifths of the memory. */
   readonly reserve: number | null;
   /** Bytes; 0 when not known. */
   readonly totalMemory: number;
   readonly hashes: FileHashes;
-  /** Where the engine for quantised image models is, if it is installed. */
+  /** Folder of the engine for quantized image models, if installed. */
   readonly addOnPath: string;
-  /** What keeps the network from the processes that hold a model. */
+  /** Network confinement of the processes that hold a model. */
   readonly confinement: Confinement;
   readonly onEvent: (event: ModelEvent) => void;
   readonly onChange: () => void;
 }
 
-/** A model of the list that is not served, and why; one sentence for the owner. */
+/** Configured model that is not served, with a sentence for the owner. */
 export interface RefusedModel {
   readonly path: string;
   readonly reason: string;
@@ -51,19 +51,20 @@ export interface RefusedModel {
 export interface OpenedModels {
   readonly models: ServedModels;
   readonly refused: readonly RefusedModel[];
-  /** The owner wants something else of the models that are served: how long they stay, and the bytes that are left to other things. */
+  /** Applies changed keep-alive times and reserved memory. Returns the models that no longer fit. */
   readonly adjust: (choices: readonly ModelChoice[], reserve: number | null) => readonly RefusedModel[];
   /**
-   * Serves another list from now on, planned as at a start; those of both lists for which the plan is the same go on. Gives back
-   * those that are not served. Throws as {@link openModels} does, and then everything stays as it was.
+   * Replaces the list of models, planned as at a start. Models whose plan is unchanged stay loaded.
+   *
+   * Returns the models that are not served. Throws as {@link openModels} and then changes nothing.
    */
   readonly change: (choices: readonly ModelChoice[]) => readonly RefusedModel[];
 }
 
-/** An engine that dies so often within so long a time takes its model out. */
+/** An engine with this many deaths in this time takes its model out of service. */
 const GIVE_UP_AFTER = { deaths: 3, withinMs: 10 * 60_000 };
 
-/** An image process that takes this many times what was planned for it is ended: the plan is an estimate, the ceiling is the owner's. */
+/** Factor on the planned memory above which an image process is killed. The plan is an estimate; the ceiling is the owner's. */
 const MEMORY_SLACK = 2;
 
 interface Readable {
@@ -75,7 +76,7 @@ interface Readable {
 interface Plan {
   readonly planned: readonly Planned<Readable>[];
   readonly refused: readonly RefusedModel[];
-  /** Bytes that all may take together. */
+  /** Memory in bytes that all models may use together. */
   readonly ceiling: number;
 }
 
@@ -148,7 +149,7 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
   });
   const hash = (): void =>
     void hashAll(models, known, options).catch(() => {
-      // A file that cannot be read now fails when it is loaded, which its owner hears of.
+      // An unreadable file also fails at loading, which is reported to the owner.
     });
   hash();
   const unfitFor = (max: number, unfit: readonly ServedModel[]): readonly RefusedModel[] =>
@@ -207,7 +208,7 @@ function startEngine(
   );
 }
 
-/** One after the other, beside everything else: the coordinator is told a hash when it is known. */
+/** Hashes the models one by one in the background. Each hash is reported to the coordinator when known. */
 async function hashAll(models: ServedModels, known: Map<string, string>, { hashes, onChange }: OpenModelsOptions): Promise<void> {
   for (const { serving } of models.all()) {
     const { path, files } = serving.facts;

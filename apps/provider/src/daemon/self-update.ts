@@ -1,6 +1,7 @@
 /**
- * What the daemon does about its own version: while it is on trial it ends the trial once it works, and it looks for newer ones by
- * itself. The looking, downloading and unpacking is a process of its own, so that no job waits for it.
+ * Updates of the daemon's own version: confirms the version on trial, and checks periodically for newer ones.
+ *
+ * Check, download and unpacking run in a child process, so that they delay no job.
  */
 import { spawn } from 'node:child_process';
 import type { Logger } from 'pino';
@@ -17,20 +18,20 @@ export interface SelfUpdateOptions {
   readonly dataDir: string;
   /** HTTP address of the coordinator. */
   readonly coordinator: string;
-  /** Kept by a service manager, which starts it again when it asks for that. */
+  /** True under a service manager, which restarts the daemon on request. */
   readonly service: boolean;
   readonly automatic: () => boolean;
   readonly isRegistered: () => boolean;
-  /** Ends the daemon after its running jobs, and has it started again. */
+  /** Stops the daemon after its running jobs and requests a new start. */
   readonly onRestart: () => void;
   readonly log: Logger;
-  /** Tests shorten this. */
+  /** Override for tests. */
   readonly everyMs?: number;
 }
 
 const REACH_MS = 3_000;
 const STATUS_MS = 5_000;
-/** One whole try; a slow download goes on with the next. */
+/** Time limit of one update attempt. The next attempt resumes a slow download. */
 const CHECK_INTERVAL_MS = 3_600_000;
 const MAX_OUTPUT = 64 << 10;
 
@@ -87,7 +88,7 @@ export class SelfUpdate {
     return { registered: isRegistered(), isCoordinatorUnreachable: await away, answersCommands: await answers, runningForMs };
   }
 
-  /** `update --prepare`, run by the version that is current. */
+  /** Runs `update --prepare` of the current version. */
   async #look(found: Installation): Promise<string | null> {
     const { dataDir, coordinator } = this.options;
     const [program = '', ...first] = launchCommand(found);

@@ -1,4 +1,4 @@
-/** The parts of the daemon's status that follow from its options, its machine and its jobs alone. */
+/** Parts of the daemon status that follow from options, host and jobs alone. */
 import { configPath } from '../config/data-dir.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import { type HostCondition, NORMAL_CONDITION } from '../host/condition/condition.js';
@@ -13,7 +13,7 @@ export interface StatusFacts {
   readonly models: readonly { readonly path: string }[];
 }
 
-/** What can be told before the model is loaded. */
+/** Status before the models are loaded. */
 export function startingStatus(options: StatusFacts, startedAt: number): DaemonStatus {
   return {
     version: agentVersion(),

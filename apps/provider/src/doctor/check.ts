@@ -1,4 +1,4 @@
-/** One thing that `doctor` looks at, and how all of them together come to an end, whatever hangs. */
+/** Check of `doctor` and its result. Every check ends within a time limit. */
 
 export type CheckState =
   | 'ok'
@@ -6,13 +6,13 @@ export type CheckState =
   | 'note'
   /** Something needs the owner. */
   | 'problem'
-  /** Could not be looked at, for a reason that is told. */
+  /** Not checked, with a reason. */
   | 'skipped';
 
 export interface Finding {
   readonly state: CheckState;
   readonly text: string;
-  /** What the owner can do; there for notes and problems. */
+  /** Advice for the owner; present for notes and problems. */
   readonly remedy: string | null;
 }
 
@@ -30,7 +30,7 @@ export const note = (text: string, remedy: string): Finding => ({ state: 'note',
 export const problem = (text: string, remedy: string): Finding => ({ state: 'problem', text, remedy });
 export const skipped = (text: string): Finding => ({ state: 'skipped', text, remedy: null });
 
-/** Runs all at once. One that takes longer than `limitMs`, or throws, is a problem of its own. */
+/** Runs all checks concurrently. A check that throws or exceeds `limitMs` becomes a problem. */
 export async function runChecks(checks: readonly Check[], limitMs: number): Promise<CheckResult[]> {
   const results = await Promise.all(
     checks.map(async ({ name, run }) => (await within(run(), limitMs)).map((finding) => ({ name, ...finding }))),

@@ -1,4 +1,4 @@
-/** Whether the file of settings can be read, and whether the daemon that runs goes by it. */
+/** Checks of the configuration: settings file, hardening, secrets, and the service. */
 import { existsSync } from 'node:fs';
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { type Finding, note, ok, problem, skipped } from './check.js';
 const LOOK = 'inference-provider serve --check looks at it again.';
 const REMEDY = `Mend that line; ${LOOK}`;
 
-/** `running`: what the daemon says, null where none runs. */
+/** `running`: status of the daemon; null if none runs. */
 export async function checkSettings(dataDir: string, running: Pick<DaemonStatus, 'settings'> | null): Promise<Finding[]> {
   const path = configPath(dataDir);
   try {
@@ -27,7 +27,7 @@ export async function checkSettings(dataDir: string, running: Pick<DaemonStatus,
   return [ok(existsSync(path) ? `the settings in ${path} are valid` : 'there is no file of settings, so that the defaults hold')];
 }
 
-/** What the daemon could not do to protect prompts and keys. */
+/** Missing protection of prompts and keys. */
 export function checkHardening({ hardening }: Pick<DaemonStatus, 'hardening'>): Finding[] {
   const findings: Finding[] = [];
   if (hardening.core_dumps !== 'off') {

@@ -1,9 +1,9 @@
-/** How the coordinator sees this provider, and whether their clocks agree. */
+/** Checks of the coordinator's view: clock, session, trust, models, traffic, and the account link. */
 import type { DaemonStatus } from '../control/daemon-status.js';
 import type { LinkStatus } from '../control/link-status.js';
 import { type Finding, note, ok, problem, skipped } from './check.js';
 
-/** The coordinator takes statements that are up to two minutes off. */
+/** The coordinator accepts statements with up to two minutes of clock difference. */
 const LARGE_SKEW_MS = 60_000;
 const NOTABLE_SKEW_MS = 10_000;
 
@@ -15,7 +15,7 @@ export function checkClock(skewMs: number | null): Finding[] {
   return [Math.abs(skewMs) >= NOTABLE_SKEW_MS ? note(text, remedy) : ok('the clock is right')];
 }
 
-/** Session, trust, models and what the coordinator advises. */
+/** Session, trust, models, and the coordinator's advice. */
 export function checkCoordinatorView(status: DaemonStatus): Finding[] {
   const { connection, trust, coordinator_view: view, coordinator_problem, models, state } = status;
   if (state === 'starting') return [note('the provider is still starting', 'Wait until the model is loaded.')];
@@ -27,7 +27,7 @@ export function checkCoordinatorView(status: DaemonStatus): Finding[] {
   }
   const findings: Finding[] = [];
   if (trust !== null && !trust.routable) {
-    // That it is away is what its owner asked for, or what the check of the machine tells.
+    // An absence is the owner's own choice or reported by the machine check.
     const why = trust.status === 'away' ? status.availability?.reasons[0] : undefined;
     if (why === undefined) findings.push(problem(`no jobs come: ${trust.status}`, trust.status_remedy ?? 'See the parts of trust.'));
     else findings.push(note(`no jobs come for now: ${why.code}`, why.text));
@@ -50,7 +50,7 @@ export function checkCoordinatorView(status: DaemonStatus): Finding[] {
   return findings.length > 0 ? findings : [ok('connected, trusted, and served its part of the requests')];
 }
 
-/** What it was given of the work there was, and why not more. */
+/** Requests placed on this machine, and why not more. */
 export function checkTraffic({ coordinator_view: view }: DaemonStatus): Finding[] {
   if (view === null) return [skipped('the coordinator has not told')];
   const { placements, share, decisions } = view;

@@ -1,4 +1,4 @@
-/** Whether the enclave's key can be used: by the daemon where one runs, else by a helper that is started for this look. */
+/** Checks the enclave key: through a running daemon, otherwise with a helper started for the check. */
 
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { requestEnclaveCheck } from '../control/control-client.js';
 import { type Finding, ok, problem, skipped } from './check.js';
 
 const ASK_MS = 3_500;
-/** A helper that hangs must be ended, too, before the time of the check is over. */
+/** Shorter than the check's limit, because a helper that hangs must also be ended. */
 const HELPER_MS = 1_800;
 const REMEDY = 'Restart the provider. If this stays, build the enclave helper again; keep the data directory.';
 

@@ -1,4 +1,4 @@
-/** Everything that `doctor` looks at, in an order that tells causes before what follows from them. Ends within eight seconds. */
+/** Runs all checks of `doctor`, causes before consequences. Ends within eight seconds. */
 import { join } from 'node:path';
 import { type Config, DEFAULTS } from '../config/config.js';
 import { modelMemorySettings } from '../config/model-memory.js';
@@ -23,9 +23,9 @@ import { reachCoordinator } from './network-check.js';
 export interface DoctorTarget {
   readonly dataDir: string;
   readonly found: Installation;
-  /** The settings; null where they cannot be read. */
+  /** Null if the settings cannot be read. */
   readonly config: Config | null;
-  /** In place of what the running provider and the settings say. */
+  /** Overrides the daemon's and the settings' coordinator. */
   readonly coordinator: string | null;
   readonly model: string | null;
   readonly simulated: boolean;
@@ -37,7 +37,7 @@ export interface DoctorReport {
 }
 
 const DAEMON_MS = 3_200;
-/** For each of the others, which run at once, after the daemon was asked. */
+/** Limit of each concurrent check after the daemon check. */
 const CHECK_MS = 4_000;
 
 export async function examine(target: DoctorTarget): Promise<DoctorReport> {
@@ -72,7 +72,7 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
     { name: 'service', run: async () => checkService(await serviceManager(dataDir, undefined), labelOf(dataDir), known) },
     { name: 'data directory', run: () => checkDataDirectory(dataDir) },
     { name: 'secrets', run: () => checkSecrets(dataDir) },
-    // A daemon that is stuck has the key in its hands.
+    // A stuck daemon still holds the key.
     { name: 'enclave', run: isStuck ? untold : () => checkEnclave(dataDir, known !== null, simulated, found.version) },
     { name: 'hardening', run: async () => (known === null ? [] : checkHardening(known)) },
     { name: 'disk', run: () => checkDisk(dataDir) },
@@ -91,7 +91,7 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
   return { checks: [...first, ...(await runChecks(checks, CHECK_MS))], status: known };
 }
 
-/** Files of the models that are served, or would be; one null where none is known. */
+/** Model files that are or would be served; a single null if none is known. */
 function modelsOf({ model }: DoctorTarget, status: DaemonStatus | null, library: Library): readonly (string | null)[] {
   if (model !== null) return [model];
   if (status !== null) return status.model_files;

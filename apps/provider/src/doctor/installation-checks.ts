@@ -1,4 +1,4 @@
-/** The program itself: whether the command is found, and whether a newer version is there, on trial, or known to be broken. */
+/** Checks of the installation: command on the PATH, newer versions, versions on trial and failed versions. */
 import { accessSync, constants, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import type { Release } from '@inference/protocol';
@@ -37,7 +37,7 @@ function isProgram(path: string): boolean {
 export interface UpdateView {
   readonly found: Installation;
   readonly automatic: boolean;
-  /** Asks the coordinator; null where it is not known which, or this build trusts no releases. */
+  /** Requests an update from the coordinator; null if the coordinator is unknown or this build trusts no release keys. */
   readonly look: (() => Promise<UpdateChoice>) | null;
 }
 

@@ -1,4 +1,4 @@
-/** What can be seen on this machine: the data directory, the disk, the memory, the model's file, the machine's condition. */
+/** Checks of this machine: data directory, disk, memory, model file, host condition, and sleep settings. */
 
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
@@ -43,7 +43,7 @@ export async function checkDisk(dataDir: string): Promise<Finding[]> {
   return [free < MIN_FREE_BYTES ? problem(text, 'Make room on the disk.') : ok(text)];
 }
 
-/** `path` null: it is not known which model is served. */
+/** `path` null: the served model is unknown. */
 export async function checkModel(path: string | null, wishes: ModelMemorySettings): Promise<Finding[]> {
   if (path === null) return [skipped('it is not known which model is served: the provider does not run; give the file with --model')];
   let facts: ReturnType<typeof readModelFacts>;
@@ -91,7 +91,7 @@ export async function checkSleep(platform: NodeJS.Platform): Promise<Finding[]> 
 /** Settings by source of power (`AC Power`, `Battery Power`), each a name and a number. */
 export type SleepSettings = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
-/** Of `pmset -g custom`. Lines that are no setting with a number are left out. */
+/** Parses `pmset -g custom`. Skips settings without a number. */
 export function parsePmset(text: string): SleepSettings {
   const sources: Record<string, Record<string, number>> = {};
   let current: Record<string, number> | null = null;

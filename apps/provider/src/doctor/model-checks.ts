@@ -1,4 +1,4 @@
-/** Whether the models in use are those that were pulled, as far as can be told in a few seconds. */
+/** Checks that the selected models are unchanged since they were pulled, as far as a few seconds permit. */
 import { stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { type FileHashes, modelHash } from '../models/file-hash.js';

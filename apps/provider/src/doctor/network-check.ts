@@ -9,11 +9,11 @@ const MAX_BYTES = 64 << 10;
 
 export interface Reached {
   readonly findings: readonly Finding[];
-  /** This machine's clock less the coordinator's by its `Date` header, in milliseconds; null where there was none. */
+  /** This machine's clock minus the coordinator's `Date` header, in milliseconds; null without one. */
   readonly skewMs: number | null;
 }
 
-/** `url` null: it is not known which coordinator it is. Never rejects. */
+/** `url` null: the coordinator is unknown. Never rejects. */
 export async function reachCoordinator(url: string | null, env: NodeJS.ProcessEnv = process.env): Promise<Reached> {
   if (url === null) {
     return { findings: [skipped('it is not known which coordinator: name it in config.toml, or with --coordinator')], skewMs: null };
@@ -54,7 +54,7 @@ function answerFinding(url: string, status: number, isIts: boolean): Finding {
   return problem(text, 'Check its address, or wait until it is up again.');
 }
 
-/** More is not read of an answer of which nobody knows whose it is. */
+/** Reads a bounded part, because the response may come from another server. */
 async function beginningOf(response: Response): Promise<string> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
@@ -92,7 +92,7 @@ function failureFinding(url: string, error: unknown): Finding {
   return problem(text, 'Check the network of this Mac, its firewall, and the address of the coordinator.');
 }
 
-/** The agent connects directly, whatever these say. */
+/** The agent connects directly and ignores proxy variables. */
 function proxyFindings(env: NodeJS.ProcessEnv): Finding[] {
   const set = ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'].find((name) => env[name]);
   if (set === undefined) return [];

@@ -1,4 +1,4 @@
-/** Names of the log files in a data directory, the last lines of them, and what is added to them from now on. */
+/** Log files of a data directory: names, last lines, and following. */
 import { closeSync, fstatSync, openSync, readSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,7 +8,7 @@ export function logFile(dataDir: string): string {
   return join(dataDir, 'logs', 'provider.log');
 }
 
-/** What the process says beside its log: a sentence about a failed start, or a crash. */
+/** Output of the process beside its log: an error at start, or a crash. */
 export function outputFile(dataDir: string): string {
   return join(dataDir, 'logs', 'output.log');
 }
@@ -16,13 +16,13 @@ export function outputFile(dataDir: string): string {
 const BLOCK = 64 * 1024;
 const MAX_OUTPUT = 1 << 20;
 
-/** The service manager appends to that file and never shortens it. */
+/** Service managers append to the output file and never truncate it. */
 export function trimOutput(dataDir: string): void {
   const path = outputFile(dataDir);
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > MAX_OUTPUT) truncateSync(path, 0);
 }
 
-/** The last lines, oldest first; those of the file before where the current one has too few. */
+/** Last lines, oldest first; continues in the previous file if the current one has too few. */
 export function lastLines(path: string, count: number): string[] {
   const lines = linesFromEnd(path, count);
   if (lines.length >= count) return lines;
@@ -57,7 +57,7 @@ function newlines(bytes: Buffer): number {
   return count;
 }
 
-/** Whole lines that are added after `path` had its last ones, also when the file is renamed and begun anew. Ends with the signal. */
+/** Yields whole lines added to `path`, also after a rotation. Ends with the signal. */
 export async function* follow(path: string, signal: AbortSignal, everyMs = 250): AsyncGenerator<string[]> {
   let file = open(path);
   let at = file === null ? 0 : fstatSync(file).size;

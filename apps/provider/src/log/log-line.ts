@@ -1,10 +1,10 @@
-/** One JSON line of the log as a line for people. Pure. The log holds ids and codes and never any content of a job. */
+/** Formats one JSON log line as text. Pure. Logs hold ids and codes, never content of jobs. */
 const LEVELS: Readonly<Record<number, string>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'WARN', 50: 'ERROR', 60: 'FATAL' };
 const MAX = 4000;
 /** Told by the rest of the line, or the same on every line. */
 const LEFT_OUT = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'event']);
 
-/** A line that is no JSON is given as it is, without control characters. */
+/** A line that is not JSON is returned without control characters. */
 export function logLineText(line: string): string {
   let entry: Record<string, unknown>;
   try {
@@ -33,7 +33,7 @@ function localTime(ms: number): string {
   return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
-/** What would move a terminal's cursor, or turn text around, is shown as a question mark. */
+/** Replaces characters that move the cursor or reverse text by question marks. */
 function printable(text: string): string {
   return text.slice(0, MAX).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
 }

@@ -1,13 +1,14 @@
 /**
- * A log file that never grows without end: a full one is renamed to `NAME.1`, that to `NAME.2`, and the oldest is removed. Lines are
- * written at once, so that none is lost when the process ends. A disk that is full loses lines and stops nobody.
+ * Log file with bounded size: a full file becomes `NAME.1`, `NAME.1` becomes `NAME.2`, the oldest is removed.
+ *
+ * Writes are synchronous, so that no line is lost at exit. A full disk loses lines but stops nothing.
  */
 import { closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 
 export interface RotatingFileOptions {
   readonly path: string;
   readonly maxBytes?: number;
-  /** Files beside the current one. */
+  /** Number of rotated files. */
   readonly older?: number;
 }
 
@@ -17,7 +18,7 @@ const OLDER = 4;
 export class RotatingFile {
   #fd: number;
   #bytes: number;
-  /** Lines that could not be written. */
+  /** Lines lost to write errors. */
   lost = 0;
 
   /** Throws where the file cannot be opened. */

@@ -1,4 +1,4 @@
-/** Which service manager keeps the daemon alive on this machine, and what it is told to run. */
+/** Chooses the service manager of this machine and defines the service. */
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
@@ -18,13 +18,13 @@ export const MANAGERS = ['launchd', 'systemd', 'supervisor'] as const;
 /** Drain (15 s by default), the end of children, and a little: nothing of a job should be cut off by the manager. */
 const STOP_SECONDS = 25;
 
-/** `wanted`: the owner's choice in place of what fits the machine. */
+/** `wanted`: the owner's choice, which overrides the default of the platform. */
 export async function serviceManager(dataDir: string, wanted: string | undefined, run: RunTool = runTool): Promise<ServiceManager> {
   if (wanted !== undefined && !MANAGERS.some((name) => name === wanted)) {
     throw new ServiceError(`there is no service manager ${wanted}; it is one of ${MANAGERS.join(', ')}`);
   }
   const own = new OwnSupervisor(dataDir, STOP_SECONDS);
-  // What was started so is stopped so.
+  // A service started by the supervisor must be stopped by the supervisor.
   if (wanted === 'supervisor' || (wanted === undefined && (await own.supervisorState()) !== null)) return own;
   const { username, uid } = userInfo();
   if (wanted === 'launchd' || (wanted === undefined && process.platform === 'darwin')) {
@@ -36,7 +36,7 @@ export async function serviceManager(dataDir: string, wanted: string | undefined
   return own;
 }
 
-/** Whether a systemd of this user runs and answers. */
+/** Whether a systemd user instance answers. */
 async function hasUserSystemd(run: RunTool): Promise<boolean> {
   if (!existsSync('/run/systemd/system') || !process.env.XDG_RUNTIME_DIR) return false;
   return (await run('systemctl', ['--user', 'show', '--property=Version'])).code === 0;
@@ -57,13 +57,13 @@ export function serviceDefinition(dataDir: string, env: NodeJS.ProcessEnv = proc
   };
 }
 
-/** The launcher of an installation stays right over its updates; else it is the path that was typed, so that a link stays one. */
+/** The launcher stays valid over updates. Otherwise the typed path is used, so that a link stays a link. */
 function program(): readonly string[] {
   const found = installation();
   return found.kind === 'own' ? launchCommand(found) : [process.execPath, resolve(process.argv[1] ?? '')];
 }
 
-/** Several daemons of one user, with data directories of their own, are several services. */
+/** Label of the service. Each data directory has its own service. */
 export function labelOf(dataDir: string): string {
   if (dataDir === dataDirOf({}, {})) return 'inference-provider';
   return `inference-provider-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}`;

@@ -1,10 +1,10 @@
-/** The file that tells a service manager of the agent: written whole or not at all, and only when it says something else than before. */
+/** Definition file of a service manager, written atomically and only if its content changed. */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { writePrivateFile } from '../files/private-file.js';
 import { ServiceError } from './service.js';
 
-/** Whether it was another before, or none. Throws {@link ServiceError} for one that cannot be read. */
+/** Returns whether the content changed. Throws {@link ServiceError} if the file cannot be read. */
 export function writeDefinitionFile(path: string, text: string): boolean {
   try {
     if (readFileSync(path, 'utf8') === text) return false;

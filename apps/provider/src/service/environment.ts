@@ -1,9 +1,10 @@
 /**
- * The environment of the daemon as a service: what it needs of the owner's and nothing else, so that no key, and nothing that
- * changes how programs are loaded (NODE_OPTIONS, LD_PRELOAD, DYLD_…), gets into it. Pure.
+ * Environment of the daemon as a service: an allowlist of the owner's variables. Pure.
+ *
+ * Excludes keys and variables that change program loading (NODE_OPTIONS, LD_PRELOAD, DYLD_…).
  */
 
-/** Proxies and certificates are for the way out; the others are for finding files and words. */
+/** Proxy and certificate variables are for outgoing connections; the others locate files and set the language. */
 const PASSED = [
   ...['PATH', 'HOME', 'USER', 'LOGNAME', 'TMPDIR', 'LANG', 'LC_ALL', 'TZ', 'XDG_RUNTIME_DIR'],
   ...[

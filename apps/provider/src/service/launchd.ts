@@ -1,6 +1,7 @@
 /**
- * The daemon as a launchd user agent: its plist lies in ~/Library/LaunchAgents, and `launchctl` loads it into the domain of the
- * user's session. Commands are idempotent: each looks first at what launchd knows.
+ * launchd user agent: a plist in ~/Library/LaunchAgents, loaded by `launchctl` into the user's session domain.
+ *
+ * Commands are idempotent: each reads the current state first.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,13 +16,13 @@ export interface LaunchdOptions {
   readonly uid: number;
   /** ~/Library/LaunchAgents */
   readonly folder: string;
-  /** Between two looks at a service that ends. */
+  /** Polling interval while a service stops. */
   readonly pollMs?: number;
 }
 
-/** `launchctl print` of a service that is not loaded ends with 113 (could not find service); older ones with 3 or 64. */
+/** Exit codes of `launchctl print` for a service that is not loaded: 113 (could not find service); 3 or 64 in older versions. */
 const NOT_LOADED = [113, 3, 64];
-/** `bootout` of a service that takes its time to end ends with 36 (operation now in progress). */
+/** Exit code of `bootout` for a service that is still stopping (operation now in progress). */
 const IN_PROGRESS = 36;
 const MAX_STOP_MS = 60_000;
 
@@ -47,7 +48,7 @@ export class Launchd implements ServiceManager {
 
   async stop(label: string): Promise<'stopped' | 'was_not_running'> {
     const state = await this.#print(label);
-    // Else the next login would start it.
+    // Otherwise the next login would start the service.
     await this.#do(['disable', this.#target(label)]);
     if (state === null) return 'was_not_running';
     await this.#bootOut(label);
@@ -63,7 +64,7 @@ export class Launchd implements ServiceManager {
       return;
     }
     if (state.kind === 'running') {
-      // So that its jobs come to an end; `kickstart -k` alone would kill it.
+      // SIGTERM lets the jobs finish; `kickstart -k` alone would kill them.
       await this.#launchctl(['kill', 'SIGTERM', this.#target(label)]);
       await this.#until(label, (now) => now?.kind !== 'running');
     }
@@ -95,12 +96,12 @@ export class Launchd implements ServiceManager {
     return join(this.options.folder, `${label}.plist`);
   }
 
-  /** Whether it was another before, or none. */
+  /** Returns whether the plist changed. */
   #write(definition: ServiceDefinition): boolean {
     return writeDefinitionFile(this.#plist(definition.label), launchdPlist(definition));
   }
 
-  /** Null where launchd does not know it. */
+  /** Null if launchd does not know the service. */
   async #print(label: string): Promise<ServiceState | null> {
     const result = await this.#launchctl(['print', this.#target(label)]);
     if (result.code === 0) return parseLaunchctlPrint(result.stdout);
@@ -133,7 +134,7 @@ export class Launchd implements ServiceManager {
   }
 }
 
-/** From what `launchctl print` says of one service. Its layout is not promised by anyone, so little is read of it. */
+/** Parses `launchctl print` of one service. Its layout is undocumented, so only a few fields are read. */
 export function parseLaunchctlPrint(text: string): ServiceState {
   const value = (name: string): string | null => new RegExp(`^\\s*${name} = (.*)$`, 'm').exec(text)?.[1]?.trim() ?? null;
   const pid = Number(value('pid'));
@@ -148,7 +149,7 @@ function refused(verb: string, { code, stderr, stdout }: ToolResult): ServiceErr
   return new ServiceError(`launchctl ${verb} was refused (${code})${said === '' ? '' : `: ${said}`}`);
 }
 
-/** Seconds between two starts of a service that ends by itself. launchd has no growing pauses. */
+/** Seconds between two starts of a crashing service. launchd has no exponential backoff. */
 const THROTTLE_SECONDS = 10;
 
 export function launchdPlist({ label, command, environment, outputFile, dataDir, stopSeconds }: ServiceDefinition): string {
@@ -158,14 +159,14 @@ export function launchdPlist({ label, command, environment, outputFile, dataDir,
     EnvironmentVariables: { ...environment },
     WorkingDirectory: dataDir,
     RunAtLoad: true,
-    // An end that was asked for (exit code 0) is the end; anything else is started again.
+    // Exit code 0 is a requested stop; any other exit restarts the service.
     KeepAlive: { SuccessfulExit: false },
     ThrottleInterval: THROTTLE_SECONDS,
     ExitTimeOut: stopSeconds,
-    // Background would keep it off the performance cores.
+    // `Background` would exclude the performance cores.
     ProcessType: 'Standard',
     Umask: 0o077,
-    // No core dumps: they would hold prompts and keys.
+    // Core dumps would hold prompts and keys.
     SoftResourceLimits: { Core: 0 },
     HardResourceLimits: { Core: 0 },
     StandardOutPath: outputFile,

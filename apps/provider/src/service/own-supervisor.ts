@@ -1,6 +1,7 @@
 /**
- * The service manager of last resort, for machines without launchd and systemd (containers, CI): a small process of our own that
- * keeps the daemon alive. It does not come back by itself when the machine starts again.
+ * Fallback service manager for machines without launchd and systemd (containers, CI): a small supervisor process.
+ *
+ * Does not start with the machine.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -12,12 +13,12 @@ import { ControlError, requestDaemon } from '../control/control-client.js';
 import { serviceEnvironment } from './environment.js';
 import { type ServiceDefinition, ServiceError, type ServiceManager, type ServiceState } from './service.js';
 
-/** Named in package.json, so that it is found from the sources (tests) and from the build alike. */
+/** Resolved through package.json, so that sources (tests) and build find the same file. */
 const ENTRY = createRequire(import.meta.url).resolve('#supervisor');
 const SOCKET = 'supervisor.sock';
 const ANSWER_MS = 15_000;
 const START_MS = 60_000;
-/** Between the end of its child and its own. */
+/** Time between the child's exit and the supervisor's. */
 const SUPERVISOR_EXIT_MS = 20_000;
 
 const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
@@ -51,7 +52,7 @@ export class OwnSupervisor implements ServiceManager {
     if (state !== null) {
       const runs = state.child?.pid !== null && state.child?.pid !== undefined;
       if (runs && JSON.stringify(state.command) === JSON.stringify(definition.command)) return 'already_running';
-      // It waits for its next start, or the program has moved.
+      // The child waits for a restart, or the program moved.
       await this.stop();
     }
     await this.#launch(definition);
@@ -97,7 +98,7 @@ export class OwnSupervisor implements ServiceManager {
     return ['There is no service manager on this machine: start it again after the machine has started.'];
   }
 
-  /** What the supervisor says of itself; null where none runs. */
+  /** State reported by the supervisor; null if none runs. */
   async supervisorState(): Promise<SupervisorState | null> {
     try {
       return await requestDaemon(this.dataDir, { path: '/v1/state' }, isState, ANSWER_MS, SOCKET);

@@ -1,8 +1,8 @@
-/** The one place where programs of the system (`launchctl`, `systemctl`) are run, so that tests see the exact arguments. */
+/** Runs system programs (`launchctl`, `systemctl`). Tests replace the function to see the exact arguments. */
 import { execFile } from 'node:child_process';
 
 export interface ToolResult {
-  /** 127 where there is no such program. */
+  /** 127 if the program does not exist. */
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;

@@ -37,13 +37,13 @@ WantedBy=default.target
 `;
 }
 
-/** A word of a command line or assignment: quoted, and with specifiers (%) taken as they are. */
+/** Quotes a word of a command line or assignment, and escapes specifiers (%). */
 function quoted(text: string): string {
   const escaped = text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('%', '%%').replaceAll('\n', '\\n');
   return `"${escaped}"`;
 }
 
-/** A path takes the rest of its line. */
+/** A path extends to the end of its line, so only specifiers are escaped. */
 function path(text: string): string {
   return text.replaceAll('%', '%%');
 }

@@ -1,4 +1,4 @@
-/** The daemon as a systemd user unit. Commands are idempotent: each looks first at what systemd knows. */
+/** systemd user unit. Commands are idempotent: each reads the current state first. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeDefinitionFile } from './definition-file.js';
@@ -26,7 +26,7 @@ export class Systemd implements ServiceManager {
     const state = await this.state(definition.label);
     await this.#do(['enable', unit]);
     if (state.kind === 'running' && !changed) return 'already_running';
-    // What waits for its next start does not wait any longer.
+    // `restart` also ends the wait for a delayed restart.
     await this.#do(['restart', unit]);
     return 'started';
   }
@@ -68,7 +68,7 @@ export class Systemd implements ServiceManager {
     return join(this.options.folder, unitOf(label));
   }
 
-  /** Whether it was another before, or none. */
+  /** Returns whether the unit changed. */
   async #write(definition: ServiceDefinition): Promise<boolean> {
     if (!writeDefinitionFile(this.#path(definition.label), systemdUnit(definition))) return false;
     await this.#do(['daemon-reload']);

@@ -1,4 +1,4 @@
-/** What an installation has made on this machine, part by part, and how each is taken away. Nothing else is touched. */
+/** Parts of an installation and their removal. Other files are not touched. */
 import { execFile } from 'node:child_process';
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -13,14 +13,14 @@ export interface Part {
   readonly kind: 'program' | 'data' | 'key';
   readonly what: string;
   readonly path: string;
-  /** On the disk; null for what is too small to count. */
+  /** Size on disk; null for small parts. */
   readonly bytes: number | null;
 }
 
 const SIGN_OUT_MS = 20_000;
 const record = Compile(Type.Object({ link: Type.String() }));
 
-/** What lies in a data directory, by name. What is not named here is not ours. */
+/** Known files of a data directory. Unknown files are not removed. */
 const DATA: Readonly<Record<string, string>> = {
   'config.toml': 'settings',
   'account.json': 'the token of the account',
@@ -34,7 +34,7 @@ const DATA: Readonly<Record<string, string>> = {
 /** Left by a daemon, and small. */
 const TRACES = /^(?:control|supervisor|machine)\.sock(?:\.start)?$|^config\.toml\.\d+\.new$/;
 
-/** Parts that are there. */
+/** Existing parts. */
 export function partsOf(found: Installation, dataDir: string): Part[] {
   const parts: Part[] = [];
   if (found.kind === 'own') {
@@ -59,18 +59,18 @@ export function partsOf(found: Installation, dataDir: string): Part[] {
   return parts;
 }
 
-/** Takes it away, and the folder that held it where that is empty then. */
+/** Removes a part, and its folder if that is then empty. */
 export function removePart({ path, kind }: Part): void {
   rmSync(path, { recursive: true, force: true });
   if (kind === 'program') return;
   try {
     rmdirSync(dirname(path));
   } catch {
-    // Something is left in it.
+    // The folder is not empty.
   }
 }
 
-/** The link on the PATH, if it is ours still. */
+/** Link on the PATH, if it still points to this installation. */
 function linkOf(prefix: string): string | null {
   try {
     const value: unknown = JSON.parse(readFileSync(join(prefix, 'install.json'), 'utf8'));
@@ -87,7 +87,7 @@ function bytesBelow(path: string): number {
   return readdirSync(path).reduce((sum, name) => sum + bytesBelow(join(path, name)), 0);
 }
 
-/** Ends the service and takes its definition away. What the owner should know, in sentences. */
+/** Stops the service and removes its definition. Returns sentences for the owner. */
 export async function endService(manager: ServiceManager, label: string): Promise<readonly string[]> {
   try {
     await manager.remove(label);
@@ -97,7 +97,7 @@ export async function endService(manager: ServiceManager, label: string): Promis
   }
 }
 
-/** Has the coordinator forget the token of this machine, where there is one. It may be away: then the owner does it. */
+/** Revokes this machine's token at the coordinator. If the coordinator is unreachable, the owner must remove the machine. */
 export async function signOut(found: Installation, dataDir: string): Promise<readonly string[]> {
   if (!existsSync(join(dataDir, 'account.json'))) return [];
   const [program = '', ...first] = launchCommand(found);

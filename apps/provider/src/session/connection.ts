@@ -1,6 +1,7 @@
 /**
- * One WebSocket to the coordinator. Every frame that comes in counts as life; a socket that stays silent in spite of
- * pings is dead and is ended. Sends are bounded: a coordinator that does not drain is left, never queued for without end.
+ * WebSocket to the coordinator. Every received frame counts as liveness; a socket silent despite pings is closed.
+ *
+ * Sends are bounded: if the coordinator does not read, the connection ends instead of queueing.
  */
 import {
   type CoordinatorMessage,
@@ -16,11 +17,11 @@ import {
 import WebSocket from 'ws';
 
 export interface Liveness {
-  /** A ping goes out this often. */
+  /** Interval of pings. */
   readonly pingMs: number;
-  /** Silence after which the socket is dead. */
+  /** Silence after which the socket counts as dead. */
   readonly silenceMs: number;
-  /** For a sign of life after this machine has slept; left out: 5 s. */
+  /** Time to answer a probe after sleep. Default 5 s. */
   readonly probeMs?: number;
 }
 
@@ -37,7 +38,7 @@ export interface ConnectionHandlers {
   readonly onMessage: (message: CoordinatorMessage) => void;
   readonly onFrame: (frame: Frame) => void;
   readonly onUnknownMessage: () => void;
-  /** Once, with a sentence that says why. */
+  /** Called once, with a sentence. */
   readonly onClosed: (reason: string) => void;
 }
 
@@ -63,7 +64,7 @@ export class Connection {
     });
     socket.on('error', (error) => this.#close(`the connection failed: ${error.message}`));
     socket.on('close', (code) => this.#close(`the coordinator closed the connection (${code})`));
-    // What lies unread after the process itself was held up is read before the coordinator counts as silent.
+    // `setImmediate` reads pending frames first, after this process itself was blocked.
     this.#watch = setInterval(() => setImmediate(() => this.#checkLife()), liveness.pingMs);
   }
 
@@ -96,23 +97,20 @@ export class Connection {
     this.#write(JSON.stringify(message));
   }
 
-  /** `sent` is called once the bytes have left this process, or the connection is over. */
+  /** `sent` is called when the bytes have left this process, or the connection ended. */
   sendFrame(bytes: Uint8Array, sent: () => void): void {
     if (this.#closed) sent();
     else this.#write(bytes, sent);
   }
 
-  /**
-   * This machine has slept: the socket may be dead without a sign. It is ended unless the coordinator answers within seconds; what
-   * it sent before does not count.
-   */
+  /** Checks a socket that may have died during sleep: the coordinator must answer within seconds. Earlier frames do not count. */
   probe(reason: string): void {
     if (this.#closed || this.#probe !== null) return;
     this.#probe = setTimeout(() => this.end(reason), this.liveness.probeMs ?? PROBE_MS);
     this.socket.ping(PROBE);
   }
 
-  /** Closes in an orderly way: whatever was sent before still goes out, if the coordinator takes it soon. */
+  /** Closes orderly: earlier sends go out if the coordinator reads them soon. */
   close(): void {
     if (this.#closed || this.#closing !== null) return;
     this.#closing = setTimeout(() => this.end('closed'), CLOSE_TIMEOUT_MS);
@@ -165,7 +163,7 @@ export class Connection {
     }
   }
 
-  /** Pings a coordinator that is there and leaves one that is not. */
+  /** Pings, or ends a silent connection. */
   #checkLife(): void {
     if (this.#closed) return;
     if (performance.now() - this.#lastSign > this.liveness.silenceMs) this.end('the coordinator has been silent for too long');

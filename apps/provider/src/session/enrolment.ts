@@ -1,6 +1,7 @@
 /**
- * Asks the coordinator for the enrolment profile of this Mac while device management is what is missing, and has what comes
- * installed. It asks only when the coordinator has said so for a moment: right after a connection it may not have looked yet.
+ * Requests a device-management enrolment profile while enrolment is the missing trust part, and installs it.
+ *
+ * Waits a moment first, because right after connecting the coordinator may not have checked yet.
  */
 import type { CoordinatorMessage, ProviderMessage, TrustMessage } from '@inference/protocol';
 
@@ -12,7 +13,7 @@ export type EnrolmentEvent =
 
 export interface EnrolmentOptions {
   readonly send: (message: ProviderMessage) => void;
-  /** Installs the profile at a one-time address; null where the owner does that. */
+  /** Installs the profile from a one-time address; null: the owner installs it. */
   readonly install: ((url: string) => Promise<void>) | null;
   readonly onEvent: (event: EnrolmentEvent) => void;
   readonly askAfterMs?: number;
@@ -20,7 +21,7 @@ export interface EnrolmentOptions {
 
 /** In milliseconds. */
 const ASK_AFTER_MS = 2000;
-/** An offer is good for half an hour; nothing is asked while it can still be taken up. */
+/** An offer is valid for half an hour; no request is sent meanwhile. */
 const ASK_AGAIN_MS = 30 * 60_000;
 const TRY_LATER_MS = 30_000;
 
@@ -33,7 +34,7 @@ export class Enrolment {
     this.#options = options;
   }
 
-  /** Takes in what the coordinator says of this provider's standing. */
+  /** Processes the coordinator's trust message. */
   onTrust(trust: TrustMessage): void {
     this.#missing = trust.parts.some(({ reason }) => reason === 'not_enrolled');
     if (this.#missing && this.#timer === null) this.#askIn(this.#options.askAfterMs ?? ASK_AFTER_MS);
@@ -77,7 +78,7 @@ export class Enrolment {
 
 const INSTALL_TIMEOUT_MS = 20_000;
 
-/** Installs profiles on the simulated Mac of a simulated management server at this address. */
+/** Installs profiles on the simulated Mac of the management server at this address. */
 export function simulatedInstaller(managementUrl: string, signal: AbortSignal): (url: string) => Promise<void> {
   return async (url) => {
     const response = await fetch(`${managementUrl}/simulation/v1/install`, {

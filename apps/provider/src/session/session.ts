@@ -1,6 +1,7 @@
 /**
- * One session with the coordinator, from hello to the end: shows who this provider is, answers challenges, keeps the
- * sealing key fresh, and hands jobs on. When it is over, so are its keys and its jobs.
+ * One session with the coordinator, from `hello` to close: registers, answers challenges, renews the sealing key, dispatches jobs.
+ *
+ * Keys and jobs end with the session.
  */
 import type { Enclave } from '@inference/enclave';
 import {
@@ -27,14 +28,14 @@ import type { WakeDetector } from './wake-detector.js';
 export interface RegistrationInfo {
   readonly agentVersion: string;
   readonly hardware: Hardware;
-  /** For the protocol version that is spoken. */
+  /** Offers for a protocol version. */
   readonly models: (version: number) => readonly ModelOffer[];
   readonly slots: number;
-  /** Whether jobs may come, when it registers; left out: they may. */
+  /** Availability at registration; absent: available. */
   readonly availability?: () => ReportedAvailability;
 }
 
-/** Takes the jobs of one session. */
+/** Handles the jobs of one session. */
 export interface JobHandler {
   handle(message: CoordinatorMessage & { type: 'job' | 'credit' | 'cancel' }): void;
   frame(frame: Frame): void;
@@ -51,20 +52,20 @@ export interface SessionOptions {
   readonly enclave: Enclave;
   readonly registration: RegistrationInfo;
   readonly createJobHandler: (session: Session, keys: SealingKeys) => JobHandler;
-  /** `token` opens the coordinator's answers about this provider while the session lives; null where it gives none. */
+  /** `token` authorizes status requests while the session lives; null if the coordinator gives none. */
   readonly onRegistered: (session: Session, trustLevel: string, token: string | null) => void;
-  /** The coordinator says what this provider is worth, and what is missing. */
+  /** The coordinator's trust evaluation of this provider. */
   readonly onTrust?: (trust: TrustMessage) => void;
-  /** The coordinator says which models it does not take, and why; none in the end. */
+  /** Models that the coordinator refuses, with reasons; an empty list ends earlier refusals. */
   readonly onModelsRefused?: (models: ModelsRefused['models']) => void;
-  /** This machine's clock less the coordinator's, and whether they differ by so much that jobs may soon be refused. */
+  /** This machine's clock minus the coordinator's, and whether the difference endangers jobs. */
   readonly onClockSkew?: (milliseconds: number, large: boolean) => void;
   /** The coordinator's answer to an `enrolment_request`. */
   readonly onEnrolment?: (answer: CoordinatorMessage & { type: 'enrolment' | 'enrolment_refused' }) => void;
-  /** The coordinator's answer to the token that this machine showed. */
+  /** The coordinator's answer to the machine token. */
   readonly onLink?: (answer: CoordinatorMessage & { type: 'linked' | 'link_refused' }) => void;
   readonly liveness?: Liveness;
-  /** When this machine woke from sleep. */
+  /** Emits after system sleep. */
   readonly wakeDetector?: Pick<WakeDetector, 'on'>;
 }
 
@@ -81,14 +82,14 @@ export class Session {
   #registered = false;
   #version = 0;
   #receiptVersion: 1 | 2 = 1;
-  /** Messages of types this build does not know, which are ignored. */
+  /** Ignored messages of unknown types. */
   unknownMessageCount = 0;
 
   private constructor(private readonly options: SessionOptions) {
     this.#ended = new Promise((resolve) => (this.#end = resolve));
   }
 
-  /** Runs one session to its end. Never rejects; the reasons come back. */
+  /** Runs one session to its end. Never rejects; resolves with the reason. */
   static async run(options: SessionOptions, signal: AbortSignal): Promise<SessionEnd & { readonly registered: boolean }> {
     const session = new Session(options);
     const unsubscribe = options.wakeDetector?.on(() => session.wake());
@@ -109,12 +110,12 @@ export class Session {
     return this.#registered && this.#connection?.closed === false;
   }
 
-  /** Version of the receipts that are signed in this session; known from the welcome on. */
+  /** Receipt version of this session; final after `welcome`. */
   get receiptVersion(): 1 | 2 {
     return this.#receiptVersion;
   }
 
-  /** The protocol version that is spoken; 0 before that is known. */
+  /** Protocol version; 0 before `welcome`. */
   get version(): number {
     return this.#version;
   }
@@ -129,7 +130,9 @@ export class Session {
     else this.#connection.sendFrame(bytes, sent);
   }
 
-  /** This machine has slept, or its clock was set: the socket is tried, and the key, which lives by the clock, replaced. */
+  /**
+   * Call after system sleep or a clock change: probes the socket and replaces the sealing key, whose validity depends on the clock.
+   */
   wake(): void {
     this.#connection?.probe('this machine has slept, and the coordinator is silent');
     this.#keys?.replace();
@@ -254,7 +257,7 @@ export class Session {
     this.send({ type: 'challenge_answer', challenge });
   }
 
-  /** A step that fails ends the session: without it the coordinator would wait in vain. */
+  /** A failed step ends the session, because the coordinator would wait for the answer. */
   #step(step: Promise<void>): void {
     step.catch((error: unknown) => this.#connection?.end(error instanceof Error ? error.message : 'an answer could not be made'));
   }

@@ -1,6 +1,7 @@
 /**
- * Keeps a session with the coordinator: one after the other, with growing and jittered pauses. A rejection that a retry
- * cannot mend waits longer, so that a refused provider does not hammer the coordinator.
+ * Keeps the daemon connected: runs sessions one after another, with growing, jittered delays.
+ *
+ * Rejections that a retry cannot fix wait longer.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RejectionCode } from '@inference/protocol';
@@ -10,7 +11,7 @@ export type SessionEvent =
   | {
       readonly type: 'rejected';
       readonly code: RejectionCode;
-      /** What exactly was wrong, where the coordinator says so. */
+      /** Detailed reason, if the coordinator gives one. */
       readonly reason: string | null;
       readonly message: string;
       readonly advice: string;
@@ -22,17 +23,17 @@ export interface StayConnectedOptions extends SessionOptions {
   readonly onEvent: (event: SessionEvent) => void;
   readonly random?: () => number;
   readonly backoff?: Backoff;
-  /** Pauses after the coordinator said that it goes away. */
+  /** Delays after a coordinator shutdown. */
   readonly restart?: Backoff;
 }
 
 const BACKOFF: Backoff = { firstMs: 500, maxMs: 30_000 };
-/** Of a coordinator that goes away: its providers all leave in the same moment, and it is soon back. */
+/** For a coordinator shutdown: all providers leave at once, and the coordinator is back soon. */
 const RESTART: Backoff = { firstMs: 2_000, maxMs: 8_000 };
-/** First pause after a rejection that asks for the owner. */
+/** First delay after a rejection that needs the owner. */
 const REFUSED_MS = 60_000;
 
-/** What an owner can do about a rejection; null where waiting is all it takes. */
+/** Advice for the owner per rejection; null if waiting suffices. */
 const ADVICE: Readonly<Record<RejectionCode, string | null>> = {
   version_unsupported: 'Update this program: the coordinator speaks no version that it knows.',
   attestation_refused: 'The coordinator did not accept what the enclave says of this machine.',
@@ -67,7 +68,7 @@ export async function stayConnected(options: StayConnectedOptions, signal: Abort
   }
 }
 
-/** Ends early when the signal comes, and when this machine wakes: what could not be reached may be there again. */
+/** Ends early on abort and when this machine wakes: the network may be back. */
 async function pause(ms: number, wakeDetector: SessionOptions['wakeDetector'], signal: AbortSignal): Promise<void> {
   const woken = new AbortController();
   const unsubscribe = wakeDetector?.on(() => woken.abort());
@@ -85,7 +86,7 @@ export interface Backoff {
   readonly maxMs: number;
 }
 
-/** Milliseconds before try number `attempt` (from 0): doubled each time, the upper half of it at random. */
+/** Milliseconds before attempt `attempt` (from 0): doubled each time, with the upper half random. */
 export function backoffMs({ firstMs, maxMs }: Backoff, attempt: number, random: number): number {
   const ceiling = Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 30));
   return Math.round(ceiling * (0.5 + random / 2));

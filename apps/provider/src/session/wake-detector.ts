@@ -1,12 +1,13 @@
 /**
- * Tells when this machine has slept, this process was stopped, or the clock was set: whatever was agreed with others by the clock,
- * and whatever socket was open, may not hold any more. Timers of Node run by the monotonic clock and need nothing.
+ * Detects system sleep, a stopped process, and clock changes. Agreements by clock and open sockets may be invalid afterwards.
+ *
+ * Node's own timers use the monotonic clock and need no correction.
  */
 
 export interface WakeDetectorOptions {
-  /** Milliseconds since 1970, which may jump. */
+  /** Wall clock in milliseconds since 1970. */
   readonly wall?: () => number;
-  /** Milliseconds that never jump; they may stand still while the machine sleeps. */
+  /** Monotonic clock in milliseconds; may stand still during sleep. */
   readonly monotonic?: () => number;
   readonly everyMs?: number;
 }
@@ -37,13 +38,13 @@ export class WakeDetector {
     this.#timer.unref();
   }
 
-  /** Returns what takes the listener away again. */
+  /** Returns the unsubscribe function. */
   on(listener: (wake: Wake) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Called by the timer; tests call it themselves. */
+  /** Called by the timer, and directly by tests. */
   check(): void {
     const [wall, monotonic] = [this.#wall(), this.#monotonic()];
     const [byWall, byMonotonic] = [wall - this.#lastWall, monotonic - this.#lastMonotonic];

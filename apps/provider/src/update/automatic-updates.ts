@@ -1,13 +1,14 @@
 /**
- * Looks for updates by itself, every few hours and never at the same moment as all others. It makes a release ready beside what
- * runs; whoever created this decides when to switch to it.
+ * Checks for updates every few hours, with jitter so that machines do not check at the same time.
+ *
+ * Prepares a release; the creator decides when to switch.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface AutomaticOptions {
-  /** Whether the owner wants it now; asked before every look. */
+  /** Read before every check, because the setting may change. */
   readonly wanted: () => boolean;
-  /** Looks, and makes ready what is there. Resolves with the version that is ready, or null. */
+  /** Checks and prepares. Resolves with the prepared version, or null. */
   readonly look: (signal: AbortSignal) => Promise<string | null>;
   readonly onReady: (version: string) => void;
   readonly onProblem: (error: unknown) => void;
@@ -18,12 +19,12 @@ export interface AutomaticOptions {
 }
 
 const EVERY_MS = 4 * 3_600_000;
-/** The first look comes within this part of the time between two. */
+/** Maximum delay of the first check, as a fraction of the interval. */
 const FIRST_PART = 0.1;
-/** Longer or shorter by up to this part. */
+/** Fraction by which an interval varies. */
 const JITTER = 0.25;
 
-/** Resolves when the signal ends it, or a version is ready. Never rejects. */
+/** Resolves on abort or when a version is prepared. Never rejects. */
 export async function updateAutomatically(options: AutomaticOptions): Promise<void> {
   const { wanted, look, onReady, onProblem, signal, random = Math.random, everyMs = EVERY_MS } = options;
   try {

@@ -1,7 +1,8 @@
 /**
- * Makes a signed release ready beside the versions that are there: downloads it (and goes on where an earlier try stopped),
- * checks it, unpacks it, builds what must be built on this machine and lets it start once. It gets its name in the last step, so
- * that a version that can be seen is whole; nothing of the version that runs is touched.
+ * Prepares a signed release beside the installed versions: resumable download, verification, unpacking, native build, and a test
+ * start.
+ *
+ * The folder gets its final name last, so that a visible version is complete. The running version is not touched.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -49,7 +50,7 @@ export async function prepare(options: PrepareOptions): Promise<void> {
     requireIdentity(draft, release);
     onStep('Trying it');
     await tryOut(draft, release, signal);
-    // What is on the disk now must be there after a loss of power, before anything points to it.
+    // Flushes the disk before any link points to the version, against power loss.
     await promisify(execFile)('sync', [], { timeout: BUILD_MS });
     renameSync(draft, versionFolder(prefix, release.version));
   } finally {
@@ -60,7 +61,7 @@ export async function prepare(options: PrepareOptions): Promise<void> {
 
 async function fetchArchive({ prefix, release, onProgress, signal, tuning }: PrepareOptions): Promise<string> {
   const file = join(downloadsFolder(prefix), `${release.sha256}.tgz`);
-  // What was begun of other releases will not be finished.
+  // Partial downloads of other releases are not resumed.
   for (const name of readdirSync(downloadsFolder(prefix))) {
     if (!name.startsWith(release.sha256)) rmSync(join(downloadsFolder(prefix), name), { force: true });
   }
@@ -88,7 +89,7 @@ function requireIdentity(folder: string, { version }: Release): void {
   }
 }
 
-/** Builds the enclave helper on a Mac, and has the program say its version: what cannot even do that is not switched to. */
+/** Builds the enclave helper on a Mac, and starts the program once with `--version`. A version that fails is not activated. */
 async function tryOut(folder: string, { version }: Release, signal: AbortSignal): Promise<void> {
   const run = promisify(execFile);
   const build = join(folder, 'install', 'build-helper.mjs');

@@ -1,6 +1,6 @@
 /**
- * How this very program came onto the machine, which decides who may replace it: an installation of our own has versions side
- * by side and updates itself, one by npm is npm's, and a clone of the repository is its owner's.
+ * Kind of this installation, which decides who updates it: our own installer (versions side by side), npm, or a clone of the
+ * repository.
  */
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -10,7 +10,7 @@ export type Installation =
   | { readonly kind: 'own'; readonly prefix: string; readonly version: string; readonly root: string }
   | { readonly kind: 'npm' | 'clone'; readonly version: string; readonly root: string };
 
-/** `root`: folder of a package in place of this program's own. */
+/** `root`: folder of another package, for tests. */
 export function installation(root: string = dirname(createRequire(import.meta.url).resolve('#package.json'))): Installation {
   const real = realpathSync(root);
   const { version } = JSON.parse(readFileSync(join(real, 'package.json'), 'utf8')) as { version: string };
@@ -20,12 +20,12 @@ export function installation(root: string = dirname(createRequire(import.meta.ur
   return { kind: basename(versions) === 'node_modules' ? 'npm' : 'clone', version, root: real };
 }
 
-/** The script that starts whatever version is current. It is what the PATH and the service name. */
+/** Launcher script of the current version, named by the PATH link and the service. */
 export function launcherOf(prefix: string): string {
   return join(prefix, 'bin', 'inference-provider');
 }
 
-/** Program and first arguments that start the agent as it is installed, and that stay right over updates. */
+/** Command line of the installed agent that stays valid over updates. */
 export function launchCommand(found: Installation = installation()): readonly string[] {
   if (found.kind === 'own') return [launcherOf(found.prefix)];
   return [process.execPath, join(found.root, 'bin', 'inference-provider.js')];

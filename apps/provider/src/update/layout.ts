@@ -1,6 +1,6 @@
 /**
- * What lies where in an installation of our own. `current` is a symbolic link that is replaced in one step, so that there is a
- * whole version behind it at every moment, whoever is killed when.
+ * File layout of our own installation. `current` is a symbolic link replaced atomically, so that a complete version is active at
+ * every moment.
  */
 import { mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -9,12 +9,12 @@ export const versionsFolder = (prefix: string): string => join(prefix, 'versions
 export const versionFolder = (prefix: string, version: string): string => join(prefix, 'versions', version);
 export const downloadsFolder = (prefix: string): string => join(prefix, 'downloads');
 
-/** Begins the names of folders below `versions` that are none yet, or none any more. */
+/** Prefix of folders below `versions` that are incomplete or being removed. */
 export const DRAFT_PREFIX = '.unpacking-';
 
 const VERSION = /^\d+\.\d+\.\d+$/;
 
-/** Version that the next start runs; null where the link is missing or odd. */
+/** Version of the next start; null if the link is missing or invalid. */
 export function currentVersion(prefix: string): string | null {
   try {
     const name = basename(readlinkSync(join(prefix, 'current')));
@@ -24,10 +24,7 @@ export function currentVersion(prefix: string): string | null {
   }
 }
 
-/**
- * `current` is what the next start runs; `guard` is the version whose guard watches over a version on trial. Points it to a
- * version, which must be there.
- */
+/** Points a link to an installed version. `current`: version of the next start. `guard`: version whose guard supervises a trial. */
 export function point(prefix: string, link: 'current' | 'guard', version: string): void {
   const draft = join(prefix, `.${link}-${process.pid}`);
   rmSync(draft, { force: true });
@@ -35,7 +32,7 @@ export function point(prefix: string, link: 'current' | 'guard', version: string
   renameSync(draft, join(prefix, link));
 }
 
-/** Versions that are there as a whole: a folder gets its name only then. */
+/** Complete versions: a folder gets its name last. */
 export function presentVersions(prefix: string): string[] {
   try {
     return readdirSync(versionsFolder(prefix)).filter((name) => VERSION.test(name));
@@ -44,11 +41,11 @@ export function presentVersions(prefix: string): string[] {
   }
 }
 
-/** Removes versions but those named, what broken-off updates left, and the archives. */
+/** Removes all versions except `keep`, unfinished updates, and archives. */
 export function prune(prefix: string, keep: readonly string[]): void {
   for (const name of readdirSync(versionsFolder(prefix))) {
     if (keep.includes(name)) continue;
-    // Under another name first: a version that can be seen is whole.
+    // Renames first, because a visible version must be complete.
     const gone = join(versionsFolder(prefix), name.startsWith(DRAFT_PREFIX) ? name : `${DRAFT_PREFIX}${name}`);
     if (!name.startsWith(DRAFT_PREFIX)) renameSync(join(versionsFolder(prefix), name), gone);
     rmSync(gone, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-/** The whole way from the question to a version that lies ready: what the owner's command and the daemon by itself do alike. */
+/** Update from the check to a prepared version. Shared by the command and the daemon. */
 import { compareVersions, type Release } from '@inference/protocol';
 import type { Progress } from '../models/library/download.js';
 import { prepare } from './download-release.js';
@@ -8,11 +8,11 @@ import type { BrokenVersion } from './trial.js';
 import { brokenVersions } from './trial.js';
 import { lockUpdates } from './update-lock.js';
 
-/** What is on offer, held against what is installed. Throws UpdateError. */
+/** Compares the offered release with the installed one. Throws UpdateError. */
 export async function checkForUpdate(question: ReleaseQuery, prefix: string | null, installed: string): Promise<UpdateChoice> {
   const offered = await fetchRelease(question);
   const current = (prefix === null ? null : currentVersion(prefix)) ?? installed;
-  // The owner who names a version wants just that one, be it known as broken.
+  // An explicitly named version is accepted even if known to fail.
   const broken = prefix === null || question.version !== null ? [] : brokenVersions(prefix);
   return chooseUpdate(offered, current, broken);
 }
@@ -40,7 +40,7 @@ export type UpdateChoice =
   | { readonly kind: 'current' }
   | { readonly kind: 'broken'; readonly version: string; readonly reason: string };
 
-/** An older release, which its maker once signed, is no update: whoever serves it again serves its faults. */
+/** Rejects older releases: replaying an old signed release would bring back its faults. */
 export function chooseUpdate(offered: Release | null, installed: string, broken: readonly BrokenVersion[]): UpdateChoice {
   if (offered === null || compareVersions(offered.version, installed) <= 0) return { kind: 'current' };
   const known = broken.find(({ version }) => version === offered.version);

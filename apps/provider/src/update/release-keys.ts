@@ -1,4 +1,7 @@
-/** Which keys may sign releases for this build. They stand in its own package, so that a signed build says who signs the next one. */
+/**
+ * Public keys that may sign releases for this build, stored in its package.json. A signed build thereby names the signers of the
+ * next.
+ */
 import { createRequire } from 'node:module';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -8,7 +11,7 @@ export const RELEASE_KEYS_FIELD = 'releaseKeys';
 
 const manifest = Compile(Type.Object({ [RELEASE_KEYS_FIELD]: Type.Array(Type.String({ pattern: '^[A-Za-z0-9+/]{43}=$' })) }));
 
-/** Base64 of Ed25519 public keys; none where this was not built as a release. */
+/** Base64 Ed25519 public keys; empty unless built as a release. */
 export function releaseKeys(): readonly string[] {
   const value: unknown = createRequire(import.meta.url)('#package.json');
   return manifest.Check(value) ? value[RELEASE_KEYS_FIELD] : [];

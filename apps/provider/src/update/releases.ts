@@ -1,12 +1,12 @@
 /**
- * What the coordinator advertises, looked at as something that an enemy wrote: bounded in time and length, no redirects, and
- * worth nothing before the signature of the operator's release key is right.
+ * Fetches release descriptions from the coordinator, which is not trusted: bounded time and size, no redirects, and a verified
+ * release signature.
  */
 import { RELEASE_PLATFORMS, type Release, type ReleasePlatform, ReleaseSchema } from '@inference/protocol';
 import { verifyRelease } from '@inference/protocol/crypto';
 import { Compile } from 'typebox/compile';
 
-/** One sentence for the owner. `unreachable`: the coordinator did not answer; it may later. */
+/** One sentence for the owner. `unreachable`: the coordinator did not answer and may later. */
 export class UpdateError extends Error {
   constructor(
     message: string,
@@ -22,7 +22,7 @@ const MAX_BYTES = 64 << 10;
 const described = Compile(ReleaseSchema);
 
 export interface ReleaseQuery {
-  /** Address of the coordinator, without a slash at its end. */
+  /** HTTP address without a trailing slash. */
   readonly coordinator: string;
   readonly platform: ReleasePlatform;
   /** Null: the newest. */
@@ -80,7 +80,7 @@ async function readAnswer(url: string, signal: AbortSignal): Promise<string | nu
   }
 }
 
-/** Null where there are none for this one. */
+/** Release platform of this machine; null if there are no releases for it. */
 export function releasePlatform(): ReleasePlatform | null {
   return RELEASE_PLATFORMS.find((platform) => platform === `${process.platform}-${process.arch}`) ?? null;
 }

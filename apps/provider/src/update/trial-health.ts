@@ -1,21 +1,21 @@
 /**
- * When a version on trial has shown that it works, and what is done then. It must hold a registered session with its
- * coordinator; where the coordinator cannot be reached at all, which is no fault of the version, it must have run for a while
- * and answered its owner's commands.
+ * Confirms a version on trial. Healthy means: a registered session with the coordinator.
+ *
+ * If the coordinator is unreachable, which is not the version's fault: a minimum run time and an answering control socket.
  */
 import { prune } from './layout.js';
 import { endTrial, readTrial } from './trial.js';
 
 export interface Health {
   readonly registered: boolean;
-  /** The coordinator gave no answer at all: not even that it refuses. */
+  /** No response at all, not even an error. */
   readonly isCoordinatorUnreachable: boolean;
   /** Asked over the control socket, as a command would. */
   readonly answersCommands: boolean;
   readonly runningForMs: number;
 }
 
-/** How long a version has to run that cannot reach its coordinator. */
+/** Minimum run time without a reachable coordinator. */
 export const MIN_OFFLINE_RUN_MS = 60_000;
 
 export function isHealthy({ registered, isCoordinatorUnreachable, answersCommands, runningForMs }: Health): boolean {
@@ -32,17 +32,17 @@ export interface TrialEnd {
   readonly signal: AbortSignal;
 }
 
-/** Ends the trial of this version, if it is on trial, once it works. Resolves with whether it did. Never rejects. */
+/** Ends the trial of this version once healthy. Resolves with whether a trial was confirmed. Never rejects. */
 export async function confirmTrial({ prefix, version, health, signal }: TrialEnd): Promise<boolean> {
   const trial = readTrial(prefix);
   if (trial === null || trial.version !== version) return false;
   const aborted = new Promise<null>((resolve) => signal.addEventListener('abort', () => resolve(null), { once: true }));
   while (!signal.aborted) {
-    // A daemon that ends does not wait for an answer.
+    // A stopping daemon does not wait for the check.
     const found = await Promise.race([health().catch(() => null), aborted]);
     if (found !== null && isHealthy(found)) {
       endTrial(prefix);
-      // The one before stays, for an owner who wants it back.
+      // The previous version stays on disk for a manual rollback.
       prune(prefix, [version, trial.previous]);
       return true;
     }

@@ -1,7 +1,8 @@
 /**
- * A new version is on trial until it has shown that it works. While it is, a record says which version to go back to; a version
- * that failed is remembered, and no update chooses it again. Every step is one file or one link that is replaced as a whole, so
- * that a machine that loses power between two steps finds the old version, or the new one on trial.
+ * Trial of a new version: a record names the version to roll back to, until the new one is confirmed. Failed versions are recorded
+ * and not chosen again.
+ *
+ * Every step replaces one file or link atomically, so that power loss leaves the old version, or the new one on trial.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,9 +18,9 @@ const TrialSchema = Type.Object({
   previous: ReleaseVersionSchema,
   /** Milliseconds since 1970. */
   since: Type.Integer({ minimum: 0 }),
-  /** How often it was started so far. */
+  /** Number of starts so far. */
   starts: Type.Integer({ minimum: 0 }),
-  /** How long one start may take to show that it works, in milliseconds. */
+  /** Time for one start to be confirmed, in milliseconds. */
   patience_ms: Type.Integer({ minimum: 1 }),
 });
 export type Trial = Static<typeof TrialSchema>;
@@ -35,7 +36,7 @@ const brokenRecord = Compile(BrokenSchema);
 export const trialPath = (prefix: string): string => join(prefix, 'trial.json');
 const brokenPath = (prefix: string): string => join(prefix, 'broken.json');
 
-/** Null where none is on trial. A record of a version that never became the current one counts for nothing and is removed. */
+/** Null without a trial. Removes a record whose version never became current. */
 export function readTrial(prefix: string): Trial | null {
   const value = readRecord(trialPath(prefix));
   if (value === undefined) return null;
@@ -44,14 +45,14 @@ export function readTrial(prefix: string): Trial | null {
   return null;
 }
 
-/** Puts a version that is there in the place of the current one, on trial. */
+/** Makes an installed version current, on trial. */
 export function beginTrial(prefix: string, version: string, previous: string, trialTimeoutMs: number, now: number): void {
   point(prefix, 'guard', previous);
   writeRecord(trialPath(prefix), { version, previous, since: now, starts: 0, patience_ms: trialTimeoutMs } satisfies Trial);
   point(prefix, 'current', version);
 }
 
-/** Notes one more start, before it happens. */
+/** Records a start before it happens. */
 export function countStart(prefix: string, trial: Trial): Trial {
   const counted = { ...trial, starts: trial.starts + 1 };
   writeRecord(trialPath(prefix), counted);
@@ -63,7 +64,7 @@ export function endTrial(prefix: string): void {
   rmSync(trialPath(prefix), { force: true });
 }
 
-/** Remembers that the version does not work, and puts the one before it back. */
+/** Records the version as failed and restores the previous one. */
 export function rollBack(prefix: string, trial: Trial, reason: string, now: number): void {
   rememberBroken(prefix, { version: trial.version, at: now, reason });
   if (presentVersions(prefix).includes(trial.previous)) point(prefix, 'current', trial.previous);
@@ -75,7 +76,7 @@ export function brokenVersions(prefix: string): readonly BrokenVersion[] {
   return brokenRecord.Check(value) ? value : [];
 }
 
-/** The owner wants to try it once more. */
+/** Permits another try of a failed version. */
 export function forgetBroken(prefix: string, version: string): void {
   const left = brokenVersions(prefix).filter((one) => one.version !== version);
   writeRecord(brokenPath(prefix), left);
@@ -107,11 +108,11 @@ function writeRecord(path: string, value: unknown): void {
   renameSync(draft, path);
 }
 
-/** How long one start of a new version may take to show that it works. A large model takes its time. */
+/** Default time for one start to be confirmed. Large models load slowly. */
 export const DEFAULT_TRIAL_TIMEOUT_MS = 5 * 60_000;
 const POLL_INTERVAL_MS = 200;
 
-/** The next start runs it, on trial. Throws {@link UpdateError} where it is not there. */
+/** Activates a version on trial from the next start. Throws {@link UpdateError} if not installed. */
 export function switchTo(prefix: string, version: string, trialTimeoutMs: number, now: number): void {
   if (!presentVersions(prefix).includes(version)) throw new UpdateError(`version ${version} is not here`);
   const previous = currentVersion(prefix);
@@ -120,7 +121,7 @@ export function switchTo(prefix: string, version: string, trialTimeoutMs: number
   beginTrial(prefix, version, previous, trialTimeoutMs, now);
 }
 
-/** Resolves with whether it is this version that runs in the end; null where the time is over and it is on trial still. */
+/** Resolves with whether this version is current after the trial; null if the trial outlasts the limit. */
 export async function awaitTrialEnd(prefix: string, version: string, limitMs: number, signal: AbortSignal): Promise<boolean | null> {
   const deadline = performance.now() + limitMs;
   while (readTrial(prefix) !== null) {

@@ -1,6 +1,6 @@
 /**
- * Unpacks the archive of a release. Its hash was signed, and still nothing in it can reach outside of its folder: everything is
- * looked at before anything is written, and only plain files and folders below `package/` will do.
+ * Unpacks a release archive. Although its hash is signed, all entries are inspected before writing: only plain files and folders
+ * below `package/`.
  */
 import { mkdirSync } from 'node:fs';
 import { extract, list, type ReadEntry } from 'tar';
@@ -10,7 +10,7 @@ const MAX_FILES = 100_000;
 const MAX_BYTES = 8 * 2 ** 30;
 const TOP = 'package/';
 
-/** Throws {@link UpdateError} and leaves nothing written where an entry is not as it should be. */
+/** Throws {@link UpdateError} for an invalid entry and then has written nothing. */
 export async function unpack(archive: string, folder: string): Promise<void> {
   await inspect(archive);
   mkdirSync(folder, { recursive: true });

@@ -1,9 +1,9 @@
-/** One update at a time in an installation: the owner's command and the daemon's own may meet. A lock whose process is gone is none. */
+/** Lock against concurrent updates by the owner's command and the daemon. The lock of a dead process is ignored. */
 import { closeSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { UpdateError } from './releases.js';
 
-/** Returns the function that gives it back. Throws {@link UpdateError} where another update is under way. */
+/** Returns the unlock function. Throws {@link UpdateError} if another update runs. */
 export function lockUpdates(prefix: string): () => void {
   const path = join(prefix, 'update.lock');
   for (let tries = 0; tries < 2; tries++) {
@@ -16,7 +16,7 @@ export function lockUpdates(prefix: string): () => void {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       const holder = Number(readLock(path));
       if (isAlive(holder)) throw new UpdateError(`another update is under way (process ${holder})`);
-      // Moved aside first: of two that find the same dead one, the second moves nothing.
+      // The rename decides between two processes that find the same dead lock.
       try {
         renameSync(path, `${path}.${process.pid}`);
       } catch {

@@ -1,6 +1,6 @@
 /**
- * Starting and surely ending a helper's child process. The environment is cut down to what a program needs to run, so that
- * no variable of the agent (`NODE_OPTIONS`, `DYLD_…`, keys) reaches the process that signs.
+ * Start and end of a helper's child process. The environment is an allowlist, so that no agent variable (`NODE_OPTIONS`, `DYLD_…`,
+ * keys) reaches the signing process.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
@@ -10,10 +10,10 @@ import { EnclaveError } from '../contract/errors.js';
 export type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 const PASSED_VARIABLES = ['PATH', 'HOME', 'TMPDIR', 'USER', 'LANG'];
-/** Milliseconds that each step of ending a child may take before the next, harder one. */
+/** Milliseconds that each step of ending a child may take. */
 const GRACE_MS = 1_000;
 
-/** Starts the helper. Throws {@link EnclaveError} `start_failed` when there is no such program. */
+/** Starts the helper. Throws {@link EnclaveError} `start_failed` if the program does not exist. */
 export async function startChild(command: readonly string[]): Promise<Child> {
   const [program, ...args] = command;
   if (program === undefined) throw new EnclaveError('start_failed', 'the enclave helper command is empty');
@@ -32,7 +32,7 @@ export async function startChild(command: readonly string[]): Promise<Child> {
   });
 }
 
-/** Ends the child: end of stdin, then SIGTERM, then SIGKILL. Resolves when it has exited. */
+/** Ends the child: end of stdin, then SIGTERM, then SIGKILL. Resolves when the child has exited. */
 export async function endChild(child: Child): Promise<void> {
   const exited = untilExit(child);
   child.stdin.end();
@@ -43,7 +43,7 @@ export async function endChild(child: Child): Promise<void> {
   await exited;
 }
 
-/** Resolves when the child has exited. It has no deadline: who waits has ended the child, and nothing survives SIGKILL. */
+/** Resolves when the child has exited. Needs no deadline: callers have ended the child, and SIGKILL cannot be ignored. */
 export async function untilExit(child: Child): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   await new Promise<void>((resolve) => child.once('exit', () => resolve()));

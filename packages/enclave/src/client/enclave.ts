@@ -1,6 +1,6 @@
 /**
- * The enclave as the agent sees it. Every answer comes from a helper process that this client starts, watches and ends;
- * the key never leaves that process (or the chip behind it).
+ * Client of the enclave. Answers come from a helper process that this client starts, supervises and ends; the key stays in that
+ * process or its chip.
  */
 import { fromBase64, type SignedStatement, toBase64 } from '@inference/protocol';
 import type { EnclaveError } from '../contract/errors.js';
@@ -9,22 +9,22 @@ import type { Agent, ReceiptDraft } from '../contract/requests.js';
 import type { OnEnclaveEvent } from './events.js';
 import { SupervisedHelper } from './supervised-helper.js';
 
-/** Every method throws {@link EnclaveError}; after `key_changed` or `close` all of them do, for good. */
+/** Every method throws {@link EnclaveError}; after `key_changed` or `close` all calls fail. */
 export interface Enclave {
   readonly kind: HelperKind;
   /** P-256 public key, x963, 65 bytes. */
   readonly publicKey: Uint8Array;
   readonly keyProtection: KeyProtection;
   readonly secureEnclave: boolean;
-  /** Versions of the receipts that its helper signs. */
+  /** Receipt versions that the helper signs. */
   readonly receiptVersions: readonly number[];
-  /** Statement of the machine and its present posture. */
+  /** Signed statement of the machine and its current posture. */
   attest(agent: Agent, signal?: AbortSignal): Promise<SignedStatement>;
-  /** Answers a challenge (base64 of 32 bytes) of this session, with the present posture. */
+  /** Signs a challenge (base64 of 32 bytes) of this session, with the current posture. */
   answerChallenge(nonce: string, sessionId: string, signal?: AbortSignal): Promise<SignedStatement>;
-  /** Binds a sealing key to this enclave. Times in milliseconds; at most 60 minutes, beginning about now. */
+  /** Binds a sealing key to this enclave. Times in milliseconds; valid for at most 60 minutes from about now. */
   signKey(request: SealingKeyRequest, signal?: AbortSignal): Promise<SignedStatement>;
-  /** Signs the response hash (base64 DER over its 64 digits) and the receipt. */
+  /** Signs the response hash (base64 DER signature over its 64 hex digits) and the receipt. */
   signResponse(receipt: ReceiptDraft, signal?: AbortSignal): Promise<{ signature: string; receipt: SignedStatement }>;
   /** Ends the helper; resolves when its process has exited. */
   close(): Promise<void>;
@@ -42,14 +42,14 @@ export interface SealingKeyRequest {
 export interface OpenEnclaveOptions {
   /** Program and arguments of the helper, see `simulatedHelperCommand` and `nativeHelperCommand`. */
   readonly command: readonly string[];
-  /** Milliseconds within which the helper must answer each request, and within which it must be back when it has ended. */
+  /** Deadline in milliseconds of each request, and of a restart of the helper. */
   readonly timeoutMs?: number;
   readonly onEvent?: OnEnclaveEvent;
 }
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 
-/** Starts a helper and shakes hands with it. Throws {@link EnclaveError} when that fails. */
+/** Starts a helper and performs the handshake. Throws {@link EnclaveError}. */
 export async function openEnclave(options: OpenEnclaveOptions): Promise<Enclave> {
   const { helper, identity } = await SupervisedHelper.open({
     command: options.command,
@@ -86,7 +86,7 @@ export async function openEnclave(options: OpenEnclaveOptions): Promise<Enclave>
   };
 }
 
-/** Only the members of a statement: the reply they came in has more. */
+/** Strips the reply's other members. */
 function statement(result: SignedStatement): SignedStatement {
   return { payload: result.payload, signature: result.signature };
 }

@@ -1,6 +1,6 @@
 /**
- * One running helper: requests out, replies in by id. The first sign that it broke the contract or hangs ends it with
- * SIGKILL and fails everything that waits; it is never used again after that.
+ * One running helper process: requests out, replies in, matched by id. A contract violation or timeout kills it and fails all
+ * pending requests; the process is never reused.
  */
 import Type from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
@@ -11,7 +11,7 @@ import { MAX_LINE_BYTES, type Operation, type ParametersOf } from '../contract/r
 import { type Child, endChild, startChild, untilExit } from './child-process.js';
 import { StderrLines } from './stderr-lines.js';
 
-/** Requests that may wait for one helper at once. */
+/** Maximum number of pending requests per helper. */
 const MAX_PENDING = 4_096;
 
 const replyValidator = Compile(ReplySchema);
@@ -59,7 +59,7 @@ export class HelperProcess {
     child.stderr.on('data', (bytes: Buffer) => {
       for (const line of stderr.push(bytes)) events.onStderr(line);
     });
-    // A write to a helper that has just died fails here; its exit says the same and is what counts.
+    // Writes to a dead helper fail here; the exit event reports the death.
     child.stdin.on('error', () => {});
     child.once('exit', (code, signal) => {
       this.#end(new EnclaveError('exited', `the enclave helper ended (${signal ?? `exit code ${code}`})`));
@@ -67,7 +67,7 @@ export class HelperProcess {
     child.on('error', () => {});
   }
 
-  /** Resolves when the process has exited, which may be a moment after it can no longer be used. */
+  /** Resolves when the process has exited, possibly after it became unusable. */
   get exited(): Promise<void> {
     return untilExit(this.#child);
   }
@@ -82,8 +82,9 @@ export class HelperProcess {
   }
 
   /**
-   * Sends one request. The deadline counts from now, in milliseconds; when it passes, the helper hangs and is killed.
-   * An aborted request is only forgotten: its deadline still stands, so that a helper that hangs is noticed.
+   * Sends one request. When its deadline (milliseconds from now) passes, the helper is killed.
+   *
+   * An aborted request rejects at once, but its deadline still detects a helper that hangs.
    */
   async request<Op extends Operation>(
     op: Op,
@@ -117,7 +118,7 @@ export class HelperProcess {
     });
   }
 
-  /** Ends the helper in an orderly way and fails what waits with this reason. Resolves when the process has exited. */
+  /** Ends the helper orderly and fails pending requests with this reason. Resolves when the process has exited. */
   async close(reason: EnclaveError): Promise<void> {
     this.#end(reason);
     await endChild(this.#child);

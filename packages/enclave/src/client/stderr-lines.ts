@@ -2,7 +2,7 @@
 import { LineSplitter } from '../contract/line-splitter.js';
 
 const MAX_LINE = 512;
-/** Lines passed on per helper process. More than that is a loop, and would only fill the owner's disk. */
+/** Maximum stderr lines per helper process; bounds the log of a helper in a loop. */
 const MAX_LINES = 200;
 
 export class StderrLines {

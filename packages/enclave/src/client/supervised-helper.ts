@@ -1,6 +1,7 @@
 /**
- * Keeps a helper running. A helper that ends is started again after a bounded backoff; requests made meanwhile wait for it,
- * no longer than they would wait for an answer. Whoever comes back must be who was there before: another key ends everything for good.
+ * Keeps a helper running: restarts it with bounded backoff. Requests wait for the restart, up to the request timeout.
+ *
+ * A restarted helper must have the same key; another key fails the client permanently.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { EnclaveError } from '../contract/errors.js';
@@ -11,10 +12,10 @@ import { HelperProcess } from './helper-process.js';
 
 const FIRST_BACKOFF_MS = 50;
 const LAST_BACKOFF_MS = 5_000;
-/** A helper that ran this long was healthy: the next restart begins with the shortest backoff again. */
+/** Run time after which a helper counts as healthy, and the backoff is reset. */
 const HEALTHY_MS = 30_000;
 
-/** Who the helper says it is. Fixed for the life of the client. */
+/** Identity reported by the helper. Fixed for the life of the client. */
 export interface HelperIdentity {
   readonly kind: HelperKind;
   /** base64 of the x963 public key. */
@@ -33,15 +34,15 @@ export interface SupervisedHelperOptions {
 export class SupervisedHelper {
   readonly #options: SupervisedHelperOptions;
   readonly #closing = new AbortController();
-  /** The present helper, or the attempt to get one. Rejects when the attempt fails; the next one is then under way. */
+  /** Current helper, or the pending start. Rejects when the start fails; the next one is then under way. */
   #ready: Promise<HelperProcess>;
-  /** The helper that shook hands and lives. */
+  /** Live helper after its handshake. */
   #serving: HelperProcess | null = null;
   #identity: HelperIdentity | null = null;
   #failed: EnclaveError | null = null;
   #failures = 0;
 
-  /** Starts the helper and learns who it is. Throws {@link EnclaveError} when that fails; nothing is retried here. */
+  /** Starts the helper and reads its identity. Throws {@link EnclaveError}; the first start is not retried. */
   static async open(options: SupervisedHelperOptions): Promise<{ helper: SupervisedHelper; identity: HelperIdentity }> {
     const helper = new SupervisedHelper(options);
     try {
@@ -58,15 +59,15 @@ export class SupervisedHelper {
     this.#ready = this.#start();
   }
 
-  /** Sends a request to the present helper, or to the next one when it is being restarted. Throws {@link EnclaveError}. */
+  /** Sends a request to the current helper, or to the next one during a restart. Throws {@link EnclaveError}. */
   async request<Op extends Operation>(op: Op, parameters: ParametersOf<Op>, signal?: AbortSignal): Promise<ResultOf<Op>> {
     this.#refuseIfFailed();
     const helper = this.#serving ?? (await this.#whenReady(signal));
-    // The whole time again: a healthy helper must not be killed for the time that was spent waiting for it.
+    // Full timeout, because a healthy helper must not be killed for the time of the restart.
     return helper.request(op, parameters, this.#options.timeoutMs, signal);
   }
 
-  /** Ends the helper; resolves when its process has exited. Requests that wait fail with `closed`. */
+  /** Ends the helper; resolves when its process has exited. Pending requests fail with `closed`. */
   async close(): Promise<void> {
     const reason = new EnclaveError('closed', 'the enclave client is closed');
     this.#failed ??= reason;
@@ -88,7 +89,7 @@ export class SupervisedHelper {
         throw new EnclaveError('aborted', 'the request to the enclave helper was aborted', { cause: signal?.reason });
       },
     );
-    // When the helper is ready first, the other branch ends by its abort and nobody waits for it.
+    // If the helper is ready first, the abort below rejects this promise unobserved.
     tooLate.catch(() => {});
     try {
       return await Promise.race([this.#ready, tooLate]);
@@ -113,7 +114,7 @@ export class SupervisedHelper {
     });
     try {
       await this.#introduce(helper);
-      // Rubbish right behind its last reply has ended it already.
+      // Invalid output right after its last reply has already ended the helper.
       if (helper.ended !== null) throw helper.ended;
     } catch (error) {
       const reason = error instanceof EnclaveError ? error : new EnclaveError('internal', 'the handshake failed', { cause: error });
@@ -136,7 +137,7 @@ export class SupervisedHelper {
     if (this.#failed !== null) throw this.#failed;
   }
 
-  /** Starts the next helper after the backoff and the end of the last one, and again when that fails, until closed. */
+  /** Starts the next helper after the backoff and the previous exit. Repeats on failure, until closed. */
   #restart(lastExited: Promise<void>): void {
     if (this.#failed !== null) return;
     const delayMs = Math.min(LAST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** this.#failures);

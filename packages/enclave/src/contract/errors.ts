@@ -1,18 +1,23 @@
 /**
- * Error codes of the helper contract. A helper names one of {@link HELPER_ERROR_CODES} in its reply; the client adds the
- * codes for what can happen to the helper process itself.
+ * Error codes of the helper contract. Helpers reply with {@link HELPER_ERROR_CODES}; the client adds codes for failures of the
+ * helper process.
  */
 
-/** What a helper may answer instead of a result. */
+/** Codes of a helper's error reply. */
 export const HELPER_ERROR_CODES = ['bad_request', 'unknown_op', 'no_enclave', 'key_unavailable', 'io', 'internal'] as const;
 export type HelperErrorCode = (typeof HELPER_ERROR_CODES)[number];
 
 /**
  * Codes of the client.
- * `start_failed`: the helper could not be started; `exited`: it ended before it answered; `timeout`: it did not answer in
- * time and was killed; `restarted`: it was killed because of another request or of rubbish on its output; `bad_reply`: it
- * broke the contract; `contract_mismatch`: it speaks another contract version; `key_changed`: after a restart it has
- * another key, and nothing works any more; `busy`: too many requests wait; `aborted`: the caller's signal; `closed`.
+ *
+ * `start_failed`: the helper could not start. `exited`: the helper exited before its answer. `timeout`: no answer in time; the
+ * helper was killed.
+ *
+ * `restarted`: the helper was killed because of another request or invalid output. `bad_reply`: contract violation.
+ *
+ * `contract_mismatch`: another contract version. `key_changed`: another key after a restart; permanent.
+ *
+ * `busy`: too many pending requests. `aborted`: the caller's signal. `closed`: the client was closed.
  */
 export type EnclaveErrorCode =
   | HelperErrorCode

@@ -1,6 +1,5 @@
 /**
- * Splits a byte stream into lines of UTF-8 text. A line over the cap is reported once, then skipped up to its line feed, so
- * that memory stays bounded whatever the other side writes.
+ * Splits a byte stream into lines of UTF-8 text. A line over the cap is reported once, then skipped, so that memory stays bounded.
  */
 import { MAX_LINE_BYTES } from './requests.js';
 
@@ -49,7 +48,7 @@ export class LineSplitter {
       this.#skipping = true;
       return true;
     }
-    // A copy, because the stream may reuse its buffer.
+    // Copied, because the stream may reuse its buffer.
     if (part.length > 0) this.#parts.push(part.slice());
     this.#length += part.length;
     return false;

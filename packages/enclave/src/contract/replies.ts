@@ -1,4 +1,4 @@
-/** Replies of the stdio contract. Unknown members are tolerated, so that a newer helper may say more. */
+/** Replies of the stdio contract. Unknown members are tolerated, for newer helpers. */
 import { AttestationSchema, Base64Schema, SignedStatementSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { HELPER_ERROR_CODES } from './errors.js';
@@ -16,14 +16,14 @@ export const ResultSchemas = {
     contract: Type.Integer(),
     kind: HelperKindSchema,
     version: Type.String({ maxLength: 64 }),
-    /** Versions of the receipts that it signs. Left out: 1. */
+    /** Receipt versions that the helper signs; absent: 1. */
     receipts: Type.Optional(Type.Array(Type.Integer(), { maxItems: 16 })),
   }),
   identity: Type.Object({
     /** base64 of the 65-byte x963 public key. */
     se_public_key: Type.String({ pattern: '^[A-Za-z0-9+/]{87}=$' }),
     key_protection: KeyProtectionSchema,
-    /** True only for a key that lives in a Secure Enclave. */
+    /** True only for a key in a Secure Enclave. */
     secure_enclave: Type.Boolean(),
   }),
   attest: SignedStatementSchema,
@@ -38,7 +38,7 @@ export const ResultSchemas = {
 
 export type ResultOf<Op extends Operation> = Static<(typeof ResultSchemas)[Op]>;
 
-/** `id` is null when the helper could not read it from the line. */
+/** `id` is null if the helper could not read the request's id. */
 export const ReplySchema = Type.Union([
   Type.Object({ id: Type.Integer({ minimum: 0 }), ok: Type.Literal(true) }),
   Type.Object({

@@ -1,21 +1,22 @@
 /**
- * Requests of the stdio contract between the agent and an enclave helper: one JSON object per line, answered by `id`.
- * There is no operation that signs bytes of the caller's choice; each names the statement it wants and its values.
+ * Requests of the stdio contract between agent and enclave helper: one JSON object per line, answered by `id`.
+ *
+ * No operation signs bytes of the caller's choice; each names a statement and its values.
  */
 import { AttestationSchema, MillisecondsSchema, ReceiptSchema, Sha256HexSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { closed } from './strict-schema.js';
 
-/** Version of this contract; a helper with another one is refused. */
+/** Version of the contract; helpers with another version are refused. */
 export const CONTRACT_VERSION = 1;
-/** Longest line either way, in bytes, without its line feed. */
+/** Maximum bytes of a line in both directions, without line feed. */
 export const MAX_LINE_BYTES = 64 * 1024;
 
-/** A receipt as the agent drafts it. The helper adds who signs: `provider_id` and `se_key_sha256`. */
+/** Receipt without the signer's members; the helper adds `provider_id` and `se_key_sha256`. */
 export const ReceiptDraftSchema = closed(Type.Omit(ReceiptSchema, ['provider_id', 'se_key_sha256']));
 export type ReceiptDraft = Static<typeof ReceiptDraftSchema>;
 
-/** The program that asks, as it appears in the attestation. */
+/** Requesting program, as recorded in the attestation. */
 export const AgentSchema = closed(AttestationSchema.properties.agent);
 export type Agent = Static<typeof AgentSchema>;
 
@@ -46,5 +47,5 @@ export const ParameterSchemas = {
 export type Operation = keyof typeof ParameterSchemas;
 export type ParametersOf<Op extends Operation> = Static<(typeof ParameterSchemas)[Op]>;
 
-/** Ids count up from 1 and are not used twice in the life of one helper process. */
+/** Ids count up from 1 and are unique within one helper process. */
 export const RequestIdSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });

@@ -1,10 +1,9 @@
 /**
- * Schemas of the protocol tolerate unknown members, because peers of different versions talk. An enclave must not sign
- * what it does not know, so the contract uses the same schemas with every object closed.
+ * Closed versions of the protocol schemas. The protocol tolerates unknown members, but an enclave must not sign unknown content.
  */
 import type { TSchema } from 'typebox';
 
-/** The same schema with `additionalProperties: false` on every object in it. */
+/** Same schema with `additionalProperties: false` on every object. */
 export function closed<Schema extends TSchema>(schema: Schema): Schema {
   return closedNode(schema) as Schema;
 }

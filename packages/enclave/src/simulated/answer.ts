@@ -1,4 +1,4 @@
-/** One line in, one line out: reads a request, checks it by the contract, and words the reply. Never throws. */
+/** Handles one request line: parses, validates, executes, and formats the reply. Never throws. */
 import { Compile, type Validator } from 'typebox/compile';
 import type { HelperErrorCode } from '../contract/errors.js';
 import type { Line } from '../contract/line-splitter.js';
@@ -9,7 +9,7 @@ import { Refusal } from './refusal.js';
 const idValidator = Compile(RequestIdSchema);
 const parameterValidators = new Map<string, Validator>(Object.entries(ParameterSchemas).map(([op, schema]) => [op, Compile(schema)]));
 
-/** The reply to one line, without line feed. `id` is null when none could be read. */
+/** Reply line without line feed. `id` is null if unreadable. */
 export function answer(line: Line, operations: Operations): string {
   let id: number | null = null;
   try {

@@ -1,6 +1,7 @@
 /**
- * The software key of a simulated enclave: `enclave-key.json` in the data directory, readable by its owner only. A key is
- * made only where no file is. A file that is damaged or open to others is an error, never a reason for a new key.
+ * Software key of a simulated enclave: `enclave-key.json` in the data directory, mode 0600.
+ *
+ * A key is created only if no file exists. A damaged or readable-by-others file is an error, never a reason for a new key.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
 import {
@@ -36,7 +37,7 @@ export interface SoftwareKey {
   readonly publicKey: Uint8Array;
 }
 
-/** Reads the key, or makes one where no file is. Throws {@link Refusal} `key_unavailable` or `io`. */
+/** Reads the key, or creates one if no file exists. Throws {@link Refusal} `key_unavailable` or `io`. */
 export function loadOrCreateKey(dataDir: string): SoftwareKey {
   const path = join(dataDir, KEY_FILE);
   return readKey(path) ?? createKey(path);
@@ -59,7 +60,7 @@ function readKey(path: string): SoftwareKey | null {
 
 function openExisting(path: string): number | null {
   try {
-    // No link is followed: the file itself must be ours and closed to others.
+    // Links are not followed: the file itself must be owned and private.
     return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
@@ -77,12 +78,12 @@ function parseKey(text: string): SoftwareKey {
     }
   } catch (error) {
     if (error instanceof Refusal) throw error;
-    // Falls through: what cannot be parsed is damaged.
+    // Falls through: unparsable content is damaged.
   }
   throw new Refusal('key_unavailable', `${KEY_FILE} is damaged`);
 }
 
-/** The file appears whole or not at all, and never in place of another one. */
+/** Creates the file atomically, and never replaces an existing one. */
 function createKey(path: string): SoftwareKey {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const pkcs8 = privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64');
@@ -100,7 +101,7 @@ function createKey(path: string): SoftwareKey {
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code !== 'EEXIST') throw new Refusal('io', `${KEY_FILE} cannot be written (${code ?? String(error)})`);
-    // Another process was faster: its key is the key.
+    // Another process created the key first; its key is valid.
     const winner = readKey(path);
     if (winner !== null) return winner;
     throw new Refusal('io', `${KEY_FILE} appeared and vanished`);

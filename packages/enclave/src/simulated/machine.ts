@@ -1,7 +1,8 @@
 /**
- * The Mac that a simulated helper pretends to be. The profile comes from the command line, and members of a file in the
- * data directory override it; the file is read anew for every statement, so that a test or a demonstration can switch a
- * protection off while the agent runs. A simulated machine never claims an enclave.
+ * Mac that a simulated helper imitates: the profile of the command line, overridden by a file in the data directory.
+ *
+ * The file is read for every statement, so that tests and demonstrations can disable a protection at run time. A simulated machine
+ * never claims an enclave.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -48,7 +49,7 @@ export function parseMachine(text: string, source: string): SimulatedMachine {
   throw new Refusal('bad_request', `${source} is not a profile of a simulated machine`);
 }
 
-/** The machine as it is at this moment. Throws {@link Refusal} when the override file cannot be used. */
+/** Current machine. Throws {@link Refusal} if the override file is invalid. */
 export function readMachine(dataDir: string, profile: SimulatedMachine, publicKey: Uint8Array): Required<SimulatedMachine> {
   return {
     chip_name: 'Simulated M-series',
@@ -76,7 +77,7 @@ function readOverrides(dataDir: string): SimulatedMachine {
   return parseMachine(text, MACHINE_FILE);
 }
 
-/** "SIM" and nine characters of the key's hash, so that agents on one machine differ. */
+/** "SIM" and nine characters of the key's hash, unique per agent on one machine. */
 function serialOf(publicKey: Uint8Array): string {
   const alphabet = '0123456789ABCDEFGHJKLMNPQRSTVWXY';
   const hash = createHash('sha256').update(publicKey).digest();

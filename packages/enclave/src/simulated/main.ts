@@ -1,6 +1,7 @@
 /**
- * The simulated enclave helper: the same stdio contract as the Swift helper, with a key in software. It says so in every
- * identity and statement. It ends when its input ends, so it never outlives the agent.
+ * Simulated enclave helper: the stdio contract of the Swift helper with a software key, declared in every identity and statement.
+ *
+ * Exits when its stdin ends, so it never outlives the agent.
  */
 import { parseArgs } from 'node:util';
 import { LineSplitter } from '../contract/line-splitter.js';
@@ -16,7 +17,7 @@ function main(): void {
   const profile = values.profile === undefined ? {} : parseMachine(values.profile, '--profile');
   const operations = simulatedOperations(dataDir, profile, Date.now);
 
-  // Ctrl-C reaches the whole foreground group; the agent still needs signatures while it drains, and then ends this process.
+  // Ctrl-C signals the whole foreground group, but the agent needs signatures while it drains and ends this process itself.
   process.on('SIGINT', () => {});
   process.on('SIGHUP', () => {});
   process.stdout.on('error', () => process.exit(0));
@@ -26,7 +27,7 @@ function main(): void {
     for (const line of lines.push(bytes)) process.stdout.write(`${answer(line, operations)}\n`);
   });
   process.stdin.on('error', () => process.exit(0));
-  // Replies already given are flushed before the process ends by itself.
+  // Pending replies are flushed before the process ends.
   process.stdin.on('end', () => process.stdout.end());
 }
 

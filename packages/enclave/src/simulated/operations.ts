@@ -1,6 +1,6 @@
 /**
- * What the simulated helper does for each operation. Requests are checked by their schema, then by the rules below; only
- * statements that this file builds itself are signed.
+ * Operations of the simulated helper. Requests pass their schema, then the rules below; only statements built in this file are
+ * signed.
  */
 import { createHash, sign } from 'node:crypto';
 import {
@@ -35,7 +35,7 @@ export const HELPER_VERSION = '0.1.0';
 
 export type Operations = { readonly [Op in Operation]: (parameters: ParametersOf<Op>) => ResultOf<Op> };
 
-/** Operations on the key and the machine of a data directory. The key is read at its first use, and cached. */
+/** Operations on the key and machine of a data directory. The key is read at first use and cached. */
 export function simulatedOperations(dataDir: string, profile: SimulatedMachine, now: () => number): Operations {
   let cached: SoftwareKey | null = null;
   const key = () => {
@@ -95,8 +95,7 @@ export function simulatedOperations(dataDir: string, profile: SimulatedMachine, 
 }
 
 /**
- * A key statement begins about now and lasts an hour at most. Otherwise someone who had the helper for a moment could
- * take away statements for years to come.
+ * Key statements begin about now and last at most an hour. Otherwise brief access to the helper would yield statements for years.
  */
 function checkLifetime(notBefore: number, notAfter: number, now: number): void {
   if (notAfter <= notBefore) throw new Refusal('bad_request', 'not_after is not later than not_before');
@@ -110,7 +109,7 @@ function postureOf(machine: Required<SimulatedMachine>): Posture {
   return { secure_enclave: false, sip_enabled, secure_boot_enabled, authenticated_root_enabled };
 }
 
-/** Bytes of canonical base64; the schema has already fixed their number. */
+/** Decodes canonical base64; the schema has already fixed the length. */
 function decoded(text: string, member: string): Uint8Array {
   try {
     return fromBase64(text);

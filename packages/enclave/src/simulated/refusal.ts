@@ -1,4 +1,4 @@
-/** Why the simulated helper does not do what it is asked; becomes the error of its reply. */
+/** Refusal of the simulated helper; becomes the error reply. */
 import type { HelperErrorCode } from '../contract/errors.js';
 
 export class Refusal extends Error {

@@ -1,4 +1,4 @@
-/** `bugreport`: one archive for those who look into a fault, without anything that is the owner's own. Says what is in it before it writes. */
+/** `bugreport`: archive for diagnosis without personal data. Lists its contents before writing. */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, hostname, tmpdir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -63,7 +63,7 @@ async function report(options: OwnerOptions): Promise<ReportPart[]> {
   return await collect({ ...target, checks, status, redactor });
 }
 
-/** Every text in a JSON file of secrets, whatever it is called there. */
+/** All strings of a JSON file of secrets. */
 function secretsIn(path: string): string[] {
   try {
     const texts: string[] = [];
@@ -71,7 +71,7 @@ function secretsIn(path: string): string[] {
       if (typeof value === 'string' && value.length >= 16) texts.push(value);
       return value;
     });
-    // An address that stands in it is known from the settings, and is no secret.
+    // Addresses are known from the settings and not secret.
     return texts.filter((text) => !/^(?:https?|wss?):/.test(text));
   } catch {
     return [];
@@ -82,7 +82,7 @@ async function write(path: string, parts: readonly ReportPart[]): Promise<void> 
   const folder = mkdtempSync(join(tmpdir(), 'report-'));
   try {
     for (const { name, text } of parts) writeFileSync(join(folder, name), text, { mode: 0o600 });
-    // Its mode is right before there is anything in it.
+    // Sets the mode before any content is written.
     writeFileSync(path, '', { mode: 0o600, flag: 'wx' });
     chmodSync(path, 0o600);
     await pack(path, folder, parts);

@@ -1,4 +1,4 @@
-/** `doctor`: looks at this machine and at the coordinator's view of it, and says what to do. Ends within ten seconds, whatever hangs. */
+/** `doctor`: checks this machine and the coordinator's view of it, with remedies. Ends within ten seconds. */
 import { resolve } from 'node:path';
 import type { Config } from '../../config/config.js';
 import { configPath } from '../../config/data-dir.js';

@@ -1,4 +1,4 @@
-/** `earnings`: what this machine earned for its owner, by day and by model, in the owner's own time zone. */
+/** `earnings`: earnings of this machine by day and by model, in the owner's time zone. */
 import { readAccount } from '../../account/account-file.js';
 import { readActivity } from '../../account/duty-cycle.js';
 import { fetchEarnings, MAX_DAYS, UnlinkedError, viewOf } from '../../account/earnings.js';
@@ -53,7 +53,7 @@ function daysOf(text: string | boolean | undefined): number {
   return days;
 }
 
-/** The owner's: of the command line, else of the schedule, else of this system. Throws {@link UsageError}. */
+/** Time zone of the option, else of the settings, else of the system. Throws {@link UsageError}. */
 export function timeZoneOf(flag: string | boolean | undefined, dataDir: string): string {
   if (typeof flag !== 'string') {
     const zone = settingsTimeZone(dataDir) ?? Intl.DateTimeFormat().resolvedOptions().timeZone;

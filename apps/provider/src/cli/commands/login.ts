@@ -1,4 +1,4 @@
-/** `login`: links this machine to its owner's account, by a code that the owner approves in a browser (RFC 8628). */
+/** `login`: links this machine to an account, by a code that the owner approves in a browser (RFC 8628). */
 
 import { spawn } from 'node:child_process';
 import type { DeviceCode } from '../../account/device-flow.js';
@@ -69,7 +69,7 @@ export function showCode(code: DeviceCode, mayOpen: boolean): void {
   );
 }
 
-/** Tells the daemon, where one runs, and its owner what came of it. */
+/** Notifies a running daemon of the sign-in and prints the result. */
 export async function reportLink(dataDir: string): Promise<number> {
   let status: LinkStatus;
   try {
@@ -101,7 +101,7 @@ export interface BrowserEnvironment {
   readonly isTerminal: boolean;
 }
 
-/** The command that opens an address; null where it would open nowhere, or on a screen that nobody looks at. */
+/** Command that opens an address; null without a local graphical session. */
 export function browserCommand(address: string, { platform, env, isTerminal }: BrowserEnvironment): readonly [string, ...string[]] | null {
   const isFarAway = env.SSH_CONNECTION !== undefined || env.SSH_TTY !== undefined;
   // Nothing but an address of the web: `open` starts programs, too.
@@ -109,7 +109,7 @@ export function browserCommand(address: string, { platform, env, isTerminal }: B
   return ['/usr/bin/open', address];
 }
 
-/** Whether the browser was asked. What becomes of it is not waited for. */
+/** Whether a browser was started. Does not wait for it. */
 export function openBrowser(address: string, environment: BrowserEnvironment): boolean {
   const command = browserCommand(address, environment);
   if (command === null) return false;

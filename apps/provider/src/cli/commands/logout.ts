@@ -1,4 +1,4 @@
-/** `logout`: takes this machine out of its owner's account, there and here. */
+/** `logout`: revokes this machine's token and removes it. */
 import { AccountFileError, forgetAccount, readAccount } from '../../account/account-file.js';
 import { CoordinatorError } from '../../account/coordinator-http.js';
 import { revokeToken } from '../../account/device-flow.js';
@@ -25,7 +25,7 @@ async function logout(args: readonly string[]): Promise<number> {
   const { dataDir, json } = ownerOptions(args);
   const { coordinator, revoked, problem } = await forget(dataDir);
   await notifySignIn(dataDir, DAEMON_MS).catch((error: unknown) => {
-    // A daemon that does not run needs no telling.
+    // Nothing to notify if no daemon runs.
     if (!(error instanceof ControlError)) throw error;
   });
   if (json) await print([JSON.stringify({ was_linked: coordinator !== null, revoked, problem })]);

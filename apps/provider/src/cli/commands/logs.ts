@@ -1,4 +1,4 @@
-/** `logs`: what the daemon has written into its log as a service, for people or as JSON lines. */
+/** `logs`: log of the daemon as a service, as text or as JSON lines. */
 
 import { statSync } from 'node:fs';
 import { follow, lastLines, logFile, outputFile } from '../../log/log-files.js';
@@ -35,7 +35,7 @@ async function logs(args: readonly string[]): Promise<number> {
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
   process.stdout.once('error', () => stop.abort());
-  // Begun before the last lines are read, so that none is missed; asked for only after they are printed.
+  // The watch starts before the last lines are read, so that no line is missed.
   const coming = values.follow === true ? follow(path, stop.signal) : null;
   const last = lastLines(path, count);
   if (last.length > 0) await print(last.map(text));

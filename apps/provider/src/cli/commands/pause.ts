@@ -41,7 +41,7 @@ function wished(words: readonly string[], timeZone: string): { until: number | n
   }
 }
 
-/** What `pause` and `resume` say of how things stand then. */
+/** Prints the availability after `pause` and `resume`. */
 export async function printAvailability(availability: AvailabilityStatus | null, json: boolean): Promise<void> {
   if (json) await print([JSON.stringify({ availability }, null, 2)]);
   else await print(availability === null ? ['The provider is still starting.'] : availabilityLines(availability));

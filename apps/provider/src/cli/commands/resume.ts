@@ -1,4 +1,4 @@
-/** `resume`: ends a pause. Whether the provider serves then is for its schedule and the machine to say. */
+/** `resume`: ends a pause. Schedule and host condition may still prevent serving. */
 import { isAvailabilityAnswer } from '../../control/availability-routes.js';
 import { requestDaemon } from '../../control/control-client.js';
 import type { Command } from '../command.js';

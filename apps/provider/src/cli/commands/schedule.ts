@@ -1,4 +1,4 @@
-/** `schedule`: shows, sets and clears the times at which this machine serves. They stand in `config.toml`, whose comments stay. */
+/** `schedule`: shows, sets and clears the serving times in `config.toml`, whose comments stay. */
 
 import { configPath } from '../../config/data-dir.js';
 import { editConfig, type TomlValue } from '../../config/edit-config.js';
@@ -70,7 +70,7 @@ async function show(policy: AvailabilityPolicy, json: boolean, notes: readonly s
   return EXIT.fine;
 }
 
-/** The running provider reads its settings again. A sentence says what became of it. */
+/** Makes a running daemon read its settings again. Returns a sentence about the result. */
 async function tellDaemon(dataDir: string): Promise<string> {
   const isAnything = (value: unknown): value is unknown => value !== undefined;
   try {

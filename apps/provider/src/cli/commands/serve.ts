@@ -1,4 +1,4 @@
-/** `serve`: runs the daemon until a signal ends it. */
+/** `serve`: runs the daemon in the foreground until a signal stops it. */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type Logger, pino } from 'pino';
@@ -24,10 +24,10 @@ data directory in place of standard output.`,
   run: serve,
 };
 
-/** Whatever still hangs this long after the jobs had their time is left to the system, in milliseconds. */
+/** Time after the drain until the process exits regardless, in milliseconds. */
 const STOP_LIMIT_MS = 4_000;
 
-/** Tells whoever keeps it that this end is no end. */
+/** Exit code that requests a restart from the service manager (EX_TEMPFAIL, sysexits.h). */
 const START_AGAIN = 75;
 
 /** Resolves with the exit code of the process. */
@@ -43,7 +43,7 @@ async function serve(args: readonly string[]): Promise<number> {
   const signalled = new Promise<void>((done) => (interrupted = done));
   const hurry = new AbortController();
   const heard = new Set<string>();
-  // The same signal again means: now. A terminal's SIGINT and then a supervisor's SIGTERM are one wish that came two ways.
+  // A repeated signal forces the shutdown. SIGINT from a terminal and SIGTERM from its supervisor count as one request.
   const onSignal = (signal: string = 'disconnect') => {
     if (heard.has(signal)) hurry.abort();
     heard.add(signal);
@@ -52,7 +52,7 @@ async function serve(args: readonly string[]): Promise<number> {
   };
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
-  // Started with an IPC channel, it ends with the process that started it, however that one ended.
+  // With an IPC channel, the daemon ends with the process that started it.
   process.on('disconnect', () => onSignal());
   let again = false;
   const onRestart = (): void => {
@@ -82,7 +82,7 @@ async function serve(args: readonly string[]): Promise<number> {
       log,
     };
     daemon = await Daemon.start({ ...options, ...own }, starting.signal);
-    // From a terminal it says that the terminal is gone; from anybody else, that the settings are to be read again.
+    // In a terminal SIGHUP means that the terminal closed; otherwise it means to reload the settings.
     if (!process.stdout.isTTY) process.on('SIGHUP', () => daemon.reload());
   } catch (error) {
     if (starting.signal.aborted) return EXIT.fine;
@@ -97,14 +97,14 @@ async function serve(args: readonly string[]): Promise<number> {
   return again ? START_AGAIN : EXIT.fine;
 }
 
-/** The settings, if the daemon could start with them. */
+/** Settings with which the daemon could start. */
 function checkedConfig(flags: ServeFlags): Config {
   const config = readConfig(flags.configPath);
   serveOptions(flags, config);
   return config;
 }
 
-/** JSON lines, written at once so that none is lost at exit: on standard output, or as a service into the data directory. */
+/** JSON lines written synchronously, so that none is lost at exit: to stdout, or as a service to the data directory. */
 function logger(level: string, { service, dataDir }: ServeFlags): Logger {
   if (!LOG_LEVELS.some((known) => known === level)) throw new StartupError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}`);
   if (!service) return pino({ level }, pino.destination({ dest: 1, sync: true }));

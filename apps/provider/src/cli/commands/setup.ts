@@ -1,4 +1,4 @@
-/** `setup`: from nothing to serving, by questions that a script can answer with options. Broken off, it goes on where it was. */
+/** `setup`: guided setup from nothing to serving. Scripts answer by options. An interrupted setup continues where it ended. */
 
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
@@ -26,7 +26,7 @@ async function setup(args: readonly string[]): Promise<number> {
   const { dataDir } = options;
   const answers = readAnswers(options);
   const settled = settledIn(dataDir);
-  // Commands are asked for here and not imported: the table of them has this one in it.
+  // Imported lazily, because the command table imports this command.
   const { findCommand } = await import('../command-table.js');
   const knowsSchedules = findCommand(['schedule', 'set']) !== null;
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;

@@ -1,4 +1,4 @@
-/** `start`: has the service manager of this machine keep the daemon running from now on. */
+/** `start`: registers the daemon with the service manager and starts it. */
 
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
@@ -20,7 +20,7 @@ systemd of the user, and where there is neither a small supervisor of its own.`,
   run: start,
 };
 
-/** For the daemon to take its control socket, which it does before it loads a model. */
+/** Time to take the control socket, which precedes model loading. */
 const UP_MS = 60_000;
 
 async function start(args: readonly string[]): Promise<number> {
@@ -37,7 +37,7 @@ async function start(args: readonly string[]): Promise<number> {
   return await launch(command, json, running?.pid ?? null);
 }
 
-/** Starts it, waits until it shows itself, and says how it went. `before`: the process that ran so far. */
+/** Starts the service, waits until it answers, and prints the result. `before`: process id of the previous daemon. */
 export async function launch({ dataDir, manager }: ServiceCommand, json: boolean, before: number | null, anew = false): Promise<number> {
   const definition = serviceDefinition(dataDir);
   const said = sizeOf(definition.outputFile);

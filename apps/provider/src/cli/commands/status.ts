@@ -1,4 +1,4 @@
-/** `status`: what the running provider is doing, how the coordinator sees it, and what would help. */
+/** `status`: activity of the daemon, the coordinator's view, and remedies. */
 import { requestStatus } from '../../control/control-client.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';

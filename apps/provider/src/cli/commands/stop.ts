@@ -1,4 +1,4 @@
-/** `stop`: ends the daemon, whoever keeps it, after its running jobs; it stays ended until `start`. */
+/** `stop`: stops the daemon after its running jobs, until `start`. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError, requestDaemon } from '../../control/control-client.js';
 import { labelOf } from '../../service/choose-manager.js';
@@ -16,13 +16,13 @@ export const stopCommand: Command = {
 };
 
 const ANSWER_MS = 10_000;
-/** Longer than any drain that an owner may set is not waited for. */
+/** Longer than the maximum drain. */
 const EXIT_TIMEOUT_MS = 60_000;
 
 async function stop(args: readonly string[]): Promise<number> {
   const { dataDir, json, manager } = await serviceCommand(args);
   const outcome = await manager.stop(labelOf(dataDir));
-  // One that was started by hand, too.
+  // Also stops a daemon that was started by hand.
   const other = await runningDaemon(dataDir);
   if (other !== null) await endByHand(dataDir, other.pid);
   const stopped = outcome === 'stopped' || other !== null;

@@ -1,4 +1,4 @@
-/** `uninstall`: takes away what was made: the service, the program, the command on the PATH, and, where the owner wants that, the data. */
+/** `uninstall`: removes the service, the program, the command on the PATH, and optionally the data. */
 import { labelOf, serviceManager } from '../../service/choose-manager.js';
 import { endService, type Part, partsOf, removePart, signOut } from '../../service/uninstall.js';
 import { installation } from '../../update/installation.js';

@@ -1,4 +1,4 @@
-/** `update`: looks for a newer version, and switches to it: what runs finishes its jobs first, and comes back if the new one does not work. */
+/** `update`: finds a newer version and switches to it after the running jobs. Rolls back if the new version fails. */
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
 import { ControlError, requestStatus } from '../../control/control-client.js';
@@ -42,9 +42,9 @@ const OPTIONS = {
   patience: { type: 'string' },
 } as const;
 
-/** The daemon itself asks the coordinator for three seconds, and may be busy with having just started. */
+/** The daemon itself waits three seconds for the coordinator, and may just have started. */
 const ANSWER_MS = 15_000;
-/** For stopping what runs, and for the pauses of the service manager, on top of the patience. */
+/** Extra time for the drain and the service manager's restart delay, beyond the trial timeout. */
 const SWITCH_OVERHEAD_MS = 120_000;
 
 async function update(args: readonly string[]): Promise<number> {
@@ -84,7 +84,7 @@ async function run(options: OwnerOptions, found: Installation, signal: AbortSign
   if (to === installed) return report('current', null, `Version ${to} is installed already.`);
   let version = to;
   let notes: string | null = null;
-  // One that is here already needs no download, and may be an older one: the owner asked for it.
+  // A version on disk needs no download, and may be older: the owner asked for it.
   if (to === null || prefix === null || !presentVersions(prefix).includes(to)) {
     const platform = releasePlatform();
     if (platform === null) throw new UpdateError(`there are no releases for this kind of machine (${process.platform} ${process.arch})`);
@@ -177,7 +177,7 @@ function trialTimeoutOf(text: string | boolean | undefined): number {
   return seconds * 1000;
 }
 
-/** Whether a service manager keeps it; one that was started by hand is left alone. Throws ServiceError. */
+/** Restarts the service after its running jobs. Returns false if a daemon was started by hand. Throws ServiceError. */
 export async function restartService(dataDir: string): Promise<boolean> {
   const manager = await serviceManager(dataDir, undefined);
   if ((await manager.state(labelOf(dataDir))).kind === 'not_running') return false;
@@ -188,27 +188,27 @@ export async function restartService(dataDir: string): Promise<boolean> {
 export type UpdateOutcome =
   /** Nothing newer is on offer. */
   | 'current'
-  /** A certain version was asked for, and nobody gives it, or it is older than what runs and not on the disk. */
+  /** The requested version is neither offered nor on disk, or is not newer. */
   | 'not_offered'
-  /** Something newer is, and only that was asked. */
+  /** A newer version is offered; only the check was requested. */
   | 'available'
-  /** It lies beside what runs, whole, and was not switched to. */
+  /** Prepared beside the current version, without switching. */
   | 'ready'
-  /** The next start runs it; no provider runs now, or one that was started by hand. */
+  /** Active from the next start; no daemon runs now, or one started by hand. */
   | 'switched'
-  /** It runs, and has shown that it works. */
+  /** Running and confirmed. */
   | 'updated'
-  /** It did not come up, and the version before runs again. */
+  /** Failed to start; the previous version runs again. */
   | 'rolled_back'
-  /** It is known not to work on this machine. */
+  /** Known to fail on this machine. */
   | 'broken'
-  /** Somebody else updates this installation. */
+  /** Another installer, such as npm, owns this installation. */
   | 'not_ours';
 
 export interface UpdateReport {
   readonly outcome: UpdateOutcome;
   readonly installed: string;
-  /** The version it is about; null where none is on offer. */
+  /** Version of the outcome; null if none is offered. */
   readonly version: string | null;
   readonly notes: string | null;
   /** Sentences for the owner. */

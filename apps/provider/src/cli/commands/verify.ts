@@ -1,4 +1,4 @@
-/** `verify`: checks what the coordinator publishes of this machine, as any client may, and says it in the owner's words. */
+/** `verify`: verifies this machine's published record as any client can. */
 import type { PublishedRecord } from '../../account/published-record.js';
 import { requestStatus } from '../../control/control-client.js';
 import type { Command } from '../command.js';
@@ -27,7 +27,7 @@ async function verify(args: readonly string[]): Promise<number> {
     process.stderr.write('The provider is still starting. Try again when its model is loaded.\n');
     return EXIT.needsOwner;
   }
-  // Checking certificates needs a library that no other command should wait for.
+  // Imported lazily: certificate checks need a large library.
   const { verifyPublishedRecord } = await import('../../account/published-record.js');
   const record = await verifyPublishedRecord(coordinator, providerId, Date.now());
   if (record === null) {
@@ -48,7 +48,7 @@ const WORDS: Readonly<Record<PublishedRecord['findings'][number]['result'], stri
   contradicted: 'WRONG',
 };
 
-/** Lines without their ends. Pure. */
+/** Output lines without line feeds. Pure. */
 export function recordLines(coordinator: string, { providerId, anchor, findings, consistent }: PublishedRecord): string[] {
   const wrong = findings.filter(({ result }) => result === 'contradicted').length;
   return [

@@ -1,11 +1,11 @@
-/** Which coordinator a command is about: what the command line says, else the settings. */
+/** Coordinator of a command: the option, else the settings. */
 import { coordinatorAddress } from '../../account/coordinator-http.js';
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
 import { StartupError } from '../../startup-error.js';
 import { UsageError } from './owner-options.js';
 
-/** Its address for HTTP. Throws {@link UsageError}, ConfigError, and StartupError where nothing says which. */
+/** HTTP address of the coordinator. Throws {@link UsageError}, ConfigError, or StartupError if none is set. */
 export function resolveCoordinator(flag: string | boolean | undefined, dataDir: string): string {
   if (typeof flag === 'string') {
     const address = coordinatorAddress(flag);
@@ -19,7 +19,7 @@ export function resolveCoordinator(flag: string | boolean | undefined, dataDir: 
   return address;
 }
 
-/** Null where none was given. Throws {@link UsageError} where it is no address. */
+/** HTTP address of an option's text; null if absent. Throws {@link UsageError} if invalid. */
 export function httpAddress(text: string | boolean | undefined): string | null {
   if (typeof text !== 'string') return null;
   const url = URL.canParse(text) ? new URL(text) : null;

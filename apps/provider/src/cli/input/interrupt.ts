@@ -1,7 +1,7 @@
-/** Lets a command that waits end in order when its owner breaks it off. */
+/** Orderly end of a waiting command on interruption. */
 import { EXIT } from '../exit-codes.js';
 
-/** Runs `work`; on Ctrl-C or a request to end, its signal is aborted, `sentence` is said, and the command has failed. */
+/** Runs `work`. On SIGINT or SIGTERM aborts its signal, prints `sentence`, and returns a failure code. */
 export async function untilInterrupted(sentence: string, work: (signal: AbortSignal) => Promise<number>): Promise<number> {
   const broken = new AbortController();
   const stop = (): void => broken.abort();

@@ -1,4 +1,4 @@
-/** Which models `serve` serves: those that are named, those of the library that are in use, or the demo model. */
+/** Models for `serve`: those named by options, else those selected in the library, else the demo model. */
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
@@ -8,7 +8,7 @@ import { DEFAULT_IDLE, type Keep, readKeep, shorterKeep } from '../../serving/ke
 import { StartupError } from '../../startup-error.js';
 
 const require = createRequire(import.meta.url);
-/** Looked for when it is asked for: an installed agent may have come without it. Throws {@link StartupError}. */
+/** Resolved lazily: an installation may lack the demo models. Throws {@link StartupError}. */
 function demoModel(name: '#demo-model' | '#demo-image-model'): string {
   try {
     return require.resolve(name);
@@ -21,16 +21,19 @@ function demoModel(name: '#demo-model' | '#demo-image-model'): string {
 
 const ALWAYS: Keep = { kind: 'always' };
 
-/** Names for what ships with the program, in place of a path. */
+/** Names of models that ship with the program. */
 const SHIPPED: Readonly<Record<string, () => string>> = {
   'demo-text': () => demoModel('#demo-model'),
   'demo-image': () => dirname(demoModel('#demo-image-model')),
 };
 
 /**
- * Each is `FILE` or `FILE@KEEP`, where KEEP is `always`, `on_demand` or minutes; the first stays loaded unless it says otherwise.
- * In place of a file it may be a folder, the id of a model of the library, or `demo-text` and `demo-image`. With none: those of the library that are in use, or the demo model.
- * `longest`: what an owner wants of all models; what is said of a single one on the command line goes before it.
+ * Models from `FILE` or `FILE@KEEP`, where KEEP is `always`, `on_demand` or minutes. The first stays loaded by default.
+ *
+ * FILE may also be a folder, a library id, `demo-text` or `demo-image`. Without arguments: the library's selection, else the demo
+ * model.
+ *
+ * `longest`: the settings' maximum keep-alive time; a KEEP on the command line overrides it.
  */
 export function modelChoices(given: readonly string[] | undefined, library: Library, longest: Keep = ALWAYS): ModelChoice[] {
   if (given === undefined) {

@@ -1,9 +1,9 @@
-/** Reads command lines: the options that all commands share, those of one, and what is said about one that cannot be understood. */
+/** Command-line parsing: options shared by all commands, options of one command, and errors. */
 import { parseArgs } from 'node:util';
 import { dataDirOf } from '../../config/data-dir.js';
 import { didYouMean } from '../../config/did-you-mean.js';
 
-/** A command line that cannot be understood, in one sentence. */
+/** Invalid command line, as one sentence. */
 export class UsageError extends Error {
   constructor(message: string) {
     super(message);
@@ -18,11 +18,13 @@ export interface OwnerOptions {
   readonly json: boolean;
   /** Values of the further options, by name. */
   readonly values: Readonly<Record<string, string | boolean | undefined>>;
-  /** Words that are no options. */
+  /** Positional arguments. */
   readonly words: readonly string[];
 }
 
-/** Throws {@link UsageError}. `more`: options beside `--data-dir` and `--json`; `words`: how many words beside options there may be. */
+/**
+ * Throws {@link UsageError}. `more`: options beside `--data-dir` and `--json`. `words`: permitted number of positional arguments.
+ */
 export function ownerOptions(args: readonly string[], more: OptionTable = {}, words: { min?: number; max?: number } = {}): OwnerOptions {
   const options = { ...more, 'data-dir': { type: 'string' as const }, json: { type: 'boolean' as const } };
   const { values, positionals } = parsed(() => parseArgs({ args: [...args], options, strict: true, allowPositionals: true }), options);
@@ -33,10 +35,10 @@ export function ownerOptions(args: readonly string[], more: OptionTable = {}, wo
   return { dataDir: dataDirOf(values), json: values.json === true, values: values as OwnerOptions['values'], words: positionals };
 }
 
-/** Runs `parseArgs`, and words what it refuses. Throws {@link UsageError}. */
+/** Runs `parseArgs` and converts its errors. Throws {@link UsageError}. */
 export function parsed<Read extends { readonly values: object }>(parse: () => Read, options: Readonly<Record<string, unknown>>): Read {
   const read = understood(parse, options);
-  // What a script has left empty by mistake must not count as left out: the default may be another data directory.
+  // An empty value is probably a script's mistake, and must not select the default data directory.
   const empty = Object.entries(read.values).find(([, value]) => value === '');
   if (empty !== undefined) throw new UsageError(`--${empty[0]} needs a value.`);
   return read;

@@ -1,4 +1,4 @@
-/** Asks the owner questions on a terminal, one line each. What is broken off (Ctrl-C, the end of the input) ends the command. */
+/** Questions to the owner on a terminal. Ctrl-C and the end of input abort the command. */
 import { createInterface } from 'node:readline/promises';
 
 /** The owner wants no more questions. */
@@ -7,9 +7,9 @@ export class PromptAborted extends Error {
 }
 
 export class Prompt {
-  /** What was typed, or `byDefault` where nothing was. Throws {@link PromptAborted}. */
+  /** Typed answer, or `byDefault` if empty. Throws {@link PromptAborted}. */
   async ask(question: string, byDefault: string): Promise<string> {
-    // One for each question: between them the terminal is as always, and Ctrl-C reaches whatever runs.
+    // One readline per question, so that Ctrl-C reaches the command between questions.
     const lines = createInterface({ input: process.stdin, output: process.stdout });
     const broken = new AbortController();
     const breakOff = (): void => broken.abort();
@@ -36,7 +36,7 @@ export class Prompt {
   }
 }
 
-/** Throws PromptAborted where the owner wants no more questions (Ctrl-C, the end of the input): that is no answer. */
+/** Yes-or-no question with default no. Throws PromptAborted on Ctrl-C or the end of input. */
 export async function confirm(question: string): Promise<boolean> {
   return /^y(es)?$/i.test(await new Prompt().ask(`${question} [y/N]`, ''));
 }

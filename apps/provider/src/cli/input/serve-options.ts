@@ -1,6 +1,7 @@
 /**
- * What `serve` runs with: the flags of its command line, then `config.toml`, then the defaults. The flags are read once; the rest
- * can be worked out again when the file has changed. Pure but for the file names that flags and library resolve to.
+ * Options of `serve`: command-line flags, then `config.toml`, then defaults.
+ *
+ * Flags are parsed once; the rest is evaluated again when the file changes.
  */
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -17,7 +18,7 @@ import { parsed, UsageError } from './owner-options.js';
 export const SERVE_USAGE =
   'serve [--data-dir DIR] [--check] [--service] [--coordinator URL] [--model FILE.gguf[@KEEP]]... [--simulated-enclave] [--enrol] [--simulated-management URL] [--simulated-host DIR] [--slots N] [--context N] [--reserve GB] [--drain SECONDS]';
 
-/** Time that running jobs get after a signal, in seconds. Where nothing else is set, launchd gives 20 in all. */
+/** Default drain in seconds. launchd's default stop timeout is 20 s in all. */
 const DRAIN_SECONDS = 15;
 
 const FLAGS = {
@@ -42,7 +43,7 @@ export interface ServeFlags {
   readonly configPath: string;
   /** Validates, and serves nothing. */
   readonly check: boolean;
-  /** Writes its log into a file of the data directory, as under a service manager. */
+  /** Logs to a file in the data directory, as under a service manager. */
   readonly service: boolean;
   readonly socketUrl: string | null;
   readonly models: readonly string[] | undefined;
@@ -57,7 +58,7 @@ export interface ServeFlags {
   readonly reserve: number | null;
 }
 
-/** What the daemon is started with, as far as flags and settings say it. */
+/** Daemon options that follow from flags and settings. */
 export type ServeOptions = Pick<
   DaemonOptions,
   | 'socketUrl'
@@ -97,7 +98,7 @@ export function readServeFlags(args: readonly string[]): ServeFlags {
   };
 }
 
-/** Throws {@link StartupError} where neither says which coordinator. */
+/** Throws {@link StartupError} if no coordinator is set. */
 export function serveOptions(flags: ServeFlags, config: Config): ServeOptions {
   const { dataDir, configPath } = flags;
   const socketUrl = flags.socketUrl ?? (config.coordinator === undefined ? null : socketUrlOf(config.coordinator));

@@ -1,4 +1,4 @@
-/** What `start`, `stop` and `restart` share: their options, the service manager, and whether a daemon runs now. */
+/** Shared by `start`, `stop` and `restart`: options, service manager, and the running daemon. */
 import { ControlError, requestStatus } from '../../control/control-client.js';
 import type { DaemonStatus } from '../../control/daemon-status.js';
 import { serviceManager } from '../../service/choose-manager.js';
@@ -22,7 +22,7 @@ export async function serviceCommand(args: readonly string[]): Promise<ServiceCo
   return { dataDir, json, manager: await serviceManager(dataDir, wanted) };
 }
 
-/** The daemon that runs, however it was started; null where none does, or none that answers. */
+/** Status of the running daemon, however started; null if none answers. */
 export async function runningDaemon(dataDir: string): Promise<DaemonStatus | null> {
   try {
     return await requestStatus(dataDir, ANSWER_MS);

@@ -1,4 +1,4 @@
-/** Texts in columns of a terminal: how wide they are, cut where they are too long, and put beside each other. Pure. */
+/** Text layout in terminal columns: width, truncation, padding. Pure. */
 import stringWidth from 'string-width';
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
@@ -7,7 +7,7 @@ export function widthOf(text: string): number {
   return stringWidth(text);
 }
 
-/** The text in at most so many columns; what is too long loses its middle, as beginnings and ends of names tell them apart. */
+/** Truncates to `columns` in the middle, because beginnings and ends distinguish names. */
 export function fit(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text;
   if (columns <= 1) return columns === 1 ? '…' : '';
@@ -20,13 +20,13 @@ export function fit(text: string, columns: number): string {
     .join('')}`;
 }
 
-/** The text in exactly so many columns, filled up on its right. */
+/** Pads or truncates to exactly `columns`, left-aligned. */
 export function left(text: string, columns: number): string {
   const cut = fit(text, columns);
   return cut + ' '.repeat(columns - widthOf(cut));
 }
 
-/** The same, filled up on its left. */
+/** Pads or truncates to exactly `columns`, right-aligned. */
 export function right(text: string, columns: number): string {
   const cut = fit(text, columns);
   return ' '.repeat(columns - widthOf(cut)) + cut;

@@ -1,4 +1,4 @@
-/** Earnings as their owner reads them, in 80 columns. Pure. */
+/** Earnings as text, in 80 columns. Pure. */
 import type { MachineEarnings } from '@inference/protocol';
 import type { EarningsView, Sum } from '../../account/earnings.js';
 import { fit, left, right } from './columns.js';

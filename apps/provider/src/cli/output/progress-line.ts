@@ -1,4 +1,4 @@
-/** How far a download is, at what rate, and how long it takes still: on a terminal as one line that is written over. */
+/** Progress of a download: rate and remaining time. On a terminal, one line that is overwritten. */
 import type { Progress } from '../../models/library/download.js';
 
 export interface ProgressReport {
@@ -9,7 +9,7 @@ export interface ProgressReport {
   readonly seconds_left: number | null;
 }
 
-/** Milliseconds between two lines, and over which the rate is taken. */
+/** Milliseconds between two reports, and window of the rate. */
 const EVERY_MS = 500;
 const WINDOW_MS = 10_000;
 
@@ -24,7 +24,7 @@ export class ProgressLine {
     private readonly now: () => number,
   ) {}
 
-  /** What to tell, twice a second; null between that. */
+  /** Returns a report twice a second; null in between. */
   update({ phase, bytes, total }: Progress): ProgressReport | null {
     const at = this.now();
     if (phase !== this.#phase) {

@@ -1,4 +1,4 @@
-/** A schedule and the week ahead, for programs and as an owner reads it. Pure. */
+/** Schedule and the week ahead, as JSON and as text. Pure. */
 import { momentText } from '../../host/availability/moment-text.js';
 import { windowText } from '../../host/availability/parse-schedule.js';
 import type { AvailabilityPolicy } from '../../host/availability/policy.js';
@@ -11,7 +11,7 @@ export interface ScheduleFacts {
   readonly open_now: boolean;
   /** ISO 8601; null: never within a week. */
   readonly next_change_at: string | null;
-  /** Of the next seven days; `to` is null where it does not end. */
+  /** Open times of the next seven days; `to` is null without an end. */
   readonly open_times: readonly { readonly from: string; readonly to: string | null }[];
 }
 

@@ -1,4 +1,4 @@
-/** The status of a running provider as its owner reads it. Pure. */
+/** Status of a daemon as text. Pure. */
 import type { ProviderStatusAnswer } from '@inference/protocol';
 import type { EarningsView } from '../../account/earnings.js';
 import type { AvailabilityStatus, DaemonStatus } from '../../control/daemon-status.js';
@@ -7,10 +7,10 @@ import { clean, dollars, percent, spanOf, wrapped } from './terminal.js';
 import { jobOutlook } from './why-no-jobs.js';
 
 const HEAD = 13;
-/** Decisions that are listed. */
+/** Maximum number of listed decisions. */
 const MAX_DECISIONS = 6;
 
-/** Lines without their ends. `now` in milliseconds; `earnings` null where they are not known. */
+/** Output lines without line feeds. `now` in milliseconds; `earnings` null if unknown. */
 export function statusLines(status: DaemonStatus, now: number, earnings: EarningsView | null = null): string[] {
   const { version, pid, started_at, running_jobs, slots, jobs, host, coordinator_view: view } = status;
   return [
@@ -48,7 +48,7 @@ function trustText({ trust, simulated_enclave }: DaemonStatus): string {
   return `${trust.trust_level}${simulated}, ${jobs}`;
 }
 
-/** Nothing where there is nothing to know. */
+/** Lines about problems only. */
 function settingsLines({ settings, hardening }: DaemonStatus): string[] {
   const { problem, needs_restart, path } = settings;
   const open = [
@@ -122,14 +122,14 @@ export function accountText({ state, account_name, reason, remedy }: LinkStatus)
   }
 }
 
-/** One line, and one for each further reason. */
+/** One line for the state, and one per reason. */
 export function availabilityLines({ state, reasons }: AvailabilityStatus): string[] {
   if (state === 'serving') return ['It serves.'];
   const head = state === 'leaving' ? 'It finishes what it has and takes no more jobs.' : 'It takes no jobs.';
   return [head, ...reasons.map(({ text }) => text)];
 }
 
-/** In one entry of `status`. */
+/** Availability in one line of `status`. */
 export function availabilitySummary(availability: AvailabilityStatus | null): string {
   if (availability === null) return 'not yet: the provider is starting';
   const awake = availability.keeps_awake ? ', and kept from going to sleep by itself' : '';

@@ -1,24 +1,24 @@
-/** Texts for a terminal of 80 columns. Whatever came from another machine is cleaned of control characters here. */
+/** Terminal output in 80 columns. Removes control characters from text of other machines. */
 const WIDTH = 80;
 const MAX_LENGTH = 2_048;
-/** Control, formatting and unpaired characters, line and paragraph separators. What is markup elsewhere is plain text here. */
+/** Control, formatting and unpaired characters, line and paragraph separators. Markup is plain text here. */
 const UNSAFE = /[\p{C}\p{Zl}\p{Zp}]+/gu;
 
-/** Writes lines to standard output, and resolves when they have left: the process may end right after. */
+/** Writes lines to stdout. Resolves when flushed, because the process may exit right after. */
 export function print(lines: readonly string[]): Promise<void> {
   return new Promise((resolve) => {
     process.stdout.write(`${lines.join('\n')}\n`, () => resolve());
   });
 }
 
-/** One line, safe to print. */
+/** One line that is safe to print. */
 export function clean(text: string): string {
   const line = text.replace(UNSAFE, ' ').replace(/\s+/g, ' ').trim();
   // The cut may have halved a character.
   return line.slice(0, MAX_LENGTH).replace(UNSAFE, '') || '?';
 }
 
-/** Lines of at most 80 columns; the first begins with `head`, the others are indented as far. */
+/** Wraps to 80 columns; the first line begins with `head`, further lines are indented by its width. */
 export function wrapped(head: string, text: string): string[] {
   const lines: string[] = [];
   let line = head;

@@ -1,8 +1,11 @@
-/** One sentence that says whether jobs come to this machine, and if not, why and what to do. Pure. */
+/** One sentence: whether jobs come to this machine, and otherwise the reason and the remedy. Pure. */
 import type { DaemonStatus } from '../../control/daemon-status.js';
 
 export interface JobOutlook {
-  /** `serving`: jobs may come. `idle`: they may, and nobody asks. `held`: they may not, and time or others mend it. `needs_owner`. */
+  /**
+   * `serving`: jobs may come. `idle`: no demand. `held`: temporarily no jobs, without need for the owner. `needs_owner`: the owner
+   * must act.
+   */
   readonly state: 'serving' | 'idle' | 'held' | 'needs_owner';
   readonly text: string;
 }

@@ -1,4 +1,4 @@
-/** What `setup` was told on its command line, and which questions are left for the owner. Pure but for the files of the data directory. */
+/** Answers given to `setup` as options, and the questions that remain. */
 import { existsSync, readFileSync } from 'node:fs';
 import { AccountFileError, readAccount } from '../../account/account-file.js';
 import { coordinatorAddress } from '../../account/coordinator-http.js';
@@ -28,13 +28,13 @@ export interface Answers {
   readonly link: boolean | null;
   readonly name: string | null;
   readonly mayOpenBrowser: boolean;
-  /** Of the library, a source as `models pull` takes it, or `demo`. */
+  /** Library id, a source for `models pull`, or `demo`. */
   readonly model: string | null;
-  /** As `schedule set` takes it, or `always`. */
+  /** Text for `schedule set`, or `always`. */
   readonly schedule: string | null;
   readonly start: boolean | null;
   readonly simulatedEnclave: boolean;
-  /** What is not said has its default. */
+  /** Uses defaults for missing answers. */
   readonly yes: boolean;
 }
 
@@ -62,12 +62,12 @@ export function readAnswers({ values }: OwnerOptions): Answers {
   };
 }
 
-/** What an earlier run, or another command, has settled already. */
+/** Answers settled by an earlier run or another command. */
 export interface Settled {
   readonly coordinator: string | null;
-  /** The coordinator that this machine was signed in with. */
+  /** Coordinator of the current sign-in. */
   readonly linkedAt: string | null;
-  /** Models of the library that are served. */
+  /** Ids of the served library models. */
   readonly models: readonly string[];
   readonly schedule: boolean;
 }
@@ -97,7 +97,7 @@ function signedInAt(dataDir: string): string | null {
   }
 }
 
-/** The options that a script has to give, because nobody can be asked. */
+/** Options that a script must give, because prompts are impossible. */
 export function missingOptions(answers: Answers, settled: Settled, knowsSchedules: boolean): string[] {
   const missing: string[] = [];
   if (answers.coordinator === null && settled.coordinator === null) missing.push('--coordinator URL');

@@ -1,4 +1,4 @@
-/** The models that an owner may choose from: those that are here, those that the coordinator knows, and the one that ships. */
+/** Models for the owner's choice: library models, models of the coordinator's catalogue, and the demo model. */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { CoordinatorError, requestCoordinator } from '../../account/coordinator-http.js';
@@ -9,11 +9,11 @@ import { gigabytes, type ModelStore } from '../model-library.js';
 import { clean } from '../output/terminal.js';
 
 export interface MenuItem {
-  /** What `--model` takes. */
+  /** Value for `--model`. */
   readonly choice: string;
   readonly text: string;
   readonly fits: boolean;
-  /** Whether choosing it downloads something. */
+  /** False if choosing the model downloads it. */
   readonly isHere: boolean;
 }
 
@@ -32,7 +32,7 @@ const catalogue = Compile(
 );
 const CATALOGUE_MS = 10_000;
 const MAX_CATALOGUED = 10;
-/** An id that the hub of models knows as it stands. */
+/** Catalogue id that is also a valid model repository id. */
 const ON_THE_HUB = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(?::[\w.-]+)?$/;
 
 export const DEMO: MenuItem = {
@@ -42,7 +42,7 @@ export const DEMO: MenuItem = {
   isHere: true,
 };
 
-/** Those that fit first, and of them those that are here. Never rejects for a catalogue that is not to be had. */
+/** Fitting models first, local ones before others. Never rejects for an unreachable catalogue. */
 export async function modelMenu({ library }: ModelStore, coordinator: string, wishes: ModelMemorySettings): Promise<MenuItem[]> {
   const host = await readHostFacts();
   const own = library.entries().map((entry): MenuItem => {

@@ -1,6 +1,7 @@
 /**
- * The steps of `setup`, in their order. Each writes down what it settled before the next begins, so that a setup that was broken off
- * goes on where it was; what an earlier run settled is only asked for again when the command line says otherwise.
+ * Steps of `setup`, in order. Each stores its result before the next begins, so that an interrupted setup continues where it ended.
+ *
+ * Settled answers are asked again only if an option says otherwise.
  */
 
 import { CoordinatorError, coordinatorAddress, requestCoordinator } from '../../account/coordinator-http.js';
@@ -25,14 +26,14 @@ export interface Setup {
   readonly dataDir: string;
   readonly answers: Answers;
   readonly settled: Settled;
-  /** Null where nobody can be asked; then every answer is given or has its default. */
+  /** Null if prompts are impossible; every answer is then given or a default. */
   readonly prompt: Prompt | null;
   /** Runs another command. */
   readonly run: (...args: readonly string[]) => Promise<number>;
   readonly knowsSchedules: boolean;
 }
 
-/** A step ended with the exit code of a command that it ran, and a sentence has been said. */
+/** A step ended with another command's exit code; its message was printed. */
 export class StepFailed extends Error {
   constructor(readonly code: number) {
     super('a step of the setup failed');
@@ -42,7 +43,7 @@ export class StepFailed extends Error {
 
 const CHECK_MS = 10_000;
 
-/** The address of the coordinator, which has answered. Throws CoordinatorError where nobody can be asked for another one. */
+/** Address of a coordinator that answered. Throws CoordinatorError if no other can be asked for. */
 export async function chooseCoordinator({ dataDir, answers, settled, prompt }: Setup): Promise<string> {
   let given = answers.coordinator ?? (prompt === null ? settled.coordinator : null);
   for (;;) {
@@ -62,7 +63,7 @@ export async function chooseCoordinator({ dataDir, answers, settled, prompt }: S
   }
 }
 
-/** What an owner is told where no coordinator answers there; null where one does. */
+/** Sentence for the owner if no coordinator answers at the address; null if one does. */
 async function coordinatorProblem(address: string): Promise<string | null> {
   try {
     const { status, value } = await requestCoordinator(address, '/health', { ms: CHECK_MS });
@@ -104,7 +105,7 @@ export async function linkAccount({ dataDir, answers, settled, prompt }: Setup, 
   return true;
 }
 
-/** What is served from now on, as its owner reads it. */
+/** Returns the served models as text. */
 export async function chooseModel({ dataDir, answers, settled, prompt, run }: Setup, coordinator: string): Promise<string> {
   if (answers.model === null && settled.models.length > 0) {
     await print([`Models: ${settled.models.join(', ')}`]);
@@ -115,7 +116,7 @@ export async function chooseModel({ dataDir, answers, settled, prompt, run }: Se
   const choice =
     answers.model ?? (prompt === null ? (menu.find(({ isHere, fits }) => isHere && fits) ?? DEMO).choice : await pick(menu, prompt));
   if (choice === DEMO.choice) {
-    // It is served where nothing of the library is.
+    // The demo model is served only while the library selects none.
     for (const served of settled.models) {
       const code = await run('models', 'use', served, '--off', '--data-dir', dataDir);
       if (code !== EXIT.fine) throw new StepFailed(code);
@@ -130,7 +131,7 @@ export async function chooseModel({ dataDir, answers, settled, prompt, run }: Se
     if (code !== EXIT.fine) throw new StepFailed(code);
   }
   const entries = shelf.library.entries();
-  // A model that was pulled again has the id it had.
+  // A model that is pulled again keeps its id.
   const id = known?.id ?? entries.find((entry) => !before.has(entry.id))?.id ?? entries.at(-1)?.id;
   if (id === undefined) throw new StartupError('the model is not in the library');
   const code = await run('models', 'use', id, '--data-dir', dataDir);
@@ -144,7 +145,7 @@ async function pick(menu: readonly MenuItem[], prompt: Prompt): Promise<string> 
   return /^\d+$/.test(typed) ? (menu[Number(typed) - 1]?.choice ?? pick(menu, prompt)) : typed;
 }
 
-/** When it serves. */
+/** Chooses the serving schedule. */
 export async function chooseSchedule({ dataDir, answers, settled, prompt, run, knowsSchedules }: Setup): Promise<void> {
   if (!knowsSchedules || (answers.schedule === null && settled.schedule)) return;
   let given = answers.schedule ?? (prompt === null ? 'always' : null);
@@ -167,7 +168,7 @@ export async function chooseSchedule({ dataDir, answers, settled, prompt, run, k
   }
 }
 
-/** Whether it runs now. */
+/** Starts the service if wanted. Returns whether the daemon runs. */
 export async function startService({ dataDir, answers, prompt, run }: Setup, isRunning: boolean): Promise<boolean> {
   const question = isRunning ? 'Restart the provider, so that it goes by this' : 'Start the provider now, as a service';
   const wants = answers.start ?? (prompt === null ? true : await prompt.yesOrNo(question, true));

@@ -1,6 +1,6 @@
 /**
- * One picture of the live view: so many lines of so many columns at most, whatever the status holds. What matters most stands on top,
- * and what does not fit is left out from below. Pure.
+ * Frame of the live view, bounded in lines and columns. The most important lines come first; lines that do not fit are cut at the
+ * end. Pure.
  */
 import type { DaemonStatus } from '../../control/daemon-status.js';
 import { fit, left, right, widthOf } from '../output/columns.js';
@@ -14,7 +14,7 @@ export interface Size {
   readonly rows: number;
 }
 
-/** A line, and whether it is to stand out. */
+/** Line with its emphasis. */
 export interface Line {
   readonly text: string;
   readonly style: 'plain' | 'strong' | 'good' | 'bad' | 'dim';
@@ -137,7 +137,7 @@ function beside(first: string, second: string, columns: number): string {
   return gap < 1 ? first : `${first}${' '.repeat(gap)}${second}`;
 }
 
-/** The text on as many lines as it needs, at most three. */
+/** Wraps the text to at most three lines. */
 function broken(text: string, columns: number): string[] {
   const lines: string[] = [];
   let current = '';

@@ -1,17 +1,18 @@
 /**
- * A terminal that is drawn on: the other screen, so that what stood there comes back, without a cursor, with single keys. A picture
- * is written over the one before, line by line and in one piece, so that nothing flickers. Whatever happens, {@link Screen.close} puts
- * the terminal back as it was.
+ * Terminal in full-screen mode: alternate screen, hidden cursor, raw keys.
+ *
+ * Each frame overwrites the previous one in a single write, so that nothing flickers. {@link Screen.close} always restores the
+ * terminal.
  */
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { Line, Size } from './frame.js';
 
 const ENTER = '\u001b[?1049h\u001b[?25l';
 const LEAVE = '\u001b[?25h\u001b[?1049l';
-/** Terminals that know these draw what is between them at once; the others ignore them. */
+/** Synchronized output; terminals without support ignore the sequence. */
 const BEGIN_PICTURE = '\u001b[?2026h\u001b[H';
 const END_PICTURE = '\u001b[J\u001b[?2026l';
-/** After the size has changed, terminals keep what they please of the picture before. */
+/** After a resize, terminals retain parts of the previous frame. */
 const WIPE = '\u001b[2J';
 const TO_LINE_END = '\u001b[K';
 const PLAIN = '\u001b[0m';
@@ -38,7 +39,7 @@ export interface ScreenOptions {
   readonly input: ReadStream | null;
   readonly colours: boolean;
   readonly onKey: (key: string) => void;
-  /** The size is another one, or the terminal has been away. */
+  /** Called after a resize, and when the process continues after a stop. */
   readonly onRedraw: () => void;
 }
 
@@ -74,7 +75,7 @@ export class Screen {
     if (!this.#open) return;
     const styles = this.#options.colours ? STYLES : COLOURLESS;
     const text = lines.map(({ text: words, style }) => `${styles[style]}${words}${styles[style] === '' ? '' : PLAIN}${TO_LINE_END}`);
-    // No line end after the last one: it would scroll a screen that is full.
+    // No line feed after the last line: a full screen would scroll.
     const wipe = this.#isStale ? WIPE : '';
     this.#isStale = false;
     this.#options.output.write(`${BEGIN_PICTURE}${wipe}${text.join('\r\n')}${END_PICTURE}`);

@@ -1,4 +1,4 @@
-/** What the live view shows, gathered again and again: the daemon's status, and now and then what was earned. Never rejects. */
+/** Collects the data of the live view: status at each call, earnings at longer intervals. Never rejects. */
 import { readAccount } from '../../account/account-file.js';
 import { readActivity } from '../../account/duty-cycle.js';
 import { type EarningsView, fetchEarnings, viewOf } from '../../account/earnings.js';
@@ -36,7 +36,7 @@ export class StatusPoller {
     return { ...status, earnings: this.#earnings };
   }
 
-  /** What was told last; null where this machine is linked to no account, or nothing could be asked. */
+  /** Last known earnings; null if the machine is not linked or the coordinator never answered. */
   async earnings(signal?: AbortSignal): Promise<EarningsView | null> {
     await this.#ask(signal);
     return this.#earnings;
@@ -50,7 +50,7 @@ export class StatusPoller {
     }
   }
 
-  /** What was told last stays when the coordinator does not answer; it goes when the machine is linked no longer. */
+  /** Keeps the last earnings while the coordinator does not answer; drops them when the machine is unlinked. */
   async #ask(signal?: AbortSignal): Promise<void> {
     if (performance.now() - this.#askedAt < EARNINGS_EVERY_MS) return;
     this.#askedAt = performance.now();

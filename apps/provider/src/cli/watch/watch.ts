@@ -1,6 +1,8 @@
 /**
- * `status --watch`: looks at the provider every two seconds until its owner ends it. On a terminal it is one picture; elsewhere a line
- * whenever something has changed. It waits for a provider that is not there, so that a restart is seen and not a reason to end.
+ * `status --watch`: polls the daemon every two seconds until the owner ends it. On a terminal a full-screen view, otherwise a line
+ * per change.
+ *
+ * Waits for a daemon that does not run, so that a restart does not end the view.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DaemonStatus } from '../../control/daemon-status.js';
@@ -12,15 +14,15 @@ import { INITIAL_SNAPSHOT, type StatusPoller, type StatusSnapshot } from './stat
 
 const EVERY_MS = 2_000;
 const CLOCK_MS = 1_000;
-/** Also what Ctrl-C and Ctrl-D send while keys are read one by one. */
+/** Includes Ctrl-C and Ctrl-D, which raw mode delivers as characters. */
 const ENDING_KEYS = ['q', 'Q', '\u0003', '\u0004'];
 
-/** Resolves when the owner has ended it. */
+/** Resolves when the owner ended the view. */
 export async function watch(looker: StatusPoller): Promise<void> {
   const ended = new AbortController();
   const end = (): void => ended.abort();
   for (const signal of SIGNALS) process.once(signal, end);
-  // Nobody reads on: `status --watch | head`.
+  // The reader closed the pipe, as in `status --watch | head`.
   process.stdout.on('error', end);
   try {
     if (process.stdout.isTTY) await onScreen(looker, ended);
@@ -68,7 +70,7 @@ async function inLines(looker: StatusPoller, signal: AbortSignal): Promise<void>
   });
 }
 
-/** One line for a log. Pure. */
+/** One log line. Pure. */
 export function plainLine({ status, problem, earnings }: StatusSnapshot): string {
   if (status === null) return `not running: ${clean(problem ?? 'no answer')}`;
   const today = earnings === null ? '' : ` earned_today_micro_usd=${earnings.today.earned}`;
@@ -82,7 +84,7 @@ function facts({ state, connection, account, running_jobs, jobs }: DaemonStatus)
 async function again(looker: StatusPoller, signal: AbortSignal, show: (look: StatusSnapshot) => void): Promise<void> {
   const aborted = new Promise<null>((resolve) => signal.addEventListener('abort', () => resolve(null), { once: true }));
   while (!signal.aborted) {
-    // A daemon that is frozen must not keep the owner from ending this.
+    // The race ends the view even if the daemon is frozen.
     const look = await Promise.race([looker.look(signal), aborted]);
     if (look === null) return;
     show(look);

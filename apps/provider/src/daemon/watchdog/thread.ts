@@ -1,7 +1,8 @@
 /**
- * Entry of the watchdog's thread. It looks once a second whether the main thread's event loop still turns, and ends the process
- * when it has not for too long; the service manager starts it again. Time in which this thread did not run either (a machine
- * that slept, a process that was stopped) does not count.
+ * Worker thread of the watchdog. Checks each second whether the main thread's event loop advances, and kills the process after too
+ * long a standstill.
+ *
+ * Time in which this thread did not run either (sleep, stopped process) does not count.
  */
 import { writeSync } from 'node:fs';
 import { workerData } from 'node:worker_threads';

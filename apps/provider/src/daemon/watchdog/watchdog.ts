@@ -1,9 +1,12 @@
-/** Has the process ended when its event loop is stuck, whatever keeps it: a thread of its own looks at a counter that the loop moves. */
+/**
+ * Kills the process when its event loop is stuck: a worker thread watches a counter that the loop increments. The service manager
+ * starts the daemon again.
+ */
 import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 import type { WatchdogData } from './thread.js';
 
-/** Named in package.json, so that it is found from the sources (tests) and from the build alike. */
+/** Resolved through package.json, so that sources (tests) and build find the same file. */
 const ENTRY = createRequire(import.meta.url).resolve('#watchdog');
 
 /** Within a minute of a wedge the daemon is to be back. */
@@ -22,7 +25,7 @@ export class Watchdog {
     const data: WatchdogData = { beats, tickMs, limitMs };
     this.#worker = new Worker(ENTRY, { workerData: data, execArgv: [], env: {}, resourceLimits: { maxOldGenerationSizeMb: 16 } });
     this.#worker.unref();
-    // A thread that cannot run leaves the daemon without this watch; there is nobody else to tell.
+    // Without the thread the daemon runs unwatched; stderr is the only place to report.
     this.#worker.on('error', (error) => process.stderr.write(`The watchdog has ended: ${error.message}\n`));
   }
 

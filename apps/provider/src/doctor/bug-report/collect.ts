@@ -1,4 +1,4 @@
-/** What goes into a report about a fault: named parts, each of them text that went through the redactor. */
+/** Collects the parts of a bug report: named texts, all redacted. */
 import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { release } from 'node:os';
 import { join } from 'node:path';
@@ -105,7 +105,7 @@ export function redactLogLine(line: string, redactor: Redactor): string {
   return JSON.stringify({ left_out: line.length });
 }
 
-/** Stack frames, names of errors and the version of Node; of any other line its length. */
+/** Keeps stack frames, error names and the Node version; reduces other lines to their length. */
 export function redactCrashLine(line: string, redactor: Redactor): string {
   if (/^\s+at /.test(line) || /^Node\.js v[\d.]+$/.test(line)) return redactor.text(line);
   const name = /^(?:Uncaught )?([A-Z][A-Za-z]*(?:Error|Exception))\b/.exec(line)?.[1];

@@ -1,6 +1,7 @@
 /**
- * Takes out of a report what is nobody's business but the owner's: names, paths of the home folder, addresses, tokens, keys, serial
- * numbers. Objects lose what is named like a secret; texts lose what looks like one, and all that is known to be one. Pure.
+ * Removes personal data from a bug report: names, home folders, addresses, tokens, keys, serial numbers. Pure.
+ *
+ * Objects lose members named like secrets; texts lose strings that look like secrets, and all known ones.
  */
 
 export interface Private {
@@ -26,7 +27,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/\b(?:Bearer|Basic)\s+\S+/gi, '<token>'],
   [/\b(?:machine|service|session|sk|hf|ghp|key)[-_][A-Za-z0-9_-]{12,}/g, '<token>'],
   [/\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*/g, '<token>'],
-  // What follows the path of an address may be anything, and so may what stands before its host.
+  // The part after an address's path may be anything, and so may the user info before its host.
   [/(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@"']*@/gi, '$1'],
   [/(\b[a-z][a-z0-9+.-]*:\/\/[^\s?#"']+)[?#][^\s"']*/gi, '$1'],
   [/[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}/g, '<email>'],
@@ -58,7 +59,7 @@ export class Redactor {
     return left;
   }
 
-  /** A copy of JSON. `names`: the only members that are kept of the outermost object; null: all but secrets. */
+  /** Copy of a JSON value. `names`: permitted members of the outermost object; null: all but secrets. */
   value(value: unknown, names: ReadonlySet<string> | null = null): unknown {
     if (typeof value === 'string') return this.text(value).slice(0, MAX_TEXT);
     if (Array.isArray(value)) return value.map((each) => this.value(each));
@@ -75,7 +76,7 @@ function isSecret(name: string, value: unknown): boolean {
   return SECRET_NAMES.test(name) && !HARMLESS_NAMES.test(name) && typeof value !== 'boolean' && value !== null;
 }
 
-/** A name counts only as a whole word, or half of the text would go with a short one. */
+/** Names match whole words only; a short name would otherwise remove half of the text. */
 function escaped(word: string, whole: boolean): string {
   const literal = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return whole ? `(?<![A-Za-z0-9])${literal}(?![A-Za-z0-9])` : literal;

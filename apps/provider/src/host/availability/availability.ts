@@ -1,6 +1,6 @@
 /**
- * Whether this machine takes jobs now, and why not: a pure function of what its owner asks for, how it is, and the time. Every reason
- * comes with a code for programs and a sentence for the owner.
+ * Decides whether this machine takes jobs, from policy, sensors and time. Pure. Every reason has a code for programs and a sentence
+ * for the owner.
  */
 import type { AwayReason } from '@inference/protocol';
 import type { HostCondition } from '../condition/condition.js';
@@ -10,17 +10,17 @@ import { reasonText } from './reason-text.js';
 import { isOpen, nextChange } from './windows.js';
 
 export interface Pause {
-  /** Milliseconds since 1970; null: until the owner ends it. */
+  /** End in milliseconds since 1970; null: until the owner resumes. */
   readonly until: number | null;
 }
 
 export interface AvailabilityFacts {
   /** The machine's own time zone. */
   readonly timeZone: string;
-  /** How long nobody has used it, in milliseconds; null: not known. Looked at only where the policy asks for it. */
+  /** Time without owner input in milliseconds; null if unknown. Read only if the policy needs it. */
   readonly ownerIdleMs: number | null;
   readonly condition: HostCondition;
-  /** StressFlags that are over, and for how long they still count, in milliseconds. */
+  /** Remaining cooldown of each stress that ended, in milliseconds. */
   readonly remainingCooldowns: Cooldowns;
   readonly pause: Pause | null;
 }
@@ -28,25 +28,25 @@ export interface AvailabilityFacts {
 export interface Reason {
   readonly code: AwayReason;
   readonly text: string;
-  /** When it ends, as far as that is known, in milliseconds since 1970. */
+  /** End in milliseconds since 1970; null if unknown. */
   readonly until: number | null;
 }
 
 export interface Availability {
-  /** `leave`: no more jobs, running ones are finished. `refuse`: no more jobs, and running ones are handed back. */
+  /** `leave`: take no jobs, finish running ones. `refuse`: take no jobs, hand running ones back. */
   readonly state: 'serve' | 'leave' | 'refuse';
-  /** None while it serves. The first is the one that matters most to the owner. */
+  /** Empty while serving. The first reason matters most to the owner. */
   readonly reasons: readonly Reason[];
-  /** When this will be another one if only time passes; null: not known. In milliseconds since 1970. */
+  /** Next change that time alone causes, in milliseconds since 1970; null if unknown. */
   readonly nextChangeAt: number | null;
 }
 
-/** Reasons that cannot wait for the end of a long answer. */
+/** Reasons that cannot wait for a long answer to finish. */
 const URGENT: ReadonlySet<AwayReason> = new Set(['too_hot', 'no_memory']);
-/** Looks ahead at most: a pause that ends while the schedule is closed, which opens while it is hot, and so on. */
+/** Bound of the look-ahead over consecutive reasons, such as a pause that ends outside the schedule. */
 const MAX_STEPS = 8;
 
-/** `now` in milliseconds since 1970. Never throws for a policy that was read from the configuration. */
+/** `now` in milliseconds since 1970. Never throws for a validated policy. */
 export function availability(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number): Availability {
   const found = reasonsAt(policy, facts, now, now);
   const reasons = found.map(({ reason }) => reason);
@@ -58,7 +58,7 @@ export function availability(policy: AvailabilityPolicy, facts: AvailabilityFact
   };
 }
 
-/** Which troubles there are by this policy. */
+/** Stress that the policy counts. */
 export function stressOf({ onBattery, whenHot }: AvailabilityPolicy, { thermal, memoryPressure, power }: HostCondition): StressFlags {
   return {
     heat: thermal === 'critical' || (whenHot === 'stop' && thermal === 'serious'),
@@ -69,13 +69,13 @@ export function stressOf({ onBattery, whenHot }: AvailabilityPolicy, { thermal, 
 
 interface Found {
   readonly reason: Reason;
-  /** It is so now, and not only held on to. */
+  /** False if only the cooldown of the reason remains. */
   readonly lasting: boolean;
-  /** When it ends if only time passes and nobody comes; null: not known. */
+  /** End that time alone causes; null if unknown. */
   readonly endsAt: number | null;
 }
 
-/** As it will be at `at`, as far as time alone changes it. `now`: when the facts were read. */
+/** Reasons at `at`, as far as time alone changes them. `now`: when the facts were read. */
 function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number, at: number): Found[] {
   const found: Found[] = [];
   const add = (code: AwayReason, until: number | null, { lasting = true, endsAt = until } = {}): void => {
@@ -90,7 +90,7 @@ function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: nu
   const addTrouble = (name: keyof StressFlags, code: AwayReason): void => {
     const until = now + remainingCooldowns[name];
     if (troubles[name]) add(code, null);
-    // It may come back before, so that this is no promise.
+    // The stress may return earlier, so the end is not promised.
     else if (until > at) add(code, null, { lasting: false, endsAt: until });
   };
   addTrouble('power', condition.power === 'low_battery' ? 'low_battery' : 'on_battery');
@@ -101,7 +101,7 @@ function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: nu
     if (ownerIdleMs === null) add('idle_unknown', null);
     else {
       const endsAt = now - ownerIdleMs + onlyWhenIdleMinutes * 60_000;
-      // Whoever works will go on for as long as they like: its end is no promise.
+      // The owner may continue, so the end is not promised.
       if (endsAt > at) add('owner_active', null, { endsAt });
     }
   }

@@ -1,26 +1,21 @@
-/**
- * Keeps a machine from coming and going at an edge: trouble counts at once, and is over only when there was none of it for a while.
- * Pure; times are on a clock that never jumps.
- */
+/** Hysteresis: stress counts at once and ends only after a cooldown without it. Pure; times are from a monotonic clock. */
 
-/** StressFlags whose end is waited for. */
+/** Kinds of stress that have a cooldown. */
 export interface StressFlags {
   readonly heat: boolean;
   readonly memory: boolean;
   readonly power: boolean;
 }
 
-/** Until when each of them still counts, in milliseconds of that clock; 0: it does not. */
+/** End of each cooldown in milliseconds of the monotonic clock; 0: none. */
 export type Cooldowns = { readonly [Name in keyof StressFlags]: number };
 
 export const NO_COOLDOWNS: Cooldowns = { heat: 0, memory: 0, power: 0 };
 
-/**
- * For how long, in milliseconds. Memory is short for longest: models that come back take it again, and would be sent away again.
- */
+/** Duration in milliseconds. Memory has the longest cooldown, because models that reload use the memory again. */
 export const COOLDOWN_MS: Cooldowns = { heat: 120_000, memory: 300_000, power: 60_000 };
 
-/** After a look at `tick` that found these troubles. */
+/** Cooldowns after a reading at `tick`. */
 export function nextCooldowns(before: Cooldowns, troubles: StressFlags, tick: number, holdMs: Cooldowns = COOLDOWN_MS): Cooldowns {
   const until = (name: keyof StressFlags): number => (troubles[name] ? tick + holdMs[name] : before[name] > tick ? before[name] : 0);
   return { heat: until('heat'), memory: until('memory'), power: until('power') };

@@ -1,4 +1,4 @@
-/** A moment as an owner reads it: the time of day, with the day of the week or the date where that is needed. Pure. */
+/** Formats a moment for the owner: time of day, plus weekday or date if needed. */
 
 const DAY_MS = 86_400_000;
 

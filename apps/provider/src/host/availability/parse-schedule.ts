@@ -10,8 +10,8 @@ const LONG_DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'satu
 const MAX_WINDOWS = 64;
 
 /**
- * Days come before the times that they are for; times without days of their own are for those before them, and for every day where
- * there are none. Throws an Error with a sentence for the owner.
+ * Days precede their times. Times without days reuse the previous days; initially every day. Throws an Error with a sentence for
+ * the owner.
  */
 export function parseSchedule(text: string): Window[] {
   const windows: Window[] = [];

@@ -1,4 +1,4 @@
-/** The owner's pause: what is written down of it, and how it is read back. Pure. */
+/** The owner's pause: parsing of command arguments, and the stored form. */
 
 import { Temporal } from 'temporal-polyfill';
 import type { Pause } from './availability.js';
@@ -11,7 +11,7 @@ export function pauseText(pause: Pause): string {
   return `${JSON.stringify({ until: pause.until })}\n`;
 }
 
-/** Null: there is none, it is over, or the text is damaged in a way that says nothing. `now` in milliseconds since 1970. */
+/** Null if there is no pause, it expired, or the text is damaged. `now` in milliseconds since 1970. */
 export function readPause(text: string, now: number): Pause | null {
   let found: unknown;
   try {
@@ -42,7 +42,7 @@ export function parsePauseArguments(words: readonly string[], now: number, timeZ
   return { until: now + ms };
 }
 
-/** Null: it is none, or no time at all. */
+/** Null if the text is no duration or zero. */
 function durationMs(text: string): number | null {
   if (!/^(?:\d{1,5}[dhm])+$/.test(text)) return null;
   const parts = [...text.matchAll(/(\d+)([dhm])/g)];
@@ -51,7 +51,7 @@ function durationMs(text: string): number | null {
   return ms > 0 ? ms : null;
 }
 
-/** When the clock on the wall shows that time next. In a night in which it never does, when it has just gone past it. */
+/** Next moment at which the wall clock shows a time. If a clock change skips the time, the moment right after the gap. */
 function nextTime(text: string, now: number, timeZone: string): number {
   const minute = minuteOf(/^\d:/.test(text) ? `0${text}` : text);
   if (minute === null) throw new Error(`${JSON.stringify(text)} is no time of day; write for example 18:00.`);

@@ -1,15 +1,12 @@
-/**
- * What an owner asks for: when this machine serves, and what makes it stop. Words of the owner's configuration in, values out;
- * nothing here knows the time or the machine.
- */
+/** Availability policy: when this machine serves and which conditions stop it. Converted from the settings. */
 import { type Config, DAYS } from '../../config/config.js';
 
 export { DAYS };
 export type Day = (typeof DAYS)[number];
 
-/** A part of some days, by the clock on the wall. One whose end is not after its beginning ends on the next day. */
+/** Weekly time window in wall-clock time. If `to` is not after `from`, the window ends on the next day. */
 export interface Window {
-  /** On which it begins. */
+  /** Days on which the window begins. */
   readonly days: readonly Day[];
   /** `HH:MM`. */
   readonly from: string;
@@ -18,16 +15,16 @@ export interface Window {
 }
 
 export interface AvailabilityPolicy {
-  /** IANA name; null: the machine's own zone, wherever it is taken. */
+  /** IANA name; null: the machine's current zone. */
   readonly timeZone: string | null;
   /** None: always. */
   readonly windows: readonly Window[];
-  /** It serves only when nobody has used it for so long, in minutes; null: whether or not somebody does. */
+  /** Minutes without owner input before serving; null: serve regardless of use. */
   readonly onlyWhenIdleMinutes: number | null;
   readonly onBattery: 'stop' | 'serve';
-  /** `stop`: when it is hot. `serve`: until it is too hot to work. */
+  /** `stop`: at serious heat. `serve`: until critical heat. */
   readonly whenHot: 'stop' | 'serve';
-  /** What becomes of running jobs when its time is over. */
+  /** Treatment of running jobs when serving ends. */
   readonly whenLeaving: 'finish' | 'hand_back';
 }
 
@@ -42,7 +39,7 @@ export function policyOf({ availability }: Pick<Config, 'availability'>): Availa
   };
 }
 
-/** Minutes since midnight of `HH:MM`, up to 1440 for `24:00`; null when it is no time of day. */
+/** Minutes since midnight of `HH:MM`, up to 1440 for `24:00`; null if invalid. */
 export function minuteOf(text: string): number | null {
   const parts = /^(\d\d):(\d\d)$/.exec(text);
   if (parts === null) return null;

@@ -1,4 +1,4 @@
-/** One sentence for the owner for each reason why this machine takes no jobs. Pure. */
+/** Sentence for the owner per reason for taking no jobs. */
 import type { AwayReason } from '@inference/protocol';
 import type { AvailabilityFacts } from './availability.js';
 import { momentText } from './moment-text.js';

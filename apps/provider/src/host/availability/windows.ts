@@ -1,34 +1,35 @@
 /**
- * Whether a schedule is open at a moment, and when that changes. A window is open whenever the clock on the wall of its time zone
- * shows a time inside it: an hour that is skipped is in no window, and one that comes twice counts twice.
+ * Schedule windows in wall-clock time: whether they are open, and when that changes.
+ *
+ * An hour skipped by a clock change is in no window; a repeated hour counts twice.
  */
 import { Temporal } from 'temporal-polyfill';
 import { DAYS, minuteOf, type Window } from './policy.js';
 
-/** How far ahead a change is looked for, in days: a week, and one more for the window that began before it. */
+/** Days to search for a change: a week, plus one for a window that began before. */
 const LOOK_AHEAD_DAYS = 8;
 const DAY_MS = 86_400_000;
-/** Changes of a zone's offset in that time. Real ones are months apart. */
+/** Bound of zone offset changes within the search. Real changes are months apart. */
 const MAX_TRANSITIONS = 4;
 
 export interface OpenTime {
   /** Milliseconds since 1970. */
   readonly from: number;
-  /** Null: it does not end. */
+  /** Null: no end. */
   readonly to: number | null;
 }
 
-/** `at` in milliseconds since 1970. Without windows it is always open. */
+/** `at` in milliseconds since 1970. An empty list is always open. */
 export function isOpen(windows: readonly Window[], timeZone: string, at: number): boolean {
   return windows.length === 0 || isCovered(windows.map(spanOf), timeZone, at);
 }
 
-/** The first moment after `at` at which it opens or closes; null when it never does within a week. */
+/** First moment after `at` at which the schedule opens or closes; null if none within a week. */
 export function nextChange(windows: readonly Window[], timeZone: string, at: number): number | null {
   if (windows.length === 0) return null;
   const spans = windows.map(spanOf);
   const before = isCovered(spans, timeZone, at);
-  // Most schedules change within a day, for which two days of the wall's clock are enough to look at.
+  // Most schedules change within a day, so two days are searched first.
   for (const { days, within } of [
     { days: 2, within: DAY_MS },
     { days: LOOK_AHEAD_DAYS, within: LOOK_AHEAD_DAYS * DAY_MS },
@@ -40,7 +41,7 @@ export function nextChange(windows: readonly Window[], timeZone: string, at: num
   return null;
 }
 
-/** The times from `at` to `until` in which it is open, the first one from `at` on if it is open then. */
+/** Open times from `at` to `until`. The first begins at `at` if the schedule is open then. */
 export function openTimes(windows: readonly Window[], timeZone: string, at: number, until: number): OpenTime[] {
   const times: OpenTime[] = [];
   let open = isOpen(windows, timeZone, at);
@@ -59,7 +60,7 @@ export function openTimes(windows: readonly Window[], timeZone: string, at: numb
 interface Span {
   /** By day of the week, Monday first. */
   readonly days: readonly boolean[];
-  /** Minutes since midnight; not after `begin`: it ends on the next day. */
+  /** Minutes since midnight. If `end` is not after `begin`, the span ends on the next day. */
   readonly begin: number;
   readonly end: number;
 }
@@ -77,12 +78,12 @@ function isCovered(spans: readonly Span[], timeZone: string, at: number): boolea
   });
 }
 
-/** Every moment at which a window may begin or end, and those at which the clocks are set. */
+/** Candidate moments: beginnings and ends of windows, and clock changes. */
 function* edges(spans: readonly Span[], timeZone: string, at: number, days: number): Iterable<number> {
   const now = zoned(timeZone, at);
   const midnight = now.toPlainDate().toPlainDateTime();
   const minutes = new Set(spans.flatMap(({ begin, end }) => [begin, end]));
-  // What is overnight also ends by the change of the day of the week.
+  // Midnight ends an overnight window whose next day is not listed.
   minutes.add(0);
   for (let day = 0; day <= days; day++) {
     for (const minute of minutes) {

@@ -1,6 +1,7 @@
 /**
- * Looks at the machine every few seconds and calls back when its condition has changed. A look costs a few small files on Linux and
- * four short commands on a Mac; one that hangs is given up, and the next one comes no sooner than after it.
+ * Polls the host condition every few seconds and calls back on changes.
+ *
+ * A reading costs a few small files on Linux and four short commands on macOS. Each command has a timeout.
  */
 import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
@@ -38,7 +39,7 @@ export class ConditionMonitor {
     this.#done = this.#watch(source, everyMs, onChange);
   }
 
-  /** What is known now. */
+  /** Current filtered condition. */
   get condition(): HostCondition {
     return this.#filter.current;
   }
@@ -60,7 +61,7 @@ export class ConditionMonitor {
   }
 }
 
-/** Never rejects: what cannot be read tells of no trouble. */
+/** Never rejects; an unreadable value counts as normal. */
 export async function readCondition({ platform, root }: ConditionSource): Promise<HostCondition> {
   if (platform === 'darwin') {
     const [therm, batt, pressure, memory] = await Promise.all([

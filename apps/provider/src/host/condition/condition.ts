@@ -1,6 +1,7 @@
 /**
- * How the machine is at this moment: hot, short of memory, on battery. Placement spares one that is in trouble. A reading that
- * cannot be had counts as no trouble, because most machines have no battery and some tell nothing of their heat.
+ * Condition of the host: heat, memory pressure, power. Placement prefers machines in normal condition.
+ *
+ * Unavailable readings count as normal: many machines have no battery or no thermal reading.
  */
 
 export interface HostCondition {
@@ -19,7 +20,7 @@ const ORDER: { readonly [Part in keyof HostCondition]: readonly HostCondition[Pa
   power: ['mains', 'battery', 'low_battery'],
 };
 
-/** On battery, charge in percent at which it is low. */
+/** Charge in percent at or below which a battery is low. */
 export const LOW_BATTERY_PERCENT = 20;
 
 export function powerOf(onBattery: boolean, percent: number | null): HostCondition['power'] {
@@ -27,7 +28,7 @@ export function powerOf(onBattery: boolean, percent: number | null): HostConditi
   return percent !== null && percent <= LOW_BATTERY_PERCENT ? 'low_battery' : 'battery';
 }
 
-/** The worse of two readings of one part. */
+/** The worse of two values. */
 export function worse<Part extends keyof HostCondition>(part: Part, a: HostCondition[Part], b: HostCondition[Part]): HostCondition[Part] {
   return rank(part, a) >= rank(part, b) ? a : b;
 }
@@ -36,12 +37,12 @@ export function isSame(a: HostCondition, b: HostCondition): boolean {
   return a.thermal === b.thermal && a.memoryPressure === b.memoryPressure && a.power === b.power;
 }
 
-/** Readings for which something has to have been better before it counts as better. */
+/** Consecutive better readings before an improvement counts. */
 const READINGS_UNTIL_BETTER = 3;
 
 /**
- * Readings made steady: what gets worse counts at once, what gets better only when it has been so for three readings, and then as
- * the worst of them. A value that goes to and fro at an edge is reported once.
+ * Filters readings with hysteresis: a worse value counts at once, a better one after three readings. Prevents reports of a
+ * fluctuating value.
  */
 export class ConditionFilter {
   #current: HostCondition = NORMAL_CONDITION;
@@ -51,7 +52,7 @@ export class ConditionFilter {
     return this.#current;
   }
 
-  /** Takes in a reading. Whether what is current has changed by it. */
+  /** Adds a reading. Returns whether the filtered condition changed. */
   update(reading: HostCondition): boolean {
     this.#readings = [...this.#readings, reading].slice(-READINGS_UNTIL_BETTER);
     const before = this.#current;

@@ -1,6 +1,6 @@
 /**
- * For how long nobody has used the machine: on a Mac the time since the last event of keyboard, mouse or trackpad (`HIDIdleTime` of
- * IOHIDSystem, in nanoseconds), on Linux what the login manager says (org.freedesktop.login1.Manager). A simulated machine has a file.
+ * Time since the owner's last input. macOS: `HIDIdleTime` of IOHIDSystem, in nanoseconds. Linux: org.freedesktop.login1.Manager. A
+ * simulated machine has a file.
  */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -28,7 +28,7 @@ const LOGIND = [
 const COMMAND_MS = 3_000;
 const run = promisify(execFile);
 
-/** Milliseconds; null: it cannot be told. Never rejects. */
+/** Milliseconds; null if unknown. Never rejects. */
 export async function readIdleMs({ platform, root }: IdleSource): Promise<number | null> {
   if (root !== '/') return idleOfFile(await readFile(join(root, SIMULATED_IDLE_FILE), 'utf8').catch(() => ''));
   if (platform === 'darwin') return idleOfIoreg(await output(IOREG));
@@ -46,7 +46,7 @@ export function idleOfLogind(text: string, now: number): number | null {
   const [hint, since] = text.trim().split('\n');
   if (hint === 'b false') return 0;
   const microseconds = /^t (\d+)$/.exec(since ?? '')?.[1];
-  // 0: it has never been idle, or nobody is logged in who could tell.
+  // 0: never idle, or no logged-in session that reports.
   if (hint !== 'b true' || microseconds === undefined || Number(microseconds) === 0) return null;
   return Math.max(0, now - Math.floor(Number(microseconds) / 1000));
 }

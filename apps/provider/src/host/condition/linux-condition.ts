@@ -1,26 +1,26 @@
 /**
- * The condition of a Linux machine, from the files of /sys and /proc: thermal zones against their own trip points (kernel:
- * sysfs-thermal), batteries and mains (sysfs-class-power), and how long tasks wait for memory (/proc/pressure/memory). Pure; what is
- * missing or unreadable tells of no trouble.
+ * Condition of a Linux machine from /sys and /proc. Pure; unreadable values count as normal.
+ *
+ * Heat: thermal zones against their trip points (kernel: sysfs-thermal). Power: sysfs-class-power. Memory: /proc/pressure/memory.
  */
 import { type HostCondition, NORMAL_CONDITION, powerOf, worse } from './condition.js';
 
-/** Files of one folder by their names, such as `temp` and `trip_point_0_type`. */
+/** File contents of one folder by file name, such as `temp` and `trip_point_0_type`. */
 export type Folder = Readonly<Record<string, string>>;
 
 export interface LinuxTexts {
-  /** One for each of /sys/class/thermal/thermal_zone*. */
+  /** One per /sys/class/thermal/thermal_zone*. */
   readonly zones: readonly Folder[];
-  /** One for each of /sys/class/power_supply/*. */
+  /** One per /sys/class/power_supply/*. */
   readonly supplies: readonly Folder[];
   /** /proc/pressure/memory. */
   readonly pressure: string;
 }
 
-/** So close below a trip point that a machine counts as warm or as too hot, in thousandths of a degree. */
+/** Distance below a trip point that already counts as warm or critical, in millidegrees Celsius. */
 const NEAR_PASSIVE = 8000;
 const NEAR_CRITICAL = 3000;
-/** Share of the last ten seconds in which some task, or every task, waited for memory. Percent. */
+/** Percent of the last ten seconds in which some or all tasks waited for memory. */
 const SOME_WAIT = 10;
 const ALL_WAIT = 10;
 
@@ -39,7 +39,7 @@ function zoneHeat(zone: Folder): HostCondition['thermal'] {
   for (const [name, text] of Object.entries(zone)) {
     const index = /^trip_point_(\d+)_type$/.exec(name)?.[1];
     const limit = index === undefined ? null : number(zone[`trip_point_${index}_temp`]);
-    // Zones without a limit of this kind say 0, or less than nothing.
+    // Zones without such a trip point report 0 or a negative value.
     if (limit === null || limit <= 0) continue;
     hottest = worse('thermal', hottest, atTrip(text.trim(), heat - limit));
   }

@@ -1,7 +1,9 @@
 /**
- * The condition of a Mac, from the texts of commands that need no root: `pmset -g therm` and `pmset -g batt` (pmset(1)), `notifyutil`
- * for the thermal pressure level (notifyutil(1), levels as in OSThermalNotification.h), and the kernel's own judgement of memory
- * (`kern.memorystatus_vm_pressure_level`: 1, 2 or 4). Pure; a text that is missing or says nothing known tells of no trouble.
+ * Condition of a Mac from commands that need no root. Pure; missing or unknown text counts as normal.
+ *
+ * Heat: `pmset -g therm` (pmset(1)) and `notifyutil` (levels of OSThermalNotification.h). Power: `pmset -g batt`.
+ *
+ * Memory: `kern.memorystatus_vm_pressure_level` (1, 2 or 4).
  */
 import { type HostCondition, powerOf, worse } from './condition.js';
 
@@ -28,7 +30,7 @@ function pressureLevel(text: string): HostCondition['thermal'] {
   return (['nominal', 'fair', 'serious', 'critical', 'critical'] as const)[level] ?? 'nominal';
 }
 
-/** Warning levels 5 and 100 are dangers, 10 and 110 emergencies (IOPM.h); a lowered speed limit means that it is throttled. */
+/** Levels 5 and 100 are warnings, 10 and 110 emergencies (IOPM.h). A reduced CPU speed limit means throttling. */
 function thermalWarning(text: string): HostCondition['thermal'] {
   const level = Number(/Thermal Warning Level\s*=\s*(\d+)/i.exec(text)?.[1] ?? 0);
   if (level === 10 || level === 110) return 'critical';

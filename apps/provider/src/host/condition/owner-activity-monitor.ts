@@ -1,4 +1,4 @@
-/** Looks every few seconds how long nobody has used the machine, for as long as somebody wants to know. */
+/** Polls the time since the owner's last input while enabled. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type IdleSource, readIdleMs } from './idle-time.js';
 
@@ -22,7 +22,7 @@ export class OwnerActivityMonitor {
     return this.#idleMs;
   }
 
-  /** Whether it matters. Resolves after the first look. */
+  /** Enables or disables polling. Resolves after the first reading. */
   async setEnabled(enabled: boolean): Promise<void> {
     this.#enabled = enabled;
     if (!enabled || this.#polling !== null) return;

@@ -1,7 +1,7 @@
 /**
- * Keeps the system from going to sleep by itself while it is wanted, and never the display. A child process holds the wish, and it ends
- * with this process however that ends: on a Mac because it watches this process id, on Linux because it reads a pipe whose other end
- * only this process has.
+ * Prevents idle sleep of the system, but not of the display. A child process holds the inhibitor and always ends with this process:
+ *
+ * on macOS because `caffeinate` watches this process id, on Linux because its stdin pipe closes.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -14,16 +14,16 @@ export interface InhibitCommand {
 
 const WHO = 'inference-provider';
 const WHY = 'Serving models to the network';
-/** A child that ends although it is wanted is started again after this, in milliseconds; twice as long each time, up to the longest. */
+/** Delay before an inhibitor that ended is restarted, in milliseconds. Doubles up to the maximum. */
 const FIRST_RETRY_MS = 30_000;
 const MAX_RETRY_MS = 3_600_000;
-/** One that lived so long did its work. */
+/** Lifetime after which the retry delay is reset. */
 const STABLE_MS = 60_000;
 
-/** Null: this system has nothing that could keep it awake. `root`: `/` but for a simulated machine, which has its own commands or none. */
+/** Null if the system has no inhibitor command. `root`: `/`, or the folder of a simulated machine with its own commands. */
 export function inhibitCommand(root: string, pid: number): InhibitCommand | null {
   const caffeinate = join(root, 'usr/bin/caffeinate');
-  // -i: no idle sleep; -w: until that process has ended (caffeinate(8)).
+  // -i: no idle sleep; -w: until this process ends (caffeinate(8)).
   if (existsSync(caffeinate)) return { command: caffeinate, args: ['-i', '-w', String(pid)] };
   const inhibit = join(root, 'usr/bin/systemd-inhibit');
   if (!existsSync(inhibit)) return null;
@@ -38,7 +38,7 @@ export class SleepInhibitor {
   #retryTimer: NodeJS.Timeout | null = null;
   #retryMs = FIRST_RETRY_MS;
 
-  /** `onProblem`: it could not be done, and is tried again. */
+  /** `onProblem`: called when the inhibitor fails; a retry follows. */
   constructor(command: InhibitCommand | null, onProblem: (reason: string) => void) {
     this.#command = command;
     this.#onProblem = onProblem;
@@ -57,12 +57,12 @@ export class SleepInhibitor {
 
   #start(): void {
     if (this.#command === null || this.#child !== null || this.#retryTimer !== null) return;
-    // The child's standard input is the pipe that ends with this process.
+    // The child reads its stdin, a pipe that closes with this process.
     const child = spawn(this.#command.command, [...this.#command.args], { stdio: ['pipe', 'ignore', 'ignore'] });
     this.#child = child;
     const startedAt = performance.now();
     child.stdin?.on('error', () => {});
-    // It must not keep this process, either.
+    // Unreferenced, so that the child does not keep this process alive.
     child.unref();
     (child.stdin as unknown as { unref?: () => void } | null)?.unref?.();
     let hasEnded = false;

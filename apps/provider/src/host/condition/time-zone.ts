@@ -1,14 +1,14 @@
-/** The time zone that the system is set to at this moment: a running process keeps the one that it was started in. */
+/** Current time zone of the system. A running process keeps the zone it was started in. */
 import { readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** IANA name. `root`: `/` but for a simulated machine. Where nothing says it, that of this process. */
+/** IANA name. `root`: `/`, or the folder of a simulated machine. Falls back to the zone of this process. */
 export function systemTimeZone(root = '/', env: Readonly<Record<string, string | undefined>> = process.env): string {
   const named = [root === '/' ? env.TZ : undefined, linkedZone(join(root, 'etc/localtime'))];
   return named.find((name) => name !== undefined && isZone(name)) ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
-/** macOS and Linux both link the file of the zone, in different folders of that name. */
+/** macOS and Linux both link the zone file, in different folders. */
 function linkedZone(path: string): string | undefined {
   try {
     return /zoneinfo(?:\.default)?\/(.+)$/.exec(readlinkSync(path))?.[1];

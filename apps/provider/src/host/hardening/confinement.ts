@@ -1,19 +1,20 @@
 /**
- * Keeps the network from the processes that hold a model: they are fed by others' words and run native code, and have no business
- * with it. On Linux they get a network namespace of their own without any way out, on macOS a sandbox profile. Where neither can
- * be had they run without, and the daemon's status says so.
+ * Denies network access to processes that hold a model: they process untrusted input in native code.
+ *
+ * Linux: an empty network namespace. macOS: a sandbox profile. If neither works they run unconfined, and the daemon status reports
+ * that.
  */
 import { execFile } from 'node:child_process';
 
 export interface Confinement {
   readonly kind: 'network_namespace' | 'sandbox' | 'none';
-  /** Why there is none, for the owner; null where there is one. */
+  /** Why no confinement is active, for the owner; null if one is. */
   readonly why: string | null;
-  /** What goes before the program on the command line. */
+  /** Command-line prefix of the confined program. */
   readonly wrap: readonly string[];
 }
 
-/** sandbox-exec(1) is marked as deprecated by Apple and has no successor for programs that are no apps; it works on macOS 15. */
+/** Apple marks sandbox-exec(1) as deprecated without a successor for plain programs. Works on macOS 15. */
 const PROFILE = '(version 1)(allow default)(deny network*)';
 const CANDIDATES: readonly {
   readonly platform: NodeJS.Platform;
@@ -30,7 +31,7 @@ const PROBE_MS = 10_000;
 
 export type TryProgram = (command: readonly string[]) => Promise<string | null>;
 
-/** The first that works here. `attempt` runs a command and resolves with what was wrong, or null. */
+/** First confinement that works. `attempt` runs a command and resolves with its failure, or null. */
 export async function findConfinement(
   platform: NodeJS.Platform = process.platform,
   attempt: TryProgram = tryProgram,
@@ -45,7 +46,7 @@ export async function findConfinement(
   return { kind: 'none', why, wrap: [] };
 }
 
-/** For `fork`: what makes the child run so. The IPC channel, a socket pair that exists before, goes through. */
+/** Options for `fork` of a confined child. The IPC channel, an inherited socket pair, stays usable. */
 export function forkedIn({ wrap }: Pick<Confinement, 'wrap'>): { readonly execPath: string; readonly execArgv: string[] } {
   const [program, ...rest] = [...wrap, process.execPath];
   return { execPath: program ?? process.execPath, execArgv: rest };

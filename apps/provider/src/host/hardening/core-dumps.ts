@@ -1,6 +1,7 @@
 /**
- * Core dumps hold prompts and keys. Services are started without them (launchd, systemd and the supervisor set the limit); a daemon
- * that is started by hand lowers its own where the system has a program for it, as Node has no call. Its children inherit it.
+ * Forbids core dumps, which would hold prompts and keys. Services start without them (launchd, systemd, supervisor).
+ *
+ * A daemon started by hand uses `prlimit`, because Node has no such call. Children inherit the limit.
  */
 import { execFile } from 'node:child_process';
 
@@ -8,7 +9,7 @@ export type CoreDumps = 'off' | 'on' | 'unknown';
 
 export async function forbidCoreDumps(platform: NodeJS.Platform = process.platform): Promise<CoreDumps> {
   if (platform === 'linux' && (await ran('prlimit', ['--pid', String(process.pid), '--core=0:0'])) !== null) return 'off';
-  // A child has the limits of its parent.
+  // A child shows the limits of its parent.
   const limit = (await ran('/bin/sh', ['-c', 'ulimit -c']))?.trim();
   return limit === undefined ? 'unknown' : limit === '0' ? 'off' : 'on';
 }

@@ -1,6 +1,7 @@
 /**
- * The environment of a process that holds a model: what it needs to find files and devices, and no more. Nothing of it changes how
- * programs are loaded (NODE_OPTIONS, LD_PRELOAD, DYLD_…), and no key of anybody gets there.
+ * Environment of a process that holds a model: variables to find files and devices only.
+ *
+ * Excludes keys and variables that change program loading (NODE_OPTIONS, LD_PRELOAD, DYLD_…).
  */
 const PASSED = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'TZ', 'CUDA_VISIBLE_DEVICES'];
 

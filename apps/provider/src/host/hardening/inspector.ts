@@ -1,15 +1,15 @@
 /**
- * Keeps debuggers out of the daemon: whoever can attach one reads prompts and keys. What was loaded into the process before its
- * first line (NODE_OPTIONS, --require) cannot be undone, so the daemon does not start with it.
+ * Refuses debuggers, which could read prompts and keys. Code loaded before the first line (NODE_OPTIONS, --require) cannot be
+ * undone, so the daemon does not start with it.
  */
 import { url } from 'node:inspector';
 
-/** Options of Node that change how much it may take and what it says, and load nothing and open nothing. */
+/** Node options that change limits or output, but load nothing and open nothing. */
 const HARMLESS =
   /^--(max-old-space-size|max-semi-space-size|stack-trace-limit|no-warnings|no-deprecation|enable-source-maps|use-openssl-ca|use-bundled-ca)(=[\w-]*)?$/;
 const LOADERS = ['LD_PRELOAD', 'DYLD_INSERT_LIBRARIES'];
 
-/** Why the daemon must not run in this process; null: it may. A sentence for the owner, without its full stop. */
+/** Why the daemon must not run in this process, without a full stop; null if it may. */
 export function inspectorProblem(
   execArgv: readonly string[] = process.execArgv,
   env: Readonly<Record<string, string | undefined>> = process.env,
@@ -25,7 +25,7 @@ export function inspectorProblem(
   return null;
 }
 
-/** SIGUSR1 would open Node's debugger; with a listener it does nothing but this. */
+/** SIGUSR1 would open Node's debugger; a listener replaces that. */
 export function refuseInspectorSignal(onRefused: () => void): void {
   process.on('SIGUSR1', onRefused);
 }

@@ -1,15 +1,15 @@
-/** What lies in the data directory is for its owner alone. Looser modes are mended, and told; what cannot be mended is refused. */
+/** File modes of secrets in the data directory. Modes open to others are repaired and reported; failures throw. */
 import { chmodSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Cooldowns keys, tokens and settings. Models are large and no secret, and stay as they are. */
+/** Files with keys, tokens, settings and logs. Models are large and public. */
 const SECRET = ['config.toml', 'account.json', 'enclave', 'logs'];
 
 export class InsecureModeError extends Error {
   override name = 'InsecureModeError';
 }
 
-/** Names of what was mended. Throws {@link InsecureModeError} for what is another user's, or cannot be changed. */
+/** Paths that were repaired. Throws {@link InsecureModeError} for files of other users and failed changes. */
 export function repairModes(dataDir: string, uid: number | undefined = process.getuid?.()): string[] {
   const mended: string[] = [];
   const mend = (path: string): void => {

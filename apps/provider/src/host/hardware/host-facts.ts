@@ -1,4 +1,4 @@
-/** What the machine is, for statistics, placement and the plan of its memory. Read once at start. */
+/** Facts about the host for statistics, placement and memory planning. Read once at start. */
 import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,10 +9,10 @@ import { MAC_FACTS, type MacFactTexts, macFacts } from './mac.js';
 export interface HostFacts {
   /** For example `Apple M3 Max`. */
   readonly chip: string;
-  /** For example `M3`; where the chip is of no known family, its name. */
+  /** For example `M3`; the chip's name if the family is unknown. */
   readonly chipFamily: string;
   readonly cpuCores: number;
-  /** Of those, the ones made for speed and the ones made to save power; null where the system does not tell them apart. */
+  /** Core counts by kind; null if the system does not distinguish them. */
   readonly performanceCores: number | null;
   readonly efficiencyCores: number | null;
   /** 0 when not known. */
@@ -31,14 +31,14 @@ export interface HostFacts {
 
 export interface FactSource {
   readonly platform: NodeJS.Platform;
-  /** `/` but for a simulated machine; what that lacks is read of this one. */
+  /** `/`, or the folder of a simulated machine; files missing there are read from this machine. */
   readonly root: string;
 }
 
 const COMMAND_TIMEOUT_MS = 5_000;
 const run = promisify(execFile);
 
-/** Never rejects: a command that fails or a file that is missing leaves its facts unknown. */
+/** Never rejects; facts of failed commands and missing files stay unknown. */
 export async function readHostFacts({ platform, root }: FactSource = { platform: process.platform, root: '/' }): Promise<HostFacts> {
   if (platform === 'darwin') {
     const texts = await Promise.all(Object.entries(MAC_FACTS).map(async ([name, command]) => [name, await output(command)] as const));
@@ -48,7 +48,7 @@ export async function readHostFacts({ platform, root }: FactSource = { platform:
   return linuxFacts({ ...(Object.fromEntries(texts) as Omit<LinuxFacts, 'capacities'>), capacities: await capacities(root) });
 }
 
-/** A `sysctl` that does not know one of its names prints the others all the same, and fails. */
+/** `sysctl` fails on an unknown name but still prints the other values. */
 async function output([command, ...args]: readonly [string, ...string[]]): Promise<string> {
   try {
     return (await run(command, args, { timeout: COMMAND_TIMEOUT_MS, killSignal: 'SIGKILL', maxBuffer: 4 << 20 })).stdout;

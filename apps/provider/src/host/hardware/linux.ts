@@ -32,7 +32,7 @@ export const NO_LINUX_FACTS: LinuxFacts = {
   capacities: [],
 };
 
-/** What is missing becomes 0, empty, or `unknown` for the chip. */
+/** Missing values become 0 or empty, and `unknown` for the chip. */
 export function linuxFacts(texts: LinuxFacts): HostFacts {
   const { cpuinfo, meminfo, osRelease, kernel, product, serial } = texts;
   const model = /^(?:model name|Model|Hardware)\s*:\s*(.+)$/m.exec(cpuinfo)?.[1]?.trim();
@@ -55,7 +55,7 @@ export function linuxFacts(texts: LinuxFacts): HostFacts {
   };
 }
 
-/** Two processors of one core are one core; a machine that does not tell its cores has as many as processors. */
+/** Counts hardware threads of one core once. Without core ids every processor counts. */
 function coreCount(cpuinfo: string): number {
   const blocks = cpuinfo.split(/\n\s*\n/).filter((block) => /^processor\s*:/m.test(block));
   const cores = new Set(
@@ -73,7 +73,7 @@ function kindsOf({ fastCores, thriftyCores, capacities }: LinuxFacts): Pick<Host
   const strong = strengths.filter((strength) => strength === max).length;
   if (strong > 0 && strong < strengths.length) return { performanceCores: strong, efficiencyCores: strengths.length - strong };
   const [fast, thrifty] = [listLength(fastCores), listLength(thriftyCores)];
-  // Each fast one is two processors there, which are not told apart.
+  // Performance cores list two hardware threads each.
   return fast > 0 && thrifty > 0
     ? { performanceCores: Math.ceil(fast / 2), efficiencyCores: thrifty }
     : { performanceCores: null, efficiencyCores: null };

@@ -1,12 +1,12 @@
-/** Hardware and system of a Mac, read from the texts that `sysctl`, `ioreg` and `sw_vers` print without root. Pure. */
+/** Hardware and system of a Mac from `sysctl`, `ioreg` and `sw_vers`, which need no root. Pure. */
 import { bandwidthOf, chipFacts } from '@inference/protocol';
 import type { HostFacts } from './host-facts.js';
 
-/** Levels of cores, the fastest first. One Mac has two; the names of a third cost nothing. */
+/** Performance levels, fastest first. Macs have two today; a third costs nothing. */
 const LEVELS = [0, 1, 2] as const;
 
 export const MAC_FACTS = {
-  /** One `name: value` line each. */
+  /** Prints one `name: value` line each. */
   sysctl: [
     '/usr/sbin/sysctl',
     'machdep.cpu.brand_string',
@@ -23,7 +23,7 @@ export const MAC_FACTS = {
 
 export type MacFactTexts = { readonly [Name in keyof typeof MAC_FACTS]: string };
 
-/** What is missing becomes 0, empty, or `unknown` for the chip. */
+/** Missing values become 0 or empty, and `unknown` for the chip. */
 export function macFacts({ sysctl, gpu, platform, system }: MacFactTexts): HostFacts {
   const values = linesOf(sysctl);
   const versions = linesOf(system);
@@ -46,7 +46,7 @@ export function macFacts({ sysctl, gpu, platform, system }: MacFactTexts): HostF
   };
 }
 
-/** A level that is not named is one of speed if it is the first, and one of thrift otherwise. */
+/** An unnamed first level counts as performance cores, any other as efficiency cores. */
 function coresOf(values: ReadonlyMap<string, string>): Pick<HostFacts, 'performanceCores' | 'efficiencyCores'> {
   if (!values.has('hw.perflevel0.physicalcpu')) return { performanceCores: null, efficiencyCores: null };
   let [performanceCores, efficiencyCores] = [0, 0];

@@ -1,6 +1,8 @@
 /**
- * Entry of the supervisor, a process of its own that `start` leaves behind where there is no service manager. It listens on a
- * socket in the data directory, so that there is one, and `stop` can reach it. Its only argument is its definition as JSON.
+ * Entry point of the supervisor process, which `start` leaves running where there is no service manager.
+ *
+ * Its control socket in the data directory makes it unique and lets `stop` reach it. The only argument is the service definition as
+ * JSON.
  */
 import Type from 'typebox';
 import { AlreadyRunningError, ControlServer } from '../../control/control-server.js';
@@ -23,7 +25,7 @@ const routes = [
 try {
   const server = await ControlServer.open(dataDir, routes, 'supervisor.sock');
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop());
-  // The terminal that it was started from may go.
+  // The terminal that started the supervisor may close.
   process.on('SIGHUP', () => {});
   supervised = new Supervised({ command, environment, directory: dataDir, outputFile, stopMs: stopSeconds * 1000 });
   process.send?.('up');

@@ -1,6 +1,7 @@
 /**
- * Keeps the daemon alive where there is no service manager: starts it as a child, and starts it again after growing pauses when
- * it ends by itself. An end with exit code 0 was asked for, and is the end. The child ends with this process, however it ends.
+ * Runs the daemon as a child and restarts it with exponential backoff when it crashes. Exit code 0 is a requested stop.
+ *
+ * The child ends with this process through its IPC channel.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -12,11 +13,11 @@ export interface SuperviseOptions {
   readonly environment: Readonly<Record<string, string>>;
   readonly directory: string;
   readonly outputFile: string;
-  /** What still runs this long after it was asked to end is killed. */
+  /** Time after the stop request until the child is killed. */
   readonly stopMs: number;
   readonly minPauseMs?: number;
   readonly maxPauseMs?: number;
-  /** A run of this length makes the next pause the first again. */
+  /** A run of this length resets the backoff. */
   readonly goodRunMs?: number;
 }
 
@@ -25,11 +26,11 @@ export interface SupervisedState {
   /** Starts after the first. */
   readonly restarts: number;
   readonly last_exit: string | null;
-  /** Milliseconds since 1970; null while it runs. */
+  /** Milliseconds since 1970; null while the child runs. */
   readonly next_start_at: number | null;
 }
 
-/** Through a shell, as only that can forbid core dumps for what comes after it. */
+/** Only a shell can forbid core dumps for the program that it starts. */
 const WITHOUT_CORE_DUMPS = ['/bin/sh', '-c', 'ulimit -c 0; exec "$@"', 'sh'];
 
 export class Supervised {
@@ -53,7 +54,7 @@ export class Supervised {
     return { pid: this.#child?.pid ?? null, restarts: this.#restarts, last_exit: this.#lastExit, next_start_at: this.#nextStartAt };
   }
 
-  /** Asks the child to end, kills it when it does not in time, and resolves when it is gone. */
+  /** Requests the child's exit, kills it after `stopMs`, and resolves when it exited. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#child?.kill('SIGTERM');
@@ -81,13 +82,13 @@ export class Supervised {
     }
   }
 
-  /** Runs the child to its end, and resolves with how that was. */
+  /** Runs the child once. Resolves with its exit as text. */
   #once(): Promise<string> {
     const { command, environment, directory, outputFile } = this.options;
     const [program = '', ...args] = [...WITHOUT_CORE_DUMPS, ...command];
     const output = openSync(outputFile, 'a', 0o600);
     try {
-      // With an IPC channel the daemon ends with this process.
+      // The daemon ends when the IPC channel closes.
       const child = spawn(program, args, { cwd: directory, env: environment, stdio: ['ignore', output, output, 'ipc'] });
       this.#child = child;
       return new Promise((resolve) => {

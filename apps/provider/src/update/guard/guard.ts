@@ -1,27 +1,28 @@
 /**
- * Watches over a version on trial: starts it as a child, and goes back to the version before when it does not show that it works
- * in time, or ends again and again. It is the guard of the version before, which is known to work.
+ * Supervises a version on trial and rolls back if the version is not confirmed in time or keeps crashing.
+ *
+ * The guard's code is the previous version's, which is known to work.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { countStart, readTrial, rollBack, type Trial, trialPath } from '../trial.js';
 
-/** Starts of a version that may fail. The last one that fails decides. */
+/** Maximum number of failed starts before the rollback. */
 const MAX_STARTS = 3;
 const POLL_INTERVAL_MS = 200;
 const PAUSE_MS = 1_000;
-/** Between asking a child to end and ending it. */
+/** Time between the stop request and the kill. */
 const STOP_MS = 10_000;
 
 export interface GuardOptions {
   readonly prefix: string;
-  /** What the owner or the service asked of the agent. */
+  /** Arguments that the owner or the service passed to the agent. */
   readonly args: readonly string[];
   readonly say: (sentence: string) => void;
 }
 
-/** Resolves with the exit code of the process: that of the agent, when it ended by itself or because it was asked to. */
+/** Starts the agent and its restarts during a trial. */
 export class Guard {
   #child: ChildProcess | null = null;
   #stopping: NodeJS.Signals | null = null;
@@ -29,8 +30,9 @@ export class Guard {
   constructor(private readonly options: GuardOptions) {}
 
   /**
-   * Has the agent end, and starts nothing any more. The first wish goes over the channel: whoever sends signals to a whole group has
-   * sent it to the agent, too, and the same signal twice would mean that its running jobs are not waited for.
+   * Stops the agent and starts it no more. The first request closes the IPC channel instead of sending a signal:
+   *
+   * a signal to the whole process group already reached the agent, and its repetition would force the shutdown.
    */
   stop(signal: NodeJS.Signals): void {
     const child = this.#child;
@@ -98,7 +100,7 @@ export class Guard {
     }
   }
 
-  /** With a channel, at whose end the agent ends, so that it does not outlive a guard that was killed. */
+  /** The agent ends when its IPC channel closes, and so does not outlive a killed guard. */
   #start(): ChildProcess {
     const main = join(this.options.prefix, 'current', 'bin', 'inference-provider.js');
     this.#child = spawn(process.execPath, [main, ...this.options.args], { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });

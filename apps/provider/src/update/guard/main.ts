@@ -1,4 +1,4 @@
-/** Program of the guard: `main.js PREFIX ARGUMENTS…`. The launcher runs it in place of the agent while a version is on trial. */
+/** Entry point of the guard: `main.js PREFIX ARGUMENTS…`. The launcher runs the guard instead of the agent during a trial. */
 import { Guard } from './guard.js';
 
 const [prefix, ...args] = process.argv.slice(2);
@@ -8,6 +8,6 @@ if (prefix === undefined) {
 }
 const guard = new Guard({ prefix, args, say: (sentence) => process.stderr.write(`inference-provider: ${sentence}\n`) });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => guard.stop(signal));
-// From a terminal it says that the terminal is gone.
+// In a terminal SIGHUP means that the terminal closed.
 process.on('SIGHUP', () => (process.stdout.isTTY ? guard.stop('SIGHUP') : guard.reloadSettings()));
 process.exit(await guard.run());

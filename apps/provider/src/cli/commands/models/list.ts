@@ -1,4 +1,4 @@
-/** `models list`: what is in the library, whether it fits this machine, and what speed to expect of it. */
+/** `models list`: models of the library, whether they fit this machine, and their expected speed. */
 import { parseArgs } from 'node:util';
 import { configPath, dataDirOf } from '../../../config/data-dir.js';
 import { type ModelMemorySettings, modelMemorySettings } from '../../../config/model-memory.js';
@@ -36,7 +36,7 @@ async function run(args: readonly string[]): Promise<number> {
 
 type Row = ReturnType<typeof rowOf>;
 
-/** What one entry comes to on a machine, beside what its owner keeps of it. */
+/** Evaluates one library entry for a machine and the owner's reserved memory. */
 export function rowOf(
   entry: LibraryEntry,
   library: Library,

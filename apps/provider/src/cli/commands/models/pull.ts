@@ -1,4 +1,4 @@
-/** `models pull`: downloads a model into the library, or takes in a file that is here, after checking it. */
+/** `models pull`: downloads a model into the library, or adds a local file, after checking its hash. */
 import { parseArgs } from 'node:util';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';

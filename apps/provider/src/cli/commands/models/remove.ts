@@ -1,4 +1,4 @@
-/** `models rm`: takes a model out of the library, with its files. A file that was only taken in where it lay stays there. */
+/** `models rm`: removes a model and its files from the library. A file added in place is not deleted. */
 import { parseArgs } from 'node:util';
 import { dataDirOf } from '../../../config/data-dir.js';
 import { StartupError } from '../../../startup-error.js';

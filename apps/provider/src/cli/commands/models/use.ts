@@ -1,4 +1,4 @@
-/** `models use`: says which models of the library are served, and how long each stays in memory. */
+/** `models use`: selects which models are served and how long each stays in memory. */
 import { parseArgs } from 'node:util';
 import { dataDirOf } from '../../../config/data-dir.js';
 import { keepText, readKeep } from '../../../serving/keep.js';
