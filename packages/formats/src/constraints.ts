@@ -2,9 +2,9 @@
  * Structured output as vLLM, llama.cpp, SGLang, TGI and Ollama spell it. The engine enforces all of these, so schemas count as strict.
  */
 import Type from 'typebox';
+import { isGiven, reject } from './errors/refusal.js';
 import { JSON_SCHEMA, nullable } from './fields.js';
-import { isJsonObject, parsedJson } from './json-value.js';
-import { isGiven, reject } from './refusal.js';
+import { isJsonObject, parsedJson } from './json/json-value.js';
 import type { JsonSchema, ResponseFormat } from './request.js';
 
 /** Texts of `guided_choice`. */

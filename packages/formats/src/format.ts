@@ -1,6 +1,6 @@
 /** Interfaces of a public format: parsing a request, and rendering its response to the byte. */
 import type { Endpoint } from '@inference/protocol';
-import type { ApiError, HttpError } from './errors.js';
+import type { ApiError, HttpError } from './errors/errors.js';
 import type { UnknownMembers } from './members/member-table.js';
 import type { OutputEvent } from './output-event.js';
 import type { EmbeddingRequest, ImageRequest, ImageSize, TextRequest } from './request.js';

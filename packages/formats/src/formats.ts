@@ -1,27 +1,36 @@
-/** One format per endpoint. */
+/** The format of each endpoint, and the error shape of each path. */
 import type { Endpoint, ModelType } from '@inference/protocol';
-import { anthropicError } from './anthropic-error.js';
-import { chatCompletions } from './chat-completions/chat-completions.js';
-import { completions } from './completions/completions.js';
-import { embeddings } from './embeddings/embeddings.js';
-import type { ApiError, HttpError } from './errors.js';
+import { parseChatCompletion } from './chat-completions/parse.js';
+import { parseCompletion } from './completions/parse.js';
+import { parseEmbeddings } from './embeddings/parse.js';
+import { anthropicError } from './errors/anthropic-error.js';
+import type { ApiError, HttpError } from './errors/errors.js';
+import { oauthError } from './errors/oauth-error.js';
+import { openAiError } from './errors/open-ai-error.js';
 import type { EmbeddingFormat, ImageFormat, TextFormat } from './format.js';
-import { images } from './images/images.js';
-import { countTokens, messages } from './messages/messages.js';
-import { oauthError } from './oauth-error.js';
-import { openAiError } from './open-ai-error.js';
-import { responses } from './responses/responses.js';
+import { parseImages } from './images/request.js';
+import { parseCountTokens, parseMessages } from './messages/parse.js';
+import { parseResponses } from './responses/parse.js';
 
 /** Endpoints with generated text. */
 export type TextEndpoint = Exclude<Endpoint, '/v1/embeddings' | '/v1/images/generations'>;
 
-const FORMATS: Readonly<Record<TextEndpoint, TextFormat>> = {
-  '/v1/chat/completions': chatCompletions,
-  '/v1/completions': completions,
-  '/v1/responses': responses,
-  '/v1/messages': messages,
-  '/v1/messages/count_tokens': countTokens,
+const CHAT_COMPLETIONS = '/v1/chat/completions';
+
+const TEXT_FORMATS: Readonly<Record<TextEndpoint, TextFormat>> = {
+  '/v1/chat/completions': {
+    endpoint: CHAT_COMPLETIONS,
+    parse: (body, options) => parseChatCompletion(body, CHAT_COMPLETIONS, options),
+    error: openAiError,
+  },
+  '/v1/completions': { endpoint: '/v1/completions', parse: parseCompletion, error: openAiError },
+  '/v1/responses': { endpoint: '/v1/responses', parse: parseResponses, error: openAiError },
+  '/v1/messages': { endpoint: '/v1/messages', parse: parseMessages, error: anthropicError },
+  '/v1/messages/count_tokens': { endpoint: '/v1/messages/count_tokens', parse: parseCountTokens, error: anthropicError },
 };
+
+const EMBEDDINGS: EmbeddingFormat = { endpoint: '/v1/embeddings', parse: parseEmbeddings, error: openAiError };
+const IMAGES: ImageFormat = { endpoint: '/v1/images/generations', parse: parseImages, error: openAiError };
 
 export function formatFor(endpoint: TextEndpoint): TextFormat;
 export function formatFor(endpoint: '/v1/images/generations'): ImageFormat;
@@ -30,11 +39,11 @@ export function formatFor(endpoint: Endpoint): TextFormat | EmbeddingFormat | Im
 export function formatFor(endpoint: Endpoint): TextFormat | EmbeddingFormat | ImageFormat {
   switch (endpoint) {
     case '/v1/embeddings':
-      return embeddings;
+      return EMBEDDINGS;
     case '/v1/images/generations':
-      return images;
+      return IMAGES;
     default:
-      return FORMATS[endpoint];
+      return TEXT_FORMATS[endpoint];
   }
 }
 

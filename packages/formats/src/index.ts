@@ -1,19 +1,20 @@
 /** The public formats: request schemas and the exact bytes of every response. Pure: no Node modules, files, sockets or processes. */
-export * from './anthropic-error.js';
+
 export * from './console/index.js';
 export { type EmbeddingsOutput, embeddingsBody } from './embeddings/answer.js';
-export * from './error-table.js';
-export * from './errors.js';
+export * from './errors/anthropic-error.js';
+export * from './errors/error-table.js';
+export * from './errors/errors.js';
+export * from './errors/oauth-error.js';
+export * from './errors/open-ai-error.js';
 export * from './format.js';
 export * from './formats.js';
 export * from './images/answer.js';
 export * from './images/size.js';
-export { readJsonBody } from './json-body.js';
-export * from './json-value.js';
+export { readJsonBody } from './json/json-body.js';
+export * from './json/json-value.js';
 export type { UnknownMembers } from './members/member-table.js';
 export { nearestNames } from './members/nearest-name.js';
-export * from './oauth-error.js';
-export * from './open-ai-error.js';
 export { type OpenApiOptions, openApiDocument } from './openapi/inference-operations.js';
 export * from './output/output-filter.js';
 export { DEFAULT_THINK_TAGS, type ThinkTags } from './output/think-filter.js';

@@ -1,7 +1,7 @@
 /** Sampling parameters with equal names in all formats. */
 import Type from 'typebox';
+import { isGiven, reject } from './errors/refusal.js';
 import { nullable } from './fields.js';
-import { isGiven, reject } from './refusal.js';
 import type { Sampling } from './request.js';
 
 /** Temperature when the client names none (specification: 1.0). */

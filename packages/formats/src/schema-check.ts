@@ -4,7 +4,7 @@
  */
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { RequestError } from './errors.js';
+import { RequestError } from './errors/errors.js';
 
 /** Compiles a check that returns the typed value, or throws RequestError `invalid_request`. */
 export function schemaCheck<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {

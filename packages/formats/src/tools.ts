@@ -1,5 +1,5 @@
 /** Tool rules shared by all formats. */
-import { refuse, reject } from './refusal.js';
+import { refuse, reject } from './errors/refusal.js';
 import type { Tool, ToolChoice } from './request.js';
 
 /** Parameters of a tool without arguments. */

@@ -1,6 +1,6 @@
 import { utf8 } from '@inference/protocol';
 import { describe, expect, it } from 'vitest';
-import { RequestError } from '../src/errors.js';
+import { RequestError } from '../src/errors/errors.js';
 import { formatFor } from '../src/formats.js';
 import { Random } from './random.js';
 

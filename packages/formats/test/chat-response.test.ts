@@ -1,6 +1,6 @@
 import type { ChatCompletion, ChatCompletionChunk } from 'openai/resources/chat/completions';
 import { describe, expect, it } from 'vitest';
-import { apiError } from '../src/errors.js';
+import { apiError } from '../src/errors/errors.js';
 import { formatFor } from '../src/formats.js';
 import { OutputFilter } from '../src/output/output-filter.js';
 import type { OutputEvent } from '../src/output-event.js';

@@ -1,6 +1,6 @@
 /** Bodies in the shapes that clients were recorded to send, and what becomes of them. */
 import { describe, expect, it } from 'vitest';
-import { RequestError } from '../src/errors.js';
+import { RequestError } from '../src/errors/errors.js';
 import { formatFor, type TextEndpoint } from '../src/formats.js';
 import { Random } from './random.js';
 

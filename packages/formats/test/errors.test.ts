@@ -1,10 +1,10 @@
 import { APIError } from 'openai';
 import { describe, expect, it } from 'vitest';
-import { anthropicError } from '../src/anthropic-error.js';
-import { ERRORS, type ErrorCode } from '../src/error-table.js';
-import { apiError, RequestError } from '../src/errors.js';
+import { anthropicError } from '../src/errors/anthropic-error.js';
+import { ERRORS, type ErrorCode } from '../src/errors/error-table.js';
+import { apiError, RequestError } from '../src/errors/errors.js';
+import { openAiError } from '../src/errors/open-ai-error.js';
 import { errorAt } from '../src/formats.js';
-import { openAiError } from '../src/open-ai-error.js';
 import { sdkClient } from './sdk-client.js';
 
 const codes = Object.keys(ERRORS) as ErrorCode[];

@@ -1,5 +1,5 @@
 /** What the whole network does with a request, in one function: any SDK in front of it parses the real bytes. */
-import { RequestError } from '../src/errors.js';
+import { RequestError } from '../src/errors/errors.js';
 import type { ParsedRequest } from '../src/format.js';
 import { formatFor, type TextEndpoint } from '../src/formats.js';
 import type { OutputEvent } from '../src/output-event.js';

@@ -1,6 +1,6 @@
 import { Compile } from 'typebox/compile';
 import { describe, expect, it } from 'vitest';
-import { RequestError } from '../src/errors.js';
+import { RequestError } from '../src/errors/errors.js';
 import { formatFor, modelTypeOf } from '../src/formats.js';
 import { ImagesAnswerSchema, imagesBody } from '../src/images/answer.js';
 import { imageSizeOf, pixelsOf } from '../src/images/size.js';

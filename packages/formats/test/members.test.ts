@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { CHAT_MEMBERS } from '../src/chat-completions/members.js';
 import { COMPLETION_MEMBERS } from '../src/completions/members.js';
 import { EMBEDDINGS_MEMBERS } from '../src/embeddings/members.js';
-import { RequestError } from '../src/errors.js';
+import { RequestError } from '../src/errors/errors.js';
 import type { ParseOptions } from '../src/format.js';
 import { formatFor } from '../src/formats.js';
 import { IMAGES_MEMBERS } from '../src/images/members.js';

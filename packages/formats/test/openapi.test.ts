@@ -1,9 +1,9 @@
 import { Compile } from 'typebox/compile';
 import { describe, expect, it } from 'vitest';
-import { anthropicError } from '../src/anthropic-error.js';
-import { apiError } from '../src/errors.js';
+import { anthropicError } from '../src/errors/anthropic-error.js';
+import { apiError } from '../src/errors/errors.js';
+import { openAiError } from '../src/errors/open-ai-error.js';
 import { formatFor, type TextEndpoint } from '../src/formats.js';
-import { openAiError } from '../src/open-ai-error.js';
 import { openApiDocument } from '../src/openapi/inference-operations.js';
 import { RESPONSE_SCHEMAS } from '../src/openapi/response-schemas.js';
 import { envelopeOf, eventsOf, signed } from './gateway.js';

@@ -1,7 +1,7 @@
 import OpenAI from 'openai';
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { describe, expect, it } from 'vitest';
-import { apiError } from '../src/errors.js';
+import { apiError } from '../src/errors/errors.js';
 import { formatFor } from '../src/formats.js';
 import type { OutputEvent } from '../src/output-event.js';
 import { eventsOf, gateway, signed } from './gateway.js';

@@ -8,7 +8,7 @@ export interface ChatAnswerOptions {
   readonly showReasoning: boolean;
   readonly logprobs: boolean;
   /** The client named a service tier; the response then names the only one, `default`. */
-  readonly tellsTier: boolean;
+  readonly reportsServiceTier: boolean;
   /** The client gave `functions`, so a call is shown as `function_call`. */
   readonly legacyFunctions: boolean;
 }

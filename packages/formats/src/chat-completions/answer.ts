@@ -1,6 +1,7 @@
 /** How the answer to a chat completion request is written. */
+
+import { openAiErrorBody } from '../errors/open-ai-error.js';
 import type { AnswerFormat } from '../format.js';
-import { openAiErrorBody } from '../open-ai-error.js';
 import { sseData } from '../sse.js';
 import type { ChatAnswerOptions } from './answer-options.js';
 import { ChatPlainRenderer } from './render-plain.js';

@@ -1,5 +1,5 @@
 /** Normalizes chat messages: one role vocabulary, and content as one text. */
-import { isGiven, refuse, reject } from '../refusal.js';
+import { isGiven, refuse, reject } from '../errors/refusal.js';
 import type { ChatMessage, ToolCall } from '../request.js';
 import type { Message, Part } from './schema.js';
 

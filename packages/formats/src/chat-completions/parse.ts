@@ -1,19 +1,19 @@
 /** Parses a chat completion request into the internal job and the facts for routing. */
+
 import type { Endpoint } from '@inference/protocol';
 import { requestedFormat } from '../constraints.js';
+import { isFilled, isGiven, refuse, reject } from '../errors/refusal.js';
 import { stopOf } from '../fields.js';
 import type { ParsedRequest, ParseOptions } from '../format.js';
-import { readJsonBody } from '../json-body.js';
+import { readJsonBody } from '../json/json-body.js';
 import { unrecognized } from '../members/common-members.js';
 import { ignoredMembers } from '../members/member-table.js';
-import { isFilled, isGiven, reject } from '../refusal.js';
 import type { TextRequest } from '../request.js';
 import { samplingOf } from '../sampling.js';
 import { schemaCheck } from '../schema-check.js';
 import { chatAnswer } from './answer.js';
 import { CHAT_MEMBERS } from './members.js';
 import { normaliseMessages } from './messages.js';
-import { refuseUnsupported } from './refusals.js';
 import { type ChatCompletionRequest, ChatCompletionRequestSchema } from './schema.js';
 import { responseFormatOf, toolsOf } from './tools.js';
 
@@ -55,7 +55,7 @@ export function chatCompletionOf(json: unknown, endpoint: Endpoint, { unknownMem
       includeUsage: body.stream_options?.include_usage ?? false,
       showReasoning: body.include_reasoning ?? false,
       logprobs: request.logprobs !== null,
-      tellsTier: isGiven(body.service_tier),
+      reportsServiceTier: isGiven(body.service_tier),
       legacyFunctions: isFilled(body.functions),
     }),
     ignored: [...ignored, ...withoutEffect(body)],
@@ -99,4 +99,12 @@ function logprobsOf(body: ChatCompletionRequest): number | null {
   if (body.logprobs === true) return alternatives;
   if (alternatives > 0) reject('top_logprobs', 'top_logprobs is only allowed when logprobs is true.');
   return null;
+}
+
+/** Throws RequestError `unsupported_parameter` for an unsupported feature. */
+function refuseUnsupported(body: ChatCompletionRequest): void {
+  if (isGiven(body.n) && body.n !== 1) refuse('n', 'n must be 1: one choice is generated per request.');
+  if (body.modalities?.some((modality) => modality !== 'text')) refuse('modalities', 'modalities other than text are not supported.');
+  if (isGiven(body.audio)) refuse('audio', 'audio is not supported.');
+  if (isGiven(body.web_search_options)) refuse('web_search_options', 'web_search_options are not supported.');
 }

@@ -29,7 +29,7 @@ export class ChatPlainRenderer implements PlainRenderer {
       created,
       model,
       ...(systemFingerprint === undefined ? {} : { system_fingerprint: systemFingerprint }),
-      ...(this.#options.tellsTier ? { service_tier: SERVICE_TIER } : {}),
+      ...(this.#options.reportsServiceTier ? { service_tier: SERVICE_TIER } : {}),
       choices: [
         {
           index: 0,

@@ -21,7 +21,7 @@ export class ChatStreamRenderer implements StreamRenderer {
 
   constructor(envelope: Envelope, options: ChatAnswerOptions) {
     this.#options = options;
-    const tier = options.tellsTier ? `,"service_tier":"${SERVICE_TIER}"` : '';
+    const tier = options.reportsServiceTier ? `,"service_tier":"${SERVICE_TIER}"` : '';
     this.#head = `data: ${chunkHead(envelope)}${tier}`;
     this.#noUsage = options.includeUsage ? ',"usage":null' : '';
     this.#beforeText = `${this.#head},"choices":[{"index":0,"delta":{"content":`;

@@ -1,6 +1,6 @@
 /** Tools, tool choice and response format in the spelling of chat completions. */
 import { schemaForm } from '../constraints.js';
-import { isFilled, isGiven, refuse, reject } from '../refusal.js';
+import { isFilled, isGiven, refuse, reject } from '../errors/refusal.js';
 import type { ResponseFormat, Tool, ToolChoice } from '../request.js';
 import { choiceAmong, NO_PARAMETERS, refuseToolType, requireDistinctNames, toolsNamed } from '../tools.js';
 import type { ChatCompletionRequest, ChatFunction, ChatResponseFormat, ChatTool, ChatToolChoice } from './schema.js';

@@ -1,12 +1,11 @@
 /** Renders the response to a legacy completion request: one body, or chunks of the same shape. */
+import { openAiErrorBody } from '../errors/open-ai-error.js';
 import type { AnswerFormat, Envelope, PlainRenderer, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
-import { openAiErrorBody } from '../open-ai-error.js';
 import { openAiUsage } from '../open-ai-usage.js';
 import { Transcript } from '../output/transcript.js';
-import type { CompletedFinishReason, OutputEvent } from '../output-event.js';
+import type { CompletedFinishReason, OutputEvent, TokenLogprob } from '../output-event.js';
 import { signatureComment, signatureMembers } from '../signature.js';
 import { SSE_DONE, sseData, sseJson } from '../sse.js';
-import { legacyLogprobs } from './logprobs.js';
 
 export interface CompletionAnswerOptions {
   readonly includeUsage: boolean;
@@ -112,4 +111,19 @@ function head({ responseId, created, model, systemFingerprint }: Envelope) {
 /** The format has no tool calls: a response that ended with a call has `stop`. */
 function shownReason(reason: CompletedFinishReason): 'stop' | 'length' {
   return reason === 'length' ? 'length' : 'stop';
+}
+
+/** `offset`: UTF-16 units of the text before the first of the tokens. */
+function legacyLogprobs(logprobs: readonly TokenLogprob[], offset: number) {
+  let next = offset;
+  return {
+    tokens: logprobs.map(({ token }) => token),
+    token_logprobs: logprobs.map(({ logprob }) => logprob),
+    top_logprobs: logprobs.map((each) => Object.fromEntries(each.top_logprobs.map(({ token, logprob }) => [token, logprob]))),
+    text_offset: logprobs.map(({ token }) => {
+      const start = next;
+      next += token.length;
+      return start;
+    }),
+  };
 }

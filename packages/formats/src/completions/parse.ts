@@ -1,12 +1,12 @@
 /** Parses a legacy completion request into the internal job: a text continued without a chat template. */
 import { responseFormatOf } from '../chat-completions/tools.js';
 import { requestedFormat } from '../constraints.js';
+import { isGiven, refuse, reject } from '../errors/refusal.js';
 import { stopOf } from '../fields.js';
 import type { ParsedRequest, ParseOptions } from '../format.js';
-import { readJsonBody } from '../json-body.js';
+import { readJsonBody } from '../json/json-body.js';
 import { unrecognized } from '../members/common-members.js';
 import { ignoredMembers } from '../members/member-table.js';
-import { isGiven, refuse, reject } from '../refusal.js';
 import type { TextRequest } from '../request.js';
 import { samplingOf } from '../sampling.js';
 import { schemaCheck } from '../schema-check.js';
@@ -14,7 +14,7 @@ import { completionAnswer } from './answer.js';
 import { COMPLETION_MEMBERS } from './members.js';
 import { type CompletionRequest, CompletionRequestSchema } from './schema.js';
 
-export const ENDPOINT = '/v1/completions';
+const ENDPOINT = '/v1/completions';
 
 const check = schemaCheck(CompletionRequestSchema);
 

@@ -1,15 +1,16 @@
 /** From the bytes of an embeddings request to the internal job. */
+
+import { refuse } from '../errors/refusal.js';
 import type { ParsedEmbeddings, ParseOptions } from '../format.js';
-import { readJsonBody } from '../json-body.js';
+import { readJsonBody } from '../json/json-body.js';
 import { unrecognized } from '../members/common-members.js';
 import { ignoredMembers } from '../members/member-table.js';
-import { refuse } from '../refusal.js';
 import { schemaCheck } from '../schema-check.js';
 import { embeddingsAnswer } from './answer.js';
 import { EMBEDDINGS_MEMBERS } from './members.js';
 import { type EmbeddingsRequest, EmbeddingsRequestSchema } from './schema.js';
 
-export const ENDPOINT = '/v1/embeddings';
+const ENDPOINT = '/v1/embeddings';
 
 const check = schemaCheck(EmbeddingsRequestSchema);
 

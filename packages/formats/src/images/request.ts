@@ -1,16 +1,17 @@
 /** From the bytes of an image request to the internal job. */
+
+import { refuse } from '../errors/refusal.js';
 import type { ImageFacts, ParsedImages, ParseOptions } from '../format.js';
-import { readJsonBody } from '../json-body.js';
+import { readJsonBody } from '../json/json-body.js';
 import { unrecognized } from '../members/common-members.js';
 import { ignoredMembers } from '../members/member-table.js';
-import { refuse } from '../refusal.js';
 import type { ImageRequest, ImageSize } from '../request.js';
 import { schemaCheck } from '../schema-check.js';
 import { imagesAnswer } from './answer.js';
 import { IMAGES_MEMBERS } from './members.js';
 import { type ImagesRequest, ImagesRequestSchema } from './schema.js';
 
-export const ENDPOINT = '/v1/images/generations';
+const ENDPOINT = '/v1/images/generations';
 
 const check = schemaCheck(ImagesRequestSchema);
 

@@ -3,8 +3,8 @@
  * refused by name, or reported in `X-Inference-Ignored` (at most {@link MAX_IGNORED} names).
  */
 import type { TSchema } from 'typebox';
-import { RequestError } from '../errors.js';
-import { isJsonObject } from '../json-value.js';
+import { RequestError } from '../errors/errors.js';
+import { isJsonObject } from '../json/json-value.js';
 import { nearestName } from './nearest-name.js';
 
 /** A refused member. */

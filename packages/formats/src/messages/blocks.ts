@@ -1,5 +1,5 @@
 /** Converts content blocks to text. Blocks without a text form, such as images, are refused by name. */
-import { refuse, reject } from '../refusal.js';
+import { refuse, reject } from '../errors/refusal.js';
 import type { Block } from './schema.js';
 
 export type Content = string | readonly Block[];

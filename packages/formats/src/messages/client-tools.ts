@@ -2,7 +2,7 @@
  * Client tools that the Messages format defines by type and name. Their schemas are only known to the real service, so they are repeated
  * here. Server tools are refused by name.
  */
-import { isGiven, refuse, reject } from '../refusal.js';
+import { isGiven, refuse, reject } from '../errors/refusal.js';
 import type { JsonSchema, Tool } from '../request.js';
 import { quotedType } from '../tools.js';
 import type { MessagesTool } from './schema.js';

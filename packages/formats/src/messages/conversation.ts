@@ -1,5 +1,5 @@
 /** Normalizes system prompt and messages. Tool results become separate messages before the user's text. */
-import { reject } from '../refusal.js';
+import { reject } from '../errors/refusal.js';
 import type { ChatMessage, Prompt, ToolCall } from '../request.js';
 import { asContent, type Content, textOfBlock, textOfContent } from './blocks.js';
 import type { Block, CountTokensRequest, Message } from './schema.js';

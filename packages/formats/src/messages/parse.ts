@@ -1,25 +1,53 @@
 /** Parses a Messages or token counting request into the internal job and the facts for routing. */
-import { ERRORS } from '../error-table.js';
-import { RequestError } from '../errors.js';
+import { ERRORS } from '../errors/error-table.js';
+import { RequestError } from '../errors/errors.js';
+import { isFilled, isGiven, refuse, reject } from '../errors/refusal.js';
 import { stopOf } from '../fields.js';
-import type { ParsedRequest, ParseOptions } from '../format.js';
-import { readJsonBody } from '../json-body.js';
-import { isJsonObject } from '../json-value.js';
+import type { AnswerFormat, ParsedRequest, ParseOptions, PlainRenderer } from '../format.js';
+import { readJsonBody } from '../json/json-body.js';
+import { isJsonObject } from '../json/json-value.js';
 import { notPermitted } from '../members/common-members.js';
 import { ignoredMembers } from '../members/member-table.js';
-import { isFilled, isGiven, refuse, reject } from '../refusal.js';
+import type { OutputEvent } from '../output-event.js';
 import type { ResponseFormat, TextRequest, ToolChoice } from '../request.js';
 import { DEFAULT_TEMPERATURE, samplingOf } from '../sampling.js';
 import { schemaCheck } from '../schema-check.js';
 import { choiceAmong, requireDistinctNames } from '../tools.js';
 import { messagesAnswer } from './answer.js';
-import { usesCacheControl } from './cache-control.js';
 import { clientTool, findsTools } from './client-tools.js';
 import { promptOf } from './conversation.js';
-import { countAnswer } from './count-answer.js';
 import { COUNT_TOKENS_MEMBERS, MESSAGES_MEMBERS } from './members.js';
 import { type CountTokensRequest, CountTokensRequestSchema, type MessagesRequest, MessagesRequestSchema } from './schema.js';
 import { toolsAfterChanges } from './tool-changes.js';
+
+const countAnswer: AnswerFormat = {
+  idPrefix: 'count_',
+  stream: neverStreamed,
+  plain: () => new CountRenderer(),
+  signatureEvent: neverStreamed,
+  streamError: neverStreamed,
+};
+
+class CountRenderer implements PlainRenderer {
+  #promptTokens: number | null = null;
+
+  add(...events: readonly OutputEvent[]): void {
+    for (const event of events) {
+      if (event.type === 'start') this.#promptTokens = event.promptTokens;
+      else if (event.type === 'finish') this.#promptTokens = event.usage.prompt_tokens;
+    }
+  }
+
+  body(): string {
+    if (this.#promptTokens === null) throw new Error('the prompt has not been counted');
+    return JSON.stringify({ input_tokens: this.#promptTokens });
+  }
+}
+
+/** `facts.stream` is always false for a count. */
+function neverStreamed(): never {
+  throw new Error('a token count is never streamed');
+}
 
 const checkMessages = schemaCheck(MessagesRequestSchema);
 const checkCount = schemaCheck(CountTokensRequestSchema);
@@ -44,7 +72,7 @@ export function parseMessages(bytes: Uint8Array, { unknownMembers = 'ignore' }: 
     request,
     facts: { endpoint: '/v1/messages', model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
     answer: messagesAnswer({ showReasoning: showsThinking(body), usesCacheControl: usesCacheControl(body) }),
-    ignored: [...ignored, ...toolsLeftOut(body), ...citationsLeftOut(body)],
+    ignored: [...ignored, ...ignoredTools(body), ...ignoredCitations(body)],
   };
 }
 
@@ -68,7 +96,7 @@ export function parseCountTokens(bytes: Uint8Array, { unknownMembers = 'ignore' 
     request,
     facts: { endpoint: '/v1/messages/count_tokens', model, stream: false, maxTokens, providerSerial },
     answer: countAnswer,
-    ignored: [...ignored, ...toolsLeftOut(body), ...citationsLeftOut(body)],
+    ignored: [...ignored, ...ignoredTools(body), ...ignoredCitations(body)],
   };
 }
 
@@ -92,7 +120,7 @@ function sharedOf(body: CountTokensRequest) {
 }
 
 /** Paths of requested citations, which have no effect. Tool results contain blocks, too. */
-function citationsLeftOut({ messages }: CountTokensRequest): readonly string[] {
+function ignoredCitations({ messages }: CountTokensRequest): readonly string[] {
   return messages.some(({ content }) => asksForCitations(content)) ? ['messages[].content[].citations'] : [];
 }
 
@@ -104,7 +132,7 @@ function asksForCitations(content: unknown): boolean {
   );
 }
 
-function toolsLeftOut({ tools }: CountTokensRequest): readonly string[] {
+function ignoredTools({ tools }: CountTokensRequest): readonly string[] {
   return (tools ?? []).flatMap((tool, index) => (findsTools(tool) ? [`tools[${index}] (${tool.type})`] : []));
 }
 
@@ -143,4 +171,23 @@ function responseFormatOf(body: CountTokensRequest): ResponseFormat {
 /** Thinking blocks appear if the client enabled thinking and did not omit its display. */
 function showsThinking({ thinking }: MessagesRequest): boolean {
   return isGiven(thinking) && thinking.type !== 'disabled' && thinking.display !== 'omitted';
+}
+
+function usesCacheControl(body: MessagesRequest): boolean {
+  return (
+    isMarked(body) ||
+    (body.tools ?? []).some(isMarked) ||
+    isAnyBlockMarked(body.system) ||
+    body.messages.some((message) => isMarked(message) || isAnyBlockMarked(message.content))
+  );
+}
+
+/** Blocks may hold blocks, as tool results do. */
+function isAnyBlockMarked(content: unknown): boolean {
+  if (!Array.isArray(content)) return false;
+  return content.some((block: unknown) => isMarked(block) || isAnyBlockMarked((block as { content?: unknown } | null)?.content));
+}
+
+function isMarked(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'cache_control' in value && value.cache_control != null;
 }

@@ -6,7 +6,7 @@ import type { Endpoint } from '@inference/protocol';
 import { ChatCompletionRequestSchema } from '../chat-completions/schema.js';
 import { CompletionRequestSchema } from '../completions/schema.js';
 import { EmbeddingsRequestSchema } from '../embeddings/schema.js';
-import { ERRORS } from '../error-table.js';
+import { ERRORS } from '../errors/error-table.js';
 import { ImagesRequestSchema } from '../images/schema.js';
 import { CountTokensRequestSchema, MessagesRequestSchema } from '../messages/schema.js';
 import { ResponsesRequestSchema } from '../responses/schema.js';

@@ -1,6 +1,6 @@
 /** Shapes of answers, for the API description. Renderers are held to them by tests; members that are not listed may follow. */
 import Type from 'typebox';
-import { ERRORS } from '../error-table.js';
+import { ERRORS } from '../errors/error-table.js';
 import { ImagesAnswerSchema } from '../images/answer.js';
 
 const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);

@@ -2,7 +2,7 @@
  * Parses the JSON object of one tool call unit by unit: `{"name": ..., "arguments": {...}}`, members in any order. Arguments stream once
  * the name is known; until then they are buffered, up to a bound. Independent of chunk boundaries.
  */
-import { isJsonObject, parsedJson } from '../json-value.js';
+import { isJsonObject, parsedJson } from '../json/json-value.js';
 
 /** Maximum UTF-16 units before the name. Longer bodies without a name are not calls. */
 const MAX_WAITING = 65_536;

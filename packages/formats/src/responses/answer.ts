@@ -1,12 +1,37 @@
 /** How the answer to a Responses request is written. */
-import { errorRow } from '../error-table.js';
-import type { ApiError } from '../errors.js';
-import type { AnswerFormat } from '../format.js';
+import { errorRow } from '../errors/error-table.js';
+import type { ApiError } from '../errors/errors.js';
+import type { AnswerFormat, Envelope, PlainRenderer } from '../format.js';
+import { Transcript } from '../output/transcript.js';
+import type { OutputEvent } from '../output-event.js';
 import { signatureComment } from '../signature.js';
 import { SSE_DONE, sseEvent, sseJson } from '../sse.js';
 import type { ResponsesEcho } from './echo.js';
-import { ResponsesPlainRenderer } from './render-plain.js';
 import { ResponsesStreamRenderer } from './render-stream.js';
+import { finalItems, responseOf } from './response.js';
+
+/** Renders a response as one JSON body. */
+class ResponsesPlainRenderer implements PlainRenderer {
+  readonly #envelope: Envelope;
+  readonly #echo: ResponsesEcho;
+  readonly #transcript = new Transcript({ showReasoning: true });
+
+  constructor(envelope: Envelope, echo: ResponsesEcho) {
+    this.#envelope = envelope;
+    this.#echo = echo;
+  }
+
+  add(...events: readonly OutputEvent[]): void {
+    for (const event of events) this.#transcript.add(event);
+  }
+
+  body(): string {
+    const finish = this.#transcript.finished();
+    this.#transcript.addEmptyText();
+    const items = finalItems(this.#transcript.items, this.#envelope, finish);
+    return JSON.stringify(responseOf(this.#envelope, this.#echo, finish, items));
+  }
+}
 
 export function responsesAnswer(echo: ResponsesEcho): AnswerFormat {
   return {

@@ -2,7 +2,7 @@
  * Normalizes instructions and input items to messages. Reasoning, text and calls of one response are separate items here, one assistant
  * message in the job.
  */
-import { isGiven, refuse, reject } from '../refusal.js';
+import { isGiven, refuse, reject } from '../errors/refusal.js';
 import type { ChatMessage, ToolCall } from '../request.js';
 import type { Item, ResponsesRequest } from './schema.js';
 

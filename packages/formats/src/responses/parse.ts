@@ -3,13 +3,13 @@
  * with a chat completion response (specification, endpoints).
  */
 import { chatCompletionOf } from '../chat-completions/parse.js';
-import { RequestError } from '../errors.js';
+import { RequestError } from '../errors/errors.js';
+import { isGiven, refuse } from '../errors/refusal.js';
 import { stopOf } from '../fields.js';
 import type { ParsedRequest, ParseOptions } from '../format.js';
-import { readJsonBody } from '../json-body.js';
+import { readJsonBody } from '../json/json-body.js';
 import { unrecognized } from '../members/common-members.js';
 import { ignoredMembers } from '../members/member-table.js';
-import { isGiven, refuse } from '../refusal.js';
 import type { TextRequest } from '../request.js';
 import { samplingOf } from '../sampling.js';
 import { schemaCheck } from '../schema-check.js';
@@ -20,7 +20,7 @@ import { RESPONSES_MEMBERS } from './members.js';
 import { type ResponsesRequest, ResponsesRequestSchema } from './schema.js';
 import { ignoredTools, textFormatOf, toolsOf } from './tools.js';
 
-export const ENDPOINT = '/v1/responses';
+const ENDPOINT = '/v1/responses';
 
 const check = schemaCheck(ResponsesRequestSchema);
 

@@ -1,6 +1,7 @@
 /** Tools, tool choice and text format in the spelling of the Responses format. */
-import { isJsonObject } from '../json-value.js';
-import { isGiven, refuse, reject } from '../refusal.js';
+
+import { isGiven, refuse, reject } from '../errors/refusal.js';
+import { isJsonObject } from '../json/json-value.js';
 import type { ResponseFormat, Tool, ToolChoice } from '../request.js';
 import { choiceAmong, NO_PARAMETERS, refuseToolType, requireDistinctNames, toolsNamed } from '../tools.js';
 import type { ResponsesRequest, ResponsesTool, ResponsesToolChoice } from './schema.js';

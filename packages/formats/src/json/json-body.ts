@@ -3,7 +3,7 @@
  * program that decodes the same bytes here sees the same request.
  */
 import { fromUtf8 } from '@inference/protocol';
-import { RequestError } from './errors.js';
+import { RequestError } from '../errors/errors.js';
 import { MAX_JSON_DEPTH, MAX_JSON_VALUES, structureProblem } from './json-structure.js';
 
 /** The parsed body. Throws RequestError `invalid_json`, or `invalid_request` when a text is at fault. */
