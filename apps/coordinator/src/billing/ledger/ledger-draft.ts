@@ -75,7 +75,7 @@ export class LedgerDraft {
   }
 
   putJob(job: LedgerJob): void {
-    this.#jobs.set(job.jobId, job);
+    this.#jobs.set(job.reservation.jobId, job);
   }
 
   putDeposit(deposit: DepositRecord): void {

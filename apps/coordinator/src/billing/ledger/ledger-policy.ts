@@ -63,8 +63,9 @@ function reserve(draft: LedgerDraft, reservation: Reservation, terms: LedgerTerm
   const { jobId, accountId, apiKeyId, keySpendLimit, price } = reservation;
   const known = draft.job(jobId);
   if (known !== undefined) {
-    if (known.state !== 'reserved' || known.accountId !== accountId) throw new LedgerError('job_taken', 'the job id was used before');
-    return { kind: 'reserved', amount: known.maxCost };
+    if (known.state !== 'reserved' || known.reservation.accountId !== accountId)
+      throw new LedgerError('job_taken', 'the job id was used before');
+    return { kind: 'reserved', amount: known.reservation.maxCost };
   }
   const maxImages = reservation.images ?? 0;
   const maxCost = maxCostOf(reservation, maxImages);
@@ -78,20 +79,22 @@ function reserve(draft: LedgerDraft, reservation: Reservation, terms: LedgerTerm
   }
   draft.addReserved(accountId, apiKeyId, maxCost);
   draft.putJob({
-    jobId,
-    accountId,
-    apiKeyId,
-    model: reservation.model,
-    endpoint: reservation.endpoint,
     state: 'reserved',
-    maxCost,
-    priceId: price.id,
-    rates: price,
-    maxPromptTokens: reservation.maxPromptTokens,
-    maxCompletionTokens: reservation.maxCompletionTokens,
-    maxImages,
-    coordinatorId: terms.coordinatorId,
-    reservedAt: reservation.at,
+    reservation: {
+      jobId,
+      accountId,
+      apiKeyId,
+      model: reservation.model,
+      endpoint: reservation.endpoint,
+      maxCost,
+      priceId: price.id,
+      rates: price,
+      maxPromptTokens: reservation.maxPromptTokens,
+      maxCompletionTokens: reservation.maxCompletionTokens,
+      maxImages,
+      coordinatorId: terms.coordinatorId,
+      reservedAt: reservation.at,
+    },
   });
   return { kind: 'reserved', amount: maxCost };
 }
@@ -102,33 +105,36 @@ function settle(draft: LedgerDraft, settlement: Settlement, terms: LedgerTerms):
   if (job === undefined) return { kind: 'unknown_job' };
   if (job.state === 'settled') return { kind: 'already_settled', cost: job.settlement.cost };
   if (job.state === 'released') return { kind: 'released_before' };
+  const { reservation } = job;
 
-  const promptTokens = Math.min(settlement.promptTokens, job.maxPromptTokens);
-  const completionTokens = Math.min(settlement.completionTokens, job.maxCompletionTokens);
-  const images = Math.min(settlement.images ?? 0, job.maxImages);
+  const promptTokens = Math.min(settlement.promptTokens, reservation.maxPromptTokens);
+  const completionTokens = Math.min(settlement.completionTokens, reservation.maxCompletionTokens);
+  const images = Math.min(settlement.images ?? 0, reservation.maxImages);
   const earner = draft.earner(providerId);
-  const isOwnProvider = earner === job.accountId;
+  const isOwnProvider = earner === reservation.accountId;
   const isFree = terms.ownMachinesFree && isOwnProvider;
-  const cost = isFree ? microUsd(0) : microUsd(Math.min(job.maxCost, costOf(job.rates, { promptTokens, completionTokens, images })));
+  const cost = isFree
+    ? microUsd(0)
+    : microUsd(Math.min(reservation.maxCost, costOf(reservation.rates, { promptTokens, completionTokens, images })));
   const earned = microUsd(Math.floor((cost * terms.providerSharePercent) / 100));
   const fee = microUsd(cost - earned);
 
   // Deposited money is spent first, so that only earnings can ever be paid out.
-  const balance = draft.balance(job.accountId);
+  const balance = draft.balance(reservation.accountId);
   const ofEarnings = (amount: number): number => Math.max(0, amount - (balance.balance - balance.earned));
   const fees = { account: FEES, amount: fee, earned: 0 };
   // The share of an own provider returns as the kind of money that was spent, so the account only spends the fee.
   const postings = isOwnProvider
     ? [{ account: earner, amount: -fee, earned: -ofEarnings(fee) }, fees]
-    : [{ account: job.accountId, amount: -cost, earned: -ofEarnings(cost) }, { account: earner, amount: earned, earned }, fees];
+    : [{ account: reservation.accountId, amount: -cost, earned: -ofEarnings(cost) }, { account: earner, amount: earned, earned }, fees];
   const ofDeposits = earned - Math.min(earned, ofEarnings(cost));
   draft.post(`job:${jobId}`, at, postings);
-  if (!isOwnProvider && earned > 0) draft.addEarnings(earner, job.accountId, { earned, ofDeposits }, at);
-  draft.addReserved(job.accountId, job.apiKeyId, -job.maxCost);
-  draft.addSpent(job.apiKeyId, cost);
+  if (!isOwnProvider && earned > 0) draft.addEarnings(earner, reservation.accountId, { earned, ofDeposits }, at);
+  draft.addReserved(reservation.accountId, reservation.apiKeyId, -reservation.maxCost);
+  draft.addSpent(reservation.apiKeyId, cost);
   draft.putJob({
-    ...job,
     state: 'settled',
+    reservation,
     endedAt: at,
     settlement: {
       providerId,
@@ -143,10 +149,10 @@ function settle(draft: LedgerDraft, settlement: Settlement, terms: LedgerTerms):
       fee,
     },
   });
-  draft.countActivity(job.accountId, at, { requests: 1, promptTokens, completionTokens, images, spent: cost });
+  draft.countActivity(reservation.accountId, at, { requests: 1, promptTokens, completionTokens, images, spent: cost });
   if (!isFree) {
     draft.countActivity(earner, at, { servedJobs: 1, servedTokens: promptTokens + completionTokens, earned });
-    draft.countProviderJob({ providerId, model: job.model, earner, promptTokens, completionTokens, images, earned }, at);
+    draft.countProviderJob({ providerId, model: reservation.model, earner, promptTokens, completionTokens, images, earned }, at);
   }
   draft.countMinute(at, promptTokens, completionTokens);
   return { kind: 'settled', cost, earned, fee };
@@ -155,8 +161,9 @@ function settle(draft: LedgerDraft, settlement: Settlement, terms: LedgerTerms):
 function release(draft: LedgerDraft, jobId: JobId, at: number): boolean {
   const job = draft.job(jobId);
   if (job === undefined || job.state !== 'reserved') return false;
-  draft.addReserved(job.accountId, job.apiKeyId, -job.maxCost);
-  draft.putJob({ ...job, state: 'released', endedAt: at });
+  const { reservation } = job;
+  draft.addReserved(reservation.accountId, reservation.apiKeyId, -reservation.maxCost);
+  draft.putJob({ state: 'released', reservation, endedAt: at });
   return true;
 }
 

@@ -43,12 +43,10 @@ export interface JobSettlement {
   readonly fee: MicroUsd;
 }
 
-export type LedgerJob = JobReservation &
-  (
-    | { readonly state: 'reserved' }
-    | { readonly state: 'released'; readonly endedAt: number }
-    | { readonly state: 'settled'; readonly endedAt: number; readonly settlement: JobSettlement }
-  );
+export type LedgerJob =
+  | { readonly state: 'reserved'; readonly reservation: JobReservation }
+  | { readonly state: 'released'; readonly reservation: JobReservation; readonly endedAt: number }
+  | { readonly state: 'settled'; readonly reservation: JobReservation; readonly endedAt: number; readonly settlement: JobSettlement };
 
 export interface AccountBalance {
   readonly account: string;
@@ -164,11 +162,11 @@ export function jobFromRow(row: Readonly<JobRow>): LedgerJob {
   const endedAt = row.ended_at ?? 0;
   switch (row.state) {
     case 'reserved':
-      return { ...reservation, state: 'reserved' };
+      return { state: 'reserved', reservation };
     case 'released':
-      return { ...reservation, state: 'released', endedAt };
+      return { state: 'released', reservation, endedAt };
     case 'settled':
-      return { ...reservation, state: 'settled', endedAt, settlement: settlementFromRow(row) };
+      return { state: 'settled', reservation, endedAt, settlement: settlementFromRow(row) };
     default:
       return row.state satisfies never;
   }
@@ -191,24 +189,25 @@ function settlementFromRow(row: Readonly<JobRow>): JobSettlement {
 }
 
 export function jobToRow(job: LedgerJob): JobRow {
+  const { reservation } = job;
   const settlement = job.state === 'settled' ? job.settlement : null;
   return {
-    job_id: job.jobId,
-    account_id: job.accountId,
-    api_key_id: job.apiKeyId,
-    model: job.model,
-    endpoint: job.endpoint,
+    job_id: reservation.jobId,
+    account_id: reservation.accountId,
+    api_key_id: reservation.apiKeyId,
+    model: reservation.model,
+    endpoint: reservation.endpoint,
     state: job.state,
-    amount: job.maxCost,
-    price_id: job.priceId,
-    prompt_per_million: job.rates.promptPerMillion,
-    completion_per_million: job.rates.completionPerMillion,
-    per_image: job.rates.perImage,
-    max_prompt_tokens: job.maxPromptTokens,
-    max_completion_tokens: job.maxCompletionTokens,
-    max_images: job.maxImages,
-    holder: job.coordinatorId,
-    reserved_at: job.reservedAt,
+    amount: reservation.maxCost,
+    price_id: reservation.priceId,
+    prompt_per_million: reservation.rates.promptPerMillion,
+    completion_per_million: reservation.rates.completionPerMillion,
+    per_image: reservation.rates.perImage,
+    max_prompt_tokens: reservation.maxPromptTokens,
+    max_completion_tokens: reservation.maxCompletionTokens,
+    max_images: reservation.maxImages,
+    holder: reservation.coordinatorId,
+    reserved_at: reservation.reservedAt,
     ended_at: job.state === 'reserved' ? null : job.endedAt,
     provider_id: settlement?.providerId ?? null,
     earner: settlement?.earner ?? null,

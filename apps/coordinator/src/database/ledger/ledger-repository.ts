@@ -141,8 +141,8 @@ export class LedgerRepository {
     const apiKeys = new Set(keys.keys);
     for (const job of jobs) {
       if (job.state !== 'reserved') continue;
-      accounts.add(job.accountId);
-      apiKeys.add(job.apiKeyId);
+      accounts.add(job.reservation.accountId);
+      apiKeys.add(job.reservation.apiKeyId);
     }
     for (const account of owners.values()) accounts.add(account);
     for (const { accountId } of withdrawals) accounts.add(accountId);
@@ -151,7 +151,7 @@ export class LedgerRepository {
     // After the balances: a writer of these rows holds the lock of the account's balance.
     const earningsDays = await this.#read.earningsDays.read(transaction, keys.earningsDays);
     return {
-      jobs: new Map(jobs.map((job) => [job.jobId, job])),
+      jobs: new Map(jobs.map((job) => [job.reservation.jobId, job])),
       owners,
       balances: new Map(balances.map((balance) => [balance.account, balance])),
       keys: new Map(keySpends.map((key) => [key.apiKeyId, key])),
