@@ -4,7 +4,7 @@
  * machine that is connected is told at once.
  */
 import type { ProviderId } from '@inference/protocol';
-import { nameOfAccount } from '../database/accounts/account-names.js';
+import { nameOfAccount } from '../database/accounts/account-repository.js';
 import { withRetries } from '../database/connection/transaction-retry.js';
 import { linkProvider, unlinkProvider } from '../database/ledger/link-provider.js';
 import {

@@ -4,7 +4,8 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { fromBase64, toBase64 } from '@inference/protocol';
-import { endCommand, recordCommand, storeNonce } from '../database/devices/device-command-repository.js';
+import { endCommand, recordCommand } from '../database/devices/device-command-repository.js';
+import { storeNonce } from '../database/devices/device-evidence-repository.js';
 import type { Enrolment } from '../database/devices/enrolment-repository.js';
 import type { Database } from '../database/tables.js';
 import { deviceNonce, noncePreimage, weeklyEpoch } from '../providers/verification/chain/freshness.js';

@@ -2,7 +2,7 @@
  * The questions that a device is asked, as the property lists that management servers enqueue. Two exist: what its protections
  * are, and who it is together with a fresh attestation by its maker. Nothing here can change a device.
  */
-import { encodePlist } from './plist.js';
+import { encodePlist } from './plist/plist.js';
 
 /** A device takes nonces of at most this many bytes. */
 const MAX_NONCE_BYTES = 32;

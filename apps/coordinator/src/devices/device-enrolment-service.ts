@@ -6,8 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { type ProviderId, toBase64 } from '@inference/protocol';
 import { offerEnrolment, takeDownload } from '../database/devices/enrolment-repository.js';
 import type { Database } from '../database/tables.js';
-import { enrolmentProfile, type ProfileSettings } from './enrolment-profile.js';
-import { ENROLMENT_PARAMETER, hashToken, newToken } from './enrolment-token.js';
+import { ENROLMENT_PARAMETER, enrolmentProfile, hashToken, newToken, type ProfileSettings } from './enrolment-profile.js';
 
 export interface DeviceEnrolmentServiceOptions {
   readonly database: Database;

@@ -2,7 +2,8 @@
  * The configuration profile that enrols a Mac in device management, with rights to ask about the machine and its protections
  * and no others: who installs it lets nobody lock, erase or change anything. Pure.
  */
-import { type EncodablePlist, encodePlist } from './plist.js';
+import { createHash, randomBytes } from 'node:crypto';
+import { type EncodablePlist, encodePlist } from './plist/plist.js';
 
 /** How the Mac gets the identity it signs its reports with. */
 export type DeviceIdentitySource =
@@ -109,4 +110,16 @@ function withToken(url: string, { parameter, token }: ProfileSubject): string {
   const address = new URL(url);
   address.searchParams.set(parameter, token);
   return address.href;
+}
+
+/** Query parameter of the management addresses in a profile; management servers pass it on with everything a device sends. */
+export const ENROLMENT_PARAMETER = 'enrolment';
+
+export function newToken(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+/** Hexadecimal SHA-256. */
+export function hashToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
 }

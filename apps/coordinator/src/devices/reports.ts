@@ -2,7 +2,7 @@
  * What devices answer, read from their property lists into closed types. A report is taken only when every member that
  * matters has its form; whatever else is in it is left behind here.
  */
-import { type PlistDict, type PlistRefusal, type PlistValue, parsePlist } from './plist.js';
+import { type PlistDict, type PlistRefusal, type PlistValue, parsePlist } from './plist/plist.js';
 
 /** The protections of a Mac, as it reports them over device management. Null: it did not say. */
 export interface SecurityInfo {

@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import { fromBase64, type NoncePreimage } from '@inference/protocol';
-import { endCommand, matchCommand, noncesOfKey } from '../database/devices/device-command-repository.js';
-import { evidenceOfKey, storeEvidence } from '../database/devices/device-evidence-repository.js';
+import { endCommand, matchCommand } from '../database/devices/device-command-repository.js';
+import { evidenceOfKey, noncesOfKey, storeEvidence } from '../database/devices/device-evidence-repository.js';
 import {
   activateDevice,
   bindDevice,
@@ -20,7 +20,7 @@ import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.j
 import { type AcmeRejection, verifyAcmeAnswer } from './acme.js';
 import type { CommandOutcome } from './command-policy.js';
 import { type AttestationRejection, certifiedAt, payloads, verifyAttestation } from './device-evidence.js';
-import { ENROLMENT_PARAMETER, hashToken } from './enrolment-token.js';
+import { ENROLMENT_PARAMETER, hashToken } from './enrolment-profile.js';
 import type { DeviceInformation, DeviceReport } from './reports.js';
 import { MAX_EVENT_AGE_MS, type WebhookEvent } from './webhook.js';
 

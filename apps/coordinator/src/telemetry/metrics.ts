@@ -7,7 +7,6 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { StepType } from '../billing/ledger/ledger-steps.js';
 import type { JobEvent, JobObserver } from '../inference/job-observer.js';
 import type { ProviderEvent } from '../providers/provider-registry.js';
-import { BoundedLabels } from './bounded-labels.js';
 import { RecentCounts } from './recent-counts.js';
 
 /** Seconds. */
@@ -178,3 +177,22 @@ export class Metrics implements JobObserver {
 export type Reading<Label extends string> = readonly [Record<Label, string>, number];
 
 const PREFIX = 'inference_';
+
+export const OTHER = 'other';
+
+export class BoundedLabels {
+  readonly #max: number;
+  readonly #names = new Set<string>();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** The name itself where it is one of the first, else {@link OTHER}. */
+  name(name: string): string {
+    if (this.#names.has(name)) return name;
+    if (this.#names.size >= this.#max) return OTHER;
+    this.#names.add(name);
+    return name;
+  }
+}

@@ -1,8 +1,6 @@
 /** Opens accounts: sign-in with sessions and passwords, the repositories of account data, payments, and the guards of routes. */
-
 import { join } from 'node:path';
-import { type Auth, COOKIE_PREFIX, createAuth } from '../accounts/auth.js';
-import { ensureAuthSecret } from '../accounts/auth-secret.js';
+import { type Auth, COOKIE_PREFIX, createAuth, ensureAuthSecret } from '../accounts/auth.js';
 import { revokeResetLinks, startSessionCleanup } from '../accounts/expired-sessions.js';
 import { KnownBrowsers } from '../accounts/known-browsers.js';
 import { developmentMailer, httpMailer, type Mailer } from '../accounts/mailer.js';
@@ -22,8 +20,8 @@ import type { Database } from '../database/tables.js';
 import { errorFacts, type Log } from '../log.js';
 import type { ApiKeyAuth } from '../routes/plugins/api-key-auth.js';
 import { createRouteAccess, type RouteAccess } from '../routes/plugins/guards.js';
+import { readPasswords } from '../telemetry/gauges.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { readPasswords } from '../telemetry/password-gauges.js';
 import { openPayments, type PaymentServices } from './billing.js';
 import type { StartContext } from './start-context.js';
 

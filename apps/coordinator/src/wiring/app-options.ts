@@ -1,10 +1,9 @@
 /** Options and handle of a coordinator: the public surface of `startApp`, for the program and for tests. */
-
 import type { Ledger } from '../billing/ledger/ledger.js';
 import type { PriceRepository } from '../billing/prices/price-repository.js';
 import type { Config } from '../config/config.js';
 import type { ApiKeyCache } from '../database/accounts/api-key-cache.js';
-import type { DevelopmentKeys } from '../database/accounts/development-keys.js';
+import type { DevelopmentKeys } from '../database/accounts/initial-keys.js';
 import type { MachineCodeRepository } from '../database/providers/machine-code-repository.js';
 import type { Database } from '../database/tables.js';
 import type { ScheduleRules } from '../devices/command-policy.js';

@@ -1,9 +1,9 @@
 /** Opens the ledger with prices, the billing of jobs, the sweeper of abandoned reservations, and payments. */
 
 import type { Ledger } from '../billing/ledger/ledger.js';
+import { startReservationSweeper, UsageRetentionJob } from '../billing/ledger/ledger-maintenance.js';
 import { observedLedger } from '../billing/ledger/observed-ledger.js';
 import { openLedger } from '../billing/ledger/sql-ledger.js';
-import { UsageRetention } from '../billing/ledger/usage-retention.js';
 import { microUsd } from '../billing/micro-usd.js';
 import { Deposits } from '../billing/payments/deposits.js';
 import type { PaymentProcessor } from '../billing/payments/payment-processor.js';
@@ -16,7 +16,6 @@ import { PaymentRepository } from '../database/payment-repository.js';
 import type { Database } from '../database/tables.js';
 import type { BillingProblem } from '../inference/settlement/bill.js';
 import { Billing } from '../inference/settlement/billing.js';
-import { startSweeper } from '../inference/settlement/reservation-sweeper.js';
 import { errorFacts, type Log } from '../log.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { StartContext } from './start-context.js';
@@ -42,7 +41,7 @@ export async function openBilling(context: StartContext, database: Database, met
   const sqlLedger = await openLedger({ database, providerSharePercent, ownMachinesFree, maturityDays, onError, now });
   const ledger = observedLedger(options.wrapLedger?.(sqlLedger) ?? sqlLedger, (step, outcome, ms) => metrics.ledgerStep(step, outcome, ms));
   const billing = new Billing({ ledger, prices, timings: jobTimings, now, onProblem: (problem) => logBillingProblem(log, problem) });
-  const retention = new UsageRetention({
+  const retention = new UsageRetentionJob({
     days: config.usageRetentionDays,
     now,
     prune: async (before, signal) => (await pruneHistory(database, before, signal)).jobs,
@@ -61,7 +60,7 @@ export async function openBilling(context: StartContext, database: Database, met
     prices,
     billing,
     startSweeping: async () => {
-      stopSweeper = await startSweeper({
+      stopSweeper = await startReservationSweeper({
         ledger,
         liveJobs: () => billing.liveJobs,
         now,

@@ -10,8 +10,8 @@ import { createRateLimits, type RateLimits } from '../routes/plugins/rate-limits
 import { RequestBodies } from '../routes/plugins/request-bodies.js';
 import { createHttpServer } from '../routes/plugins/server.js';
 import { type ConsoleFiles, openConsoleFiles } from '../routes/system/console-files.js';
+import { readBodies } from '../telemetry/gauges.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { readBodies } from '../telemetry/provider-gauges.js';
 import type { Repositories } from './database.js';
 import type { StartContext } from './start-context.js';
 

@@ -1,10 +1,9 @@
 /** Writes what a new database needs before requests arrive: development keys with a deposit, and the operator's admin key. */
 import { join } from 'node:path';
 import type { Ledger } from '../billing/ledger/ledger.js';
-import { ensureDevelopmentDeposit } from '../billing/payments/development-deposit.js';
-import { ensureAdminKey } from '../database/accounts/admin-key.js';
+import { ensureDevelopmentDeposit } from '../billing/payments/deposits.js';
 import { findKey, hashKey } from '../database/accounts/api-key-repository.js';
-import { type DevelopmentKeys, ensureDevelopmentKeys } from '../database/accounts/development-keys.js';
+import { type DevelopmentKeys, ensureAdminKey, ensureDevelopmentKeys } from '../database/accounts/initial-keys.js';
 import type { Database } from '../database/tables.js';
 import type { StartContext } from './start-context.js';
 

@@ -1,5 +1,4 @@
 /** Opens the provider registry with device management, and connects both to the log, the metrics and the repositories. */
-
 import type { Server } from 'node:http';
 import { ProviderLinks } from '../accounts/provider-links.js';
 import type { LastFacts, LastSeenRepository } from '../database/providers/last-seen-repository.js';
@@ -12,8 +11,8 @@ import { evaluateOffers } from '../providers/session/offer-policy.js';
 import { openProviderServer } from '../providers/session/provider-server.js';
 import type { SessionEnd } from '../providers/session/session-options.js';
 import { SESSION_TIMINGS } from '../providers/session/session-timings.js';
+import { EndedSessions } from '../telemetry/gauges.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { EndedSessions } from '../telemetry/provider-gauges.js';
 import type { Repositories } from './database.js';
 import { type ManagedDevices, openDevices } from './devices.js';
 import type { StartContext } from './start-context.js';

@@ -2,7 +2,7 @@
 import type { ConsoleSettings } from '@inference/formats';
 import { MIN_PASSWORD_LENGTH } from '../accounts/auth.js';
 import type { Config } from '../config/config.js';
-import { operatorNames } from '../database/accounts/operator-names.js';
+import { operatorNames } from '../database/accounts/account-repository.js';
 import { databaseState } from '../database/connection/database-state.js';
 import { dialectOf } from '../database/connection/dialect.js';
 import { ledgerSummary } from '../database/ledger/ledger-summary.js';

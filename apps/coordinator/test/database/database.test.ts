@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { StartupError } from '../../src/config/startup-error.js';
 import { ApiKeyCache } from '../../src/database/accounts/api-key-cache.js';
 import { addKey, createAccount, NO_LIMITS, newKeyText, revokeKey } from '../../src/database/accounts/api-key-repository.js';
-import { ensureDevelopmentKeys } from '../../src/database/accounts/development-keys.js';
+import { ensureDevelopmentKeys } from '../../src/database/accounts/initial-keys.js';
 import { openDatabase } from '../../src/database/connection/open-database.js';
 import { exactInteger } from '../../src/database/connection/postgres.js';
 import { ReceiptRepository } from '../../src/database/providers/receipt-repository.js';

@@ -1,15 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { ProviderId } from '@inference/protocol';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import {
-  commandHistory,
-  endCommand,
-  matchCommand,
-  noncesOfKey,
-  recordCommand,
-  storeNonce,
-} from '../../src/database/devices/device-command-repository.js';
-import { evidenceOfKey, storeEvidence } from '../../src/database/devices/device-evidence-repository.js';
+import { commandHistory, endCommand, matchCommand, recordCommand } from '../../src/database/devices/device-command-repository.js';
+import { evidenceOfKey, noncesOfKey, storeEvidence, storeNonce } from '../../src/database/devices/device-evidence-repository.js';
 import {
   activateDevice,
   bindDevice,

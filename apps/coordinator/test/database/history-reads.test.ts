@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/database/connection/open-database.js';
 import { sqliteDialect } from '../../src/database/connection/sqlite.js';
 import type { Database, Tables } from '../../src/database/tables.js';
-import { readUsage } from '../../src/database/usage/usage-entries.js';
+import { readUsage } from '../../src/database/usage-repository.js';
 import { ProviderRegistry } from '../../src/providers/provider-registry.js';
 import { SESSION_TIMINGS } from '../../src/providers/session/session-timings.js';
 import { APPLE_TRUST_ANCHOR } from '../../src/providers/verification/chain/trust-anchor.js';

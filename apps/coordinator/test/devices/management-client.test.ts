@@ -1,10 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { DeviceCommand } from '../../src/devices/commands.js';
-import { encodeCommand } from '../../src/devices/commands.js';
+import { type DeviceCommand, encodeCommand } from '../../src/devices/commands.js';
 import { ManagementClient, type ManagementClientOptions } from '../../src/devices/management-client.js';
-import { parsePlist } from '../../src/devices/plist.js';
+import { parsePlist } from '../../src/devices/plist/plist.js';
 
 const COMMAND: DeviceCommand = { kind: 'security_info', uuid: 'B8D10E0C-0001' };
 const DEVICE = 'A0000000-0000-0000-0000-00000000000A';

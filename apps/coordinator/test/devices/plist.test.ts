@@ -1,7 +1,7 @@
 import { buildBinary } from 'plist';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { encodePlist, type PlistValue, parsePlist } from '../../src/devices/plist/plist.js';
 import { PLIST_LIMITS } from '../../src/devices/plist/value.js';
-import { encodePlist, type PlistValue, parsePlist } from '../../src/devices/plist.js';
 
 const DOCTYPE = '<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { readEnrolmentProfile } from '@inference/device-simulation';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ACCESS_RIGHTS, enrolmentProfile, type ProfileSettings } from '../../src/devices/enrolment-profile.js';
-import { type PlistDict, parsePlist } from '../../src/devices/plist.js';
+import { type PlistDict, parsePlist } from '../../src/devices/plist/plist.js';
 import { profileSigner } from '../../src/devices/profile-signer.js';
 import { readDeviceManagement } from '../../src/devices/settings.js';
 

@@ -1,8 +1,7 @@
 /** What an operator's collector reads: values that move with real traffic, in a text that a parser of others understands. */
 import parse from 'parse-prometheus-text-format';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { BoundedLabels, OTHER } from '../../src/telemetry/bounded-labels.js';
-import { Metrics } from '../../src/telemetry/metrics.js';
+import { BoundedLabels, Metrics, OTHER } from '../../src/telemetry/metrics.js';
 import { type Harness, MODEL, startHarness } from '../support/harness.js';
 
 const CHAT = '/v1/chat/completions';

@@ -3,6 +3,7 @@
  * the draft, the step and the terms.
  */
 import type { JobId } from '@inference/protocol';
+import { DAY_MS } from '../../database/ledger/activity.js';
 import type { AccountBalance } from '../../database/ledger/ledger-records.js';
 import { MAX_PER_STEP, type MicroUsd, microUsd } from '../micro-usd.js';
 import { costOf } from '../prices/price.js';
@@ -21,8 +22,6 @@ import type {
 import type { LedgerDraft } from './ledger-draft.js';
 import { LedgerError } from './ledger-error.js';
 import type { Step, StepOutcome } from './ledger-steps.js';
-import { firstPendingDay } from './maturity.js';
-import { FEES, OUTSIDE, WITHDRAWALS } from './system-accounts.js';
 
 export interface LedgerTerms {
   /** Whole percent of a job's cost that the provider earns, rounded down. The rest is the network's fee. */
@@ -220,4 +219,21 @@ function maxCostOf({ price, maxPromptTokens, maxCompletionTokens }: Reservation,
   }
   if (amount > MAX_PER_STEP) throw new LedgerError('invalid', 'the job could cost more than any step may move');
   return amount;
+}
+
+/** Everything outside: minus what was deposited, plus what was paid out. */
+export const OUTSIDE = 'system:outside';
+/** What the network keeps of the costs. */
+export const FEES = 'system:fees';
+/** Earnings that were asked for and are not paid yet. */
+export const WITHDRAWALS = 'system:withdrawals';
+
+/** First UTC day (days since 1970) whose earnings are still pending at `now`. Infinity where earnings mature at once. */
+export function firstPendingDay(now: number, maturityDays: number): number {
+  return maturityDays === 0 ? Number.POSITIVE_INFINITY : Math.floor(now / DAY_MS) - maturityDays;
+}
+
+/** When the earnings of a day mature, in milliseconds since 1970. */
+export function maturesAt(day: number, maturityDays: number): number {
+  return (day + 1 + maturityDays) * DAY_MS;
 }

@@ -34,9 +34,8 @@ import type {
 } from './ledger.js';
 import { LedgerDraft } from './ledger-draft.js';
 import { LedgerError } from './ledger-error.js';
-import { decide, type LedgerTerms, withdrawableOf } from './ledger-policy.js';
+import { decide, firstPendingDay, type LedgerTerms, maturesAt, withdrawableOf } from './ledger-policy.js';
 import { checkAccount, checkStep, rowKeysOf, type Step, type StepOutcome, type StepOutcomes } from './ledger-steps.js';
-import { firstPendingDay, maturesAt } from './maturity.js';
 
 export interface LedgerOptions {
   readonly database: Database;

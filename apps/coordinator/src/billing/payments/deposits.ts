@@ -141,3 +141,11 @@ function agrees(order: DepositOrder, news: PaymentNews & { kind: 'paid' }): bool
     microUsdOfCents(news.cents) === order.amount
   );
 }
+
+/** 100 dollars. */
+export const DEVELOPMENT_DEPOSIT = microUsd(100_000_000);
+
+/** Idempotent: an account gets it once, however often the coordinator starts. */
+export async function ensureDevelopmentDeposit(ledger: Pick<Ledger, 'deposit'>, accountId: string, now: number): Promise<void> {
+  await ledger.deposit({ eventId: `development:${accountId}`, accountId, amount: DEVELOPMENT_DEPOSIT, source: 'development', at: now });
+}

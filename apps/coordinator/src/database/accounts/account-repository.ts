@@ -1,6 +1,7 @@
 /** Accounts: made at sign-up, suspended by the operator, closed by their owner. What is closed stays closed. */
 import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
+import { dialectOf } from '../connection/dialect.js';
 import type { Database, Tables } from '../tables.js';
 
 export interface Account {
@@ -144,4 +145,56 @@ function fromRow(row: Tables['accounts']): Account {
 
 function listedOf(row: Tables['accounts'] & { email: string | null; user_name: string | null }): ListedAccount {
   return { ...fromRow(row), name: cleanName(row.user_name ?? row.name), email: row.email };
+}
+
+/**
+ * Makes other transactions that call this for the same account wait for the end of this one. On SQLite a transaction holds the
+ * write lock from its beginning.
+ */
+export async function lockAccount(transaction: Database, accountId: string): Promise<void> {
+  if (dialectOf(transaction) === 'sqlite') return;
+  // Not `for update`: rows that refer to the account are added meanwhile.
+  await transaction.selectFrom('accounts').select('id').where('id', '=', accountId).forNoKeyUpdate().execute();
+}
+
+/** What the account's user calls themselves; the name of an account that nobody signed up for. */
+export async function nameOfAccount(database: Database, accountId: string): Promise<string> {
+  const row = await database
+    .selectFrom('accounts')
+    .leftJoin('auth_users', 'auth_users.id', 'accounts.id')
+    .select(['accounts.name', 'auth_users.name as user_name'])
+    .where('accounts.id', '=', accountId)
+    .executeTakeFirst();
+  // Names that were stored before they were checked.
+  return cleanName(row?.user_name ?? row?.name ?? '');
+}
+
+/** Whether a machine earns for this account. */
+export async function isOwnedBy(database: Database, providerId: string, accountId: string): Promise<boolean> {
+  const row = await database
+    .selectFrom('provider_owners')
+    .select('account_id')
+    .where('provider_id', '=', providerId)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+const ACCOUNT_PREFIX = 'account:';
+const KEY_PREFIX = 'key:';
+
+/** By `account:<id>` and `key:<id>`; those that are gone have no name. */
+export async function operatorNames(database: Database, operators: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>();
+  const idsOf = (prefix: string) => operators.flatMap((text) => (text.startsWith(prefix) ? [text.slice(prefix.length)] : []));
+  const [accounts, keys] = [idsOf(ACCOUNT_PREFIX), idsOf(KEY_PREFIX)];
+  if (accounts.length > 0) {
+    const rows = await database.selectFrom('auth_users').select(['id', 'email']).where('id', 'in', accounts).execute();
+    for (const { id, email } of rows) names.set(ACCOUNT_PREFIX + id, email);
+  }
+  if (keys.length > 0) {
+    const rows = await database.selectFrom('api_keys').select(['id', 'name', 'prefix']).where('id', 'in', keys).execute();
+    for (const { id, name, prefix } of rows) names.set(KEY_PREFIX + id, `key ${name === '' ? `${prefix}…` : name}`);
+  }
+  return names;
 }

@@ -1,7 +1,7 @@
 /** Keys as their owners see and change them; those of the playground are not among them. Every change takes effect at once in this process. */
 import { sql } from 'kysely';
 import type { Database, KeySignatureForm } from '../tables.js';
-import { lockAccount } from './account-lock.js';
+import { lockAccount } from './account-repository.js';
 import type { ApiKeyCache } from './api-key-cache.js';
 import { addKey, type KeyLimits, modelsOf, modelsText, newKeyText } from './api-key-repository.js';
 

@@ -2,9 +2,8 @@
  * Short-lived keys for the console's playground, which cannot use the session that it runs under: the inference endpoints
  * take keys only. One is good for an hour and a small sum, so that a page that leaks one loses little.
  */
-
 import type { Database } from '../tables.js';
-import { lockAccount } from './account-lock.js';
+import { lockAccount } from './account-repository.js';
 import type { ApiKeyCache } from './api-key-cache.js';
 import { addKey, type KeyLimits, newKeyText, revokeKey } from './api-key-repository.js';
 

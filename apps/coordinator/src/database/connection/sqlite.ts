@@ -17,7 +17,6 @@ import {
   SqliteDriver,
 } from 'kysely';
 import { errorReason, StartupError } from '../../config/startup-error.js';
-import { Mutex } from './mutex.js';
 import { WalFile } from './wal-file.js';
 
 /** SQLite's own wait for locks, which blocks this thread. Only while the file is opened. */
@@ -241,5 +240,32 @@ function openFile(file: string): Sqlite.Database {
     return sqlite;
   } catch (error) {
     throw new StartupError(`The database ${file} cannot be opened: ${errorReason(error)}.`, { cause: error });
+  }
+}
+
+/** A lock for asynchronous work: one holder at a time, and the others in the order in which they came. */
+export class Mutex {
+  #held = false;
+  readonly #waiting: (() => void)[] = [];
+
+  get isFree(): boolean {
+    return !this.#held;
+  }
+
+  /** Resolves when the caller has the turn. Every caller passes it on. */
+  async acquire(): Promise<void> {
+    if (!this.#held) {
+      this.#held = true;
+      return;
+    }
+    await new Promise<void>((resolve) => {
+      this.#waiting.push(resolve);
+    });
+  }
+
+  release(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#held = false;
+    else next();
   }
 }

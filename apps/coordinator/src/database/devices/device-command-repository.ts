@@ -101,36 +101,3 @@ export async function commandHistory(database: Database, enrolmentId: string): P
     outcome: row.outcome,
   }));
 }
-
-export interface NonceRecord {
-  readonly epoch: number;
-  /** base64 of 16 bytes. */
-  readonly random: string;
-}
-
-/** The random part for a key and week: the one that is there, or this one from now on. */
-export async function storeNonce(database: Database, seKeySha256: string, nonce: NonceRecord, now: number): Promise<NonceRecord> {
-  await database
-    .insertInto('device_nonces')
-    .values({ se_key_sha256: seKeySha256, epoch: nonce.epoch, random: nonce.random, created_at: now })
-    .onConflict((conflict) => conflict.columns(['se_key_sha256', 'epoch']).doNothing())
-    .execute();
-  const row = await database
-    .selectFrom('device_nonces')
-    .select(['epoch', 'random'])
-    .where('se_key_sha256', '=', seKeySha256)
-    .where('epoch', '=', nonce.epoch)
-    .executeTakeFirstOrThrow();
-  return row;
-}
-
-/** The nonces of a key, newest first. */
-export async function noncesOfKey(database: Database, seKeySha256: string, limit: number): Promise<NonceRecord[]> {
-  return database
-    .selectFrom('device_nonces')
-    .select(['epoch', 'random'])
-    .where('se_key_sha256', '=', seKeySha256)
-    .orderBy('epoch', 'desc')
-    .limit(limit)
-    .execute();
-}

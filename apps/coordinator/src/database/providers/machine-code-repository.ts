@@ -3,7 +3,7 @@
  * where the machine has proved its key; so nobody can link a machine that is not theirs, nor use a code twice.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { lockAccount } from '../accounts/account-lock.js';
+import { lockAccount } from '../accounts/account-repository.js';
 import type { Database } from '../tables.js';
 
 export const MACHINE_CODE_LIFE_MS = 10 * 60_000;

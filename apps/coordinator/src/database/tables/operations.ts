@@ -1,5 +1,4 @@
-/** Machines as their owners and the operators see them, and the trail of what operators did. */
-
+/** Tables of names, quarantines, the operators' audit log, and shared secrets. */
 export interface OperationTables {
   /** What an owner calls a machine; it counts while the machine is linked to that account. */
   machine_names: { provider_id: string; account_id: string; name: string };
@@ -22,4 +21,6 @@ export interface OperationTables {
     /** `done`, the code of the error, or null: it is not known how it ended. */
     outcome: string | null;
   };
+  /** `value`: 32 bytes in hexadecimal. */
+  secrets: { name: string; value: string };
 }

@@ -1,5 +1,4 @@
 /** `/console/v1`: balance, earnings by day, deposits and withdrawals of the account that is signed in. */
-
 import { randomUUID } from 'node:crypto';
 import {
   AmountSchema,
@@ -21,7 +20,7 @@ import { centsOf, type PaymentProcessor } from '../../billing/payments/payment-p
 import type { Withdrawals } from '../../billing/payments/withdrawals.js';
 import type { DepositOrder, PaymentRepository, Withdrawal } from '../../database/payment-repository.js';
 import type { Database } from '../../database/tables.js';
-import { earningDays } from '../../database/usage/usage-days.js';
+import { earningDays } from '../../database/usage-repository.js';
 import { errorFacts, type Log } from '../../log.js';
 import { dayText, readDayRange } from '../parameters/day-range.js';
 import { isoTime, isoTimeOrNull, readPageQuery, toPage } from '../parameters/pagination.js';

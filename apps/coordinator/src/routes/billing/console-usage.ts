@@ -2,8 +2,7 @@
 import { ConsoleUsageDaysSchema, type ConsoleUsageEntry, ConsoleUsagePageSchema } from '@inference/formats';
 import { formatUsd, microUsd } from '../../billing/micro-usd.js';
 import type { Database } from '../../database/tables.js';
-import { usageDays } from '../../database/usage/usage-days.js';
-import { listUsage, type UsedJob, type UsedJobFilter } from '../../database/usage/usage-list.js';
+import { listUsage, type UsedJob, type UsedJobFilter, usageDays } from '../../database/usage-repository.js';
 import { dayText, readDayRange } from '../parameters/day-range.js';
 import { isoTime, readPageQuery, toPage } from '../parameters/pagination.js';
 import { readTextFilter } from '../parameters/text-filter.js';

@@ -2,10 +2,10 @@
 import { type AdminEarningsConcentration, AdminEarningsConcentrationSchema } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import Type from 'typebox';
+import { type AccountName, earningsConcentration } from '../../database/earnings-repository.js';
 import { PAYER_DAYS_KEPT } from '../../database/ledger/activity.js';
 import type { Database } from '../../database/tables.js';
-import { type AccountName, earningsConcentration } from '../../database/usage/payer-earnings.js';
-import { DAY_MS } from '../../database/usage/usage-days.js';
+import { DAY_MS } from '../../database/usage-repository.js';
 import { dayText } from '../parameters/day-range.js';
 import { queryReader } from '../parameters/query.js';
 

@@ -9,7 +9,7 @@ import Type from 'typebox';
 import type { Ledger, PendingEarnings } from '../../billing/ledger/ledger.js';
 import { formatUsd, microUsd } from '../../billing/micro-usd.js';
 import type { Database } from '../../database/tables.js';
-import { readUsage, type UsageEntryRow, type UsageFilter, type UsagePosition } from '../../database/usage/usage-entries.js';
+import { readUsage, type UsageEntryRow, type UsageFilter, type UsagePosition } from '../../database/usage-repository.js';
 import { queryReader } from '../parameters/query.js';
 import { parseTime } from '../parameters/time.js';
 import { accountOf } from '../plugins/api-key-auth.js';

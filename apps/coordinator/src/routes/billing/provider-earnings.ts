@@ -7,11 +7,11 @@ import { MAX_EARNING_DAYS, type MachineEarnings, type ProviderId } from '@infere
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { Ledger } from '../../billing/ledger/ledger.js';
-import { isOwnedBy, nameOfAccount } from '../../database/accounts/account-names.js';
+import { isOwnedBy, nameOfAccount } from '../../database/accounts/account-repository.js';
+import { accountEarnings, type MachineQuarter, machineQuarters } from '../../database/earnings-repository.js';
 import { QUARTER_MS } from '../../database/ledger/activity.js';
 import { readMachineToken } from '../../database/providers/machine-token-repository.js';
 import type { Database } from '../../database/tables.js';
-import { accountEarnings, type MachineQuarter, machineQuarters } from '../../database/usage/machine-earnings.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
 import type { RateLimits } from '../plugins/rate-limits.js';
 import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';

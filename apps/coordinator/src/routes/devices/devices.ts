@@ -4,7 +4,7 @@
  */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import { openAcmeResult } from '../../devices/acme-hook.js';
+import { openAcmeResult } from '../../devices/acme.js';
 import { failuresInARow, lastFailure } from '../../devices/command-policy.js';
 import { COMMAND_KINDS } from '../../devices/commands.js';
 import type { WatchedDevice } from '../../devices/device-evidence-cache.js';

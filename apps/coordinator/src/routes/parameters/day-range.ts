@@ -1,6 +1,6 @@
 /** A range of days (UTC) in a query: `from` and `to`, both included; the last thirty days when nothing is said. */
 import { RequestError } from '@inference/formats';
-import { DAY_MS, type DayRange } from '../../database/usage/usage-days.js';
+import { DAY_MS, type DayRange } from '../../database/usage-repository.js';
 
 const MAX_DAYS = 366;
 const DEFAULT_DAYS = 30;

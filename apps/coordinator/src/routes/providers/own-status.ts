@@ -5,8 +5,8 @@
 import { apiError } from '@inference/formats';
 import type { ProviderStatusAnswer } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
+import { type ProviderEarnings, readProviderEarnings } from '../../database/earnings-repository.js';
 import type { Database } from '../../database/tables.js';
-import { type ProviderEarnings, readProviderEarnings } from '../../database/usage/provider-earnings.js';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';

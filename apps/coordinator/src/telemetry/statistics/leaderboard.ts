@@ -1,7 +1,6 @@
 /** The leaderboard and the network's totals (spec: leaderboard, network totals), from what the store has summed. Pure. */
-
 import type { Leaderboard, LeaderboardMetric, StatisticsWindow, Totals } from '@inference/formats';
-import type { ActivitySums, Served, ServedMetric } from '../../database/usage/statistics-repository.js';
+import type { ActivitySums, Served, ServedMetric } from '../../database/statistics-repository.js';
 
 export const COLUMN_OF: Readonly<Record<LeaderboardMetric, ServedMetric>> = {
   earnings: 'earned',

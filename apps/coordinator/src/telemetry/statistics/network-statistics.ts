@@ -4,7 +4,7 @@
  */
 
 import type { Stats } from '@inference/formats';
-import type { ActivitySums, MinuteSums } from '../../database/usage/statistics-repository.js';
+import type { ActivitySums, MinuteSums } from '../../database/statistics-repository.js';
 import type { ServedModels } from '../../providers/placement/served-models.js';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 

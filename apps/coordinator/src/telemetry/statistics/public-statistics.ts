@@ -2,12 +2,18 @@
  * The public statistics as they are handed out: computed from the roll-ups and the fleet, and kept for the time that the
  * specification gives each of them (spec: limits). However many ask, each is computed once per period.
  */
-
-import type { Leaderboard, Stats, Totals } from '@inference/formats';
-import { LEADERBOARD_METRICS, type LeaderboardMetric, STATISTICS_WINDOWS, type StatisticsWindow } from '@inference/formats';
+import {
+  LEADERBOARD_METRICS,
+  type Leaderboard,
+  type LeaderboardMetric,
+  STATISTICS_WINDOWS,
+  type StatisticsWindow,
+  type Stats,
+  type Totals,
+} from '@inference/formats';
 import { sharedSecret } from '../../database/secret-repository.js';
+import { readLeaders, readMinutes, readNetworkTotals } from '../../database/statistics-repository.js';
 import type { Database } from '../../database/tables.js';
-import { readLeaders, readMinutes, readNetworkTotals } from '../../database/usage/statistics-repository.js';
 import { COLUMN_OF, leaderboard, networkTotals } from './leaderboard.js';
 import { type FleetView, networkStats, seriesStart } from './network-statistics.js';
 import { pseudonyms } from './pseudonym.js';

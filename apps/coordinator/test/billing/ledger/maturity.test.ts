@@ -4,12 +4,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Ledger } from '../../../src/billing/ledger/ledger.js';
 import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
+import { earningsConcentration } from '../../../src/database/earnings-repository.js';
 import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
 import { linkProvider, unlinkProvider } from '../../../src/database/ledger/link-provider.js';
 import { pruneHistory } from '../../../src/database/ledger/prune-history.js';
 import { maturingEarnings } from '../../../src/database/migrations/0047-maturing-earnings.js';
 import type { Database } from '../../../src/database/tables.js';
-import { earningsConcentration } from '../../../src/database/usage/payer-earnings.js';
 import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { give, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
 

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { nameOfAccount } from '../../../src/database/accounts/account-names.js';
+import { nameOfAccount } from '../../../src/database/accounts/account-repository.js';
 import { Browser, PASSWORD } from '../../support/console-client.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
 

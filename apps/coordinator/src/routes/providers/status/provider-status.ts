@@ -1,6 +1,6 @@
 /** Puts together what a provider is told about itself. Apart from the recorded decisions, everything is of this moment. */
 import type { PlacementDecision, ProviderStatusAnswer } from '@inference/protocol';
-import type { ProviderEarnings } from '../../../database/usage/provider-earnings.js';
+import type { ProviderEarnings } from '../../../database/earnings-repository.js';
 import type { RequestQueue } from '../../../inference/queue/request-queue.js';
 import type { LoggedDecision } from '../../../providers/placement/decision-history.js';
 import type { ProviderReports } from '../../../providers/placement/provider-reports.js';

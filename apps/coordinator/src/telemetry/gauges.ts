@@ -1,5 +1,6 @@
 /** What is read of the fleet and the queue at the moment somebody asks for the metrics: nothing is counted for it in between. */
-
+import type { ImageStore } from '../images/image-store.js';
+import type { ImageSupply } from '../inference/queue/image-supply.js';
 import type { RequestQueue } from '../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { SessionCounters } from '../providers/session/session-options.js';
@@ -69,4 +70,25 @@ export function readFleet(metrics: Metrics, fleet: ProviderRegistry, requestQueu
     for (const [name, value] of ended.with(running))
       yield [{ kind: name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) }, value];
   });
+}
+
+export function readImages(metrics: Metrics, store: Pick<ImageStore, 'usage'>, supply: Pick<ImageSupply, 'waiting'>): void {
+  metrics.reading(
+    'image_store_bytes',
+    'Bytes on the disk of images, and those that machines have sent of unfinished ones.',
+    ['state'],
+    () => [
+      [{ state: 'stored' }, store.usage.bytes],
+      [{ state: 'promised' }, store.usage.heldBytes],
+    ],
+  );
+  metrics.reading('image_store_images', 'Images that can be fetched.', [], () => [[{}, store.usage.images]]);
+  metrics.reading('image_queue_length', 'Requests that wait because no provider of images is here.', [], () => [[{}, supply.waiting]]);
+}
+
+export function readPasswords(metrics: Metrics, hasher: { readonly running: number }, queue: { readonly waiting: number }): void {
+  metrics.reading('password_hashes', 'Password hashes that run, and requests that wait for one.', ['state'], () => [
+    [{ state: 'running' }, hasher.running],
+    [{ state: 'waiting' }, queue.waiting],
+  ]);
 }

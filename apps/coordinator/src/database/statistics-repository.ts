@@ -1,7 +1,7 @@
 /** Reads the roll-ups behind the public statistics. Each function touches a number of rows that does not grow with history. */
 import { sql } from 'kysely';
-import type { StatsWindow } from '../tables/ledger.js';
-import type { Database } from '../tables.js';
+import type { StatsWindow } from './tables/ledger.js';
+import type { Database } from './tables.js';
 
 export interface ActivitySums {
   readonly requests: number;

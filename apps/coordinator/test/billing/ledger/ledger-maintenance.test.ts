@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { UsageRetention } from '../../../src/billing/ledger/usage-retention.js';
+import { UsageRetentionJob } from '../../../src/billing/ledger/ledger-maintenance.js';
 import { until } from '../../support/harness.js';
 
 const DAY = 86_400_000;
@@ -7,7 +7,7 @@ const DAY = 86_400_000;
 function retention(prune: (before: number, signal: AbortSignal) => Promise<number>, everyMs = 1_000_000, days: number | null = 30) {
   const pruned: number[] = [];
   const errors: unknown[] = [];
-  const job = new UsageRetention({
+  const job = new UsageRetentionJob({
     days,
     now: () => 100 * DAY,
     prune,

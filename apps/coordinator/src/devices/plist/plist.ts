@@ -5,11 +5,11 @@
  */
 import { parseBuffer } from 'bplist-parser';
 import { build, type PlistValue as LibraryValue, parse } from 'plist';
-import { guardBinary } from './plist/binary-guard.js';
-import { PLIST_LIMITS, PlistError, type PlistRefusal, type PlistValue } from './plist/value.js';
-import { guardXml } from './plist/xml-guard.js';
+import { guardBinary } from './binary-guard.js';
+import { PLIST_LIMITS, PlistError, type PlistRefusal, type PlistValue } from './value.js';
+import { guardXml } from './xml-guard.js';
 
-export type { PlistDict, PlistRefusal, PlistValue } from './plist/value.js';
+export type { PlistDict, PlistRefusal, PlistValue } from './value.js';
 
 export type ParsedPlist = { readonly ok: true; readonly value: PlistValue } | { readonly ok: false; readonly code: PlistRefusal };
 

@@ -14,7 +14,7 @@ const DevelopmentKeysSchema = Type.Object({ api_key: Type.String(), admin_key: T
 export type DevelopmentKeys = Static<typeof DevelopmentKeysSchema>;
 const validator = Compile(DevelopmentKeysSchema);
 
-const ACCOUNT_NAME = 'development';
+const DEVELOPMENT_ACCOUNT = 'development';
 
 /** The development keys, made when there are none or when one of them was revoked. Throws {@link StartupError}. */
 export async function ensureDevelopmentKeys(database: Database, file: string, now: number): Promise<DevelopmentKeys> {
@@ -48,8 +48,8 @@ async function stillGood(database: Database, keys: DevelopmentKeys, now: number)
 }
 
 async function adopt(database: Database, text: string, kind: ApiKeyKind, now: number): Promise<void> {
-  const account = await database.selectFrom('accounts').select('id').where('name', '=', ACCOUNT_NAME).executeTakeFirst();
-  const accountId = account?.id ?? (await createAccount(database, ACCOUNT_NAME, now));
+  const account = await database.selectFrom('accounts').select('id').where('name', '=', DEVELOPMENT_ACCOUNT).executeTakeFirst();
+  const accountId = account?.id ?? (await createAccount(database, DEVELOPMENT_ACCOUNT, now));
   await addKey(database, { accountId, kind, text, now });
 }
 
@@ -80,4 +80,19 @@ function writeKeys(file: string, keys: DevelopmentKeys): void {
   } catch (error) {
     throw new StartupError(`The development keys ${file} cannot be written: ${errorReason(error)}.`, { cause: error });
   }
+}
+
+const OPERATOR_ACCOUNT = 'operator';
+
+/** Adds the key unless it is there. Throws {@link StartupError} when it was revoked, or is a key of another kind. */
+export async function ensureAdminKey(database: Database, text: string, now: number): Promise<void> {
+  const found = await findKey(database, hashKey(text));
+  if (found !== null) {
+    if (found.revokedAt !== null) throw new StartupError('ADMIN_KEY was revoked. Choose another one.');
+    if (found.kind !== 'admin') throw new StartupError('ADMIN_KEY is a key for the API. Choose another one.');
+    return;
+  }
+  const account = await database.selectFrom('accounts').select('id').where('name', '=', OPERATOR_ACCOUNT).executeTakeFirst();
+  const accountId = account?.id ?? (await createAccount(database, OPERATOR_ACCOUNT, now));
+  await addKey(database, { accountId, kind: 'admin', text, name: 'ADMIN_KEY', now });
 }

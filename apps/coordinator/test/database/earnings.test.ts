@@ -1,10 +1,10 @@
 /** What a provider is told that it has earned: today and in all, before and after it is linked. */
 import type { ProviderId } from '@inference/protocol';
 import { expect, it } from 'vitest';
-import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
-import { readProviderEarnings } from '../../../src/database/usage/provider-earnings.js';
-import { give, PROVIDER, reservation, settlement, T0 } from '../../billing/ledger/random-steps.js';
-import { describeDatabases } from '../../support/databases.js';
+import { openLedger } from '../../src/billing/ledger/sql-ledger.js';
+import { readProviderEarnings } from '../../src/database/earnings-repository.js';
+import { give, PROVIDER, reservation, settlement, T0 } from '../billing/ledger/random-steps.js';
+import { describeDatabases } from '../support/databases.js';
 
 const DAY = 86_400_000;
 /** Of the 30 micro-USD that a job of the steps costs. */

@@ -2,8 +2,10 @@
  * Removes history from time to time: usage entries that are older than the operator wants to keep, and roll-ups that no window
  * reads any more. Balances, statistics and the leaderboard are sums that were taken when jobs were settled; none of them changes.
  */
+import type { JobId } from '@inference/protocol';
+import type { Ledger } from './ledger.js';
 
-export interface UsageRetentionOptions {
+export interface UsageRetentionJobOptions {
   /** Age at which an entry goes, in days; null keeps them all. */
   readonly days: number | null;
   readonly now: () => number;
@@ -18,13 +20,13 @@ const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
 /** Begins at once, and then does it every hour. Callers close it. */
-export class UsageRetention {
-  readonly #options: UsageRetentionOptions;
+export class UsageRetentionJob {
+  readonly #options: UsageRetentionJobOptions;
   readonly #timer: NodeJS.Timeout;
   readonly #ending = new AbortController();
   #running: Promise<void> | null = null;
 
-  constructor(options: UsageRetentionOptions) {
+  constructor(options: UsageRetentionJobOptions) {
     this.#options = options;
     this.#timer = setInterval(() => void this.run(), options.everyMs ?? HOUR_MS);
     this.#timer.unref();
@@ -55,4 +57,40 @@ export class UsageRetention {
       if (!this.#ending.signal.aborted) onError(error);
     }
   }
+}
+
+export interface ReservationSweeperOptions {
+  readonly ledger: Pick<Ledger, 'sweep'>;
+  readonly liveJobs: () => ReadonlySet<JobId>;
+  readonly now: () => number;
+  readonly everyMs?: number;
+  readonly onSwept: (released: number) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+const EVERY_MS = 60_000;
+/** A hold of this process is live before it is made, so this much only covers clocks that are set. */
+const YOUNG_MS = 60_000;
+
+/** Sweeps once, and from then on now and again. Rejects when the first sweep fails. Returns the function that ends it. */
+export async function startReservationSweeper(options: ReservationSweeperOptions): Promise<() => Promise<void>> {
+  const { ledger, liveJobs, now, onSwept, onError } = options;
+  const sweep = async (): Promise<void> => {
+    const released = await ledger.sweep(liveJobs(), now() - YOUNG_MS);
+    if (released > 0) onSwept(released);
+  };
+  await sweep();
+  let running: Promise<void> | null = null;
+  const timer = setInterval(() => {
+    running ??= sweep()
+      .catch(onError)
+      .finally(() => {
+        running = null;
+      });
+  }, options.everyMs ?? EVERY_MS);
+  timer.unref();
+  return async () => {
+    clearInterval(timer);
+    await running;
+  };
 }

@@ -1,0 +1,262 @@
+/** Use and earnings of one account by day, from the settled jobs that are still kept. */
+import { sql } from 'kysely';
+import { unclaimedAccount } from './ledger/unclaimed-accounts.js';
+import type { Database } from './tables.js';
+
+export const DAY_MS = 86_400_000;
+
+/** Days since 1970 (UTC), both included. */
+export interface DayRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface UsageDay {
+  readonly day: number;
+  readonly model: string;
+  readonly requests: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly images: number;
+  readonly cost: number;
+}
+
+export interface EarningDay {
+  readonly day: number;
+  readonly providerId: string;
+  readonly jobs: number;
+  readonly tokens: number;
+  readonly earned: number;
+}
+
+// Both databases divide integers to integers. The number is spelled out: as a parameter its type would be unknown.
+const DAY = sql<number>`ended_at / ${sql.lit(DAY_MS)}`;
+
+/** What the account spent, per day and model, oldest first; of one key where `key` says which, as in the usage list. */
+export async function usageDays(
+  database: Database,
+  accountId: string,
+  range: DayRange,
+  only: { readonly model: string | null; readonly key: string | null } = { model: null, key: null },
+): Promise<UsageDay[]> {
+  const { model, key } = only;
+  return database
+    .selectFrom('jobs')
+    .select([
+      DAY.as('day'),
+      'model',
+      sql<number>`count(*)`.as('requests'),
+      sql<number>`sum(prompt_tokens)`.as('promptTokens'),
+      sql<number>`sum(completion_tokens)`.as('completionTokens'),
+      sql<number>`sum(images)`.as('images'),
+      sql<number>`sum(cost)`.as('cost'),
+    ])
+    .where('state', '=', sql.lit('settled'))
+    .where('account_id', '=', accountId)
+    .$if(model !== null, (query) => query.where('model', '=', model as string))
+    .$if(key !== null, (query) => query.where('api_key_id', 'in', keysOf(database, accountId, key as string)))
+    .where('ended_at', '>=', range.from * DAY_MS)
+    .where('ended_at', '<', (range.to + 1) * DAY_MS)
+    .groupBy([DAY, 'model'])
+    .orderBy(DAY)
+    .orderBy('model')
+    .execute();
+}
+
+/** The names under which an account's earnings stand in job rows: its own, and those of machines that earned before it claimed them. */
+export async function earnerNames(database: Database, accountId: string): Promise<string[]> {
+  const first = await database.selectFrom('provider_owners').select('provider_id').where('first_owner', '=', accountId).execute();
+  const later = await database.selectFrom('unclaimed_accounts').select('account').where('claimed_by', '=', accountId).execute();
+  return [accountId, ...first.map((row) => unclaimedAccount(row.provider_id)), ...later.map((row) => row.account)];
+}
+
+/** What the account's machines earned, per day and machine, oldest first. */
+export async function earningDays(database: Database, accountId: string, range: DayRange): Promise<EarningDay[]> {
+  const earners = await earnerNames(database, accountId);
+  const rows = await database
+    .selectFrom('jobs')
+    .select([
+      DAY.as('day'),
+      'provider_id',
+      sql<number>`count(*)`.as('jobs'),
+      sql<number>`sum(prompt_tokens + completion_tokens)`.as('tokens'),
+      sql<number>`sum(earned)`.as('earned'),
+    ])
+    .where('state', '=', sql.lit('settled'))
+    .where('earner', 'in', earners)
+    .where('ended_at', '>=', range.from * DAY_MS)
+    .where('ended_at', '<', (range.to + 1) * DAY_MS)
+    .groupBy([DAY, 'provider_id'])
+    .orderBy(DAY)
+    .orderBy('provider_id')
+    .execute();
+  return rows.map(({ provider_id, ...rest }) => ({ ...rest, providerId: provider_id ?? '' }));
+}
+
+export interface UsedJob {
+  readonly jobId: string;
+  /** Milliseconds. */
+  readonly endedAt: number;
+  readonly model: string;
+  readonly endpoint: string;
+  readonly keyId: string;
+  /** Null: the key's row is gone. */
+  readonly keyName: string | null;
+  readonly providerId: string | null;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly images: number;
+  /** Micro-USD. */
+  readonly cost: number;
+}
+
+export interface UsedJobFilter {
+  readonly accountId: string;
+  readonly range: DayRange;
+  readonly model: string | null;
+  /** Id of a key, or `playground` for all that the playground made. */
+  readonly key: string | null;
+}
+
+/** At most `limit` jobs of those after `after`. */
+export async function listUsage(
+  database: Database,
+  filter: UsedJobFilter,
+  page: { readonly limit: number; readonly after: { readonly at: number; readonly id: string } | null },
+): Promise<UsedJob[]> {
+  const { range, model, key } = filter;
+  let query = selectJobs(database, filter.accountId)
+    .where('ended_at', '>=', range.from * DAY_MS)
+    .where('ended_at', '<', (range.to + 1) * DAY_MS);
+  if (model !== null) query = query.where('jobs.model', '=', model);
+  if (key !== null) query = query.where('api_key_id', 'in', keysOf(database, filter.accountId, key));
+  const { after } = page;
+  if (after !== null) {
+    // The first condition is implied by the second, and is the one that the index can use.
+    query = query
+      .where('ended_at', '<=', after.at)
+      .where((where) => where.or([where('ended_at', '<', after.at), where('job_id', '<', after.id)]));
+  }
+  const rows = await query.orderBy('ended_at', 'desc').orderBy('job_id', 'desc').limit(page.limit).execute();
+  return rows.map(fromRow);
+}
+
+type UsageRow = Awaited<ReturnType<ReturnType<typeof selectJobs>['execute']>>[number];
+
+function selectJobs(database: Database, accountId: string) {
+  return (
+    database
+      .selectFrom('jobs')
+      .leftJoin('api_keys', 'api_keys.id', 'jobs.api_key_id')
+      .select(['job_id', 'ended_at', 'endpoint', 'api_key_id', 'provider_id', 'prompt_tokens', 'completion_tokens', 'images', 'cost'])
+      .select(['jobs.model as model', 'api_keys.name as key_name'])
+      .where('jobs.account_id', '=', accountId)
+      // A literal, because that is what the index is limited to.
+      .where('state', '=', sql.lit('settled'))
+  );
+}
+
+function fromRow(row: UsageRow): UsedJob {
+  return {
+    jobId: row.job_id,
+    // Settled jobs have ended.
+    endedAt: row.ended_at as number,
+    model: row.model,
+    endpoint: row.endpoint,
+    keyId: row.api_key_id,
+    keyName: row.key_name,
+    providerId: row.provider_id,
+    promptTokens: row.prompt_tokens,
+    completionTokens: row.completion_tokens,
+    images: row.images,
+    cost: row.cost,
+  };
+}
+
+export interface UsageEntryRow {
+  readonly jobId: string;
+  readonly model: string;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  /** 0 for jobs that make none. */
+  readonly images: number;
+  /** Micro-USD. */
+  readonly cost: number;
+  /** Milliseconds. */
+  readonly completedAt: number;
+}
+
+export interface UsageFilter {
+  readonly accountId: string;
+  /** Milliseconds; the first that counts, and the first that does not any more. */
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+  readonly model?: string | undefined;
+}
+
+/** The place of an entry in the order; of equal times the greater job id comes first. */
+export interface UsagePosition {
+  readonly completedAt: number;
+  readonly jobId: string;
+}
+
+/** At most `limit` entries, those after `after` where it is given. */
+export async function readUsage(
+  database: Database,
+  filter: UsageFilter,
+  page: { readonly after: UsagePosition | null; readonly limit: number },
+): Promise<readonly UsageEntryRow[]> {
+  const { accountId, from, to, model } = filter;
+  const { after, limit } = page;
+  const rows = await database
+    .selectFrom('jobs')
+    .select(['job_id', 'model', 'prompt_tokens', 'completion_tokens', 'images', 'cost', 'ended_at'])
+    .where('account_id', '=', accountId)
+    // A literal, because that is what the index is limited to.
+    .where('state', '=', sql.lit('settled'))
+    .$if(from !== undefined, (query) => query.where('ended_at', '>=', from as number))
+    .$if(to !== undefined, (query) => query.where('ended_at', '<', to as number))
+    .$if(model !== undefined, (query) => query.where('model', '=', model as string))
+    .$if(after !== null, (query) => {
+      const { completedAt, jobId } = after as UsagePosition;
+      // The first condition is implied by the second, and is the one that an index can use.
+      return query
+        .where('ended_at', '<=', completedAt)
+        .where((all) => all.or([all('ended_at', '<', completedAt), all('job_id', '<', jobId)]));
+    })
+    .orderBy('ended_at', 'desc')
+    .orderBy('job_id', 'desc')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({
+    jobId: row.job_id,
+    model: row.model,
+    promptTokens: row.prompt_tokens,
+    completionTokens: row.completion_tokens,
+    images: row.images,
+    cost: row.cost,
+    // Settled jobs have ended.
+    completedAt: row.ended_at as number,
+  }));
+}
+
+/** `key` is the id of one, or `playground` for all that the playground made. A query of their ids. */
+export function keysOf(database: Database, accountId: string, key: string) {
+  const keys = database.selectFrom('api_keys').select('id').where('account_id', '=', accountId);
+  return key === 'playground' ? keys.where('made_for', '=', 'playground') : keys.where('id', '=', key);
+}
+
+/** Jobs that are looked at, so that the answer takes milliseconds whatever the history. */
+const JOBS = 2000;
+
+/** Models of the newest jobs that ended since `from`, in milliseconds since 1970. */
+export async function modelsOfLatestJobs(database: Database, from: number): Promise<readonly string[]> {
+  const rows = await database
+    .selectFrom((select) =>
+      select.selectFrom('jobs').select('model').where('ended_at', '>=', from).orderBy('ended_at', 'desc').limit(JOBS).as('latest'),
+    )
+    .select('latest.model')
+    .distinct()
+    .execute();
+  return rows.map(({ model }) => model);
+}
