@@ -1,14 +1,14 @@
-/** Money: whole micro-USD (a millionth of a dollar), branded so that no other number passes for it. Never a fraction. */
+/** Money: whole micro-USD (10⁻⁶ US dollar), branded so that no plain number is accepted as money. */
 
 export type MicroUsd = number & { readonly __brand: 'MicroUsd' };
 
 /**
- * Most that one step may move: ten million dollars. Far above any real deposit, and far enough below 2^53 that no sum of
- * balances comes near the end of exact integers.
+ * Maximum amount of one step: ten million dollars. Far above any real deposit, and far enough below 2^53 that sums of balances stay
+ * exact integers.
  */
 export const MAX_PER_STEP = 10_000_000_000_000;
 
-/** The number as money. Throws RangeError unless it is a safe integer. */
+/** Brands a number as money. Throws RangeError unless the number is a safe integer. */
 export function microUsd(value: number): MicroUsd {
   if (!Number.isSafeInteger(value)) throw new RangeError('an amount of money must be a whole number of micro-USD');
   return (value === 0 ? 0 : value) as MicroUsd;

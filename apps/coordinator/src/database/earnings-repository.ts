@@ -1,4 +1,8 @@
-/** What one machine earned for one account, from the roll-up of quarters alone: never from the jobs, however many there were. */
+/**
+ * Earnings of providers and accounts, read from roll-ups only, so that the cost does not grow with history.
+ *
+ * Roll-ups are kept per account; a linked provider therefore reports the earnings of all providers of its owner.
+ */
 import { sql } from 'kysely';
 import { HOUR_MS, MACHINE_COUNTS, QUARTER_MS } from './ledger/activity.js';
 import { isUnclaimed, providerOfUnclaimed, unclaimedAccount } from './ledger/unclaimed-accounts.js';
@@ -7,7 +11,7 @@ import { earnerNames } from './usage-repository.js';
 
 export type MachineQuarter = Omit<Tables['machine_quarters'], 'provider_id' | 'earner'>;
 
-/** Quarters that begin from `from` on (milliseconds since 1970), the oldest first; one row per quarter and model. */
+/** Quarters of an hour since `from` (milliseconds since 1970), oldest first; one row per quarter and model. */
 export async function machineQuarters(
   database: Database,
   { providerId, accountId, from }: { readonly providerId: string; readonly accountId: string; readonly from: number },
@@ -24,7 +28,7 @@ export async function machineQuarters(
     .execute();
 }
 
-/** What all machines of an account have earned for it, ever, and how many there are now. */
+/** Lifetime earnings of an account from all its providers, and the current number of its providers. */
 export async function accountEarnings(
   database: Database,
   accountId: string,
@@ -98,8 +102,8 @@ interface ConcentrationRow {
 }
 
 /**
- * Owners who earned at least `minSharePercent` of their earnings, and at least `minEarned`, from one payer since the day `from`
- * (UTC days since 1970). The largest amounts first.
+ * Owners with at least `minSharePercent` of their earnings, and at least `minEarned`, from one payer since the day `from` (UTC days
+ * since 1970). Largest amounts first.
  */
 export async function earningsConcentration(
   database: Database,

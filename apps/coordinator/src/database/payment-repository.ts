@@ -1,4 +1,4 @@
-/** The tables of payments: orders of deposits, events that were handled, how withdrawals end and where they are paid to. */
+/** Tables of payments: deposit orders, handled events, the ends of withdrawals, and payout accounts. */
 
 import type { DepositSource } from './tables/ledger.js';
 import type { DepositOrderState, WithdrawalEndClaim } from './tables/payments.js';
@@ -40,7 +40,7 @@ export class PaymentRepository {
     this.#database = database;
   }
 
-  /** Keeps an order. One that has its id already stays as it is. */
+  /** Stores an order. An existing order with this id stays unchanged. */
   async addOrder(order: DepositOrder): Promise<void> {
     await this.#database
       .insertInto('deposit_orders')
@@ -77,7 +77,7 @@ export class PaymentRepository {
     return this.#findOrder('payment_id', paymentId);
   }
 
-  /** Whatever else was heard of it: what is paid is paid. */
+  /** Marks an order as paid, whatever its state: a payment always counts. */
   async payOrder(id: string, paymentId: string | null, at: number): Promise<void> {
     await this.#database
       .updateTable('deposit_orders')
@@ -87,7 +87,7 @@ export class PaymentRepository {
       .execute();
   }
 
-  /** Ends an order that nobody paid. One that has ended already stays as it is. */
+  /** Ends an unpaid order. An ended order stays unchanged. */
   async endOrder(id: string, state: 'expired' | 'failed', at: number): Promise<void> {
     await this.#database
       .updateTable('deposit_orders')
@@ -97,7 +97,7 @@ export class PaymentRepository {
       .execute();
   }
 
-  /** Refunds come as the total so far; an older total that comes late changes nothing. */
+  /** Stores the total refunded so far. An older, lower total has no effect. */
   async noteRefund(id: string, total: number): Promise<void> {
     await this.#database
       .updateTable('deposit_orders')
@@ -163,7 +163,7 @@ export class PaymentRepository {
     return row === undefined ? null : withdrawalOf(row);
   }
 
-  /** Claims how a withdrawal ends. Resolves to the claim that stands: this one, or one that came before. */
+  /** Claims how a withdrawal ends. Resolves to the valid claim: this one or an earlier one. */
   async claimEnd(withdrawalId: string, end: WithdrawalEndClaim, at: number): Promise<WithdrawalEndClaim> {
     await this.#database
       .insertInto('withdrawal_ends')
@@ -186,7 +186,7 @@ export class PaymentRepository {
       .execute();
   }
 
-  /** Gives a claim up whose transfer the processor refused. */
+  /** Removes a claim whose transfer the processor refused. */
   async dropClaim(withdrawalId: string): Promise<void> {
     await this.#database.deleteFrom('withdrawal_ends').where('withdrawal_id', '=', withdrawalId).where('transfer_id', 'is', null).execute();
   }

@@ -1,13 +1,11 @@
 /**
- * What is kept in memory and read from the database again every few seconds, so that what is changed on one coordinator reaches
- * the others. Nothing of it stands between a request and its answer.
+ * Rereads cached rows every few seconds, so that a change on one coordinator reaches the others. Requests never wait for a read.
  */
 
 export interface PeriodicRefreshOptions {
-  /** Reads all of it again. */
   readonly read: () => Promise<void>;
   readonly everyMs: number;
-  /** A later reading failed; what was read before holds. */
+  /** A later read failed; the cached rows stay valid. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -19,7 +17,7 @@ export class PeriodicRefresh {
     this.#options = options;
   }
 
-  /** Reads it for the first time; rejects where that fails, and then there are no later readings. Callers close it. */
+  /** First read; rejects on failure, without later reads. Callers close the refresh. */
   async begin(): Promise<void> {
     const { read, everyMs, onError } = this.#options;
     await read();

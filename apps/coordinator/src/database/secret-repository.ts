@@ -1,10 +1,10 @@
-/** Secrets that the coordinators of one database share. The first that needs one makes it. */
+/** Secrets shared by the coordinators of one database. The first user creates the secret. */
 import { randomBytes } from 'node:crypto';
 import type { Database } from './tables.js';
 
 const SECRET_BYTES = 32;
 
-/** The 32 bytes of this name, the same for every caller and for good. */
+/** The 32 bytes under this name: the same for every caller, forever. */
 export async function sharedSecret(database: Database, name: string): Promise<Uint8Array> {
   const kept = await readSecret(database, name);
   if (kept !== null) return kept;
@@ -13,7 +13,7 @@ export async function sharedSecret(database: Database, name: string): Promise<Ui
     .values({ name, value: randomBytes(SECRET_BYTES).toString('hex') })
     .onConflict((conflict) => conflict.column('name').doNothing())
     .execute();
-  // Two that begin at once both come to read what one of them wrote.
+  // Concurrent creators both read the row that was stored first.
   const made = await readSecret(database, name);
   if (made === null) throw new Error('a secret that was just written is gone');
   return made;

@@ -1,4 +1,4 @@
-/** Reads the roll-ups behind the public statistics. Each function touches a number of rows that does not grow with history. */
+/** Roll-ups behind the public statistics. No function reads more rows as history grows. */
 import { sql } from 'kysely';
 import type { StatsWindow } from './tables/ledger.js';
 import type { Database } from './tables.js';
@@ -7,12 +7,12 @@ export interface ActivitySums {
   readonly requests: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
-  /** Micro-USD that providers earned. */
+  /** Micro-USD earned by providers. */
   readonly earned: number;
   readonly activeAccounts: number;
 }
 
-/** What the network did in a window. */
+/** Sums of the network in a window. */
 export async function readNetworkTotals(database: Database, window: StatsWindow): Promise<ActivitySums> {
   const row = await database
     .selectFrom('network_totals')
@@ -36,7 +36,7 @@ export interface MinuteSums {
   readonly completionTokens: number;
 }
 
-/** The minutes from the one that begins at `from` on in which jobs were settled. */
+/** Minutes since `from` with settled jobs. */
 export async function readMinutes(database: Database, from: number): Promise<readonly MinuteSums[]> {
   const rows = await database
     .selectFrom('minute_totals')
@@ -63,14 +63,14 @@ export interface Served {
   readonly jobs: number;
 }
 
-/** The accounts whose machines did most in a window, the first first; equal ones in the order of their ids. */
+/** Most active owners of a window, highest first; ties by account id. */
 export async function readLeaders(
   database: Database,
   window: StatsWindow,
   metric: ServedMetric,
   limit: number,
 ): Promise<readonly Served[]> {
-  // A literal, as the indexes are limited to rows like that.
+  // A literal, because partial indexes need a constant condition.
   const none = sql.lit(0);
   return database
     .selectFrom('account_totals')

@@ -1,7 +1,8 @@
 /**
- * The tables, as the queries see them: one file per area, composed here. Times are integer milliseconds and flags are
- * nullable times, so that the same queries run on SQLite and on PostgreSQL. No table has a column for a prompt, an output
- * or anything derived from one.
+ * All tables as queries see them, one file per group. Times are integer milliseconds and flags are nullable times, so the same
+ * queries run on SQLite and PostgreSQL.
+ *
+ * No table has a column for a prompt, an output, or a value derived from one.
  */
 import type { Kysely } from 'kysely';
 import type { AccountTables } from './tables/accounts.js';

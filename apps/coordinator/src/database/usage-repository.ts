@@ -1,4 +1,4 @@
-/** Use and earnings of one account by day, from the settled jobs that are still kept. */
+/** Usage of accounts, from settled jobs that are not pruned yet: by day, as the console's list, and as the API's pages. */
 import { sql } from 'kysely';
 import { unclaimedAccount } from './ledger/unclaimed-accounts.js';
 import type { Database } from './tables.js';
@@ -29,10 +29,10 @@ export interface EarningDay {
   readonly earned: number;
 }
 
-// Both databases divide integers to integers. The number is spelled out: as a parameter its type would be unknown.
+// Both databases divide integers to integers. A literal, because a parameter would have no known type.
 const DAY = sql<number>`ended_at / ${sql.lit(DAY_MS)}`;
 
-/** What the account spent, per day and model, oldest first; of one key where `key` says which, as in the usage list. */
+/** Cost of an account per day and model, oldest first. `only`: one model, or the keys of {@link keysOf}. */
 export async function usageDays(
   database: Database,
   accountId: string,
@@ -63,14 +63,14 @@ export async function usageDays(
     .execute();
 }
 
-/** The names under which an account's earnings stand in job rows: its own, and those of machines that earned before it claimed them. */
+/** Earner names of an account in job rows: its own id, and the unclaimed accounts of providers that the account claimed. */
 export async function earnerNames(database: Database, accountId: string): Promise<string[]> {
   const first = await database.selectFrom('provider_owners').select('provider_id').where('first_owner', '=', accountId).execute();
   const later = await database.selectFrom('unclaimed_accounts').select('account').where('claimed_by', '=', accountId).execute();
   return [accountId, ...first.map((row) => unclaimedAccount(row.provider_id)), ...later.map((row) => row.account)];
 }
 
-/** What the account's machines earned, per day and machine, oldest first. */
+/** Earnings of an account per day and provider, oldest first. */
 export async function earningDays(database: Database, accountId: string, range: DayRange): Promise<EarningDay[]> {
   const earners = await earnerNames(database, accountId);
   const rows = await database
@@ -114,11 +114,11 @@ export interface UsedJobFilter {
   readonly accountId: string;
   readonly range: DayRange;
   readonly model: string | null;
-  /** Id of a key, or `playground` for all that the playground made. */
+  /** A key id, or `playground` for all playground keys. */
   readonly key: string | null;
 }
 
-/** At most `limit` jobs of those after `after`. */
+/** Settled jobs of an account as its owner sees them, newest first: at most `limit` jobs after `after`. */
 export async function listUsage(
   database: Database,
   filter: UsedJobFilter,
@@ -132,7 +132,7 @@ export async function listUsage(
   if (key !== null) query = query.where('api_key_id', 'in', keysOf(database, filter.accountId, key));
   const { after } = page;
   if (after !== null) {
-    // The first condition is implied by the second, and is the one that the index can use.
+    // Implied by the second condition, and usable by the index.
     query = query
       .where('ended_at', '<=', after.at)
       .where((where) => where.or([where('ended_at', '<', after.at), where('job_id', '<', after.id)]));
@@ -151,7 +151,7 @@ function selectJobs(database: Database, accountId: string) {
       .select(['job_id', 'ended_at', 'endpoint', 'api_key_id', 'provider_id', 'prompt_tokens', 'completion_tokens', 'images', 'cost'])
       .select(['jobs.model as model', 'api_keys.name as key_name'])
       .where('jobs.account_id', '=', accountId)
-      // A literal, because that is what the index is limited to.
+      // A literal, because the index is limited to this state.
       .where('state', '=', sql.lit('settled'))
   );
 }
@@ -178,7 +178,7 @@ export interface UsageEntryRow {
   readonly model: string;
   readonly promptTokens: number;
   readonly completionTokens: number;
-  /** 0 for jobs that make none. */
+  /** 0 for jobs without images. */
   readonly images: number;
   /** Micro-USD. */
   readonly cost: number;
@@ -188,7 +188,7 @@ export interface UsageEntryRow {
 
 export interface UsageFilter {
   readonly accountId: string;
-  /** Milliseconds; the first that counts, and the first that does not any more. */
+  /** Milliseconds; `from` included, `to` excluded. */
   readonly from?: number | undefined;
   readonly to?: number | undefined;
   readonly model?: string | undefined;
@@ -200,7 +200,7 @@ export interface UsagePosition {
   readonly jobId: string;
 }
 
-/** At most `limit` entries, those after `after` where it is given. */
+/** Usage entries of an account, newest first: at most `limit` entries after `after`. Pages stay stable while entries are added. */
 export async function readUsage(
   database: Database,
   filter: UsageFilter,
@@ -212,14 +212,14 @@ export async function readUsage(
     .selectFrom('jobs')
     .select(['job_id', 'model', 'prompt_tokens', 'completion_tokens', 'images', 'cost', 'ended_at'])
     .where('account_id', '=', accountId)
-    // A literal, because that is what the index is limited to.
+    // A literal, because the index is limited to this state.
     .where('state', '=', sql.lit('settled'))
     .$if(from !== undefined, (query) => query.where('ended_at', '>=', from as number))
     .$if(to !== undefined, (query) => query.where('ended_at', '<', to as number))
     .$if(model !== undefined, (query) => query.where('model', '=', model as string))
     .$if(after !== null, (query) => {
       const { completedAt, jobId } = after as UsagePosition;
-      // The first condition is implied by the second, and is the one that an index can use.
+      // Implied by the second condition, and usable by an index.
       return query
         .where('ended_at', '<=', completedAt)
         .where((all) => all.or([all('ended_at', '<', completedAt), all('job_id', '<', jobId)]));
@@ -240,16 +240,16 @@ export async function readUsage(
   }));
 }
 
-/** `key` is the id of one, or `playground` for all that the playground made. A query of their ids. */
+/** Query of the key ids that a filter selects. `key`: a key id, or `playground` for all playground keys. */
 export function keysOf(database: Database, accountId: string, key: string) {
   const keys = database.selectFrom('api_keys').select('id').where('account_id', '=', accountId);
   return key === 'playground' ? keys.where('made_for', '=', 'playground') : keys.where('id', '=', key);
 }
 
-/** Jobs that are looked at, so that the answer takes milliseconds whatever the history. */
+/** Maximum number of jobs to read, so that the query takes milliseconds with any history. */
 const JOBS = 2000;
 
-/** Models of the newest jobs that ended since `from`, in milliseconds since 1970. */
+/** Models of the newest jobs since `from` (milliseconds since 1970). */
 export async function modelsOfLatestJobs(database: Database, from: number): Promise<readonly string[]> {
   const rows = await database
     .selectFrom((select) =>

@@ -1,19 +1,21 @@
 /**
- * Rows that nobody waits for: what is new is gathered by its key for a moment and written with others. Of one key the newest counts.
- * What a crash takes with it is that moment; what a database refuses waits for the next time, up to a bound.
+ * Write-behind queue for rows without a waiting caller. New values are gathered by key for a moment and written together; the
+ * newest value of a key wins.
+ *
+ * A crash loses that moment. Failed writes are retried later, up to a maximum number of rows.
  */
 import { BoundedMap } from '../limits/bounded-map.js';
 
 export interface WriteBehindQueueOptions<Key, Value> {
-  /** Writes some of them, in the order in which they came. */
+  /** Writes a piece of the rows, in arrival order. */
   readonly write: (piece: readonly (readonly [Key, Value])[]) => Promise<unknown>;
-  /** After everything that waited was written. */
+  /** Called after a flush has written everything. */
   readonly onWritten?: () => Promise<void>;
   readonly onWriteError: (error: unknown) => void;
   readonly everyMs: number;
-  /** Most in one write. */
+  /** Maximum rows per write. */
   readonly perWrite: number;
-  /** Most that wait: beyond this the database is not there, and the oldest are given up. */
+  /** Maximum queued rows. Beyond this the database is unavailable, and the oldest rows are dropped. */
   readonly maxWaiting: number;
 }
 
@@ -34,17 +36,17 @@ export class WriteBehindQueue<Key, Value> {
     this.#waiting.set(key, value);
   }
 
-  /** What waits for this key. */
+  /** Queued value of this key. */
   get(key: Key): Value | undefined {
     return this.#waiting.get(key);
   }
 
-  /** What is not written yet. */
+  /** Keys of queued rows. */
   keys(): Iterable<Key> {
     return this.#waiting.keys();
   }
 
-  /** Writes what waits. Concurrent calls share one write. Never rejects: what could not be written waits for the next time. */
+  /** Writes the queued rows. Concurrent calls share one write. Never rejects: failed rows stay queued. */
   flush(): Promise<void> {
     this.#writing ??= this.#write()
       .catch(this.#options.onWriteError)
@@ -68,7 +70,7 @@ export class WriteBehindQueue<Key, Value> {
     for (let start = 0; start < batch.length; start += perWrite) {
       const piece = batch.slice(start, start + perWrite);
       await write(piece);
-      // What came meanwhile waits for the next time.
+      // A newer value of the same key stays queued.
       for (const [key, value] of piece) if (this.#waiting.get(key) === value) this.#waiting.delete(key);
     }
     await onWritten?.();

@@ -1,34 +1,34 @@
 /**
- * Gathers steps into batches, so that many share one transaction and one write to the disk. Batches run one after the other; a
- * batch that fails as a whole is run again step by step, so that only the step at fault fails. A step's promise is kept once it
- * is durable, for which the next batch does not wait; that of a step which may be lost in a crash, once it is committed.
+ * Group commit: gathers steps into batches, so that many share one transaction and one write to the disk.
+ *
+ * Batches run one after the other. After a batch fails as a whole, its steps run again alone, so only the faulty step fails. A step
+ * resolves once durable; the next batch does not wait for that. A step that may be lost in a crash resolves once committed.
  */
 import { LedgerError } from './ledger-error.js';
 
-/** What became of one step of a batch. */
+/** Result of one step of a batch. */
 export type StepResult<Outcome> = { readonly ok: Outcome } | { readonly error: unknown };
 
 export interface GroupCommitOptions<Step, Outcome> {
-  /** Runs the steps as one transaction, which is committed when it resolves. Rejects when none of them happened. */
+  /** Runs the steps as one transaction, committed when the promise resolves. Rejects if no step happened. */
   readonly run: (steps: readonly Step[]) => Promise<readonly StepResult<Outcome>[]>;
-  /** Resolves when all that was committed before the call is durable. */
+  /** Resolves when all commits before the call are durable. */
   readonly flush: () => Promise<void>;
-  /** Whether nothing is lost when this step is undone by a crash of the machine after its outcome was told. */
+  /** Whether a machine crash may undo this step after its caller got the outcome. */
   readonly mayBeLost: (step: Step) => boolean;
-  /** Whether somebody waits for this step before anything of theirs can begin, so that it does not wait for others to gather. */
+  /** Whether the caller cannot start before this step, so the batch does not wait for more steps. */
   readonly isUrgent: (step: Step) => boolean;
   /**
-   * Transactions keep this thread busy (SQLite): then at most a fifth of the time goes to them while few steps wait, so that
-   * streams are not held up by one transaction per step.
+   * Transactions block this thread (SQLite). With few steps queued, transactions then get at most a fifth of the time, so streams
+   * keep flowing.
    */
   readonly blocking: boolean;
 }
 
-/** Steps in one transaction at most. */
 const MAX_PER_BATCH = 256;
 /** With so many waiting, the next batch begins at once. */
 const ENOUGH = 48;
-/** Pause between blocking transactions, as a multiple of what the last one took, and its upper bound in milliseconds. */
+/** Pause between blocking transactions: multiple of the duration of the last one, and its maximum in milliseconds. */
 const REST = 4;
 const LONGEST_REST_MS = 8;
 
@@ -51,7 +51,7 @@ export class GroupCommit<Step, Outcome> {
     this.#options = options;
   }
 
-  /** Resolves to the step's outcome once it is durable, or committed where it may be lost. */
+  /** Resolves to the step's outcome once durable; a step that may be lost, once committed. */
   submit(step: Step): Promise<Outcome> {
     if (this.#closed) return Promise.reject(new LedgerError('closed', 'the ledger is closed'));
     return new Promise((resolve, reject) => {
@@ -61,7 +61,7 @@ export class GroupCommit<Step, Outcome> {
     });
   }
 
-  /** Takes no more steps and resolves when those that wait are done. */
+  /** Accepts no more steps. Resolves when the queued ones are done. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#endRest?.();
@@ -79,12 +79,12 @@ export class GroupCommit<Step, Outcome> {
         if (this.#options.blocking) this.#restUntil = performance.now() + Math.min(LONGEST_REST_MS, REST * (performance.now() - begun));
       }
     } finally {
-      // In the turn that saw the queue empty: a step that comes later must find that it has to begin a new run.
+      // Cleared in the same event-loop turn that found the queue empty, so a later step starts a new run.
       this.#running = null;
     }
   }
 
-  /** Lets the event loop turn, so that steps of the same moment gather; and after a blocking commit, for longer. */
+  /** Yields to the event loop, so that concurrent steps gather; longer after a blocking commit. */
   async #rest(): Promise<void> {
     const pause = this.#restUntil - performance.now();
     const mayWait = this.#queue.length < ENOUGH && !this.#queue.some(({ step }) => this.#options.isUrgent(step));

@@ -54,7 +54,7 @@ export class LedgerDraft {
     return this.#keys.get(id) ?? this.#locked.keys.get(id) ?? { apiKeyId: id, spent: ZERO, reserved: ZERO, spentPruned: ZERO };
   }
 
-  /** The account that a provider earns for. */
+  /** Account that a provider earns for. */
   earner(providerId: ProviderId): string {
     const account = this.#locked.owners.get(providerId);
     if (account === undefined) throw new Error('the provider of a settlement was not loaded');
@@ -69,7 +69,7 @@ export class LedgerDraft {
     return this.#withdrawals.get(id) ?? this.#locked.withdrawals.get(id);
   }
 
-  /** Earnings of an account per day, matured days included. The account must be among the loaded ones. */
+  /** Earnings of an account per day, matured days included. The account must be in `RowKeys.earningsDays`. */
   earningsDays(account: string): readonly EarningsDay[] {
     return [...this.#locked.earningsDays, ...this.#earningsDays.values()].filter((day) => day.account === account);
   }
@@ -145,7 +145,7 @@ export class LedgerDraft {
     sums.earned += activity.earned ?? 0;
   }
 
-  /** Counts a job of a provider, for the account that the provider earned for, in the quarter of an hour of `at`. */
+  /** Counts a job of a provider and its earner in the quarter of an hour of `at`. */
   countProviderJob(job: Omit<ProviderQuarter, 'quarter' | 'jobs'>, at: number): void {
     const quarter = Math.floor(at / QUARTER_MS);
     const key = JSON.stringify([quarter, job.providerId, job.model, job.earner]);
@@ -174,7 +174,7 @@ export class LedgerDraft {
     sums.completionTokens += completionTokens;
   }
 
-  /** Adds earnings from one payer on the day of `at`. `ofDeposits`: part that the payer took from deposited money. */
+  /** Adds earnings from one payer on the day of `at`. `ofDeposits`: part taken from deposited money. */
   addEarnings(
     earner: string,
     payer: string,
@@ -215,7 +215,7 @@ export class LedgerDraft {
   }
 }
 
-/** Separates records that were locked from records that are new. */
+/** Separates locked records from new ones. */
 function split<Id, Entry>(records: ReadonlyMap<Id, Entry>, locked: ReadonlyMap<Id, unknown>): [Entry[], Entry[]] {
   const known: Entry[] = [];
   const added: Entry[] = [];

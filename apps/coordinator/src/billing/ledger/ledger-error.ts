@@ -1,13 +1,13 @@
-/** Why a ledger step was not done. None of these moved any money. */
+/** Reason why a ledger step was rejected. No money moved, except possibly after `unavailable`. */
 
 export type LedgerFault =
-  /** A value that no step may have: a fraction, a negative amount, an empty id. A mistake of the caller. */
+  /** Malformed value: a fraction, a negative amount, an empty id. A bug of the caller. */
   | 'invalid'
   /** The job id was used before: by an ended job, or by another account. */
   | 'job_taken'
   /** The same id came with other values than before. */
   | 'conflict'
-  /** The database did not take it in time. The step may have happened: repeat it. */
+  /** The database did not accept the step in time. The step may have happened; repeat the step. */
   | 'unavailable'
   | 'closed';
 

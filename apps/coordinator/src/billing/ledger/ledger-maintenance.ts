@@ -1,15 +1,16 @@
 /**
- * Removes history from time to time: usage entries that are older than the operator wants to keep, and roll-ups that no window
- * reads any more. Balances, statistics and the leaderboard are sums that were taken when jobs were settled; none of them changes.
+ * Periodic maintenance of the ledger: removal of old usage entries and unused roll-ups, and release of abandoned reservations.
+ *
+ * Balances, statistics and the leaderboard are sums taken at settlement, so no removal changes them.
  */
 import type { JobId } from '@inference/protocol';
 import type { Ledger } from './ledger.js';
 
 export interface UsageRetentionJobOptions {
-  /** Age at which an entry goes, in days; null keeps them all. */
+  /** Maximum age of an entry in days; null: no maximum. */
   readonly days: number | null;
   readonly now: () => number;
-  /** Removes what ended before a time (milliseconds) and resolves to how many entries that were. Rejects soon after the signal. */
+  /** Removes jobs that ended before a time (milliseconds) and resolves to their count. Rejects soon after the signal aborts. */
   readonly prune: (before: number, signal: AbortSignal) => Promise<number>;
   readonly onPruned: (entries: number) => void;
   readonly onError: (error: unknown) => void;
@@ -19,7 +20,7 @@ export interface UsageRetentionJobOptions {
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
-/** Begins at once, and then does it every hour. Callers close it. */
+/** Starts with one removal and repeats hourly. Callers close the job. */
 export class UsageRetentionJob {
   readonly #options: UsageRetentionJobOptions;
   readonly #timer: NodeJS.Timeout;
@@ -33,7 +34,7 @@ export class UsageRetentionJob {
     void this.run();
   }
 
-  /** One removal; whoever calls while it runs waits for the same one. Never rejects. */
+  /** Runs one removal; concurrent callers share it. Never rejects. */
   run(): Promise<void> {
     this.#running ??= this.#prune().finally(() => {
       this.#running = null;
@@ -41,7 +42,7 @@ export class UsageRetentionJob {
     return this.#running;
   }
 
-  /** Ends a removal that runs; what it has removed so far is gone. The database may be closed then. */
+  /** Aborts a running removal; finished slices stay removed. The database may be closed afterwards. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#ending.abort();
@@ -69,10 +70,17 @@ export interface ReservationSweeperOptions {
 }
 
 const EVERY_MS = 60_000;
-/** A hold of this process is live before it is made, so this much only covers clocks that are set. */
+/**
+ * Minimum age of a swept reservation, in milliseconds. A job is registered as live before its reservation, so this only covers
+ * clock changes.
+ */
 const YOUNG_MS = 60_000;
 
-/** Sweeps once, and from then on now and again. Rejects when the first sweep fails. Returns the function that ends it. */
+/**
+ * Releases abandoned reservations: at start those of earlier processes, then every minute those of this and of dead coordinators.
+ *
+ * Jobs still live in this process are skipped. Rejects if the first sweep fails. Returns the function that stops the sweeper.
+ */
 export async function startReservationSweeper(options: ReservationSweeperOptions): Promise<() => Promise<void>> {
   const { ledger, liveJobs, now, onSwept, onError } = options;
   const sweep = async (): Promise<void> => {

@@ -1,6 +1,7 @@
 /**
- * Decisions of the ledger: the effect of each step on the draft of its batch, and its outcome. Pure: a decision depends only on
- * the draft, the step and the terms.
+ * Decisions of the ledger: the effect of each step on the draft of its batch, and its outcome.
+ *
+ * Pure: a decision depends only on the draft, the step and the terms.
  */
 import type { JobId } from '@inference/protocol';
 import { DAY_MS } from '../../database/ledger/activity.js';
@@ -53,7 +54,7 @@ export function decide(draft: LedgerDraft, step: Step, terms: LedgerTerms): Step
   }
 }
 
-/** Amount that can be paid out: matured earnings, less the part of the reservations that deposited money does not cover. */
+/** Amount that can be paid out: matured earnings, less the part of the reservations not covered by deposited money. */
 export function withdrawableOf({ balance, reserved, earned }: AccountBalance, pendingEarnings: number): MicroUsd {
   return microUsd(Math.max(0, Math.min(earned - pendingEarnings, balance - reserved)));
 }
@@ -118,7 +119,7 @@ function settle(draft: LedgerDraft, settlement: Settlement, terms: LedgerTerms):
   const earned = microUsd(Math.floor((cost * terms.providerSharePercent) / 100));
   const fee = microUsd(cost - earned);
 
-  // Deposited money is spent first, so that only earnings can ever be paid out.
+  // Spending takes deposited money first, so only earnings can ever be paid out.
   const balance = draft.balance(reservation.accountId);
   const ofEarnings = (amount: number): number => Math.max(0, amount - (balance.balance - balance.earned));
   const fees = { account: FEES, amount: fee, earned: 0 };
@@ -221,14 +222,18 @@ function maxCostOf({ price, maxPromptTokens, maxCompletionTokens }: Reservation,
   return amount;
 }
 
-/** Everything outside: minus what was deposited, plus what was paid out. */
+/** Ledger's own account for the outside world: minus all deposits, plus all payouts. No customer account begins with `system:`. */
 export const OUTSIDE = 'system:outside';
-/** What the network keeps of the costs. */
+/** Ledger's own account for the network's fees. */
 export const FEES = 'system:fees';
-/** Earnings that were asked for and are not paid yet. */
+/** Ledger's own account for requested, unpaid withdrawals. */
 export const WITHDRAWALS = 'system:withdrawals';
 
-/** First UTC day (days since 1970) whose earnings are still pending at `now`. Infinity where earnings mature at once. */
+/**
+ * First UTC day (days since 1970) whose earnings are still pending at `now`. Infinity if earnings mature at once.
+ *
+ * Earnings of one UTC day mature together at a midnight, when the last of them is `maturityDays` old.
+ */
 export function firstPendingDay(now: number, maturityDays: number): number {
   return maturityDays === 0 ? Number.POSITIVE_INFINITY : Math.floor(now / DAY_MS) - maturityDays;
 }

@@ -1,4 +1,4 @@
-/** Ledger steps: their parameters and outcomes by type, the validation of their values, and the rows that they need. */
+/** Ledger steps: parameters and outcomes by type, validation of values, and the keys of the rows that steps read. */
 import type { JobId } from '@inference/protocol';
 import type { RowKeys } from '../../database/ledger/ledger-repository.js';
 import { MAX_PER_STEP } from '../micro-usd.js';
@@ -92,7 +92,7 @@ export function checkStep(step: Step): void {
   }
 }
 
-/** Keys of the rows that the steps read. */
+/** Keys of the rows read by the steps. */
 export function rowKeysOf(steps: readonly Step[]): RowKeys {
   const keys: RowKeys = {
     jobs: new Set(),

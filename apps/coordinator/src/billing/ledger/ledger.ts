@@ -1,7 +1,8 @@
 /**
- * What the rest of the coordinator sees of the ledger. Each step is one transaction: it happened wholly when its promise
- * resolves, and not at all or wholly when it rejects, so a step may always be repeated; the key it is idempotent by is named
- * at each. Amounts are whole micro-USD, times milliseconds since 1970.
+ * Interface of the ledger. Each step is one transaction: complete when its promise resolves, complete or absent when the promise
+ * rejects.
+ *
+ * Each step may be repeated; its comment names the idempotency key. Amounts are whole micro-USD, times milliseconds since 1970.
  */
 import type { Endpoint, JobId, ProviderId } from '@inference/protocol';
 import type { DepositSource } from '../../database/tables/ledger.js';
@@ -12,7 +13,7 @@ export interface Reservation {
   readonly jobId: JobId;
   readonly accountId: string;
   readonly apiKeyId: string;
-  /** The most that jobs of this key may cost together, ever; null is no limit. */
+  /** Maximum sum of the costs of this key's jobs, over its lifetime; null: no limit. */
   readonly keySpendLimit: MicroUsd | null;
   readonly model: string;
   readonly endpoint: Endpoint;
@@ -31,7 +32,7 @@ export type ReserveOutcome =
 export interface Settlement {
   readonly jobId: JobId;
   readonly providerId: ProviderId;
-  /** Counts, already held to {@link settlementBounds}. The ledger clamps them to the reservation once more. */
+  /** Counts, already clamped by {@link settlementBounds}. The ledger clamps them once more to the reservation. */
   readonly promptTokens: number;
   readonly completionTokens: number;
   /** Part of the completion tokens. */
@@ -72,14 +73,13 @@ export type EndWithdrawalOutcome =
   | { readonly kind: 'unknown_withdrawal' };
 
 export interface Balance {
-  /** What the account has, holds of running jobs included. */
+  /** Total of the account, reservations of running jobs included. */
   readonly balance: MicroUsd;
   readonly reserved: MicroUsd;
-  /** Earnings that may be paid out: matured ones, never deposited money, never what running jobs hold. */
+  /** Earnings that can be paid out: matured, never deposited money, never reserved. */
   readonly withdrawable: MicroUsd;
 }
 
-/** Earnings that have not matured. */
 export interface PendingEarnings {
   readonly total: MicroUsd;
   /** The earliest first; `at` is when the amount matures. The amounts sum to `total`. */
@@ -88,32 +88,36 @@ export interface PendingEarnings {
 
 export interface Ledger {
   /**
-   * Holds the most that a job can cost, against what the account has and no job holds, and against the key's spend limit.
+   * Reserves the maximum cost of a job against the available balance and the key's spend limit.
+   *
    * Idempotent by job id while the job runs; rejects for a job that has ended.
    */
   reserve(reservation: Reservation): Promise<ReserveOutcome>;
-  /** Charges a reserved job and frees the rest of its hold. Idempotent by job id. */
+  /** Charges a reserved job and releases the rest of its reservation. Idempotent by job id. */
   settle(settlement: Settlement): Promise<SettleOutcome>;
-  /** Frees a job's hold and charges nothing. False when there is none (unknown, settled or released before). */
+  /** Releases a job's reservation without a charge. False if nothing is reserved: unknown, settled or released before. */
   release(jobId: JobId, at: number): Promise<boolean>;
   /** Credits an account. Idempotent by event id. */
   deposit(deposit: Deposit): Promise<DepositOutcome>;
-  /** Takes earnings out of a balance until they are paid or the request is rejected. Idempotent by id. */
+  /** Moves earnings out of a balance until the withdrawal is paid or rejected. Idempotent by id. */
   requestWithdrawal(request: WithdrawalRequest): Promise<WithdrawalOutcome>;
-  /** Ends a requested withdrawal; a rejected one is credited again. */
+  /** Ends a requested withdrawal; a rejected withdrawal is credited again. */
   endWithdrawal(id: string, end: WithdrawalEnd, at: number): Promise<EndWithdrawalOutcome>;
   balance(accountId: string): Promise<Balance>;
-  /** The part of an account's earnings that cannot be withdrawn yet. */
+  /** Earnings of an account that cannot be withdrawn yet. */
   pendingEarnings(accountId: string): Promise<PendingEarnings>;
   /**
-   * Makes an account the one that a provider earns for, from now on. Earnings kept for a provider without an owner move to
-   * it, with their place in the statistics; of those, what the account itself had paid from deposited money comes back as
-   * deposited money. What it earned for an earlier owner stays with that one.
+   * Links a provider to the account that the provider earns for from now on.
+   *
+   * Earnings of an unowned provider move to the account, with their statistics. Money that the account itself had paid from
+   * deposits returns as deposited money. Earnings for an earlier owner stay with that owner.
    */
   linkProvider(providerId: ProviderId, accountId: string, at: number): Promise<void>;
   /**
-   * Releases holds that nothing will end any more: of this process when the job is not among its live ones and was reserved
-   * before `olderThan` (milliseconds since 1970), and of coordinators that are gone. Resolves to how many.
+   * Releases abandoned reservations: of dead coordinators, and of this process for jobs reserved before `olderThan` (milliseconds
+   * since 1970) and not in `liveJobs`.
+   *
+   * Resolves to the number of released reservations.
    */
   sweep(liveJobs: ReadonlySet<JobId>, olderThan: number): Promise<number>;
   /** Ends waiting steps and the ledger's own timers. The database stays open. */

@@ -1,7 +1,8 @@
 /**
- * The ledger on our database. Steps of all jobs are gathered into transactions (group commit); nothing that a decision rests
- * on is remembered between two of them, so several coordinators may share one PostgreSQL. A heartbeat tells the others that
- * this one lives; the holds of one that does not are released.
+ * Ledger on SQLite or PostgreSQL. Steps of all jobs are gathered into transactions (group commit).
+ *
+ * No state that decisions need is cached between transactions, so several coordinators may share one PostgreSQL. A heartbeat marks
+ * this coordinator as live; reservations of dead coordinators are released.
  */
 import { randomUUID } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
@@ -42,21 +43,21 @@ export interface LedgerOptions {
   /** Whole percent of a job's cost that its provider earns, 0 to 100. */
   readonly providerSharePercent: number;
   readonly ownMachinesFree: boolean;
-  /** Whole days after which earnings may be withdrawn, 0 (at once) to {@link MAX_MATURITY_DAYS}. Default 0. */
+  /** Whole days until earnings can be withdrawn, 0 (at once) to {@link MAX_MATURITY_DAYS}. Default 0. */
   readonly maturityDays?: number;
-  /** Hears of failed work that nobody waits for: heartbeats, the release of abandoned holds. */
+  /** Receives errors of background work: heartbeats and the release of abandoned reservations. */
   readonly onError: (error: unknown) => void;
   readonly now?: () => number;
-  /** Longest that a step is tried again while the database does not take it, in milliseconds. */
+  /** Maximum time to retry a step while the database is busy or unreachable, in milliseconds. */
   readonly retryMs?: number;
 }
 
 const RETRY_MS = 10_000;
 const HEARTBEAT_MS = 15_000;
-/** A coordinator that was not seen for this long is gone, in milliseconds. Clocks may differ by most of it. */
+/** Time without heartbeat after which a coordinator counts as dead, in milliseconds. Clocks may differ by most of this time. */
 const GONE_MS = 120_000;
 
-/** Opens the ledger on an open database, and releases what coordinators that are gone still hold. Callers close it. */
+/** Opens the ledger on an open database and releases reservations of dead coordinators. Callers close the ledger. */
 export async function openLedger(options: LedgerOptions): Promise<Ledger> {
   const ledger = new SqlLedger(options);
   await ledger.begin();
@@ -97,7 +98,8 @@ class SqlLedger implements Ledger {
     this.#batches = new GroupCommit({
       run: (steps) => this.#run(steps),
       flush: () => syncToDisk(database),
-      // A hold guards a job that runs in this process, and goes with it; one that comes back is released at the next start.
+      // A reservation guards a job of this process. A crash ends both; a reservation that a crash restores is released at the next
+      // start.
       mayBeLost: ({ type }) => type === 'reserve' || type === 'release',
       isUrgent: ({ type }) => type === 'reserve',
       blocking: dialectOf(database) === 'sqlite',
@@ -180,7 +182,7 @@ class SqlLedger implements Ledger {
     await removeHolder(this.#database, this.#terms.coordinatorId).catch(this.#onError);
   }
 
-  /** The earliest first. At most one row per day. */
+  /** Earliest day first, at most one row per day. */
   async #pendingDays(accountId: string): Promise<{ readonly day: number; readonly amount: number }[]> {
     const { maturityDays } = this.#terms;
     if (maturityDays === 0) return [];
@@ -216,7 +218,7 @@ class SqlLedger implements Ledger {
     });
   }
 
-  /** Runs one transaction, again and again while the database is busy, within `retryMs`. */
+  /** Runs one transaction and retries transient errors for up to `retryMs`. */
   async #transact<T>(work: (transaction: Database) => Promise<T>): Promise<T> {
     try {
       return await withRetries(() => this.#database.transaction().execute(work), Date.now() + this.#retryMs);

@@ -1,8 +1,8 @@
 /**
- * Deposits: asked for, paid at the processor's, posted to the ledger once. An event may come twice, late, or before another:
- * the ledger posts an order once whatever comes, and only what agrees with the stored order is posted. Money that went back
- * (refund, dispute) is not taken from a balance by itself: the order is marked and the account suspended, for the operator
- * to look at.
+ * Deposits: ordered by the customer, paid at the processor, posted to the ledger once.
+ *
+ * Events may be repeated, late or out of order. The ledger posts each order once, and only if the payment matches the stored order.
+ * Refunds and disputes never reduce a balance: the order is flagged and the account suspended for the operator to review.
  */
 import { randomUUID } from 'node:crypto';
 import type { AccountRepository } from '../../database/accounts/account-repository.js';
@@ -18,7 +18,7 @@ export interface DepositsOptions {
   readonly now: () => number;
 }
 
-/** What became of an event: only `posted` moved money. */
+/** Outcome of a processor event: only `posted` moved money. */
 export type EventOutcome = 'posted' | 'noted' | 'flagged' | 'replayed' | 'mismatch' | 'unknown_order' | 'ignored';
 
 export type OpenOutcome =
@@ -74,7 +74,7 @@ export class Deposits {
     return (await this.#book.findOrder(id)) ?? order;
   }
 
-  /** Takes an event of the processor. A rejection means that it should come again. */
+  /** Handles a verified event. A rejection asks the processor to send the event again. */
   async take(event: PaymentEvent, processor: PaymentProcessor): Promise<EventOutcome> {
     if (await this.#book.knowsEvent(event.id)) return 'replayed';
     const { outcome, orderId } = await this.#apply(event, processor);
@@ -119,7 +119,7 @@ export class Deposits {
     return { outcome: 'flagged' as const, orderId: order.id };
   }
 
-  /** First the ledger, then the order: a crash between them leaves an order that the repeated event completes. */
+  /** Ledger first, then the order: after a crash between them the repeated event completes the order. */
   async #post(order: DepositOrder, paymentId: string | null): Promise<void> {
     const at = this.#now();
     await this.#ledger.deposit({ eventId: order.id, accountId: order.accountId, amount: microUsd(order.amount), source: order.source, at });
@@ -131,7 +131,7 @@ export class Deposits {
   }
 }
 
-/** Everything that was agreed when the checkout was opened is what was paid. */
+/** Whether the payment matches the order in amount, currency and session. */
 function agrees(order: DepositOrder, news: PaymentNews & { kind: 'paid' }): boolean {
   return (
     news.orderId === order.id &&
@@ -145,7 +145,10 @@ function agrees(order: DepositOrder, news: PaymentNews & { kind: 'paid' }): bool
 /** 100 dollars. */
 export const DEVELOPMENT_DEPOSIT = microUsd(100_000_000);
 
-/** Idempotent: an account gets it once, however often the coordinator starts. */
+/**
+ * Deposits {@link DEVELOPMENT_DEPOSIT} into the account of development mode, so that a first request is paid for. Idempotent by
+ * account.
+ */
 export async function ensureDevelopmentDeposit(ledger: Pick<Ledger, 'deposit'>, accountId: string, now: number): Promise<void> {
   await ledger.deposit({ eventId: `development:${accountId}`, accountId, amount: DEVELOPMENT_DEPOSIT, source: 'development', at: now });
 }

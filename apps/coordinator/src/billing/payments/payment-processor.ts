@@ -1,20 +1,20 @@
 /**
- * What the coordinator asks of a payment processor: a page on which a customer pays, events about it that can be trusted,
- * and transfers to those whose machines earned. Amounts are whole cents here, as processors count them.
+ * Payment processor as the coordinator uses one: a checkout page, verified events, and transfers to provider owners. Amounts are
+ * whole cents, as processors count.
  */
 
 export interface PaymentProcessor {
-  /** Makes the page for one deposit. Repeating it with the same order makes no second one. */
+  /** Opens the checkout page for one deposit. Idempotent by order. */
   openCheckout(checkout: CheckoutRequest): Promise<{ readonly checkoutId: string; readonly url: string }>;
-  /** Reads an event as it was posted. Throws {@link ForgedEvent} unless the processor signed these very bytes lately. */
+  /** Parses a posted event. Throws {@link ForgedEvent} unless the processor signed these bytes recently. */
   readEvent(body: Uint8Array, signature: string): PaymentEvent;
-  /** The order that a payment was made for, by what the processor keeps with the payment. Null when it is none of ours. */
+  /** Order id in the processor's metadata of a payment. Null for a payment without one. */
   orderOfPayment(paymentId: string): Promise<string | null>;
-  /** Makes the place an account's withdrawals are paid to. Repeating it makes no second one. */
+  /** Creates the payout account of an owner. Idempotent by account. */
   openPayoutAccount(owner: { readonly accountId: string; readonly email: string }): Promise<string>;
-  /** Where its owner tells the processor what it must know, and whether it can be paid to by now. */
+  /** Page where the owner completes the processor's onboarding, and whether payouts are possible yet. */
   payoutAccount(payoutId: string, returnUrl: string): Promise<{ readonly ready: boolean; readonly onboardingUrl: string | null }>;
-  /** Pays a withdrawal, once, however often it is asked for. Throws {@link TransferRefused} when the processor will not. */
+  /** Pays a withdrawal. Idempotent by withdrawal id. Throws {@link TransferRefused} if the processor refuses. */
   transfer(transfer: { readonly withdrawalId: string; readonly payoutId: string; readonly cents: number }): Promise<string>;
 }
 
@@ -41,12 +41,12 @@ export type PaymentNews =
       readonly cents: number | null;
     }
   | { readonly kind: 'not_paid'; readonly checkoutId: string; readonly state: 'expired' | 'failed' }
-  /** `cents`: given back of this payment so far, altogether. */
+  /** `cents`: total refunded of this payment so far. */
   | { readonly kind: 'refunded'; readonly paymentId: string; readonly orderId: string | null; readonly cents: number }
   | { readonly kind: 'disputed'; readonly paymentId: string }
   | { readonly kind: 'other' };
 
-/** An event that the processor did not sign, or signed too long ago. */
+/** An event without a valid, recent signature of the processor. */
 export class ForgedEvent extends Error {
   constructor() {
     super('the event is not signed by the payment processor');
@@ -64,7 +64,7 @@ export class TransferRefused extends Error {
 
 const MICRO_USD_PER_CENT = 10_000;
 
-/** Whole cents of an amount in micro-USD, or null when it is none. */
+/** Whole cents of an amount in micro-USD; null if the amount is not a whole number of cents. */
 export function centsOf(microUsd: number): number | null {
   return microUsd % MICRO_USD_PER_CENT === 0 ? microUsd / MICRO_USD_PER_CENT : null;
 }

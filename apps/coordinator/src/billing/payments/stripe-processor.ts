@@ -1,4 +1,4 @@
-/** Stripe: Checkout for deposits, signed webhooks, Connect for withdrawals. Only what these need of its objects is read. */
+/** Stripe adapter: Checkout for deposits, signed webhooks, Connect for withdrawals. */
 import Stripe from 'stripe';
 import {
   type CheckoutRequest,
@@ -12,7 +12,7 @@ import {
 export interface StripeSettings {
   readonly secretKey: string;
   readonly webhookSecret: string;
-  /** Address of the API where it is not Stripe's own. */
+  /** API base address for tests; null: Stripe's own. */
   readonly apiUrl: string | null;
 }
 
@@ -52,7 +52,7 @@ export class StripeProcessor implements PaymentProcessor {
         customer_email: checkout.email,
         line_items: [{ quantity: 1, price_data: { currency: 'usd', unit_amount: checkout.cents, product_data: { name: PRODUCT } } }],
         metadata,
-        // Charges carry it, too, so that a refund leads back to the order.
+        // Copied to the payment, so that a refund leads back to the order.
         payment_intent_data: { metadata },
         success_url: checkout.doneUrl,
         cancel_url: checkout.cancelUrl,

@@ -1,6 +1,6 @@
 /**
- * Withdrawals: asked for by those whose machines earned, ended by the operator. However many operators end one at a time,
- * and however often one of them repeats it, it is paid at most once and never both paid and rejected.
+ * Withdrawals: requested by provider owners, ended by the operator. A withdrawal is paid at most once and never both paid and
+ * rejected, even with concurrent or repeated operator actions.
  */
 import { randomUUID } from 'node:crypto';
 import type { PaymentRepository, Withdrawal } from '../../database/payment-repository.js';
@@ -12,7 +12,7 @@ import { centsOf, type PaymentProcessor, TransferRefused } from './payment-proce
 export type EndOutcome =
   | { readonly kind: 'ended'; readonly withdrawal: Withdrawal }
   | { readonly kind: 'unknown' }
-  /** Someone else is ending it, or ended it, in another way. */
+  /** Another operator ends or ended the withdrawal in another way. */
   | { readonly kind: 'otherwise_ended'; readonly end: WithdrawalEndClaim }
   | { readonly kind: 'no_payout_account' }
   | { readonly kind: 'transfer_refused' };
@@ -28,18 +28,18 @@ export class Withdrawals {
     this.#now = options.now;
   }
 
-  /** Asks for earnings to be paid out; they leave the balance at once. `amount` is micro-USD in whole cents. */
+  /** Requests a payout of earnings, which leave the balance at once. `amount`: micro-USD, in whole cents. */
   async request(accountId: string, amount: number): Promise<{ readonly id: string; readonly outcome: WithdrawalOutcome }> {
     const id = randomUUID();
     return { id, outcome: await this.#ledger.requestWithdrawal({ id, accountId, amount: microUsd(amount), at: this.#now() }) };
   }
 
-  /** Says that it was paid, or rejects it. */
+  /** Marks a withdrawal as paid by hand, or rejects the withdrawal. */
   async end(id: string, end: 'paid' | 'rejected'): Promise<EndOutcome> {
     return this.#end(id, end, async () => null);
   }
 
-  /** Pays it through the processor. Rejects when the processor cannot be reached: then repeat it. */
+  /** Pays a withdrawal through the processor. Rejects if the processor is unreachable; repeat then. */
   async transfer(id: string, processor: PaymentProcessor): Promise<EndOutcome> {
     return this.#end(id, 'transfer', async (withdrawal) => {
       const payoutId = await this.#book.findPayoutAccount(withdrawal.accountId);

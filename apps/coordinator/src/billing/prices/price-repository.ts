@@ -1,6 +1,8 @@
 /**
- * The prices in force. They are read from the database every few seconds, so that a price set on one coordinator reaches the
- * others; to change it everywhere at one moment, set it with a later `validFrom`. Nothing is ever overwritten.
+ * Prices per model, cached and reread from the database every few seconds, so that a price set on one coordinator reaches the
+ * others.
+ *
+ * For a change at one moment everywhere, set the price with a later `validFrom`. Prices are never overwritten.
  */
 import { randomUUID } from 'node:crypto';
 import { withRetries } from '../../database/connection/transaction-retry.js';
@@ -10,16 +12,16 @@ import { LedgerError } from '../ledger/ledger-error.js';
 import { microUsd } from '../micro-usd.js';
 import type { Price, Rates } from './price.js';
 
-/** The model whose price stands for every model without one of its own. */
+/** Model id of the price for every model without its own price. */
 export const ANY_MODEL = '*';
-/** A million dollars per million tokens: beyond any price, and small enough that products stay exact. */
+/** Maximum rate: a million dollars per million tokens. Above any real price, and small enough that products stay exact. */
 export const MAX_PER_MILLION = 1_000_000_000_000;
 /** Micro-USD per image, a thousand dollars. */
 export const MAX_PER_IMAGE = 1_000_000_000;
 
 export interface PriceBookOptions {
   readonly database: Database;
-  /** In force for every model while none is set for it or for `*`. */
+  /** Rates of models while neither the model nor `*` has a price. */
   readonly defaults: Rates;
   readonly now?: () => number;
   readonly refreshMs?: number;
@@ -40,10 +42,10 @@ export class PriceRepository {
   readonly #default: Price;
   readonly #now: () => number;
   readonly #refreshing: PeriodicRefresh;
-  /** Per model, prices that are in force or will be, the latest first. */
+  /** Per model, current and future prices, latest first. */
   #prices = new Map<string, readonly Price[]>();
 
-  /** Opens the book with the prices that are set. Callers close it. */
+  /** Loads the prices and starts the periodic refresh. Callers close the repository. */
   static async open(options: PriceBookOptions): Promise<PriceRepository> {
     const book = new PriceRepository(options);
     await book.#refreshing.begin();
@@ -57,7 +59,7 @@ export class PriceRepository {
     this.#refreshing = new PeriodicRefresh({ read: () => this.refresh(), everyMs: refreshMs, onError });
   }
 
-  /** What a model costs now. */
+  /** Price of a model now. */
   current(model: string): Price {
     const now = this.#now();
     return this.#inForce(model, now) ?? this.#inForce(ANY_MODEL, now) ?? this.#default;
@@ -71,8 +73,8 @@ export class PriceRepository {
     if (price.model === '' || price.model.length > 256) throw new LedgerError('invalid', 'a price needs a model');
     if (!Number.isSafeInteger(validFrom) || validFrom < now) throw new LedgerError('invalid', 'a price cannot begin in the past');
     const row = { id: randomUUID(), model: price.model, valid_from: validFrom, ...toRow(rates) };
-    // Two that are set at once take two versions: SQLite makes the second transaction wait, and on PostgreSQL the unique key
-    // refuses it, so that it is tried again.
+    // Concurrent calls get different versions: SQLite serialises the transactions; PostgreSQL rejects the second by its unique key,
+    // and the retry succeeds.
     const add = (): Promise<void> =>
       this.#database.transaction().execute(async (transaction) => {
         const { version } = await transaction
@@ -90,13 +92,13 @@ export class PriceRepository {
     return { id: row.id, model: price.model, validFrom, ...rates };
   }
 
-  /** Every price ever set for a model (`*` for the general one), the latest first. */
+  /** All prices ever set for a model (`*`: the default price), latest first. */
   async history(model: string): Promise<Price[]> {
     const rows = await this.#ordered().where('model', '=', model).execute();
     return rows.map(toPrice);
   }
 
-  /** The prices in force now for every model that has one of its own, and the general one. */
+  /** Current prices of all models with their own price, and the default price. */
   list(): Price[] {
     const models = new Set([...this.#prices.keys(), ANY_MODEL]);
     return [...models].sort().map((model) => this.current(model));
@@ -108,7 +110,7 @@ export class PriceRepository {
     const now = this.#now();
     for (const row of await this.#ordered().execute()) {
       const list = prices.get(row.model) ?? [];
-      // Behind the one that is in force, older ones can never be again.
+      // Prices older than the current one never apply again.
       if (list.some((price) => price.validFrom <= now)) continue;
       list.push(toPrice(row));
       prices.set(row.model, list);

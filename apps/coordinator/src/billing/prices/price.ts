@@ -1,39 +1,37 @@
-/** Prices, and what a job costs at one. Pure: integers only, each part rounded up to a whole micro-USD. */
+/** Prices and the cost of a job. Pure, integers only; each part is rounded up to a whole micro-USD. */
 import { type MicroUsd, microUsd } from '../micro-usd.js';
 
-/** What one model costs. Prices are never changed: a new one is set, and a job settles at the one it was reserved at. */
+/** Price of one model. Immutable: a change sets a new price, and a job settles at the price of its reservation. */
 export interface Price {
   readonly id: string;
   readonly model: string;
   /** Micro-USD per million tokens. */
   readonly promptPerMillion: MicroUsd;
   readonly completionPerMillion: MicroUsd;
-  /** Micro-USD per image of 1024×1024 pixels; others by their pixels, see {@link imageRates}. */
+  /** Micro-USD per image of 1024×1024 pixels. Other sizes by pixels, see {@link imageRates}. */
   readonly perImage: MicroUsd;
-  /** Milliseconds since 1970; in force from then until the next one's. */
+  /** Milliseconds since 1970. Valid until the `validFrom` of the next price. */
   readonly validFrom: number;
 }
 
-/** The rates alone: what a job keeps of the price it was reserved at. */
+/** Rates of a price, as copied into a reservation. */
 export type Rates = Pick<Price, 'promptPerMillion' | 'completionPerMillion' | 'perImage'>;
 
 const MILLION = 1_000_000n;
-/** Of the image that the price of a model is for. */
+/** Pixels of the image size that `perImage` applies to. */
 const PRICED_PIXELS = 1024 * 1024;
 
-/**
- * Rates of an image job: an image costs by its pixels, rounded up to a whole micro-USD, and the words that it is made of cost
- * nothing beside it.
- */
+/** Rates of an image job: `perImage` scaled by pixels, rounded up to a whole micro-USD. Tokens of an image prompt are free. */
 export function imageRates({ perImage }: Rates, pixels: number): Rates {
   const scaled = Math.ceil((count(pixels) * perImage) / PRICED_PIXELS);
   return { promptPerMillion: microUsd(0), completionPerMillion: microUsd(0), perImage: microUsd(scaled) };
 }
 
 /**
- * Cost of a usage: prompt tokens, completion tokens and images each priced and rounded up by themselves, then added. So no
- * use that has a price is free, and a job costs at most 2 micro-USD more than its exact price. Throws RangeError on counts
- * that are no whole numbers, or whose cost would be no exact integer.
+ * Cost of a usage: prompt tokens, completion tokens and images, each priced and rounded up, then added.
+ *
+ * No priced usage is free, and a job costs at most 2 micro-USD more than its exact price. Throws RangeError for counts that are no
+ * whole numbers, or for a cost beyond exact integers.
  */
 export function costOf(price: Rates, usage: { promptTokens: number; completionTokens: number; images?: number }): MicroUsd {
   const prompt = partCost(usage.promptTokens, price.promptPerMillion);

@@ -1,32 +1,33 @@
 /**
- * Holds a usage that a provider signed to what the job allowed and what was delivered. Pure. A signature proves who counted,
- * not that they counted right: each bound here is one way in which a lying provider is kept from being paid for its lie.
+ * Clamps a signed usage to the limits of the job and to the delivered bytes. Pure.
+ *
+ * A signature proves who counted, not that the count is right. Each bound stops one way to be paid for a false count.
  */
 
 import { promptTokenBound, SILENT_TOKENS, TEMPLATE_TOKENS, visibleTokenBound } from '@inference/protocol';
 
 export { promptTokenBound, SILENT_TOKENS, TEMPLATE_TOKENS };
 
-/** Counts as the provider signed them. Anything may stand here. */
+/** Counts as the provider signed them. Unvalidated. */
 export interface ClaimedUsage {
   readonly promptTokens: number;
-  /** Hidden ones included. */
+  /** Includes hidden tokens. */
   readonly completionTokens: number;
   readonly hiddenTokens: number;
   readonly cachedTokens: number;
   readonly images?: number;
 }
 
-/** What the coordinator knows by itself. */
+/** Facts that the coordinator measured itself. */
 export interface DeliveryFacts {
-  /** Most prompt tokens that the request's bytes can make: {@link promptTokenBound}. */
+  /** Maximum prompt tokens of the request's bytes: {@link promptTokenBound}. */
   readonly maxPromptTokens: number;
-  /** The job's max_tokens, which hidden tokens count towards. */
+  /** The job's `max_tokens`, hidden tokens included. */
   readonly maxCompletionTokens: number;
   readonly maxImages?: number;
-  /** Bytes of the response that reached the client, less the framing the caller can account for. Zero: nothing is billed. */
+  /** Response bytes that reached the client, less the framing known to the caller. Zero: nothing is billed. */
   readonly deliveredBytes: number;
-  /** From the job's acceptance to its end, in milliseconds; without it there is no bound by time. */
+  /** Milliseconds from acceptance to the end of the job; without a value the time bound is skipped. */
   readonly elapsedMs?: number;
 }
 
@@ -38,23 +39,23 @@ export interface BoundedUsage {
   readonly hiddenTokens: number;
   readonly cachedTokens: number;
   readonly images: number;
-  /** Bounds that the claim exceeds. Empty for an honest provider: an answer whose claim exceeds one is refused as a lie. */
+  /** Bounds that the claim exceeds. Empty for an honest provider; otherwise the response is rejected. */
   readonly lowered: readonly Bound[];
 }
 
-/** Far faster than any machine decodes one sequence, small demonstration models included. */
+/** Far above the decode rate of any machine for one sequence, small demonstration models included. */
 export const MAX_TOKENS_PER_SECOND = 20_000;
 
 /**
- * The usage that may be billed. Each count is at most the claimed one, and:
- * - what is no whole number, or negative, is zero;
- * - nothing delivered, nothing billed;
- * - prompt tokens: at most what the body's bytes can make; cached tokens are a part of them;
- * - completion tokens, hidden ones included: at most max_tokens;
- * - hidden tokens are a part of the completion tokens: the rest must show as at least a byte each in what was delivered,
- *   {@link SILENT_TOKENS} aside, so that only the tokens of think sections may be far more than the bytes;
- * - hidden tokens, which leave no bytes: at most {@link MOST_TOKENS_PER_SECOND}. Visible ones may come from an instant provider;
- * - images: at most as many as were asked for.
+ * Billable usage. Each count is at most the claimed one, and:
+ * - not a whole number, or negative: zero;
+ * - nothing delivered: nothing billed;
+ * - prompt tokens: at most the bound of the body's bytes; cached tokens are part of them;
+ * - completion tokens, hidden ones included: at most `max_tokens`;
+ * - visible tokens (completion less hidden): at most one per delivered byte, plus {@link SILENT_TOKENS}; only tokens of think
+ * segments may far exceed the bytes;
+ * - hidden tokens, which leave no bytes: at most {@link MAX_TOKENS_PER_SECOND}; visible tokens may come from an instant provider;
+ * - images: at most the requested count.
  */
 export function settlementBounds(claim: ClaimedUsage, facts: DeliveryFacts): BoundedUsage {
   const lowered = new Set<Bound>();

@@ -1,4 +1,4 @@
-/** Accounts: made at sign-up, suspended by the operator, closed by their owner. What is closed stays closed. */
+/** Accounts: created at sign-up, suspended by the operator, closed by their owner. Closing is final. */
 import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
@@ -14,14 +14,14 @@ export interface Account {
 }
 
 export interface ListedAccount extends Account {
-  /** Null for an account that nobody signed up for, and for a closed one. */
+  /** Null for an account without a user, and for a closed account. */
   readonly email: string | null;
 }
 
 export interface AccountRepositoryOptions {
   readonly database: Database;
   readonly now: () => number;
-  /** An account's keys are to be looked up anew: it was suspended, reinstated or closed. */
+  /** Called after an account was suspended, reinstated or closed, so that cached keys are looked up again. */
   readonly onChange: (accountId: string) => void;
 }
 
@@ -36,7 +36,7 @@ export class AccountRepository {
     this.#onChange = options.onChange;
   }
 
-  /** Makes the account of a user, unless it is there. */
+  /** Creates the account of a user if absent. */
   async ensure(user: { readonly id: string; readonly name: string }): Promise<Account> {
     const found = await this.find(user.id);
     if (found !== null) return found;
@@ -54,7 +54,9 @@ export class AccountRepository {
     return row === undefined ? null : fromRow(row);
   }
 
-  /** Accounts with the names and e-mail addresses of their users, newest first. `text` is an id, or a part of a name or an e-mail address. */
+  /**
+   * Accounts with the names and e-mail addresses of their users, newest first. `text`: an id, or part of a name or e-mail address.
+   */
   async list(options: {
     readonly text: string | null;
     readonly limit: number;
@@ -95,7 +97,7 @@ export class AccountRepository {
       .select(['auth_users.email', 'auth_users.name as user_name']);
   }
 
-  /** Suspends or reinstates: keys and sessions of a suspended account open nothing. False when there is no such account. */
+  /** Suspends or reinstates. Keys and sessions of a suspended account are rejected. False for an unknown account. */
   async setSuspended(id: string, suspended: boolean): Promise<boolean> {
     return this.#update(id, { suspended_at: suspended ? this.#now() : null });
   }
@@ -104,7 +106,7 @@ export class AccountRepository {
     return this.#update(id, { admin_since: admin ? this.#now() : null });
   }
 
-  /** Closes an account for good: its keys are revoked, its name is forgotten. Its postings stay. */
+  /** Closes an account for good: revokes its keys and removes its name. Its postings stay. */
   async close(id: string): Promise<void> {
     const now = this.#now();
     await this.#database.transaction().execute(async (transaction) => {
@@ -148,16 +150,17 @@ function listedOf(row: Tables['accounts'] & { email: string | null; user_name: s
 }
 
 /**
- * Makes other transactions that call this for the same account wait for the end of this one. On SQLite a transaction holds the
- * write lock from its beginning.
+ * Serialises transactions that count the rows of an account before they add one; concurrent ones would all see the same count.
+ *
+ * Holds until the transaction ends. On SQLite every transaction holds the write lock anyway.
  */
 export async function lockAccount(transaction: Database, accountId: string): Promise<void> {
   if (dialectOf(transaction) === 'sqlite') return;
-  // Not `for update`: rows that refer to the account are added meanwhile.
+  // Not `for update`, which would block inserts of rows that refer to the account.
   await transaction.selectFrom('accounts').select('id').where('id', '=', accountId).forNoKeyUpdate().execute();
 }
 
-/** What the account's user calls themselves; the name of an account that nobody signed up for. */
+/** Name of the account's user; of an account without a user, its own name. */
 export async function nameOfAccount(database: Database, accountId: string): Promise<string> {
   const row = await database
     .selectFrom('accounts')
@@ -165,11 +168,11 @@ export async function nameOfAccount(database: Database, accountId: string): Prom
     .select(['accounts.name', 'auth_users.name as user_name'])
     .where('accounts.id', '=', accountId)
     .executeTakeFirst();
-  // Names that were stored before they were checked.
+  // Older rows were stored unchecked.
   return cleanName(row?.user_name ?? row?.name ?? '');
 }
 
-/** Whether a machine earns for this account. */
+/** Whether a provider is linked to this account. */
 export async function isOwnedBy(database: Database, providerId: string, accountId: string): Promise<boolean> {
   const row = await database
     .selectFrom('provider_owners')
@@ -183,7 +186,7 @@ export async function isOwnedBy(database: Database, providerId: string, accountI
 const ACCOUNT_PREFIX = 'account:';
 const KEY_PREFIX = 'key:';
 
-/** By `account:<id>` and `key:<id>`; those that are gone have no name. */
+/** Names for the audit log, by `account:<id>` (e-mail address of the user) and `key:<id>`. Deleted operators have no name. */
 export async function operatorNames(database: Database, operators: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const names = new Map<string, string>();
   const idsOf = (prefix: string) => operators.flatMap((text) => (text.startsWith(prefix) ? [text.slice(prefix.length)] : []));

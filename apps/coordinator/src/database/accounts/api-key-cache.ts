@@ -1,7 +1,8 @@
 /**
- * Recognises keys without a query per request: found keys are remembered for a short time. Revoking through the ring takes
- * effect at once in this process, and within the short time in others; so does whatever else is changed about a key or its
- * account. Times of last use are written in batches.
+ * Authenticates API keys without a query per request: found keys are cached for seconds.
+ *
+ * A change to a key or its account takes effect at once in this process, and after the cache time in others. Times of last use are
+ * written in batches.
  */
 import { BoundedMap } from '../../limits/bounded-map.js';
 import type { Database } from '../tables.js';
@@ -17,7 +18,7 @@ export interface ApiKeyCacheOptions {
 }
 
 const MAX_REMEMBERED = 10_000;
-/** Hashes of keys that were found since the process began. */
+/** Maximum number of hashes of keys found since the process started. */
 const MAX_FOUND = 20_000;
 
 export class ApiKeyCache {
@@ -27,11 +28,11 @@ export class ApiKeyCache {
   readonly #onWriteError: (error: unknown) => void;
   readonly #remembered = new Map<string, { readonly key: ApiKey; readonly until: number }>();
   readonly #found = new BoundedMap<string, true>(MAX_FOUND);
-  /** Client networks that tried many wrong keys, and have a look-up in progress. */
+  /** Client networks that tried many wrong keys and have a look-up in progress. */
   readonly #limitedLookUps = new Set<string>();
   readonly #used = new Map<string, number>();
   readonly #writer: NodeJS.Timeout;
-  /** Counts changes, so that a look-up that began before one does not put back what was found before it. */
+  /** Number of changes. A look-up that began before a change must not cache its result. */
   #changes = 0;
 
   constructor(options: ApiKeyCacheOptions) {
@@ -43,7 +44,7 @@ export class ApiKeyCache {
     this.#writer.unref();
   }
 
-  /** The key behind a text, or null when it is none of ours or revoked. Resolves at once (no promise) for remembered keys. */
+  /** Key for a text; null for an unknown or revoked one. Returns cached keys at once, without a promise. */
   recognise(text: string): ApiKey | null | Promise<ApiKey | null> {
     if (!looksLikeKey(text)) return null;
     const hash = hashKey(text);
@@ -51,8 +52,10 @@ export class ApiKeyCache {
   }
 
   /**
-   * As {@link recognise}, for a client network that tried many wrong keys: a key that was good before is looked up as ever, others one
-   * at a time. Null also for a key that another look-up of the network is in the way of.
+   * As {@link recognise}, for a client network that tried many wrong keys. Keys found before are looked up as usual, others one at
+   * a time.
+   *
+   * Null also while another look-up of the network runs.
    */
   async recogniseLimited(text: string, network: string): Promise<ApiKey | null> {
     if (!looksLikeKey(text)) return null;
@@ -69,14 +72,14 @@ export class ApiKeyCache {
     }
   }
 
-  /** Revokes a key; no request that begins after the returned promise is kept passes with it. */
+  /** Revokes a key. Requests that begin after the returned promise resolves are rejected. */
   async revoke(id: string): Promise<boolean> {
     const revoked = await revokeKey(this.#database, id, this.#now());
     this.forget((key) => key.id === id);
     return revoked;
   }
 
-  /** Has keys looked up anew: something about them was changed. */
+  /** Removes changed keys from the cache. */
   forget(changed: (key: ApiKey) => boolean): void {
     this.#changes++;
     for (const [hash, { key }] of this.#remembered) if (changed(key)) this.#remembered.delete(hash);

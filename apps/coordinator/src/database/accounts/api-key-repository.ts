@@ -2,20 +2,20 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { ApiKeyKind, Database, KeySignatureForm } from '../tables.js';
 
-/** Every key begins like this (spec: authentication). */
+/** Prefix of every key (spec: authentication). */
 export const KEY_PREFIX = 'service-';
 const KEY_PATTERN = /^service-[A-Za-z0-9_-]{43}$/;
 /** Characters kept for people to recognise a key by; the prefix and four more tell nothing useful about the rest. */
 const SHOWN_CHARACTERS = KEY_PREFIX.length + 4;
 
-/** What a key may do, and how its requests are answered, beside what its kind says. */
+/** Limits of a key, and the form of its responses. */
 export interface KeyLimits {
   readonly expiresAt: number | null;
-  /** Micro-USD that may be spent with it, ever. The ledger holds it against each reservation. */
+  /** Micro-USD that the key may spend over its lifetime. The ledger checks every reservation against this limit. */
   readonly spendLimit: number | null;
-  /** Models it may use; null allows all. */
+  /** Allowed models; null: all. */
   readonly models: readonly string[] | null;
-  /** How streams carry their signatures; null: as the format does by itself. */
+  /** Form of the signatures in streams; null: the default of the format. */
   readonly signatureForm: KeySignatureForm | null;
 }
 
@@ -23,7 +23,7 @@ export interface ApiKey extends KeyLimits {
   readonly id: string;
   readonly accountId: string;
   readonly kind: ApiKeyKind;
-  /** Its account is suspended. */
+  /** Whether the key's account is suspended. */
   readonly suspended: boolean;
 }
 
@@ -33,7 +33,7 @@ export function newKeyText(): string {
   return KEY_PREFIX + randomBytes(32).toString('base64url');
 }
 
-/** Whether a text could be a key at all. Checked first, so that other texts cost no hash and no query. */
+/** Whether a text has the form of a key. Checked first, so that other texts cost no hash and no query. */
 export function looksLikeKey(text: string): boolean {
   return KEY_PATTERN.test(text);
 }
@@ -87,7 +87,7 @@ export async function addKey(database: Database, key: NewKey): Promise<string> {
   return id;
 }
 
-/** The key with this hash, revoked or not. A key of a deleted account counts as revoked. */
+/** Key with this hash, revoked or not. A key of a deleted account counts as revoked. */
 export async function findKey(database: Database, hash: string): Promise<(ApiKey & { readonly revokedAt: number | null }) | null> {
   const row = await database
     .selectFrom('api_keys')
@@ -120,7 +120,7 @@ export async function findKey(database: Database, hash: string): Promise<(ApiKey
   };
 }
 
-/** Revokes a key for good. False when there is no such key, or it was revoked before. */
+/** Revokes a key for good. False if the key is unknown or already revoked. */
 export async function revokeKey(database: Database, id: string, now: number): Promise<boolean> {
   const result = await database
     .updateTable('api_keys')
@@ -131,7 +131,7 @@ export async function revokeKey(database: Database, id: string, now: number): Pr
   return result.numUpdatedRows === 1n;
 }
 
-/** Records when keys were last used, in one transaction. */
+/** Stores times of last use, in one transaction. */
 export async function recordKeyUse(database: Database, uses: ReadonlyMap<string, number>): Promise<void> {
   await database.transaction().execute(async (transaction) => {
     for (const [id, time] of uses) await transaction.updateTable('api_keys').set({ last_used_at: time }).where('id', '=', id).execute();

@@ -1,7 +1,7 @@
 /**
- * Codes of the device authorization grant (RFC 8628): made for a machine, decided by one account, turned into one token. Every
- * step is one conditional update, so that of two who decide, or two questions that come at once, exactly one succeeds, on
- * whatever coordinator they arrive.
+ * Codes of the device authorization grant (RFC 8628): created for a provider, decided by one account, exchanged for one token.
+ *
+ * Each step is one conditional update, so of concurrent decisions or polls exactly one succeeds, on any coordinator.
  */
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { sql } from 'kysely';
@@ -10,19 +10,19 @@ import type { Database, Tables } from '../tables.js';
 
 export const DEVICE_CODE_LIFE_MS = 10 * 60_000;
 const POLL_INTERVAL_MS = 5000;
-/** RFC 8628 section 3.5: `slow_down` lengthens the interval by five seconds, for this and all later questions. */
+/** RFC 8628 section 3.5: `slow_down` lengthens the interval by five seconds, for this and all later polls. */
 const SLOW_DOWN_MS = 5000;
 /** The way of a question through the network takes now more, now less time. */
 const LENIENCE_MS = 500;
 /**
- * A question that was answered in a future this far away was answered before the clock was set back. Those that arrive together
- * differ by less, and so do the clocks of two coordinators.
+ * A poll recorded this far in the future predates a clock change. Concurrent polls, and the clocks of two coordinators, differ by
+ * less.
  */
 const SET_BACK_MS = 60_000;
-/** Codes that have ended are told apart from unknown ones for this long. */
+/** Time for which ended codes are distinguished from unknown ones. */
 const KEPT_MS = 10 * 60_000;
 
-/** RFC 8628 section 6.1: no vowels, so that no code is a word, and nothing that looks like something else. */
+/** RFC 8628 section 6.1: no vowels, so that no code is a word, and no characters that look alike. */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 const USER_CODE_LETTERS = 8;
 
@@ -74,13 +74,13 @@ export class DeviceCodeRepository {
     return { deviceCode, userCode: shown(userCode) };
   }
 
-  /** A code as its owner sees it; null for one that is unknown, or that somebody else has decided. */
+  /** Code as its owner sees it. Null if the code is unknown or another account decided. */
   async find(userCode: string, accountId: string): Promise<DeviceCode | null> {
     const row = await this.#row(userCode);
     return row === null || (row.account_id !== null && row.account_id !== accountId) ? null : this.#view(row);
   }
 
-  /** Decides a waiting code. The code as it is then: what was decided or ran out before stays so. Null as in {@link find}. */
+  /** Decides a waiting code and returns its new state. A decided or expired code stays unchanged. Null as in {@link find}. */
   async decide(userCode: string, accountId: string, decision: 'approved' | 'denied'): Promise<DeviceCode | null> {
     const now = this.#now();
     await this.#database
@@ -93,13 +93,13 @@ export class DeviceCodeRepository {
     return this.find(userCode, accountId);
   }
 
-  /** Answers an agent that asks for its token. */
+  /** Answers an agent's poll for its token. */
   async poll(deviceCode: string): Promise<PollOutcome> {
     const hash = hashOf(deviceCode);
     const row = await this.#database.selectFrom('device_codes').selectAll().where('hash', '=', hash).executeTakeFirst();
     if (row === undefined) return { kind: 'unknown' };
     if (row.token_hash !== null) {
-      // Asked again after it was granted: either the answer was lost, and with it the token, or somebody else knows the code.
+      // Polled again after the grant: either the response with the token was lost, or another party knows the code.
       await revokeUnboundToken(this.#database, row.token_hash, this.#now());
       return { kind: 'unknown' };
     }
@@ -137,7 +137,9 @@ export class DeviceCodeRepository {
     }
   }
 
-  /** Whether the agent kept its interval. If not, it has a longer one from now on. A clock that was set back is nobody's fault. */
+  /**
+   * Whether the agent respected its interval. If not, the interval grows. A clock that was set back is not held against the agent.
+   */
   async #inTime(hash: string, now: number): Promise<boolean> {
     const { numUpdatedRows } = await this.#database
       .updateTable('device_codes')
@@ -199,7 +201,7 @@ export class DeviceCodeRepository {
   }
 }
 
-/** A user code as it is kept: people type it in small letters, without the dash, or with spaces. Null for what is none. */
+/** User code in its stored form; input may have lower case, spaces and no dash. Null for malformed input. */
 export function normaliseUserCode(text: string): string | null {
   if (text.length > 64) return null;
   const letters = text.toUpperCase().replace(/[\s-]/g, '');

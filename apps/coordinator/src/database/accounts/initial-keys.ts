@@ -1,6 +1,8 @@
 /**
- * Keys for development mode: made at the first start together with an account, kept in a file that only its owner can
- * read, and checked against the database at every later start.
+ * Initial keys. Development mode: created at the first start with an account, stored in a file with mode 0600, checked against the
+ * database at every start.
+ *
+ * Otherwise the operator's admin key from the environment, so that a new database can be operated.
  */
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -16,7 +18,7 @@ const validator = Compile(DevelopmentKeysSchema);
 
 const DEVELOPMENT_ACCOUNT = 'development';
 
-/** The development keys, made when there are none or when one of them was revoked. Throws {@link StartupError}. */
+/** Returns the development keys. Creates new ones if the file is missing or a key was revoked. Throws {@link StartupError}. */
 export async function ensureDevelopmentKeys(database: Database, file: string, now: number): Promise<DevelopmentKeys> {
   const kept = readKeys(file);
   if (kept !== null && (await stillGood(database, kept, now))) {
@@ -30,7 +32,7 @@ export async function ensureDevelopmentKeys(database: Database, file: string, no
   return keys;
 }
 
-/** Kept keys are good unless revoked or of the wrong kind. Unknown ones (the database was removed) are taken up again. */
+/** Stored keys are valid unless revoked or of the wrong kind. Unknown ones (the database was removed) are added again. */
 async function stillGood(database: Database, keys: DevelopmentKeys, now: number): Promise<boolean> {
   const wanted: readonly (readonly [string, ApiKeyKind])[] = [
     [keys.api_key, 'api'],
@@ -84,7 +86,7 @@ function writeKeys(file: string, keys: DevelopmentKeys): void {
 
 const OPERATOR_ACCOUNT = 'operator';
 
-/** Adds the key unless it is there. Throws {@link StartupError} when it was revoked, or is a key of another kind. */
+/** Adds the admin key if absent. Throws {@link StartupError} if the key was revoked or is of another kind. */
 export async function ensureAdminKey(database: Database, text: string, now: number): Promise<void> {
   const found = await findKey(database, hashKey(text));
   if (found !== null) {

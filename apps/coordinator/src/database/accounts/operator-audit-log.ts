@@ -1,6 +1,6 @@
 /**
- * What operators did, for those who ask later. A row is written before anything is done, so that nothing is done without a
- * trace; how it ended is added after it. Rows are never removed.
+ * Audit log of operator actions. A row is written before the action, so no action lacks a row; its outcome is added afterwards.
+ * Rows are never removed.
  */
 import { randomUUID } from 'node:crypto';
 import type { Database, Tables } from '../tables.js';
@@ -14,7 +14,7 @@ export interface OperatorAction {
   readonly subject: string | null;
   /** JSON. */
   readonly details: string | null;
-  /** `done`, the code of an error, or null: it is not known how it ended. */
+  /** `done`, an error code, or null if the outcome is unknown. */
   readonly outcome: string | null;
 }
 
@@ -27,7 +27,7 @@ export class OperatorAuditLog {
     this.#now = options.now;
   }
 
-  /** Writes down what is about to be done, and gives its id. */
+  /** Logs an action before its start and returns the id of the row. */
   async begin(action: Pick<OperatorAction, 'operator' | 'action' | 'subject' | 'details'>): Promise<string> {
     const id = randomUUID();
     await this.#database
@@ -41,7 +41,7 @@ export class OperatorAuditLog {
     await this.#database.updateTable('operator_actions').set({ outcome }).where('id', '=', id).execute();
   }
 
-  /** Newest first; with a subject, those about it. */
+  /** Newest first. `subject`: only actions on this subject. */
   async list(options: {
     readonly subject: string | null;
     readonly limit: number;

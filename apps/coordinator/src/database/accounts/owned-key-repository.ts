@@ -1,4 +1,4 @@
-/** Keys as their owners see and change them; those of the playground are not among them. Every change takes effect at once in this process. */
+/** API keys as their owners see and change them, playground keys excluded. Changes take effect at once in this process. */
 import { sql } from 'kysely';
 import type { Database, KeySignatureForm } from '../tables.js';
 import { lockAccount } from './account-repository.js';
@@ -12,7 +12,7 @@ export interface OwnedKey extends KeyLimits {
   readonly createdAt: number;
   readonly lastUsedAt: number | null;
   readonly revokedAt: number | null;
-  /** Micro-USD spent with it so far. */
+  /** Micro-USD spent so far. */
   readonly spent: number;
 }
 
@@ -20,7 +20,7 @@ export interface KeyChange extends Partial<KeyLimits> {
   readonly name?: string;
 }
 
-/** An account cannot fill the database with keys. Revoked ones do not count. */
+/** Maximum number of keys per account, revoked ones excluded. Limits the rows that an account can create. */
 export const MAX_KEYS = 200;
 
 export class OwnedKeyRepository {
@@ -34,7 +34,7 @@ export class OwnedKeyRepository {
     this.#now = options.now;
   }
 
-  /** Keys for the API, newest first: up to `limit` of those after `after`. */
+  /** API keys, newest first: at most `limit` keys after `after`. */
   async list(accountId: string, limit: number, after: { readonly at: number; readonly id: string } | null): Promise<OwnedKey[]> {
     let query = this.#select(accountId);
     if (after !== null) {
@@ -54,7 +54,7 @@ export class OwnedKeyRepository {
     return row === undefined ? null : fromRow(row);
   }
 
-  /** Makes a key. Its text is nowhere else. Null when the account has too many. */
+  /** Creates a key. The returned text is not stored. Null if the account has too many keys. */
   async create(accountId: string, name: string, limits: KeyLimits): Promise<{ readonly key: OwnedKey; readonly text: string } | null> {
     const text = newKeyText();
     const id = await this.#database.transaction().execute(async (transaction) => {
@@ -75,7 +75,7 @@ export class OwnedKeyRepository {
     return { key, text };
   }
 
-  /** Changes a key that is not revoked. Null when the account has no such key. */
+  /** Changes an unrevoked key. Null if the account has no such key. */
   async change(accountId: string, id: string, change: KeyChange): Promise<OwnedKey | null> {
     const values = {
       ...(change.name === undefined ? {} : { name: change.name }),
@@ -100,7 +100,7 @@ export class OwnedKeyRepository {
     return this.find(accountId, id);
   }
 
-  /** Revokes a key for good. Null when the account has no such key; a revoked one stays as it is. */
+  /** Revokes a key for good; a revoked key stays unchanged. Null if the account has no such key. */
   async revoke(accountId: string, id: string): Promise<OwnedKey | null> {
     if ((await this.find(accountId, id)) === null) return null;
     await this.#apiKeyCache.revoke(id);

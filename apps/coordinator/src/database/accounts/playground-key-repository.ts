@@ -1,6 +1,7 @@
 /**
- * Short-lived keys for the console's playground, which cannot use the session that it runs under: the inference endpoints
- * take keys only. One is good for an hour and a small sum, so that a page that leaks one loses little.
+ * Short-lived keys for the console's playground: inference endpoints accept keys, not sessions.
+ *
+ * A key is valid for an hour and a small amount, so that a leak costs little.
  */
 import type { Database } from '../tables.js';
 import { lockAccount } from './account-repository.js';
@@ -10,7 +11,7 @@ import { addKey, type KeyLimits, newKeyText, revokeKey } from './api-key-reposit
 export const PLAYGROUND_KEY_MS = 3_600_000;
 /** Micro-USD: a dollar buys hundreds of answers at the default prices. */
 export const PLAYGROUND_SPEND_LIMIT = 1_000_000;
-/** Of one account at a time: pages that are open beside each other. Beyond it the oldest ends. */
+/** Maximum per account, for parallel pages. Beyond the maximum the oldest key is revoked. */
 export const MAX_PLAYGROUND_KEYS = 10;
 const NAME = 'Playground';
 
@@ -32,7 +33,7 @@ export class PlaygroundKeyRepository {
     this.#now = options.now;
   }
 
-  /** Makes a key. Its text is nowhere else. Keys that have expired, and the oldest of too many, are revoked. */
+  /** Creates a key. The returned text is not stored. Revokes expired keys, and the oldest beyond the maximum. */
   async make(accountId: string): Promise<PlaygroundKey> {
     const now = this.#now();
     const expiresAt = now + PLAYGROUND_KEY_MS;
@@ -52,13 +53,13 @@ export class PlaygroundKeyRepository {
     return { id, text, expiresAt, spendLimit: PLAYGROUND_SPEND_LIMIT };
   }
 
-  /** Ends all of an account's, as when it is signed out. */
+  /** Revokes all playground keys of an account, for example at sign-out. */
   async revokeAll(accountId: string): Promise<void> {
     for (const { id } of await openKeys(this.#database, accountId)) await this.#apiKeyCache.revoke(id);
   }
 }
 
-/** Those that are not revoked, newest first. */
+/** Unrevoked keys, newest first. */
 function openKeys(database: Database, accountId: string): Promise<{ id: string; expires_at: number | null }[]> {
   return database
     .selectFrom('api_keys')

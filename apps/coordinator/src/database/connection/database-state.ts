@@ -1,11 +1,11 @@
-/** Whether the database answers, and has the schema that this program was made for. */
+/** Whether the database answers and has the schema of this program. */
 import { sql } from 'kysely';
 import { MIGRATIONS } from '../migrations/all.js';
 import type { Database } from '../tables.js';
 
 export type DatabaseState = 'ok' | 'unreachable' | 'migrations_missing';
 
-/** Never rejects. A database that does not answer within `ms` is unreachable. */
+/** Never rejects. Without an answer within `ms`, the database is unreachable. */
 export async function databaseState(database: Database, ms: number): Promise<DatabaseState> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<'unreachable'>((resolve) => {

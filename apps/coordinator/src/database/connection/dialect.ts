@@ -1,4 +1,4 @@
-/** Which of the two databases runs. Asked only where their SQL differs. */
+/** Which of the two databases is in use. Only for places where their SQL differs. */
 import { type Kysely, PostgresAdapter } from 'kysely';
 
 export type Dialect = 'sqlite' | 'postgres';

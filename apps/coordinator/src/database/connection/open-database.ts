@@ -1,6 +1,8 @@
 /**
- * Opens the database, embedded or PostgreSQL, and brings its schema up to date. Several coordinators may open one PostgreSQL
- * at once: the migrator holds an advisory lock there. A failed migration leaves nothing behind and stops the start.
+ * Opens the database, embedded or PostgreSQL, and migrates its schema.
+ *
+ * Several coordinators may open one PostgreSQL at once: the migrator holds an advisory lock. A failed migration is rolled back and
+ * stops the start.
  */
 import { type Dialect, Kysely, type MigrationProvider, Migrator } from 'kysely';
 import { errorReason, StartupError } from '../../config/startup-error.js';
@@ -10,10 +12,10 @@ import { sqliteDialect } from './sqlite.js';
 
 /** Where the data is: a file of our own, or a PostgreSQL database. */
 export type DatabaseTarget =
-  | { readonly file: string /** Longest wait for another process that holds the lock. */; readonly busyMs?: number }
+  | { readonly file: string /** Maximum wait for another process that holds the lock. */; readonly busyMs?: number }
   | { readonly url: string; readonly maxConnections?: number; readonly onConnectionLost?: (error: Error) => void };
 
-/** What a server that was reached refuses somebody who sets one up (PostgreSQL, appendix A), by SQLSTATE. */
+/** Explanations of server refusals during setup, by SQLSTATE (PostgreSQL, appendix A). */
 const REFUSALS: Readonly<Record<string, string>> = {
   '28000': 'the server does not let this user in',
   '28P01': 'the server refuses the password',
@@ -21,12 +23,14 @@ const REFUSALS: Readonly<Record<string, string>> = {
   '42501': 'this user may not make tables there; the owner of the database may',
 };
 
-/** Opens (and creates or updates) the database. Throws {@link StartupError} when it cannot be used. Callers destroy the database. */
+/**
+ * Opens, creates or migrates the database. Throws {@link StartupError} if the database is unusable. Callers destroy the database.
+ */
 export async function openDatabase(target: DatabaseTarget): Promise<Database> {
   if ('url' in target) {
-    // Loaded where it is used: a coordinator with the embedded database starts sooner without the driver.
+    // Imported on demand: a coordinator with the embedded database starts faster without the driver.
     const { postgresDialect } = await import('./postgres.js');
-    // A migration over a large table may take its time; nothing else may.
+    // Only migrations run without a statement timeout: a large table may take long.
     const first = await migrated(postgresDialect({ url: target.url, maxConnections: 1, statementTimeoutMs: 0 }));
     await first.destroy();
     return new Kysely<Tables>({ dialect: postgresDialect(target) });
@@ -34,7 +38,7 @@ export async function openDatabase(target: DatabaseTarget): Promise<Database> {
   return migrated(sqliteDialect(target.file, target.busyMs));
 }
 
-/** Runs the migrations that have not run yet. Throws {@link StartupError} when one fails or when the database is from a newer program. */
+/** Runs pending migrations. Throws {@link StartupError} if one fails, or if the database is from a newer program. */
 export async function migrate(database: Database): Promise<void> {
   const provider: MigrationProvider = { getMigrations: async () => ({ ...MIGRATIONS }) };
   const { error, results } = await new Migrator({ db: database, provider }).migrateToLatest();

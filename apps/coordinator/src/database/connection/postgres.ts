@@ -1,6 +1,6 @@
 /**
- * PostgreSQL as the database of several coordinators. 64-bit integers come back as numbers, checked to be exact, so that
- * queries give the same values on both databases. Every wait for the server has a limit.
+ * PostgreSQL, shared by several coordinators. 64-bit integers are returned as numbers, checked to be exact, so that queries give
+ * the same values on both databases. Every wait has a timeout.
  */
 import { CompiledQuery, type Dialect, PostgresDialect } from 'kysely';
 import pg from 'pg';
@@ -12,13 +12,13 @@ export interface PostgresOptions {
   readonly maxConnections?: number;
   /** Longest a statement may take, in milliseconds; 0 is no limit. */
   readonly statementTimeoutMs?: number;
-  /** Hears of connections that broke while nobody used them. The pool replaces them by itself. */
+  /** Called when an idle connection breaks. The pool replaces the connection. */
   readonly onConnectionLost?: (error: Error) => void;
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
-/** A transaction that its coordinator forgot must not keep its locks. */
+/** Ends a forgotten transaction, which would hold its locks. */
 const IDLE_IN_TRANSACTION_MS = 30_000;
 const MAX_CONNECTIONS = 10;
 
@@ -36,11 +36,11 @@ export function postgresDialect(options: PostgresOptions): Dialect {
     types: { getTypeParser },
     Client: preparedClient(new StatementNames()),
   });
-  // Without a listener, an idle connection that the server closes would end the process.
+  // Without a listener, an idle connection closed by the server would end the process.
   pool.on('error', (error) => options.onConnectionLost?.(error));
   return new PostgresDialect({
     pool,
-    // A plan kept from when a table was small would read all of it for ever.
+    // A plan cached while a table was small would scan the grown table.
     onCreateConnection: async (connection) => {
       await connection.executeQuery(CompiledQuery.raw('set plan_cache_mode = force_custom_plan'));
     },
@@ -48,12 +48,12 @@ export function postgresDialect(options: PostgresOptions): Dialect {
 }
 
 function getTypeParser(type: number, format?: 'text' | 'binary'): (text: string) => unknown {
-  // `sum` of 64-bit integers is a numeric there, and an integer on SQLite.
+  // PostgreSQL types `sum` of 64-bit integers as numeric; SQLite as integer.
   if (format !== 'binary' && (type === builtins.INT8 || type === builtins.NUMERIC)) return exactInteger;
   return format === 'binary' ? pg.types.getTypeParser(type, 'binary') : pg.types.getTypeParser(type, 'text');
 }
 
-/** A number for an integer's text. Throws RangeError where a number could not hold it exactly, or where it is no integer. */
+/** Parses an integer. Throws RangeError if the text is no integer, or if a number cannot hold it exactly. */
 export function exactInteger(text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError('the database answered a number that is no exact integer');

@@ -1,25 +1,25 @@
 /**
- * A PostgreSQL connection that prepares the statements it sees again and again. Parsing and planning a statement over a
- * hundred rows costs the server more than running it.
+ * PostgreSQL connection that prepares repeated statements: parsing and planning a statement over a hundred rows costs the server
+ * more than its execution.
  */
 import pg from 'pg';
 
 /** Seen so often, a statement is prepared; and at most so many are, as the server keeps each until the connection ends. */
 const OFTEN = 4;
 const MAX_PREPARED = 300;
-/** Texts that are counted at most; then counting begins anew. */
+/** Maximum number of counted texts; beyond this, counting restarts. */
 const MAX_COUNTED = 2000;
 
-/** Gives statements their names. One for all connections of a pool. */
+/** Names of prepared statements, shared by all connections of a pool. */
 export class StatementNames {
   readonly #names = new Map<string, string>();
   readonly #seen = new Map<string, number>();
 
-  /** The name to prepare a statement under, or undefined while it is not worth it. */
+  /** Name of the prepared statement for a text; undefined for a rare text. */
   nameFor(text: string): string | undefined {
     const name = this.#names.get(text);
     if (name !== undefined) return name;
-    // `select *` must not be kept: it fails once a migration, perhaps of a newer program, has added a column.
+    // A prepared `select *` fails after a migration, perhaps of a newer program, has added a column.
     if (this.#names.size >= MAX_PREPARED || text.includes('*')) return undefined;
     const seen = (this.#seen.get(text) ?? 0) + 1;
     if (seen >= OFTEN) {
@@ -37,7 +37,7 @@ export class StatementNames {
 /** The class of such connections, for a pool. */
 export function preparedClient(names: StatementNames): typeof pg.Client {
   return class PreparedClient extends pg.Client {
-    // The overloads of the driver; only calls with a text and its values, which Kysely makes, are looked at.
+    // Overloads of the driver. Only calls with a text and values, as Kysely makes them, are changed.
     override query(...parameters: unknown[]): never {
       const [text, values, ...rest] = parameters;
       const name = typeof text === 'string' && Array.isArray(values) && values.length > 0 ? names.nameFor(text) : undefined;

@@ -1,15 +1,16 @@
 /**
- * Statements over a varying number of rows or ids, built and compiled once per size. Building one costs more than running it,
- * and a set of rows in one statement saves a round trip each. Sizes are powers of two: rows are written in a few pieces, and
- * lists of ids are filled up with their last one.
+ * Statements over a varying number of rows or ids, compiled once per size. Compiling costs more than execution, and one statement
+ * for many rows saves round trips.
  *
- * Within a transaction every statement waits for the one before. Those sent beside one that fails would reach the database
- * after the rollback that the failure brings, and stay.
+ * Sizes are powers of two: rows are written in few pieces, and lists of ids are padded with their last id.
+ *
+ * Within a transaction each statement waits for the previous one. A statement sent beside a failing one would reach the database
+ * after the rollback, and stay.
  */
 import { type Compilable, CompiledQuery, type InsertQueryBuilder, type InsertResult, type Kysely } from 'kysely';
 import type { Database, Tables } from '../tables.js';
 
-/** Largest piece: 27 columns of it stay far below SQLite's 32,766 parameters. */
+/** Maximum piece: its 27 columns stay far below SQLite's 32,766 parameters. */
 const MAX_PER_STATEMENT = 256;
 
 type Columns<T extends keyof Tables> = keyof Tables[T] & string;
@@ -18,11 +19,11 @@ type AnyTables = Record<string, Record<string, unknown>>;
 type AnyInsert = InsertQueryBuilder<AnyTables, string, InsertResult>;
 
 export interface RowWriter<Row> {
-  /** Writes all rows, in their order. Resolves to what the statements return, where `finish` made them return something. */
+  /** Writes all rows in order. Resolves to the rows returned by the statements, if `finish` adds a returning clause. */
   write(database: Database, rows: readonly Row[]): Promise<unknown[]>;
 }
 
-/** A writer of rows of these columns; `finish` adds the conflict clause, which must have no parameters. */
+/** Writer for rows of these columns. `finish` adds the conflict clause, which must not have parameters. */
 export function rowWriter<T extends keyof Tables & string, Column extends Columns<T>>(
   table: T,
   columns: readonly Column[],
@@ -60,7 +61,7 @@ export function rowWriter<T extends keyof Tables & string, Column extends Column
   };
 }
 
-/** `set column = table.column + excluded.column` for each of these: the row counts things that only add up. */
+/** `set column = table.column + excluded.column` for each count. */
 export function addOnConflict(table: string, keys: readonly string[], counts: readonly string[]): (insert: AnyInsert) => AnyInsert {
   return (insert) =>
     insert.onConflict((conflict) =>
@@ -72,7 +73,7 @@ export function addOnConflict(table: string, keys: readonly string[], counts: re
     );
 }
 
-/** `set column = excluded.column` for each of these. */
+/** `set column = excluded.column` for each column. */
 export function replaceOnConflict(keys: readonly string[], columns: readonly string[]): (insert: AnyInsert) => AnyInsert {
   return (insert) =>
     insert.onConflict((conflict) =>
@@ -82,7 +83,7 @@ export function replaceOnConflict(keys: readonly string[], columns: readonly str
     );
 }
 
-/** A query by a list of ids, its only parameters. Rows come back piece by piece in the query's own order. */
+/** Query whose only parameters are a list of ids. Rows are returned piece by piece, in the query's order. */
 export class IdQuery<Row> {
   readonly #build: (database: Database, ids: readonly string[]) => { compile(): CompiledQuery<Row> };
   readonly #texts = new Map<number, string>();
@@ -91,7 +92,7 @@ export class IdQuery<Row> {
     this.#build = build;
   }
 
-  /** Runs it for the ids in ascending order, so that whoever locks rows with it locks them in one order. */
+  /** Runs the query with ascending ids, so that row locks have one order. */
   async read(database: Database, ids: Iterable<string>): Promise<Row[]> {
     const sorted = [...new Set(ids)].sort();
     const rows: Row[] = [];

@@ -2,7 +2,7 @@ import type { SelectQueryBuilder } from 'kysely';
 import type { Database } from '../tables.js';
 import { dialectOf } from './dialect.js';
 
-/** The query with its rows locked until the transaction ends. SQLite needs none: its transactions begin with the write lock. */
+/** Locks the rows of a query until the transaction ends. SQLite needs no row locks: its transactions begin with the write lock. */
 export function locked<DB, TB extends keyof DB, O>(
   database: Database,
   query: SelectQueryBuilder<DB, TB, O>,

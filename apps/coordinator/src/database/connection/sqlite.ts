@@ -1,7 +1,9 @@
 /**
- * The embedded database: one file, a write-ahead log, foreign keys enforced. A commit is on the disk when its promise resolves,
- * because the file holds money; it is brought there beside this thread. Prepared statements are kept, as preparing costs more than
- * running most of them. While another process holds the write lock, writers wait without this thread, and reads go on.
+ * Embedded database: one file, a write-ahead log, enforced foreign keys.
+ *
+ * A commit is durable when its promise resolves, because the file holds money; the sync runs off this thread. Prepared statements
+ * are cached, as preparing costs more than most executions. While another process holds the write lock, writers wait without
+ * blocking this thread, and reads continue.
  */
 import { chmodSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -19,22 +21,22 @@ import {
 import { errorReason, StartupError } from '../../config/startup-error.js';
 import { WalFile } from './wal-file.js';
 
-/** SQLite's own wait for locks, which blocks this thread. Only while the file is opened. */
+/** SQLite's own wait for locks, which blocks this thread. Used only while the file is opened. */
 const OPEN_TIMEOUT_MS = 5000;
-/** Longest wait of a statement or a transaction for another process that holds the write lock, in milliseconds. */
+/** Maximum wait of a statement or transaction for another process with the write lock, in milliseconds. */
 const BUSY_MS = 5000;
-/** Pauses between two tries to get the lock, in milliseconds; each is twice the one before. */
+/** Pauses between attempts to get the lock, in milliseconds. Each is twice the previous one. */
 const FIRST_PAUSE_MS = 1;
 const MAX_PAUSE_MS = 50;
 const CACHE_KIB = 64 * 1024;
-/** Pages of the log after which they are moved into the file: few enough that moving them takes milliseconds. */
+/** Log pages before a checkpoint: few enough that a checkpoint takes milliseconds. */
 const CHECKPOINT_PAGES = 4000;
-/** Different statements are few; beyond this somebody builds them with values inside, and the oldest go. */
+/** Maximum number of cached statements; the oldest are dropped. Only statements with inlined values could exceed this. */
 const MAX_KEPT_STATEMENTS = 1000;
 
 /**
- * Kysely's dialect for a database file, which is created where there is none. A write fails with `SQLITE_BUSY` when another process
- * holds the write lock for longer than `busyMs`. Throws {@link StartupError}.
+ * Kysely dialect for a database file; creates a missing file. A write fails with `SQLITE_BUSY` after waiting `busyMs` for another
+ * process. Throws {@link StartupError}.
  */
 export function sqliteDialect(file: string, busyMs = BUSY_MS): SqliteDialect {
   return new FileDialect(openFile(file), new WalFile(`${file}-wal`), busyMs);
@@ -61,10 +63,12 @@ class FileDialect extends SqliteDialect {
   }
 }
 
-/** Also what says of an open database that it is a file, and where its log is. */
+/** Adapter that marks a database as a file and gives access to its log. */
 export class FileAdapter extends SqliteAdapter {
   readonly wal: WalFile;
-  /** The running transaction's commit does not wait for the disk. Set within it, so by whoever has the one connection. */
+  /**
+   * Whether the commit of the running transaction skips the sync. Set inside the transaction, by the holder of the one connection.
+   */
   commitIsQuick = false;
 
   constructor(wal: WalFile) {
@@ -72,15 +76,16 @@ export class FileAdapter extends SqliteAdapter {
     this.wal = wal;
   }
 
-  /** SQLite can undo a change of schema, so all pending migrations are one transaction, as on PostgreSQL. */
+  /** SQLite can roll back schema changes, so all pending migrations are one transaction, as on PostgreSQL. */
   override get supportsTransactionalDdl(): boolean {
     return true;
   }
 }
 
 /**
- * SQLite itself does not wait for the disk; this does, where it holds up nobody else's work. There is one connection. Whoever waits
- * for another process's lock gives it to others meanwhile, so that reads go on.
+ * Driver with one connection. SQLite itself never waits for the disk; the driver does, without blocking other work.
+ *
+ * A caller that waits for another process releases the connection meanwhile, so that reads continue.
  */
 class FileDriver extends SqliteDriver {
   readonly #sqlite: Sqlite.Database;
@@ -89,7 +94,7 @@ class FileDriver extends SqliteDriver {
   readonly #statements: KeptStatements;
   /** Of the connection. */
   readonly #transactionLock = new Mutex();
-  /** Of those who wait for another process: the first of them tries, in the order in which they came. */
+  /** Queue of callers that wait for another process; only the first one retries. */
   readonly #fileLock = new Mutex();
   #raw: DatabaseConnection | null = null;
   #connection: DatabaseConnection | null = null;
@@ -113,20 +118,20 @@ class FileDriver extends SqliteDriver {
     this.#transactionLock.release();
   }
 
-  /** Takes the write lock when a transaction begins: one that first reads and then writes could not wait for another's end. */
+  /** Takes the write lock at the start: a transaction that reads before its first write could not wait for another writer. */
   override async beginTransaction(): Promise<void> {
     await this.#patiently((raw) => raw.executeQuery(CompiledQuery.raw('begin immediate')));
-    // Only now: while it waited, another transaction may have set this.
+    // Reset only now: another transaction may have set the flag during the wait.
     this.#adapter.commitIsQuick = false;
   }
 
-  /** The driver's own connection is taken once and kept: its turns are those of this class. */
+  /** Acquires the base driver's connection once; {@link Mutex} serialises its use. */
   async #connect(): Promise<DatabaseConnection> {
     const raw = await super.acquireConnection();
     this.#raw = raw;
     return {
       executeQuery: async <R>(query: CompiledQuery): Promise<QueryResult<R>> => {
-        // The lock is there. What is written within a transaction waits for its commit.
+        // The lock is held, and the writes of a transaction are synced at its commit.
         if (this.#sqlite.inTransaction) return raw.executeQuery<R>(query);
         const reads = this.#statements.prepare(query.sql).readonly;
         const result = await this.#patiently(() => raw.executeQuery<R>(query), reads);
@@ -144,7 +149,7 @@ class FileDriver extends SqliteDriver {
   async #patiently<R>(run: (raw: DatabaseConnection) => Promise<R>, reads = false): Promise<R> {
     const raw = this.#raw;
     if (raw === null) throw new Error('the connection was not acquired');
-    // A read needs no lock, so it does not wait behind writers.
+    // Reads need no lock and never queue behind writers.
     if (reads || this.#fileLock.isFree) {
       try {
         return await run(raw);
@@ -184,7 +189,7 @@ class FileDriver extends SqliteDriver {
   }
 }
 
-/** Whether a database file refused a statement because another process holds its lock. */
+/** Whether SQLite refused a statement because another process holds the lock. */
 function isBusy(error: unknown): boolean {
   return error instanceof Sqlite.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
 }
@@ -208,7 +213,7 @@ class KeptStatements {
 
   #prepareNew(text: string): Sqlite.Statement {
     const statement = this.#sqlite.prepare(text);
-    // A kept `select *` would miss a column that a migration adds.
+    // A cached `select *` would miss a column that a migration adds.
     if (/^\s*(create|alter|drop)\b/i.test(text)) {
       this.#statements.clear();
       return statement;
@@ -228,14 +233,14 @@ function openFile(file: string): Sqlite.Database {
     const sqlite = new Sqlite(file, { timeout: OPEN_TIMEOUT_MS });
     chmodSync(file, 0o600);
     sqlite.pragma('journal_mode = WAL');
-    // The log's header and its move into the file wait for the disk; commits do not, see the driver.
+    // Checkpoints and the log's header are synced by SQLite; commits by the driver.
     sqlite.pragma('synchronous = NORMAL');
-    // On macOS an fsync alone leaves data in the drive's cache. Elsewhere this does nothing.
+    // On macOS a plain fsync leaves data in the drive's cache. No effect elsewhere.
     sqlite.pragma('fullfsync = ON');
     sqlite.pragma('foreign_keys = ON');
     sqlite.pragma(`cache_size = -${CACHE_KIB}`);
     sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
-    // From here on the driver waits, without this thread.
+    // From here on the driver waits instead, without blocking this thread.
     sqlite.pragma('busy_timeout = 0');
     return sqlite;
   } catch (error) {
@@ -243,7 +248,7 @@ function openFile(file: string): Sqlite.Database {
   }
 }
 
-/** A lock for asynchronous work: one holder at a time, and the others in the order in which they came. */
+/** Asynchronous lock: one holder at a time, first come, first served. */
 export class Mutex {
   #held = false;
   readonly #waiting: (() => void)[] = [];
@@ -252,7 +257,7 @@ export class Mutex {
     return !this.#held;
   }
 
-  /** Resolves when the caller has the turn. Every caller passes it on. */
+  /** Resolves when the caller holds the lock. Every caller must release the lock. */
   async acquire(): Promise<void> {
     if (!this.#held) {
       this.#held = true;

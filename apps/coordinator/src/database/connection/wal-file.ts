@@ -1,6 +1,7 @@
 /**
- * The write-ahead log of the database file, brought to the disk beside this thread. A commit of SQLite's that waits for the disk
- * holds up everything meanwhile; one that does not is durable once the log has been synchronised, for it is read back in order.
+ * Write-ahead log of the database file, synced off this thread. A commit with a sync would block all other work of SQLite.
+ *
+ * A commit without one is durable once the log is synced, because recovery replays the log in order.
  */
 import { type FileHandle, open } from 'node:fs/promises';
 
@@ -10,15 +11,15 @@ export class WalFile {
   #running: Promise<void> | null = null;
   #next: Promise<void> | null = null;
 
-  /** `path` of the log, which exists once the database was written to. */
+  /** `path` of the log, which exists after the first write to the database. */
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** Resolves when all that was committed before this call is on the disk. Rejects when the system cannot say so. */
+  /** Resolves when all commits before this call are on the disk. Rejects if the sync fails. */
   flush(): Promise<void> {
     if (this.#running === null) return this.#start();
-    // What runs may have begun before the newest commit; the next one serves all who ask until it begins.
+    // A running sync may have begun before the newest commit. All callers until its end share the next one.
     this.#next ??= this.#running.then(
       () => this.#start(),
       () => this.#start(),
@@ -47,7 +48,7 @@ export class WalFile {
       this.#handle = null;
       throw error;
     });
-    // On macOS this asks the drive to empty its cache, as SQLite's `fullfsync` does.
+    // On macOS this flushes the drive's cache, as SQLite's `fullfsync` does.
     await (await this.#handle).datasync();
   }
 }

@@ -1,4 +1,4 @@
-/** Commands that devices were sent, each answered at most once, and the nonces that their attestations must carry. */
+/** Commands sent to devices. Each is answered at most once. */
 
 import type { DeviceCommandKind } from '../tables/devices.js';
 import type { Database } from '../tables.js';
@@ -13,7 +13,7 @@ export interface CommandRecord {
   readonly outcome: string | null;
 }
 
-/** Records of one device and kind that are kept; older ones are of no use to anyone. */
+/** Stored commands per device and kind. */
 const KEPT = 16;
 
 export async function recordCommand(database: Database, command: CommandRecord & { readonly enrolmentId: string }): Promise<void> {
@@ -53,7 +53,7 @@ export type CommandMatch =
   | { readonly kind: 'matched'; readonly command: CommandRecord }
   | { readonly kind: 'unknown_command' | 'command_of_other_device' | 'already_answered' | 'answered_too_late' };
 
-/** Finds the command that an answer is to and takes it out of those awaited, once. */
+/** Matches an answer to its command and marks the command as received, once. */
 export async function matchCommand(
   database: Database,
   answer: { readonly uuid: string; readonly enrolmentId: string; readonly now: number },
@@ -74,7 +74,7 @@ export async function matchCommand(
       command: { uuid: row.uuid, kind: row.kind, sentAt: row.sent_at, expiresAt: row.expires_at, endedAt: answer.now, outcome: 'received' },
     };
   }
-  // In time, yet not taken: another answer was, before or at this very moment.
+  // In time, but not updated: another answer came first.
   return { kind: row.ended_at === null && row.expires_at <= answer.now ? 'answered_too_late' : 'already_answered' };
 }
 

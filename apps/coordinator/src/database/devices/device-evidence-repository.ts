@@ -1,4 +1,7 @@
-/** Evidence of devices, as the bytes that came: one row per enclave key and kind, the newest. No verdict is stored. */
+/**
+ * Evidence of devices, as received bytes: the newest row per enclave key and kind, and the nonces of attestations. Verdicts are
+ * never stored.
+ */
 
 import type { DeviceEvidenceKind } from '../tables/devices.js';
 import type { Database } from '../tables.js';
@@ -30,7 +33,7 @@ export interface NonceRecord {
   readonly random: string;
 }
 
-/** The random part for a key and week: the one that is there, or this one from now on. */
+/** Returns the nonce of a key and week: the stored one, or this one, stored now. */
 export async function storeNonce(database: Database, seKeySha256: string, nonce: NonceRecord, now: number): Promise<NonceRecord> {
   await database
     .insertInto('device_nonces')

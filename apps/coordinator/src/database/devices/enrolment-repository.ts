@@ -1,6 +1,7 @@
 /**
- * Enrolments: the one-time offer of a profile to a provider, the device that took it, and its end. A device is bound by the
- * token in its profile alone; serial numbers are public and bind nothing.
+ * Enrolments: the one-time offer of a profile to a provider, the device that installed the profile, and the end.
+ *
+ * Only the token in its profile binds a device; serial numbers are public and bind nothing.
  */
 import type { ProviderId } from '@inference/protocol';
 import type { EnrolmentEnd, EnrolmentState } from '../tables/devices.js';
@@ -12,9 +13,9 @@ export interface Enrolment {
   readonly seKeySha256: string;
   /** base64 of the 65-byte x963 key. */
   readonly sePublicKey: string;
-  /** As the provider states it. */
+  /** As reported by the provider. */
   readonly serialNumber: string;
-  /** SHA-256 of the token that the device shows. */
+  /** SHA-256 of the token in the profile. */
   readonly tokenHash: string;
   readonly state: EnrolmentState;
   readonly deviceId: string | null;
@@ -35,7 +36,7 @@ export interface EnrolmentOffer {
   readonly expiresAt: number;
 }
 
-/** Keeps an offer in place of those that this key did not take up. */
+/** Stores an offer and replaces unused offers of this key. */
 export async function offerEnrolment(database: Database, offer: EnrolmentOffer): Promise<void> {
   await database.transaction().execute(async (transaction) => {
     await transaction
@@ -66,8 +67,10 @@ export async function offerEnrolment(database: Database, offer: EnrolmentOffer):
 }
 
 /**
- * Uses up a download and puts the token's hash in force: the profile is made at this moment, so that its token is known to
- * nobody before. Null when the download is unknown, used or expired.
+ * Uses up a download and activates the token's hash. The profile is created at this moment, so that its token is never known
+ * before.
+ *
+ * Null if the download is unknown, used or expired.
  */
 export async function takeDownload(
   database: Database,
@@ -87,12 +90,12 @@ export async function takeDownload(
 export type Binding =
   | {
       readonly kind: 'bound';
-      readonly enrolment: Enrolment /** Enclave keys whose enrolments this one ended. */;
+      readonly enrolment: Enrolment /** Enclave keys of the enrolments that this binding ended. */;
       readonly ended: readonly string[];
     }
   | { readonly kind: 'unknown_token' | 'token_of_other_device' | 'enrolment_expired' | 'enrolment_ended' };
 
-/** The enrolment that a profile's token belongs to, unless it has ended or was never fetched. */
+/** Enrolment of a profile's token, unless ended or never downloaded. */
 export async function enrolmentOfToken(database: Database, tokenHash: string): Promise<Enrolment | null> {
   const row = await database
     .selectFrom('device_enrolments')
@@ -104,7 +107,7 @@ export async function enrolmentOfToken(database: Database, tokenHash: string): P
   return row === undefined ? null : fromRow(row);
 }
 
-/** Binds the device that showed a token. The same device may do so again; another one may not, ever. */
+/** Binds the device that presented a token. The same device may repeat the call; another device never succeeds. */
 export async function bindDevice(
   database: Database,
   checkIn: { readonly tokenHash: string; readonly deviceId: string; readonly now: number },
@@ -139,7 +142,7 @@ export async function bindDevice(
   });
 }
 
-/** The device takes commands from now on. Null when it is bound to nobody. */
+/** Marks a device as ready for commands. Null for an unbound device. */
 export async function activateDevice(database: Database, deviceId: string): Promise<Enrolment | null> {
   const row = await database
     .updateTable('device_enrolments')
@@ -151,7 +154,7 @@ export async function activateDevice(database: Database, deviceId: string): Prom
   return row === undefined ? null : fromRow(row);
 }
 
-/** Ends the enrolment of a device. Null when it is bound to nobody. */
+/** Ends the enrolment of a device. Null for an unbound device. */
 export async function endEnrolment(database: Database, deviceId: string, reason: EnrolmentEnd, now: number): Promise<Enrolment | null> {
   const row = await database
     .updateTable('device_enrolments')
@@ -174,7 +177,7 @@ export async function enrolmentOfDevice(database: Database, deviceId: string): P
   return row === undefined ? null : fromRow(row);
 }
 
-/** The newest enrolment of an enclave key that has not ended: one with a device before a mere offer. Null when there is none. */
+/** Newest unended enrolment of an enclave key, one with a device before a mere offer. Null without an enrolment. */
 export async function enrolmentOfKey(database: Database, seKeySha256: string): Promise<Enrolment | null> {
   const rows = await database
     .selectFrom('device_enrolments')

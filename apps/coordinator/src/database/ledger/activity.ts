@@ -1,4 +1,4 @@
-/** The counts that every roll-up has, and the spans of time that statistics are asked for. */
+/** Counts of every roll-up, and the time spans of the statistics. */
 import type { Activity, StatsWindow } from '../tables/ledger.js';
 
 export const ACTIVITY = [
@@ -18,20 +18,20 @@ export const MINUTE_MS = 60_000;
 export const QUARTER_MS = 900_000;
 export const QUARTERS_KEPT = 100 * 24 * 4;
 export const DAY_MS = 86_400_000;
-/** Days that `payer_earnings` covers. */
+/** Days covered by `payer_earnings`. */
 export const PAYER_DAYS_KEPT = 100;
-/** `day` of the row that old earnings of an unclaimed machine are folded into. */
+/** `day` of the row with folded old earnings of an unclaimed provider. */
 export const FOLDED_DAY = -1;
-/** Longest time that earnings may take to mature, in days. */
+/** Maximum maturity of earnings, in days. */
 export const MAX_MATURITY_DAYS = 365;
 
 export const MACHINE_COUNTS = ['jobs', 'prompt_tokens', 'completion_tokens', 'images', 'earned'] as const;
 
-/** Whole hours before the newest one that a window includes; null: all there ever were. */
+/** Whole hours of a window before its newest hour; null: no limit. */
 export const WINDOW_HOURS: Readonly<Record<StatsWindow, number | null>> = { '24h': 24, '7d': 168, '30d': 720, all: null };
 export const WINDOWS = Object.keys(WINDOW_HOURS) as readonly StatsWindow[];
 
-/** `hour` of the row that old hours of an account are folded into. */
+/** `hour` of the row with the folded old hours of an account. */
 export const FOLDED_HOUR = -1;
 
 export function noActivity(): Activity {

@@ -1,6 +1,6 @@
 /**
- * Proves the ledger: recomputes everything that is a projection from what it is a projection of, in one read-only view of the
- * database, and names each difference. It changes nothing and may run beside a working coordinator.
+ * Verifies the ledger: recomputes every projection from its source, in one read-only view of the database, and names each
+ * difference. Safe beside a running coordinator.
  */
 import { sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
@@ -15,7 +15,7 @@ export interface LedgerFigures {
   readonly jobs: number;
   readonly holds: number;
   readonly held: number;
-  /** What customers and providers have together. */
+  /** Sum of the balances of customers and providers. */
   readonly owed: number;
   readonly fees: number;
   readonly hours: number;
@@ -23,20 +23,21 @@ export interface LedgerFigures {
 
 export interface LedgerReport {
   readonly figures: LedgerFigures;
-  /** One sentence each; empty when all is well. At most {@link MOST_NAMED} of each kind are named. */
+  /** One sentence each; empty if the ledger is correct. At most {@link MAX_NAMED} per kind are named. */
   readonly problems: readonly string[];
 }
 
-/** Problems of one kind that are named one by one. */
+/** Maximum number of named problems per kind. */
 export const MAX_NAMED = 20;
-/** Those that are removed next may be gone already. */
+/** Skips the oldest day of quarters, which pruning may be removing. */
 const QUARTERS_CHECKED = QUARTERS_KEPT - 96;
-/** A hold is nobody's when its coordinator was last seen this long before another one, in milliseconds. */
+/** A reservation is abandoned if its coordinator's heartbeat is older than the newest heartbeat by this time, in milliseconds. */
 const GONE_MS = 300_000;
 
 /**
- * Checks everything. The work grows in proportion to the postings and jobs that are kept: where an id stands behind a prefix,
- * the joins cut the prefix off, because the other way round no index could serve them.
+ * Runs all checks. The work is proportional to the stored postings and jobs.
+ *
+ * Joins cut prefixes off prefixed ids, because the opposite direction could not use an index.
  */
 export async function checkLedger(database: Database): Promise<LedgerReport> {
   // Dialects differ here: SQLite's transactions are serializable by themselves.
@@ -142,7 +143,7 @@ function holdChecks(): Check[] {
   ];
 }
 
-/** Roll-ups against job rows, for the hours whose rows are all still there. */
+/** Checks roll-ups against job rows, for hours without pruned rows. */
 function useChecks(): Check[] {
   const wholeFrom = sql`coalesce((select at + ${sql.lit(HOUR_MS - 1)} from ledger_marks where name = 'jobs_pruned_before'), 0) / ${sql.lit(HOUR_MS)}`;
   const hour = sql`jobs.ended_at / ${sql.lit(HOUR_MS)}`;
@@ -181,7 +182,7 @@ function useChecks(): Check[] {
   ];
 }
 
-/** Earnings per day and per payer against job rows, for the days whose rows are all still there. */
+/** Checks earnings per day and per payer against job rows, for days without pruned rows. */
 function earningChecks(): Check[] {
   const dayMs = sql.lit(DAY_MS);
   const day = sql`jobs.ended_at / ${dayMs}`;
@@ -217,7 +218,7 @@ function earningChecks(): Check[] {
   ];
 }
 
-/** Each window against the hours it includes, per account and for the network. */
+/** Checks each window against its hours, per account and for the network. */
 async function windowChecks(view: Database): Promise<Check[]> {
   const network = await view.selectFrom('network_totals').selectAll().execute();
   const checks: Check[] = [];

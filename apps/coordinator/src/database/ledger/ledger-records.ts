@@ -1,13 +1,14 @@
 /**
- * Records of the ledger as its decisions see them: camelCase, branded ids and money. Each record has one mapping function per
- * direction. An account is keyed as `tables/ledger.ts` describes.
+ * Ledger records as decisions use them: camelCase, branded ids and money. Each record has one mapping function per direction.
+ *
+ * An account is keyed as `tables/ledger.ts` describes.
  */
 import type { JobId, ProviderId } from '@inference/protocol';
 import { type MicroUsd, microUsd } from '../../billing/micro-usd.js';
 import type { Activity, BalanceRow, DepositSource, JobRow, PostingRow, WithdrawalState } from '../tables/ledger.js';
 import type { Tables } from '../tables.js';
 
-/** What a reservation fixes. A settlement is clamped to the maximums and priced at these rates. */
+/** Terms fixed by a reservation. A settlement is clamped to the maximums and priced at these rates. */
 export interface JobReservation {
   readonly jobId: JobId;
   readonly accountId: string;
@@ -21,7 +22,7 @@ export interface JobReservation {
   readonly maxPromptTokens: number;
   readonly maxCompletionTokens: number;
   readonly maxImages: number;
-  /** The coordinator that runs the job (`ledger_holders.id`). */
+  /** Coordinator that runs the job (`ledger_holders.id`). */
   readonly coordinatorId: string;
   /** Milliseconds since 1970. */
   readonly reservedAt: number;
@@ -30,7 +31,7 @@ export interface JobReservation {
 /** `cost = earned + fee` */
 export interface JobSettlement {
   readonly providerId: ProviderId;
-  /** The credited account; null for a job that was free of charge on an own provider. */
+  /** Credited account; null for a free job on an own provider. */
   readonly earner: string | null;
   readonly promptTokens: number;
   readonly completionTokens: number;
@@ -62,7 +63,7 @@ export interface KeySpend {
   readonly spent: MicroUsd;
   /** Sum of the maximum costs of the key's running jobs. */
   readonly reserved: MicroUsd;
-  /** Part of `spent` whose job rows are pruned. */
+  /** Part of `spent` with pruned job rows. */
   readonly spentPruned: MicroUsd;
 }
 
@@ -134,7 +135,7 @@ export interface PayerDay {
   readonly payer: string;
   readonly day: number;
   readonly earned: number;
-  /** Part of `earned` that the payer took from deposited money. */
+  /** Part of `earned` taken from deposited money. */
   readonly ofDeposits: number;
 }
 

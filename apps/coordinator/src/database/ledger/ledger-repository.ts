@@ -1,6 +1,8 @@
 /**
- * Loads and stores the rows of a batch of ledger steps, inside one transaction. Locks are taken in one order everywhere (jobs,
- * providers, withdrawals, balances, keys, roll-ups; each by its key), so coordinators on one PostgreSQL never deadlock.
+ * Loads and stores the rows of a batch of ledger steps, inside one transaction.
+ *
+ * Locks have one order everywhere (jobs, providers, withdrawals, balances, keys, roll-ups; each by key), so coordinators on one
+ * PostgreSQL never deadlock.
  */
 import type { JobId, ProviderId } from '@inference/protocol';
 import { addOnConflict, IdQuery, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';
@@ -48,10 +50,10 @@ export interface RowKeys {
   readonly earningsDays: Set<string>;
 }
 
-/** Stored records that a batch reads, locked until its transaction ends. */
+/** Stored records of a batch, locked until its transaction ends. */
 export interface LockedRows {
   readonly jobs: ReadonlyMap<JobId, LedgerJob>;
-  /** Provider → the account that it earns for. */
+  /** Provider → account that the provider earns for. */
   readonly owners: ReadonlyMap<ProviderId, string>;
   readonly balances: ReadonlyMap<string, AccountBalance>;
   readonly keys: ReadonlyMap<string, KeySpend>;
@@ -70,7 +72,7 @@ export interface LedgerChanges {
   /** New values of locked rows. */
   readonly balances: readonly AccountBalance[];
   readonly keys: readonly KeySpend[];
-  /** Amounts to add to rows that were not locked; likewise everything below. */
+  /** Amounts to add to unlocked rows; likewise everything below. */
   readonly addedBalances: readonly AccountBalance[];
   readonly addedKeys: readonly KeySpend[];
   readonly minutes: readonly NetworkMinute[];
@@ -80,7 +82,7 @@ export interface LedgerChanges {
   readonly payerDays: readonly PayerDay[];
 }
 
-// Columns are named one by one, so that a column of a newer program never disturbs this one.
+// Columns are named explicitly, so that a column of a newer program never disturbs this one.
 const JOB_COLUMNS = [
   'job_id',
   'account_id',
@@ -125,7 +127,7 @@ const QUARTER_KEY = ['provider_id', 'quarter', 'model', 'earner'] as const;
 const PAYER_KEY = ['earner', 'payer', 'day'] as const;
 const PAYER_SUMS = ['earned', 'of_deposits'] as const;
 
-/** Statements are compiled once per repository, so each database needs a repository of its own. */
+/** Statements are compiled once per repository, so each database needs its own repository. */
 export class LedgerRepository {
   readonly #read = ledgerQueries();
   readonly #write = ledgerWriters();
@@ -162,12 +164,14 @@ export class LedgerRepository {
   }
 
   /**
-   * Stores the changes, set by set. New jobs and deposits are plain inserts: after a conflict with another coordinator the
-   * transaction fails and is repeated on the newer rows. Locked rows are replaced; to all others amounts are only added.
+   * Stores the changes, set by set. New jobs and deposits are plain inserts: a conflict with another coordinator fails the
+   * transaction, and the retry reads the newer rows.
+   *
+   * Locked rows are replaced; amounts are added to all others.
    */
   async store(transaction: Database, changes: LedgerChanges): Promise<void> {
     const write = this.#write;
-    // Locks are taken in this order.
+    // Lock order.
     await write.newJobs.write(transaction, sorted(changes.newJobs.map(jobToRow), 'job_id'));
     await write.changedJobs.write(transaction, sorted(changes.changedJobs.map(jobToRow), 'job_id'));
     await write.deposits.write(transaction, sorted(changes.newDeposits.map(depositToRow), 'event_id'));
@@ -179,7 +183,7 @@ export class LedgerRepository {
     await write.addedBalances.write(transaction, sorted(changes.addedBalances, 'account'));
     await write.addedKeys.write(transaction, sorted(changes.addedKeys.map(keySpendToRow), 'api_key_id'));
     if (changes.hours.length > 0) await this.#addTotals(transaction, changes.minutes.map(minuteToRow), changes.hours.map(hourToRow));
-    // After the totals, whose rows are locked first: so two writers of the same quarter take turns.
+    // After the totals, whose rows are locked first and serialise writers of the same quarter.
     await write.quarters.write(transaction, changes.quarters.map(quarterToRow));
     await write.earningsDays.write(transaction, changes.earningsDays);
     await write.payerDays.write(transaction, changes.payerDays.map(payerDayToRow));
@@ -190,7 +194,7 @@ export class LedgerRepository {
       (await this.#read.owners.read(transaction, wanted)).map((row) => [row.provider_id as ProviderId, row.account_id]);
     const owners = new Map(await read(ids));
     if (owners.size === ids.size) return owners;
-    // Every provider gets a row, which can be locked against a concurrent claim.
+    // Every provider gets a row to lock against a concurrent claim.
     const missing = [...ids].filter((id) => !owners.has(id)).sort();
     await this.#write.newOwners.write(
       transaction,

@@ -1,7 +1,4 @@
-/**
- * Gives a provider its owner, and takes it away again. What a provider earned for nobody, and its place in the roll-ups, moves
- * to the owner's account.
- */
+/** Links a provider to an owner, and unlinks. Unclaimed earnings and their roll-ups move to the new owner's account. */
 import { sql } from 'kysely';
 import { locked } from '../connection/row-lock.js';
 import type { Database, Tables } from '../tables.js';
@@ -12,8 +9,8 @@ import { isUnclaimed, unclaimedAccount } from './unclaimed-accounts.js';
 export type LinkOutcome = 'linked' | 'other_account';
 
 /**
- * Call it inside a transaction. Does nothing when the provider already has this owner. `from: 'nobody'` leaves a provider with
- * the account that it earns for; `anybody` takes it from there.
+ * Call inside a transaction. No effect if the provider already has this owner. `from: 'nobody'` links only an unowned provider;
+ * `anybody` also takes over from another owner.
  */
 export async function linkProvider(
   transaction: Database,
@@ -37,8 +34,8 @@ export async function linkProvider(
 }
 
 /**
- * Call it inside a transaction. From now on the provider earns for nobody: into an account of its own, which the next link
- * claims. What it earned stays with the owner. False when this is not its owner.
+ * Call inside a transaction. The provider then earns into an unclaimed account, which the next link claims. Past earnings stay with
+ * the owner. False if the account is not the owner.
  */
 export async function unlinkProvider(
   transaction: Database,
@@ -51,7 +48,7 @@ export async function unlinkProvider(
     .select((select) => select.fn.countAll<number>().as('before'))
     .where('provider_id', '=', providerId)
     .executeTakeFirstOrThrow();
-  // The account of the first time belongs to the first owner for good, so every later time has one of its own.
+  // The first unclaimed account belongs to the first owner for good, so each later period has its own.
   const account = `${unclaimedAccount(providerId)}:${before + 1}`;
   await transaction.insertInto('unclaimed_accounts').values({ account, provider_id: providerId, since: at, claimed_by: null }).execute();
   await transaction
@@ -75,7 +72,7 @@ async function lockedOwner(transaction: Database, providerId: string): Promise<T
   ).executeTakeFirstOrThrow();
 }
 
-/** What a closed account still owns, nobody can unlink any more. */
+/** A closed account cannot unlink its providers, so links treat them as unowned. */
 async function isClosed(transaction: Database, accountId: string): Promise<boolean> {
   const row = await transaction.selectFrom('accounts').select('deleted_at').where('id', '=', accountId).executeTakeFirst();
   return row !== undefined && row.deleted_at !== null;
@@ -95,7 +92,7 @@ async function moveEarnings(transaction: Database, from: string, to: string, eve
     .where('earner', '=', from)
     .where('payer', '=', to)
     .executeTakeFirstOrThrow();
-  // What the new owner had paid from deposited money comes back as deposited money.
+  // Money that the new owner had paid from deposits returns as deposited money.
   const earned = amount - Math.min(amount, paid.deposits ?? 0);
   await transaction
     .insertInto('postings')
@@ -135,7 +132,7 @@ async function moveRollUps(transaction: Database, from: string, to: string): Pro
     ['account_totals', 'window'],
   ] as const) {
     const added = sql.join(ACTIVITY.map((name) => sql`${sql.ref(name)} = ${sql.ref(`${table}.${name}`)} + ${sql.ref(`excluded.${name}`)}`));
-    // `where true`: without it, SQLite would read the conflict clause as a join condition.
+    // `where true`: otherwise SQLite parses the conflict clause as a join condition.
     await sql`
       insert into ${sql.table(table)} (${sql.ref(key)}, account, ${counts})
       select ${sql.ref(key)}, ${to}, ${counts} from ${sql.table(table)} where account = ${from}
@@ -145,8 +142,8 @@ async function moveRollUps(transaction: Database, from: string, to: string): Pro
 }
 
 /**
- * Moves who paid, and when it was earned. What the new owner paid itself is no earning of its own. Call it after the roll-ups,
- * whose lock makes writers take turns.
+ * Moves payers and earnings days. Payments of the new owner itself are no earnings. Call after the roll-ups, whose lock serialises
+ * writers.
  */
 async function movePayers(transaction: Database, from: string, to: string): Promise<void> {
   const own = await transaction

@@ -1,7 +1,9 @@
 /**
- * Removes old history in small transactions. Rows of ended jobs go, and what they had spent stays counted with their keys.
- * Postings are folded, event by event, into one opening sum per account. Old hours of an account are folded into one row. No
- * balance, no total and no place on the leaderboard changes, and `scripts/ledger-check` can still prove all of them.
+ * Removes old history in small transactions.
+ *
+ * Rows of ended jobs are removed; their cost stays in `key_spend.spent_pruned`. Postings are folded per event into one opening sum
+ * per account, old hours of an account into one row. Balances, totals and ranks stay, and `scripts/ledger-check` can still verify
+ * all of them.
  */
 import { sql } from 'kysely';
 import { locked } from '../connection/row-lock.js';
@@ -21,7 +23,7 @@ import {
 } from './activity.js';
 import { lockNetwork } from './totals.js';
 
-/** Rows that one transaction removes, so that nobody waits long for it. */
+/** Rows per transaction, small enough that concurrent work never waits long. */
 const SLICE = 500;
 const MINUTES_KEPT = 2 * 24 * 60;
 const PENDING_DAYS_KEPT = MAX_MATURITY_DAYS + 2;
@@ -33,8 +35,8 @@ export interface Pruned {
 }
 
 /**
- * Removes jobs that ended and postings that were made before `before` (milliseconds since 1970), and folds the hours and minutes
- * that no window reads any more. Safe to repeat, to interrupt, and to run in two coordinators at once.
+ * Removes jobs that ended and postings made before `before` (milliseconds since 1970), and folds hours and minutes outside all
+ * windows. Safe to repeat, to interrupt, and to run in two coordinators at once.
  */
 export async function pruneHistory(database: Database, before: number, signal?: AbortSignal): Promise<Pruned> {
   const slices = async (prune: () => Promise<number>): Promise<number> => {
@@ -42,7 +44,7 @@ export async function pruneHistory(database: Database, before: number, signal?: 
     for (let count = await prune(); count > 0; count = await prune()) {
       all += count;
       signal?.throwIfAborted();
-      // Lets whatever waits for the database or the thread go first.
+      // Lets other work use the database and the thread first.
       await new Promise((resolve) => {
         setImmediate(resolve);
       });
@@ -57,7 +59,7 @@ export async function pruneHistory(database: Database, before: number, signal?: 
   return { jobs, postings, hours };
 }
 
-/** Remembers how far pruning went, before it goes there: from here on, sums over rows may be short of their totals. */
+/** Records the pruning limit before the removal: from then on, sums over rows may be less than their totals. */
 async function mark(database: Database, name: Tables['ledger_marks']['name'], at: number): Promise<void> {
   await database
     .insertInto('ledger_marks')
@@ -94,9 +96,9 @@ async function pruneJobs(transaction: Database, before: number): Promise<number>
   return rows.length;
 }
 
-/** All postings of an event carry its time, so a slice of time holds whole events, which sum to zero. */
+/** All postings of an event have the same time, so a slice of time holds whole events, which sum to zero. */
 async function foldPostings(transaction: Database, before: number): Promise<number> {
-  // One coordinator at a time: two that added the same postings would count them twice.
+  // One coordinator at a time: two would add the same postings twice.
   await locked(
     transaction,
     transaction.selectFrom('ledger_marks').selectAll().where('name', '=', 'postings_pruned_before'),
@@ -123,7 +125,7 @@ async function foldPostings(transaction: Database, before: number): Promise<numb
       )
       .execute();
   }
-  // Exactly the rows that were summed: a late one of the same time may have come since.
+  // Deletes exactly the summed rows: a posting of the same time may have been added since.
   for (let start = 0; start < rows.length; start += SLICE) {
     const seqs = rows.slice(start, start + SLICE).map((row) => row.seq);
     await transaction.deleteFrom('postings').where('seq', 'in', seqs).execute();
@@ -148,7 +150,7 @@ async function foldHours(database: Database, slices: (prune: () => Promise<numbe
   return hours;
 }
 
-/** Removes one day of who paid whom. What unclaimed machines earned stays: their next owner may be the payer. */
+/** Removes one day of earnings per payer. Rows of unclaimed providers are folded: their next owner may be the payer. */
 async function foldPayerDay(transaction: Database, before: number): Promise<number> {
   await lockNetwork(transaction);
   const first = await transaction
@@ -172,7 +174,7 @@ async function foldPayerDay(transaction: Database, before: number): Promise<numb
   return Number(gone.numDeletedRows);
 }
 
-/** Folds one hour, of those that no window includes any more. */
+/** Folds one hour outside all windows. */
 async function foldHour(transaction: Database, oldest: number): Promise<number> {
   await lockNetwork(transaction);
   const first = await transaction

@@ -1,8 +1,8 @@
-/** Which coordinators live, and the holds of those that do not. */
+/** Heartbeats of coordinators, and the reservations of dead ones. */
 import { dialectOf } from '../connection/dialect.js';
 import type { Database } from '../tables.js';
 
-/** Says that a coordinator lives. */
+/** Stores a heartbeat. */
 export async function recordHolder(database: Database, id: string, now: number): Promise<void> {
   await database
     .insertInto('ledger_holders')
@@ -11,14 +11,14 @@ export async function recordHolder(database: Database, id: string, now: number):
     .execute();
 }
 
-/** Says that a coordinator has ended, so that whatever it left may be released at once. */
+/** Removes a coordinator, so that its reservations can be released at once. */
 export async function removeHolder(database: Database, id: string): Promise<void> {
   await database.deleteFrom('ledger_holders').where('id', '=', id).execute();
 }
 
 /**
- * Jobs still reserved by coordinators that were not seen since `goneBefore` (milliseconds since 1970). A database file has
- * one coordinator, so there every other one is gone.
+ * Jobs still reserved by coordinators without heartbeat since `goneBefore` (milliseconds since 1970). On SQLite every other
+ * coordinator is dead, as a file has only one.
  */
 export async function abandonedJobs(database: Database, self: string, goneBefore: number): Promise<string[]> {
   const rows = await database
@@ -33,7 +33,7 @@ export async function abandonedJobs(database: Database, self: string, goneBefore
   return rows.map((row) => row.job_id);
 }
 
-/** Jobs that this coordinator reserved before `olderThan` and that are still reserved. */
+/** Jobs of this coordinator, reserved before `olderThan` and still reserved. */
 export async function ownReservedJobs(database: Database, self: string, olderThan: number): Promise<string[]> {
   const rows = await database
     .selectFrom('jobs')

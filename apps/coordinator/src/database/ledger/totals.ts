@@ -1,7 +1,8 @@
 /**
- * Keeps the roll-ups in step with settled jobs, inside the transaction that settles them. Each row of `account_totals` is the
- * sum of that account's hours in the window, and each row of `network_totals` the sum of those; when an hour passes, what
- * left a window is taken off. Whoever touches roll-ups first locks the four rows of `network_totals`, so writers take turns.
+ * Maintains the roll-ups inside the transaction that settles jobs.
+ *
+ * `account_totals`: sum of an account's hours in a window. `network_totals`: sum of those. When an hour passes, expired hours are
+ * subtracted. All writers first lock the four rows of `network_totals`, so they run one after the other.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { addOnConflict, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';
@@ -19,7 +20,7 @@ const NETWORK_COLUMNS = ['hour', 'active_accounts', ...ACTIVITY] as const satisf
 
 type WriteTotals = (transaction: Database, minutes: readonly MinuteRow[], hours: readonly HourRow[]) => Promise<void>;
 
-/** Makes the writer for one database. It adds what it is given to every roll-up. */
+/** Creates the writer of one database, which adds to every roll-up. */
 export function totalsWriter(): WriteTotals {
   const minuteCounts = ['requests', 'prompt_tokens', 'completion_tokens'] as const;
   const minuteRows = rowWriter('minute_totals', ['minute', ...minuteCounts], addOnConflict('minute_totals', ['minute'], minuteCounts));
@@ -53,7 +54,7 @@ export function totalsWriter(): WriteTotals {
     await minuteRows.write(transaction, minutes);
     await hourRows.write(transaction, hours);
     for (const { window, account, requests, served_jobs } of now as Pick<AccountRow, 'window' | 'account' | 'requests' | 'served_jobs'>[]) {
-      // Rows are of active accounts only, so one that holds no more than was just added is new.
+      // Rows exist for active accounts only, so a row with just the added counts is new.
       const more = rowOf(added, window, account);
       if (requests !== more.requests || served_jobs !== more.served_jobs) continue;
       const total = network.find((row) => row.window === window);
@@ -73,7 +74,7 @@ function rowOf(rows: Map<string, AccountRow>, window: StatsWindow, account: stri
   return row;
 }
 
-/** Takes off what left the windows up to this hour. For quiet times, in which no settlement does it. */
+/** Subtracts expired hours from the windows up to this hour. Needed in quiet times without settlements. */
 export async function advanceWindows(database: Database, hour: number): Promise<void> {
   const { hour: newest } = await database.selectFrom('network_totals').select('hour').where('window', '=', '24h').executeTakeFirstOrThrow();
   if (newest >= hour) return;
@@ -98,7 +99,7 @@ export function lockNetwork(transaction: Database): Promise<NetworkRow[]> {
   ).execute();
 }
 
-/** The first hour that a window with this newest hour includes. */
+/** First hour of a window whose newest hour is `newest`. */
 export function oldestHour(window: StatsWindow, newest: number): number {
   const span = WINDOW_HOURS[window];
   return span === null ? 0 : Math.max(0, newest - span);
@@ -114,7 +115,7 @@ async function advance(transaction: Database, network: readonly NetworkRow[], ho
   }
 }
 
-/** Takes the hours `from` up to but not including `to` out of one window. */
+/** Subtracts the hours from `from` (included) to `to` (excluded) from one window. */
 async function takeOff(transaction: Database, total: NetworkRow, from: number, to: number): Promise<void> {
   const sums = await transaction
     .selectFrom('account_hours')

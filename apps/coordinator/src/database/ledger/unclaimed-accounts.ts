@@ -1,8 +1,8 @@
-/** Ledger accounts for the earnings of providers without an owner: `provider:<id>`, later ones `provider:<id>:<number>`. */
+/** Ledger accounts for earnings of providers without an owner: `provider:<id>`, later `provider:<id>:<number>`. */
 
 const UNCLAIMED = 'provider:';
 
-/** The account of a provider's earnings before its first owner. Between two owners the provider has another of the same form. */
+/** Account of a provider's earnings before its first owner. Between two owners the provider has another account of this form. */
 export function unclaimedAccount(providerId: string): string {
   return `${UNCLAIMED}${providerId}`;
 }

@@ -1,4 +1,4 @@
-/** Accounts, and the keys that open the API for them. */
+/** Accounts and their API keys. */
 import type { Kysely, Migration } from 'kysely';
 
 export const accountsAndKeys: Migration = {

@@ -1,4 +1,4 @@
-/** Receipts that enclaves signed, kept for the account that paid. */
+/** Receipts signed by enclaves, stored for the paying account. */
 import type { Kysely, Migration } from 'kysely';
 
 export const receipts: Migration = {

@@ -1,4 +1,4 @@
-/** Money: jobs with their holds, postings, balances, prices, deposits, withdrawals and the owners of providers. */
+/** Ledger: jobs with reservations, postings, balances, prices, deposits, withdrawals, and owners of providers. */
 import { type Kysely, type Migration, sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 
@@ -48,7 +48,7 @@ export const ledger: Migration = {
     const postgres = dialectOf(db) === 'postgres';
     await db.schema
       .createTable('postings')
-      // SQLite numbers rows by itself only where the type is spelled exactly so.
+      // SQLite autoincrements only a column with exactly this type.
       .addColumn('seq', postgres ? 'bigserial' : 'integer', (column) => column.primaryKey())
       .addColumn('event', 'text', (column) => column.notNull())
       .addColumn('account', 'text', (column) => column.notNull())
@@ -69,7 +69,7 @@ export const ledger: Migration = {
       .addColumn('balance', 'bigint', (column) => column.notNull())
       .addColumn('reserved', 'bigint', (column) => column.notNull())
       .addColumn('earned', 'bigint', (column) => column.notNull())
-      // The last line of defence: whatever the code believes, nobody but the ledger's own accounts owes anything.
+      // Last line of defence: independent of the code, only the ledger's own accounts can be negative.
       .addCheckConstraint(
         'balances_cover_holds',
         sql`account like 'system:%' or (reserved >= 0 and balance >= reserved and earned >= 0 and earned <= balance)`,

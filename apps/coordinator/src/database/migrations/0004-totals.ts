@@ -1,4 +1,4 @@
-/** Roll-ups that statistics read: per minute, per account and hour, per account and window, per window. */
+/** Roll-ups for statistics: per minute, per account and hour, per account and window, per window. */
 import { type CreateTableBuilder, type Kysely, type Migration, sql } from 'kysely';
 
 const ACTIVITY = ['requests', 'prompt_tokens', 'completion_tokens', 'images', 'spent', 'served_jobs', 'served_tokens', 'earned'] as const;
@@ -31,7 +31,7 @@ export const totals: Migration = {
         .createIndex(`account_totals_by_${metric}`)
         .on('account_totals')
         .columns(['window', `${metric} desc`, 'account'])
-        // Not `> 0`: SQLite would take that for a range to search, and sort what it finds.
+        // Not `> 0`, which SQLite would treat as a range to search and then sort.
         .where(sql.ref('served_jobs'), '<>', sql.lit(0))
         .execute();
     }

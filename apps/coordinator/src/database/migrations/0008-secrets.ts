@@ -1,4 +1,4 @@
-/** Secrets that the coordinators of one database share. */
+/** Secrets shared by the coordinators of one database. */
 import type { Kysely, Migration } from 'kysely';
 
 export const secrets: Migration = {

@@ -1,6 +1,7 @@
 /**
- * Accounts that people sign up for: flags of accounts, limits of keys, the tables of the sign-in library (their shape is the
- * library's; a test holds them against its own description), and the codes that link machines.
+ * Sign-up: flags of accounts, limits of keys, tables of the sign-in library, and codes that link providers.
+ *
+ * The library defines the shape of its tables; a test compares them with its description.
  */
 import type { Kysely, Migration } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';

@@ -1,4 +1,4 @@
-/** An owner looks at what each machine earned on each day: the index that finds an account's part of the jobs. */
+/** Index for an account's jobs by provider and day. */
 import { type Kysely, type Migration, sql } from 'kysely';
 
 export const earningsByMachine: Migration = {

@@ -21,7 +21,7 @@ export const devices: Migration = {
       .addColumn('end_reason', 'text')
       .execute();
     await db.schema.createIndex('device_enrolments_by_key').on('device_enrolments').columns(['se_key_sha256', 'state']).execute();
-    // The last line of defence: one device is one provider's, whatever two check-ins at once may try.
+    // Last line of defence: one device belongs to one provider, even with concurrent check-ins.
     await db.schema
       .createIndex('device_enrolments_by_device')
       .unique()

@@ -1,4 +1,4 @@
-/** The catalogue of models, and the files that may be served under each id. */
+/** Model catalogue and the files allowed under each id. */
 import type { Kysely, Migration } from 'kysely';
 
 export const catalogue: Migration = {

@@ -1,4 +1,4 @@
-/** What jobs of enclave keys came to lately, so that a restart forgets none of it. */
+/** Reputations of enclave keys, stored across restarts. */
 import type { Kysely, Migration } from 'kysely';
 
 export const reputations: Migration = {

@@ -1,6 +1,5 @@
 /**
- * Machines that their owners sign in: the codes of the device grant, the tokens that come of them, the accounts that hold what a
- * machine earns between two owners, and the roll-up of what each machine did.
+ * Provider links: codes of the device grant, their tokens, accounts for earnings between two owners, and the roll-up per provider.
  */
 import { type Kysely, type Migration, sql } from 'kysely';
 
@@ -47,14 +46,14 @@ export const machineLinks: Migration = {
       await db.schema.createIndex(`unclaimed_accounts_by_${column}`).on('unclaimed_accounts').column(column).execute();
     }
     await createMachineQuarters(db);
-    // Of the sign-in library's own device grant, which gave agents a whole session.
+    // Table of the sign-in library's own device grant, which gave agents a whole session.
     await db.schema.dropTable('auth_device_codes').execute();
   },
 };
 
 const COUNTS = ['jobs', 'prompt_tokens', 'completion_tokens', 'images', 'earned'] as const;
 
-/** Made from the jobs that are there, so that owners see what their machines did before, too. */
+/** Filled from stored jobs, so that owners also see earlier work of their providers. */
 async function createMachineQuarters(db: Kysely<unknown>): Promise<void> {
   let table = db.schema
     .createTable('machine_quarters')

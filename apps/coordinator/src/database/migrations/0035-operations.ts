@@ -1,4 +1,4 @@
-/** What owners call their machines, what was last known of each, machines that an operator holds back, and what operators did. */
+/** Provider names, last known state, quarantines, and the operators' audit log. */
 import type { Kysely, Migration } from 'kysely';
 
 export const operations: Migration = {

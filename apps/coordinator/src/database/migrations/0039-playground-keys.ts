@@ -1,4 +1,4 @@
-/** Keys that the console's playground makes for itself: they are none that their owner made, named or needs to see. */
+/** Marks keys that the console's playground creates for itself, so that owners do not see them. */
 import type { Kysely, Migration } from 'kysely';
 
 export const playgroundKeys: Migration = {

@@ -1,4 +1,4 @@
-/** When a reputation was written: what one coordinator forgets must not be what another has just learnt. */
+/** Write time of a reputation, so that one coordinator never deletes a row that another has just written. */
 import type { Kysely, Migration } from 'kysely';
 
 export const reputationsWrittenAt: Migration = {

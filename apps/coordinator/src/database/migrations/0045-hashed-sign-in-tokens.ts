@@ -1,4 +1,4 @@
-/** Hashes the tokens of sessions and of mailed links in place: whoever is signed in stays so, and links that were sent stay good. */
+/** Hashes session and mail-link tokens in place. Sessions and sent links stay valid. */
 import { createHash } from 'node:crypto';
 import type { Kysely, Migration } from 'kysely';
 
@@ -25,7 +25,7 @@ export const hashedSignInTokens: Migration = {
     for (let after = ''; ; ) {
       const rows = await tables.selectFrom('auth_verifications').selectAll().where('id', '>', after).orderBy('id').limit(BATCH).execute();
       for (const { id, identifier } of rows) {
-        // As the sign-in library hashes them.
+        // Same hash as the sign-in library's.
         const hash = createHash('sha256').update(identifier).digest('base64url');
         await tables.updateTable('auth_verifications').set({ identifier: hash }).where('id', '=', id).execute();
       }

@@ -1,6 +1,6 @@
 /**
- * Earnings per account and day, which say what has not matured yet, and earnings per payer and day. Earnings from before this
- * migration stay withdrawable: they get no row in `pending_earnings`.
+ * Earnings per account and day, for maturity, and earnings per payer and day. Earlier earnings stay withdrawable: they get no row
+ * in `pending_earnings`.
  */
 import { type Kysely, type Migration, sql } from 'kysely';
 

@@ -1,4 +1,4 @@
-/** How streams that are asked for with a key carry their signatures: `event`, `comment`, or null for the format's own way. */
+/** Form of the signatures in a key's streams: `event`, `comment`, or null for the format's default. */
 import type { Kysely, Migration } from 'kysely';
 
 export const keySignatureForm: Migration = {

@@ -1,7 +1,4 @@
-/**
- * The schema's history, one file per migration. A migration that has been released is never edited; a change is a new one.
- * They run in the order of their names, on either database.
- */
+/** Schema history, one file per migration, applied in order of name on either database. A released migration is never edited. */
 import type { Migration } from 'kysely';
 import { accountsAndKeys } from './0001-accounts-and-keys.js';
 import { receipts } from './0002-receipts.js';

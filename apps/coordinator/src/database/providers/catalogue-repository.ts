@@ -1,6 +1,5 @@
 /**
- * The catalogue in force. It is read from the database every few seconds, so that what is changed on one coordinator reaches
- * the others.
+ * Model catalogue, cached and reread from the database every few seconds, so that a change on one coordinator reaches the others.
  */
 import type { ModelType } from '@inference/protocol';
 import { PeriodicRefresh } from '../periodic-refresh.js';
@@ -33,10 +32,10 @@ export class CatalogueRepository {
   readonly #now: () => number;
   readonly #refreshing: PeriodicRefresh;
   #entries: ReadonlyMap<string, CatalogueEntry> = new Map();
-  /** Called when what is in force has changed. */
+  /** Called after the catalogue has changed. */
   onChange: () => void = () => {};
 
-  /** Opens the book with what is in it. Callers close it. */
+  /** Loads the catalogue and starts the periodic refresh. Callers close the repository. */
   static async open(options: CatalogueRepositoryOptions): Promise<CatalogueRepository> {
     const book = new CatalogueRepository(options);
     await book.#refreshing.begin();
@@ -54,7 +53,7 @@ export class CatalogueRepository {
     return this.#entries;
   }
 
-  /** Puts an entry in, or in the place of the one with its id. */
+  /** Adds or replaces an entry. */
   async put(entry: Omit<CatalogueEntry, 'updatedAt'>): Promise<void> {
     const now = this.#now();
     const shown = {
@@ -77,7 +76,7 @@ export class CatalogueRepository {
     await this.refresh();
   }
 
-  /** Takes an entry out. Whether it was there. */
+  /** Removes an entry. Returns whether the entry existed. */
   async remove(id: string): Promise<boolean> {
     const removed = await this.#database.transaction().execute(async (transaction) => {
       await transaction.deleteFrom('catalogue_files').where('model_id', '=', id).execute();

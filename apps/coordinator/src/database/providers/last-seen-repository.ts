@@ -1,6 +1,7 @@
 /**
- * What was last known of machines that are linked to an account, so that their owners read it while they are away. Written in
- * batches and only when something happens to a connection; what a crash takes with it is a moment.
+ * Last known state of linked providers, which owners read while the provider is disconnected.
+ *
+ * Written in batches, and only when a connection begins or ends. A crash loses the last moment.
  */
 import type { ProviderId } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
@@ -18,7 +19,7 @@ const LastFactsSchema = Type.Object({
   requests_served: Type.Integer({ minimum: 0 }),
   tokens_generated: Type.Integer({ minimum: 0 }),
   decode_tps: Type.Union([Type.Number(), Type.Null()]),
-  /** Why the connection ended: a code, or null while it had not. */
+  /** Code of the reason why the connection ended; null while connected. */
   left: Type.Union([Type.String(), Type.Null()]),
 });
 export type LastFacts = Static<typeof LastFactsSchema>;
@@ -56,12 +57,12 @@ export class LastSeenRepository {
     });
   }
 
-  /** Takes in what is known of a machine now. Returns at once. */
+  /** Queues the current state of a provider. Returns at once. */
   note(providerId: ProviderId, seen: LastSeen): void {
     this.#rows.put(providerId, seen);
   }
 
-  /** What was last known of each of these machines. */
+  /** Last known state of each of these providers. */
   async of(providerIds: readonly string[]): Promise<ReadonlyMap<string, LastSeen>> {
     const seen = new Map<string, LastSeen>();
     for (let start = 0; start < providerIds.length; start += ROWS_PER_STATEMENT) {
@@ -69,7 +70,7 @@ export class LastSeenRepository {
       const rows = await this.#database.selectFrom('machines_last_seen').selectAll().where('provider_id', 'in', piece).execute();
       for (const row of rows) {
         const facts: unknown = JSON.parse(row.facts);
-        // A row of another version of this program says nothing here.
+        // Skips rows written by another version of this program.
         if (isFacts.Check(facts)) seen.set(row.provider_id, { at: row.seen_at, facts });
       }
     }
@@ -80,7 +81,7 @@ export class LastSeenRepository {
     return seen;
   }
 
-  /** Writes what waits. Never rejects. */
+  /** Writes queued rows. Never rejects. */
   flush(): Promise<void> {
     return this.#rows.flush();
   }
@@ -89,7 +90,7 @@ export class LastSeenRepository {
     return this.#rows.close();
   }
 
-  /** Machines that belong to nobody have nobody to read it. */
+  /** Stores linked providers only: without an owner, rows have no reader. */
   async #write(piece: readonly (readonly [ProviderId, LastSeen])[]): Promise<void> {
     const ids = piece.map(([id]) => id as string);
     const owned = await this.#database

@@ -1,13 +1,15 @@
 /**
- * Codes that link a machine to an account. The agent gets one with its owner's session and shows it over its own connection,
- * where the machine has proved its key; so nobody can link a machine that is not theirs, nor use a code twice.
+ * Codes that link a provider to an account. The agent gets a code with its owner's session and presents the code over the
+ * provider's own connection.
+ *
+ * That connection has proved the provider's key, so only the holder of the key can be linked, and each code works once.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { lockAccount } from '../accounts/account-repository.js';
 import type { Database } from '../tables.js';
 
 export const MACHINE_CODE_LIFE_MS = 10 * 60_000;
-/** Of one account at a time. Beyond it the oldest ends. */
+/** Maximum per account. Beyond the maximum the oldest code ends. */
 export const MAX_MACHINE_CODES = 100;
 
 export class MachineCodeRepository {
@@ -42,7 +44,7 @@ export class MachineCodeRepository {
     return { code, expiresAt };
   }
 
-  /** The account that a code stands for, once; null for a code that is unknown, used, expired, or of an account that is closed. */
+  /** Redeems a code once, for its account. Null if the code is unknown, used or expired, or the account is closed or suspended. */
   async redeem(code: string): Promise<string | null> {
     const now = this.#now();
     const hash = hashOf(code);

@@ -1,6 +1,7 @@
 /**
- * Machine tokens: what a machine that its owner signed in holds in place of a password. Only hashes are stored. A token is for
- * one account, and for the one enclave key that shows it first; it opens what concerns that machine and nothing else.
+ * Machine tokens: credentials of linked providers. Only hashes are stored.
+ *
+ * A token belongs to one account and to the enclave key that presents it first. A token gives access to its own provider only.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import type { Database } from '../tables.js';
@@ -10,18 +11,18 @@ const TOKEN_PATTERN = /^machine-[A-Za-z0-9_-]{43}$/;
 export interface MachineToken {
   readonly accountId: string;
   readonly machineName: string;
-  /** Null until it is shown over the connection of a machine. */
+  /** Null until a provider presents the token over its connection. */
   readonly providerId: string | null;
 }
 
-/** `suspended`: its account is, for now. `void`: unknown, revoked, or of an account that is closed. */
+/** `suspended`: the account is suspended. `void`: unknown, revoked, or of a closed account. */
 export type TokenState = ({ readonly kind: 'good' } & MachineToken) | { readonly kind: 'suspended' } | { readonly kind: 'void' };
 
 export function newMachineToken(): string {
   return `machine-${randomBytes(32).toString('base64url')}`;
 }
 
-/** Whether a text could be a token at all. Checked first, so that other texts cost no hash and no query. */
+/** Whether a text has the form of a token. Checked first, so that other texts cost no hash and no query. */
 export function looksLikeMachineToken(text: string): boolean {
   return TOKEN_PATTERN.test(text);
 }
@@ -62,8 +63,10 @@ export async function readMachineToken(database: Database, token: string): Promi
 }
 
 /**
- * Makes a token that of one machine, whose other tokens end. False when it is another machine's already, or was revoked
- * meanwhile. Call it inside the transaction that links the machine.
+ * Binds a token to one provider and revokes the provider's other tokens. False if the token is bound to another provider or was
+ * revoked.
+ *
+ * Call inside the transaction that links the provider.
  */
 export async function bindMachineToken(
   transaction: Database,
@@ -82,7 +85,7 @@ export async function bindMachineToken(
   return true;
 }
 
-/** Revokes one token. Whose it was, and of which machine; null where there is no such token in force. */
+/** Revokes one token. Returns its account and provider; null if no valid token matches. */
 export async function revokeMachineToken(
   transaction: Database,
   token: string,
@@ -99,7 +102,7 @@ export async function revokeMachineToken(
   return row === undefined ? null : { accountId: row.account_id, providerId: row.provider_id };
 }
 
-/** Revokes an account's tokens for one machine. */
+/** Revokes an account's tokens for one provider. */
 export async function revokeTokensOfMachine(
   transaction: Database,
   { accountId, providerId, at }: { readonly accountId: string; readonly providerId: string; readonly at: number },
@@ -111,7 +114,7 @@ export async function revokeTokensOfAccount(transaction: Database, accountId: st
   await revoke(transaction, now, (tokens) => tokens.where('account_id', '=', accountId));
 }
 
-/** Ends a token that no machine has shown yet. */
+/** Revokes a token that no provider has presented yet. */
 export async function revokeUnboundToken(database: Database, hash: string, now: number): Promise<void> {
   await revoke(database, now, (tokens) => tokens.where('hash', '=', hash).where('provider_id', 'is', null));
 }

@@ -1,12 +1,12 @@
-/** Which machines earn for an account, and what their owner calls them. Nothing here is told to anybody but that owner. */
+/** Providers linked to an account, with their names. Visible to the owner only. */
 import { isUnclaimed } from '../ledger/unclaimed-accounts.js';
 import type { Database } from '../tables.js';
 
 export interface OwnedProvider {
   readonly providerId: string;
-  /** Milliseconds since 1970; null: linked before this was written down. */
+  /** Milliseconds since 1970; null for links older than this column. */
   readonly linkedAt: number | null;
-  /** As its owner calls it, or as it called itself when it was signed in. */
+  /** Name given by the owner, or else the name that the agent reported at sign-in. */
   readonly name: string | null;
 }
 
@@ -17,19 +17,19 @@ export class OwnedProviderRepository {
     this.#database = database;
   }
 
-  /** In the order in which they were linked. */
+  /** In order of linking. */
   async list(accountId: string): Promise<OwnedProvider[]> {
     const rows = await this.#owned(accountId).orderBy('provider_owners.linked_at').orderBy('provider_owners.provider_id').execute();
     return rows.map(machineOf);
   }
 
-  /** Null when the machine is not this account's, whoever else's it may be. */
+  /** Null if the provider is not linked to this account. */
   async find(accountId: string, providerId: string): Promise<OwnedProvider | null> {
     const row = await this.#owned(accountId).where('provider_owners.provider_id', '=', providerId).executeTakeFirst();
     return row === undefined ? null : machineOf(row);
   }
 
-  /** Names a machine of this account, or takes its name away. */
+  /** Names a provider of this account; null removes the name. */
   async rename(accountId: string, providerId: string, name: string | null): Promise<void> {
     if (name === null) {
       await this.#database.deleteFrom('machine_names').where('provider_id', '=', providerId).where('account_id', '=', accountId).execute();
@@ -42,7 +42,7 @@ export class OwnedProviderRepository {
       .execute();
   }
 
-  /** The account that a machine earns for; null: nobody's. For operators. */
+  /** Account that a provider earns for; null without an owner. For operators. */
   async ownerOf(providerId: string): Promise<string | null> {
     const row = await this.#database
       .selectFrom('provider_owners')

@@ -1,17 +1,19 @@
 /**
- * Machines that an operator has taken out of routing, until one lets them in again. All of them are in memory, because placement
- * asks for each machine; the database is read every few seconds, so that what one coordinator decides reaches the others.
+ * Quarantines: providers that an operator has excluded from placement until lifted.
+ *
+ * All are in memory, because placement checks each provider; the database is reread every few seconds, so that a decision on one
+ * coordinator reaches the others.
  */
 import type { ProviderId } from '@inference/protocol';
 import { PeriodicRefresh } from '../periodic-refresh.js';
 import type { Database } from '../tables.js';
 
 export interface Quarantine {
-  /** In the operator's words; the owner of the machine reads it. */
+  /** Written by the operator and shown to the provider's owner. */
   readonly reason: string;
   /** Milliseconds since 1970. */
   readonly since: number;
-  /** Who did it: `account:<id>` or `key:<id>`. */
+  /** Operator: `account:<id>` or `key:<id>`. */
   readonly by: string;
 }
 
@@ -29,12 +31,12 @@ export class QuarantineRepository {
   readonly #now: () => number;
   readonly #refreshing: PeriodicRefresh;
   #holds: ReadonlyMap<ProviderId, Quarantine> = new Map();
-  /** Changes made here: what was read before one of them says nothing. */
+  /** Number of changes made here. A read that began before a change is repeated. */
   #changes = 0;
-  /** Called with the machines whose hold began, changed or ended. */
+  /** Called with the providers whose quarantine began, changed or ended. */
   onChange: (providerIds: readonly ProviderId[]) => void = () => {};
 
-  /** Opens the book with what is in it. Callers close it. */
+  /** Loads the quarantines and starts the periodic refresh. Callers close the repository. */
   static async open(options: QuarantineRepositoryOptions): Promise<QuarantineRepository> {
     const book = new QuarantineRepository(options);
     await book.#refreshing.begin();
@@ -55,7 +57,7 @@ export class QuarantineRepository {
     return this.#holds;
   }
 
-  /** Holds a machine back. One that is held already keeps its beginning and gets the new reason. */
+  /** Quarantines a provider. A repeated quarantine keeps its start and gets the new reason. */
   async put(providerId: ProviderId, reason: string, by: string): Promise<Quarantine> {
     await this.#database
       .insertInto('provider_holds')
@@ -67,7 +69,7 @@ export class QuarantineRepository {
     return this.of(providerId) ?? { reason, since: this.#now(), by };
   }
 
-  /** Lets a machine in again. False when it was not held back. */
+  /** Lifts a quarantine. False if the provider was not quarantined. */
   async remove(providerId: ProviderId): Promise<boolean> {
     const { numDeletedRows } = await this.#database.deleteFrom('provider_holds').where('provider_id', '=', providerId).executeTakeFirst();
     this.#changes++;
@@ -75,7 +77,7 @@ export class QuarantineRepository {
     return numDeletedRows > 0n;
   }
 
-  /** Reads all of them again. */
+  /** Rereads all quarantines. */
   async refresh(): Promise<void> {
     const changes = this.#changes;
     const rows = await this.#database.selectFrom('provider_holds').selectAll().execute();

@@ -1,6 +1,7 @@
 /**
- * Receipts of finished jobs, kept for the account that paid for them. They hold no content: ids, digests and counts.
- * Writes are gathered into small transactions, so that a job waits for no disk; the newest ones are kept up to a bound.
+ * Receipts of finished jobs, stored for the paying account. Receipts hold ids, digests and counts, never content.
+ *
+ * Writes are batched, so that no job waits for the disk; the newest receipts are retained up to a maximum.
  */
 import { rowWriter } from '../connection/prepared-statements.js';
 import type { Database, Tables } from '../tables.js';
@@ -9,9 +10,9 @@ import { WriteBehindQueue } from '../write-behind-queue.js';
 export interface StoredReceipt {
   readonly jobId: string;
   readonly accountId: string;
-  /** base64url of the payload that the enclave signed. */
+  /** base64url of the signed payload. */
   readonly receipt: string;
-  /** base64 of the signature over the receipt, and of the one over the response hash. */
+  /** base64 of the signatures over the receipt and over the response hash. */
   readonly receiptSignature: string;
   readonly responseSignature: string;
   readonly createdAt: number;
@@ -24,13 +25,13 @@ export interface ReceiptRepositoryOptions {
   readonly onWriteError: (error: unknown) => void;
 }
 
-/** Rows of one write: few enough that streams do not notice when the embedded database takes them on this thread. */
+/** Rows per write: few enough that the embedded database does not delay streams on this thread. */
 const ROWS_PER_WRITE = 32;
 const WRITE_EVERY_MS = 500;
-/** Receipts that are kept in all. */
+/** Maximum number of stored receipts. */
 const KEPT = 200_000;
 const MAX_WAITING = 20_000;
-/** Old rows are looked for once in this many writes. */
+/** Number of writes between removals of old rows. */
 const TRIM_EVERY = 50;
 
 export class ReceiptRepository {
@@ -65,7 +66,7 @@ export class ReceiptRepository {
     this.#rows.put(receipt.jobId, receipt);
   }
 
-  /** The receipt of a job, if it belongs to this account. */
+  /** Receipt of a job, if the job belongs to this account. */
   async find(jobId: string, accountId: string): Promise<StoredReceipt | null> {
     const waiting = this.#rows.get(jobId);
     if (waiting !== undefined) return waiting.accountId === accountId ? waiting : null;
@@ -78,7 +79,7 @@ export class ReceiptRepository {
     return row === undefined ? null : fromRow(row);
   }
 
-  /** Writes what waits. Never rejects. */
+  /** Writes queued receipts. Never rejects. */
   flush(): Promise<void> {
     return this.#rows.flush();
   }

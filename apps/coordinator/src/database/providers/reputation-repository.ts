@@ -1,7 +1,8 @@
 /**
- * The reputations of enclave keys, kept over restarts. A placement waits for none of it: what is new of a key is gathered for a
- * moment and written with others. What a crash takes with it is that moment. Coordinators that share a database read every few
- * seconds what others have written: of each key the last word counts, and what this one has not written yet is later still.
+ * Reputations of enclave keys, stored across restarts. Writes are batched, so placement never waits; a crash loses the last moment.
+ *
+ * Coordinators that share a database reread rows every few seconds. The newest row of a key wins, and unwritten changes of this
+ * coordinator are newer still.
  */
 import { type ProviderId, RESTRICTION_REASONS, type RestrictionReason } from '@inference/protocol';
 import { dialectOf } from '../connection/dialect.js';
@@ -9,7 +10,7 @@ import { PeriodicRefresh } from '../periodic-refresh.js';
 import type { Database, Tables } from '../tables.js';
 import { WriteBehindQueue } from '../write-behind-queue.js';
 
-/** As the fleet counts it; see `fleet/reputation`. Times in milliseconds since 1970. */
+/** Stored form of a provider's reputation. Times in milliseconds since 1970. */
 export interface StoredReputation {
   readonly weight: number;
   readonly late: number;
@@ -36,11 +37,11 @@ export interface ReputationRepositoryOptions {
 }
 
 const WRITE_EVERY_MS = 1000;
-/** Nobody shares a database file. */
+/** PostgreSQL only: a database file has one coordinator. */
 const REFRESH_MS = 5000;
 /**
- * What time has cleared was written longer ago than this, in milliseconds. A younger row is another coordinator's word, or says that
- * an operator has cleared a key, which the others have to hear.
+ * Minimum age of expired rows before removal, in milliseconds. A younger row may be new from another coordinator, or an operator's
+ * reset that the others must still read.
  */
 const SETTLED_MS = 60_000;
 /** Fourteen parameters each: SQLite allows 32766 in a statement, PostgreSQL 65535. */
@@ -49,7 +50,7 @@ const MAX_WAITING = 100_000;
 
 type Row = Tables['provider_reputations'];
 
-/** What is known of a key. */
+/** Columns of one reputation. */
 const COLUMNS = [
   'weight',
   'late',
@@ -68,18 +69,18 @@ const COLUMNS = [
 export class ReputationRepository {
   readonly #known: (readonly [ProviderId, StoredReputation])[] = [];
   readonly #database: Database;
-  /** Null: nothing of it counts any more. */
+  /** Null: the reputation has expired. */
   readonly #rows: WriteBehindQueue<ProviderId, StoredReputation | null>;
   readonly #now: () => number;
-  /** The rows as this coordinator read or wrote them last, as text. Another text is another coordinator's word. */
+  /** Text of each row as last read or written here. A different text was written by another coordinator. */
   readonly #seen = new Map<string, string>();
-  /** What came while a reading runs; null: none does. */
+  /** Keys changed while a read runs; null: no read runs. */
   #cameMeanwhile: Set<ProviderId> | null = null;
   readonly #refreshing: PeriodicRefresh | null;
-  /** Hears what another coordinator has written. Nothing is read while there is nobody who would. */
+  /** Called with reputations written by other coordinators. Without a listener nothing is read. */
   onChange: ((providerId: ProviderId, reputation: StoredReputation) => void) | null = null;
 
-  /** Reads what is kept. Callers close it. */
+  /** Loads the stored reputations. Callers close the repository. */
   static async open(options: ReputationRepositoryOptions): Promise<ReputationRepository> {
     const { database, now } = options;
     const settled = now() - SETTLED_MS;
@@ -107,20 +108,20 @@ export class ReputationRepository {
     });
   }
 
-  /** As they were when this was opened, the oldest first. */
+  /** Reputations as loaded at the start, oldest first. */
   get known(): readonly (readonly [ProviderId, StoredReputation])[] {
     return this.#known;
   }
 
-  /** Keeps what is new of a key; null: forgets it. */
+  /** Queues the reputation of a key; null removes the row. */
   put(providerId: ProviderId, reputation: StoredReputation | null): void {
     this.#cameMeanwhile?.add(providerId);
     this.#rows.put(providerId, reputation);
   }
 
   /**
-   * Reads what other coordinators have written since. What waits here to be written, or came while it was read, is left alone; so is
-   * what is gone: time has cleared it, here as there.
+   * Reads rows written by other coordinators. Skips keys that are queued here or changed during the read. Deleted rows need no
+   * action: they expired here as well.
    */
   async refresh(): Promise<void> {
     const { onChange } = this;
@@ -140,7 +141,7 @@ export class ReputationRepository {
     }
   }
 
-  /** Writes what waits. Never rejects. */
+  /** Writes queued rows. Never rejects. */
   flush(): Promise<void> {
     return this.#rows.flush();
   }
@@ -194,12 +195,12 @@ function toRow(providerId: ProviderId, { restraint, ...reputation }: StoredReput
   };
 }
 
-/** The same for the same content, whether it was read or is to be written. */
+/** Canonical text of a row, equal for equal content. */
 function textOf(row: Row): string {
   return JSON.stringify(COLUMNS.map((column) => row[column]));
 }
 
-/** Nothing for a row that this program does not understand. */
+/** Empty for a row that this program cannot read. */
 function fromRow(row: Row): [] | [readonly [ProviderId, StoredReputation]] {
   const restraint = restraintOf(row);
   if (restraint === undefined) return [];

@@ -1,25 +1,27 @@
 /**
- * Accounts, their keys, and the tables of the sign-in library. The library's own tables keep its kinds of columns (dates and
- * flags as it writes them); everything of ours is integer milliseconds, and a flag is the time at which it was set.
+ * Accounts, their keys, and the tables of the sign-in library.
+ *
+ * The library's tables have its own column types for dates and flags. All others use integer milliseconds, and a flag is the time
+ * of its setting.
  */
 export interface AccountTables {
-  /** One per customer; the id is that of the user who signed up. */
+  /** One per customer, with the id of the user who signed up. */
   accounts: {
     id: string;
     name: string;
     created_at: number;
     admin_since: number | null;
     suspended_at: number | null;
-    /** Set for good; the row stays, because postings refer to it. */
+    /** Set when the account is closed. The row stays, because postings refer to it. */
     deleted_at: number | null;
   };
   api_keys: {
     id: string;
     account_id: string;
     kind: ApiKeyKind;
-    /** Lowercase hexadecimal SHA-256 of the whole key. The key itself is never stored. */
+    /** Lowercase hexadecimal SHA-256 of the whole key, which is never stored. */
     hash: string;
-    /** First characters of the key, for people to recognise it by. */
+    /** First characters of the key, for display. */
     prefix: string;
     name: string;
     created_at: number;
@@ -29,17 +31,17 @@ export interface AccountTables {
     spend_limit_micro_usd: number | null;
     /** JSON array of model ids; null allows all. */
     models: string | null;
-    /** Who made it for what: the console's playground, or null for a key that its owner asked for. */
+    /** `playground`: created by the console's playground; null: created by the owner. */
     made_for: 'playground' | null;
-    /** How streams carry their signatures; null: as the format does by itself. */
+    /** Form of the signatures in streams; null: the default of the format. */
     signature_form: KeySignatureForm | null;
   };
-  /** Only what our own queries read; the library knows the rest. */
+  /** Columns that our own queries read; the library defines the rest. */
   auth_users: { id: string; name: string; email: string; email_verified: number | boolean };
   auth_sessions: { id: string /** Hexadecimal SHA-256 of the token in the cookie. */; token: string; user_id: string };
   /** `identifier`: base64url SHA-256 of `reset-password:<token of a mailed link>`. */
   auth_verifications: { id: string; identifier: string; value: string };
-  /** Single-use codes with which a machine, signed in by its owner, shows the account it earns for. */
+  /** Single-use codes that link a provider to an account. */
   machine_codes: {
     /** Hexadecimal SHA-256 of the code. */
     hash: string;

@@ -1,24 +1,24 @@
-/** Managed devices: which device is which provider's, what it was asked, and the evidence it gave, as the bytes that came. */
+/** Managed devices: their providers, commands, and evidence as received bytes. */
 
 export interface DeviceTables {
   device_enrolments: {
     id: string;
     provider_id: string;
-    /** Lowercase hexadecimal SHA-256 of the x963 enclave key that asked for the enrolment. */
+    /** Lowercase hexadecimal SHA-256 of the x963 enclave key that requested the enrolment. */
     se_key_sha256: string;
-    /** base64 of that key; the nonces of its attestations are made from it. */
+    /** base64 of that key, from which attestation nonces are derived. */
     se_public_key: string;
-    /** As the provider states it. It goes into the profile and binds nothing. */
+    /** As reported by the provider. Written into the profile; binds nothing. */
     serial_number: string;
-    /** SHA-256 of the one-time download token; null once the profile was fetched. */
+    /** SHA-256 of the one-time download token; null after the download. */
     download_hash: string | null;
-    /** SHA-256 of the token that the device shows with everything it sends. */
+    /** SHA-256 of the token that the device sends with every message. */
     token_hash: string;
     state: EnrolmentState;
-    /** The management server's id of the device, from its first check-in on. */
+    /** Id of the device at the management server, from its first check-in on. */
     device_id: string | null;
     created_at: number;
-    /** An offer that no device took by then is void. */
+    /** End of an offer that no device has used. */
     expires_at: number;
     bound_at: number | null;
     ended_at: number | null;
@@ -34,20 +34,20 @@ export interface DeviceTables {
     /** Null while an answer is awaited. */
     outcome: string | null;
   };
-  /** One random part per enclave key and week; the nonce is derived from it, so that it can be published and recomputed. */
+  /** One random part per enclave key and week. Nonces are derived from it, so that they can be published and recomputed. */
   device_nonces: { se_key_sha256: string; epoch: number; random: string; created_at: number };
-  /** The newest evidence of each kind, verified again whenever it is read. */
+  /** Newest evidence of each kind, verified again at every read. */
   device_evidence: {
     se_key_sha256: string;
     kind: DeviceEvidenceKind;
     enrolment_id: string;
-    /** What came, as JSON: property lists in base64, the nonce they answer to, an ACME challenge result. */
+    /** Received data as JSON: property lists in base64, the answered nonce, an ACME challenge result. */
     payload: string;
     received_at: number;
   };
 }
 
-/** `offered` until a device checks in with the token, `bound` until it takes commands, then `active`. */
+/** `offered` until a device checks in with the token, `bound` until the device accepts commands, then `active`. */
 export type EnrolmentState = 'offered' | 'bound' | 'active' | 'ended';
 export type EnrolmentEnd = 'superseded' | 'checked_out';
 export type DeviceCommandKind = 'security_info' | 'device_information';

@@ -1,28 +1,32 @@
 /**
- * Tables of money and of what is counted from it. Amounts are integers of micro-USD, times integer milliseconds. `postings`
- * is the truth about money and `jobs` about use; everything else here is a projection of them, written in the same
- * transaction, and `scripts/ledger-check` holds the projections against their sources.
+ * Tables of the ledger and its roll-ups. Amounts are integers of micro-USD, times integer milliseconds.
  *
- * The key of an account in these tables is a text: the id of an `accounts` row, `provider:<provider id>` for the earnings of
- * a provider that nobody has claimed yet, or one of the ledger's own accounts `system:…` (ledger/system-accounts.ts).
+ * `postings` is the source for money and `jobs` for usage. All other tables are projections, written in the same transaction;
+ * `scripts/ledger-check` compares the projections with their sources.
+ *
+ * An account is keyed by text: the id of an `accounts` row, `provider:<provider id>` for unclaimed earnings, or `system:…` for the
+ * ledger's own accounts (billing/ledger/ledger-policy.ts).
  */
 import type { Generated } from 'kysely';
 
 export interface LedgerTables {
   /**
-   * One row per job that was ever reserved, and the whole state machine `reserved → settled | released`. **A settled row is
-   * the usage entry**: newest first by `(ended_at, job_id)`, index `jobs_by_account` on settled rows. Old ended rows are
-   * pruned; no total depends on them.
+   * One row per job that was ever reserved, with the state machine `reserved → settled | released`. **A settled row is the usage
+   * entry**: newest first by `(ended_at, job_id)`, index `jobs_by_account` on settled rows.
+   *
+   * Old ended rows are pruned; no total depends on them.
    */
   jobs: JobRow;
   /** Append-only double entry. Rows of one event sum to zero. Old rows are folded into `posting_openings`. */
   postings: PostingRow;
-  /** Per account, the sums of the postings that were pruned. All amounts together sum to zero. */
+  /** Per account, the sums of pruned postings. All amounts together sum to zero. */
   posting_openings: { account: string; amount: number; earned: number };
-  /** Per account, the sum of its postings, and the sum of its live holds. */
+  /** Per account, the sum of its postings and of its running reservations. */
   balances: BalanceRow;
-  /** Per API key, what it has spent, and what its running jobs hold. Compared with the key's spend limit at reservation. */
-  key_spend: { api_key_id: string; spent: number; held: number /** Part of `spent` whose job rows are pruned. */; spent_pruned: number };
+  /**
+   * Per API key, the amount spent and the amount reserved by running jobs. Checked against the key's spend limit at reservation.
+   */
+  key_spend: { api_key_id: string; spent: number; held: number /** Part of `spent` with pruned job rows. */; spent_pruned: number };
   deposits: { event_id: string; account_id: string; amount: number; source: DepositSource; at: number };
   withdrawals: {
     id: string;
@@ -33,44 +37,48 @@ export interface LedgerTables {
     ended_at: number | null;
   };
   /**
-   * The account that a provider earns for: `provider:<its id>` while nobody has claimed it, one of `unclaimed_accounts` between two owners. `first_owner` took over what it had
-   * earned before, and stands for `provider:<its id>` in old job rows.
+   * Account that a provider earns for: `provider:<id>` while unclaimed, one of `unclaimed_accounts` between two owners.
+   *
+   * `first_owner` took over the earlier earnings, and stands for `provider:<id>` in old job rows.
    */
   provider_owners: { provider_id: string; account_id: string; first_owner: string | null; linked_at: number | null };
-  /** Every price ever set, never changed. The one in force is the newest with `valid_from` not after now. */
+  /** All prices ever set, immutable. The newest with `valid_from` not after now applies. */
   prices: {
     id: string;
-    /** `*` stands for every model without a price of its own. */
+    /** `*`: every model without its own price. */
     model: string;
     prompt_per_million: number;
     completion_per_million: number;
     per_image: number;
     valid_from: number;
-    /** Order of setting, which decides between equal `valid_from`. */
+    /** Order of setting, for prices with equal `valid_from`. */
     version: number;
   };
 
   /** Settled jobs per minute of the network. `minute` is milliseconds since 1970 divided by 60,000. Kept for two days. */
   minute_totals: { minute: number; requests: number; prompt_tokens: number; completion_tokens: number };
   /**
-   * What each account used and served per hour (`hour`: milliseconds since 1970 divided by 3,600,000). Rows older than any
-   * window are folded into the row of hour `-1`, so that the rows of an account always sum to its lifetime.
+   * Usage and earnings of each account per hour (milliseconds since 1970 / 3,600,000). Rows older than all windows are folded into
+   * hour `-1`, so that the rows of an account always sum to its lifetime.
    */
   account_hours: { hour: number; account: string } & Activity;
   /**
-   * The same, summed per window: the leaderboard reads `served_jobs > 0` rows of one window by `earned`, `served_tokens` or
-   * `served_jobs` descending (each has an index). A row exists exactly while the account was active in the window.
+   * Sums of `account_hours` per window. The leaderboard reads rows with `served_jobs > 0` by `earned`, `served_tokens` or
+   * `served_jobs`, descending (each has an index).
+   *
+   * A row exists exactly while the account was active in the window.
    */
   account_totals: { window: StatsWindow; account: string } & Activity;
   /**
-   * The network's totals per window: exactly four rows, from the first migration on. `all` is the network's lifetime.
-   * `hour` is the newest hour the window includes; it includes that one and as many whole hours before it as its name says.
+   * Totals of the network per window: exactly four rows. `all` is the network's lifetime.
+   *
+   * `hour` is the newest hour of the window, which also covers as many whole hours before as its name says.
    */
   network_totals: { window: StatsWindow; hour: number; active_accounts: number } & Activity;
 
   /**
-   * What each machine did per quarter of an hour and model, and for which account (`earner`, as in `jobs`). Quarters, because every
-   * time zone is off by a whole number of them, so that owners get days of their own. Kept for a hundred days.
+   * Jobs of each provider per quarter of an hour, model and earner (as in `jobs`). Every time zone is offset by whole quarters, so
+   * owners get local days. Retained for a hundred days.
    */
   machine_quarters: {
     provider_id: string;
@@ -86,49 +94,51 @@ export interface LedgerTables {
   };
 
   /**
-   * Earnings of each account per UTC day, from which the part that has not matured is computed. Earnings that restore what the
-   * account itself had spent have no row. Spending changes nothing here: matured earnings are spent before pending ones.
+   * Earnings of each account per UTC day, from which the unmatured part is computed.
+   *
+   * Earnings that restore the account's own spending have no row. Spending changes no row: matured earnings are spent before
+   * pending ones.
    */
   pending_earnings: { account: string /** Milliseconds since 1970 divided by 86,400,000. */; day: number; amount: number };
   /**
-   * What each account earned from each other account per UTC day. Kept for a hundred days; older rows of unclaimed machines are
-   * folded into day `-1`.
+   * Earnings of each account from each payer per UTC day. Retained for a hundred days; older rows of unclaimed providers are folded
+   * into day `-1`.
    */
   payer_earnings: {
-    /** As in `jobs`, or who claimed the machine since. */
+    /** As in `jobs`, or the account that claimed the provider since. */
     earner: string;
-    /** Id of the account that paid. Never the earner. */
+    /** Paying account, never the earner. */
     payer: string;
     day: number;
     earned: number;
-    /** Part of `earned` that the payer took from deposited money. Returned to it as such if it claims the machine. */
+    /** Part of `earned` that the payer took from deposited money. Returned as deposited money if the payer claims the provider. */
     of_deposits: number;
   };
 
   /**
-   * `…_pruned_before`: job rows that ended, and postings made, before `at` are gone or being removed. `earnings_pending_since`:
-   * earnings up to `at` were there before maturity was introduced and count as matured.
+   * `…_pruned_before`: job rows ended, and postings made, before `at` are removed or being removed. `earnings_pending_since`:
+   * earnings up to `at` predate maturity and count as matured.
    */
   ledger_marks: { name: 'jobs_pruned_before' | 'postings_pruned_before' | 'earnings_pending_since'; at: number };
-  /** Coordinators that hold money for running jobs, and when they last said that they live. */
+  /** Coordinators with reservations, and their last heartbeats. */
   ledger_holders: { id: string; seen_at: number };
 }
 
-/** What an account, or the network, did in some span of time. Counts are of settled jobs. */
+/** Activity of an account or of the network in a time span. Counts are of settled jobs. */
 export interface Activity {
-  /** Jobs the account ordered, and what they used and cost. */
+  /** Jobs that the account requested, with their usage and cost. */
   requests: number;
   prompt_tokens: number;
   completion_tokens: number;
   images: number;
   spent: number;
-  /** Jobs its machines answered for pay, prompt and completion tokens of those, and what it earned with them. */
+  /** Paid jobs of the account's providers, their prompt and completion tokens, and the earnings. */
   served_jobs: number;
   served_tokens: number;
   earned: number;
 }
 
-/** `24h` includes at least the last 24 hours and less than 25; the others likewise. */
+/** `24h` covers at least the last 24 hours and less than 25; the others likewise. */
 export type StatsWindow = '24h' | '7d' | '30d' | 'all';
 export type JobState = 'reserved' | 'settled' | 'released';
 export type DepositSource = 'stripe' | 'development' | 'admin';
@@ -143,27 +153,27 @@ export interface JobRow {
   state: JobState;
   /** The hold: the most the job can cost. Counts as held only while the state is `reserved`. */
   amount: number;
-  /** The price agreed at reservation, copied, so that no later change touches it. */
+  /** Price at reservation, copied, so that later changes have no effect. */
   price_id: string;
   prompt_per_million: number;
   completion_per_million: number;
   per_image: number;
-  /** Bounds of the job, which its settlement is clamped to. */
+  /** Maximums of the job, which its settlement is clamped to. */
   max_prompt_tokens: number;
   max_completion_tokens: number;
   max_images: number;
-  /** The coordinator that runs the job (`ledger_holders.id`). */
+  /** Coordinator that runs the job (`ledger_holders.id`). */
   holder: string;
   reserved_at: number;
-  /** When it was settled or released. */
+  /** Time of the settlement or release. */
   ended_at: number | null;
   /** The rest is null or zero unless the job is settled. */
   provider_id: string | null;
-  /** The account (in the sense of this file) that was credited; null when nobody was, as on one's own machine free of charge. */
+  /** Credited account (keyed as in this file); null for a free job on an own provider. */
   earner: string | null;
   prompt_tokens: number;
   completion_tokens: number;
-  /** Part of the completion tokens that think sections took. */
+  /** Completion tokens inside think segments. */
   hidden_tokens: number;
   cached_tokens: number;
   images: number;
@@ -180,7 +190,7 @@ export interface PostingRow {
   account: string;
   /** Positive: the account has more. */
   amount: number;
-  /** Part of the amount that is earnings, which may be withdrawn; never deposited money. */
+  /** Part of the amount that is earnings and can be withdrawn; never deposited money. */
   earned: number;
   at: number;
 }
@@ -188,7 +198,7 @@ export interface PostingRow {
 export interface BalanceRow {
   account: string;
   balance: number;
-  /** Sum of the amounts of its jobs in state `reserved`. */
+  /** Sum of `amount` over jobs in state `reserved`. */
   reserved: number;
   /** Part of the balance that is earnings. Spending takes deposited money first. */
   earned: number;

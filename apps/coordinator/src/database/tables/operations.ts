@@ -1,12 +1,12 @@
 /** Tables of names, quarantines, the operators' audit log, and shared secrets. */
 export interface OperationTables {
-  /** What an owner calls a machine; it counts while the machine is linked to that account. */
+  /** Name of a provider, given by its owner; valid while the provider is linked to this account. */
   machine_names: { provider_id: string; account_id: string; name: string };
-  /** Of machines that are linked to an account. `facts`: JSON, see store/last-seen.ts. */
+  /** Last known state of linked providers. `facts`: JSON, see database/providers/last-seen-repository.ts. */
   machines_last_seen: { provider_id: string; seen_at: number; facts: string };
-  /** Enclave keys that get no job until an operator says otherwise. `held_by` as in `operator_actions`. */
+  /** Quarantined enclave keys, which get no jobs. `held_by` as `operator` in `operator_actions`. */
   provider_holds: { provider_id: string; reason: string; since: number; held_by: string };
-  /** Append-only, but for the outcome: a row is there before anything is done. */
+  /** Append-only except for the outcome: a row is written before its action. */
   operator_actions: {
     id: string;
     at: number;
@@ -16,9 +16,9 @@ export interface OperationTables {
     action: string;
     /** The id in the address: an account, a provider, a withdrawal, a model. */
     subject: string | null;
-    /** What was sent, as JSON. */
+    /** Request body as JSON. */
     details: string | null;
-    /** `done`, the code of the error, or null: it is not known how it ended. */
+    /** `done`, an error code, or null if the outcome is unknown. */
     outcome: string | null;
   };
   /** `value`: 32 bytes in hexadecimal. */

@@ -1,6 +1,6 @@
 /**
- * Money that comes from outside: deposits that were asked for, and what the payment processor told us about them. What was
- * really posted is in the ledger's own `deposits`, by the same id.
+ * Payments: deposit orders and the processor's reports on them. The posted deposits are in the ledger's `deposits`, under the same
+ * id.
  */
 import type { DepositSource } from './ledger.js';
 
@@ -11,7 +11,7 @@ export interface PaymentTables {
     amount_micro_usd: number;
     source: DepositSource;
     state: DepositOrderState;
-    /** The processor's checkout and its payment, once known. */
+    /** Ids of the processor's checkout and payment, once known. */
     checkout_id: string | null;
     payment_id: string | null;
     created_at: number;
@@ -20,7 +20,7 @@ export interface PaymentTables {
     refunded_micro_usd: number;
     disputed_at: number | null;
   };
-  /** Events of the processor that were handled, by its id. */
+  /** Handled events of the processor, by its id. */
   payment_events: {
     id: string;
     type: string;
@@ -28,7 +28,7 @@ export interface PaymentTables {
     outcome: string;
     received_at: number;
   };
-  /** How a withdrawal is being ended. The first to claim decides, so that none is paid and rejected. */
+  /** How a withdrawal is ended. The first claim wins, so that no withdrawal is both paid and rejected. */
   withdrawal_ends: { withdrawal_id: string; end: WithdrawalEndClaim; transfer_id: string | null; claimed_at: number };
   /** Where the processor pays an account's withdrawals to. */
   payout_accounts: { account_id: string; payout_id: string; created_at: number };

@@ -4,23 +4,23 @@ export interface ProviderTables {
   device_codes: {
     /** Hexadecimal SHA-256 of the device code. */
     hash: string;
-    /** As its owner types it, without the dash. */
+    /** As its owner types the code, without the dash. */
     user_code: string;
-    /** What the machine says of itself. */
+    /** As reported by the agent. */
     machine_name: string;
     chip_name: string | null;
     /** Where the request came from. */
     address: string | null;
     requested_at: number;
     expires_at: number;
-    /** Pause that the agent must keep between two questions; `slow_down` lengthens it. */
+    /** Minimum pause between two polls of the agent; `slow_down` lengthens it. */
     interval_ms: number;
     polled_at: number | null;
-    /** Who decided. */
+    /** Deciding account. */
     account_id: string | null;
     approved_at: number | null;
     denied_at: number | null;
-    /** Of the token that was given for it, once. */
+    /** Hash of the token issued for this code, once. */
     token_hash: string | null;
   };
   machine_tokens: {
@@ -28,24 +28,24 @@ export interface ProviderTables {
     hash: string;
     account_id: string;
     machine_name: string;
-    /** The enclave key that showed it first, and the only one that may. */
+    /** Enclave key that presented the token first; no other key may use the token. */
     provider_id: string | null;
     created_at: number;
     bound_at: number | null;
     revoked_at: number | null;
   };
   /**
-   * Accounts that hold what a machine earns after its owner unlinked it, until somebody links it anew. The time before its
-   * first owner has `provider:<its id>` and is not listed here.
+   * Accounts for earnings of a provider between an unlink and the next link. The period before the first owner uses `provider:<id>`
+   * and has no row.
    */
   unclaimed_accounts: { account: string; provider_id: string; since: number; claimed_by: string | null };
   provider_reputations: {
     provider_id: string;
-    /** Weight of the failures, and times in a row that another was quicker, as they were at `at`. */
+    /** Weight of the failures, and consecutive late attempts, as of `at`. */
     weight: number;
     late: number;
     at: number;
-    /** `cooldown`, `quarantine`, or null: it is not held back. The other columns of the restraint are null with it. */
+    /** `cooldown`, `quarantine`, or null: unrestricted. The other restraint columns are null as well. */
     restraint_kind: string | null;
     restraint_reason: string | null;
     restraint_detail: string | null;
@@ -55,7 +55,7 @@ export interface ProviderTables {
     quarantines: number;
     cooldowns_at: number;
     quarantines_at: number;
-    /** When it was written, in milliseconds since 1970. */
+    /** Time of the write, in milliseconds since 1970. */
     written_at: number;
   };
   catalogue_models: {
@@ -63,7 +63,7 @@ export interface ProviderTables {
     display_name: string;
     quantization: string;
     model_type: 'text' | 'embedding' | 'image';
-    /** Of a machine that serves it; null: not said. */
+    /** Memory that a provider needs for the model; null: unknown. */
     min_memory_bytes: number | null;
     created_at: number;
     updated_at: number;
