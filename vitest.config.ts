@@ -4,7 +4,7 @@ import { LongestFirst } from './test/support/longest-first.js';
 const ALL = ['packages/*/test/**/*.test.ts', 'apps/*/test/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'];
 
 /** Files that load llama.cpp into the test's own process. It is native code, which a process loads once and never unloads. */
-const ALONE = ['scripts/make-model.test.ts', 'apps/provider/test/logprobs.test.ts', 'apps/provider/test/chat-prompt.test.ts'];
+const ALONE = ['scripts/make-model.test.ts', 'apps/provider/test/engine/logprobs.test.ts', 'apps/provider/test/engine/chat-prompt.test.ts'];
 
 // One run for the whole repository. Packages are tested through their sources, and see each other through their builds.
 // Test files share two processes, as loading the sources anew for each file took a third of the run; `leaves-no-trace`

@@ -2,7 +2,7 @@
  * Installs the engine stable-diffusion.cpp at the location that tests expect, and prints the path. CI runs this script before the
  * tests.
  */
-import { installAddOn } from '../apps/provider/src/models/library/add-on.js';
+import { installAddOn } from '../apps/provider/src/models/store/add-on.js';
 import { TEST_ADD_ON } from '../test/support/image-add-on.js';
 
 await installAddOn(TEST_ADD_ON, AbortSignal.timeout(10 * 60_000));

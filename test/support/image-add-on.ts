@@ -1,7 +1,7 @@
 /** Location of the engine stable-diffusion.cpp for tests: outside the checkout, because the add-on is large and changes rarely. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { addOnPath, isAddOnInstalled } from '../../apps/provider/src/models/library/add-on.js';
+import { addOnPath, isAddOnInstalled } from '../../apps/provider/src/models/store/add-on.js';
 
 export const TEST_ADD_ON = addOnPath(join(homedir(), '.cache', 'inference-network'));
 

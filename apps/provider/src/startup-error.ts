@@ -4,10 +4,10 @@ import { AlreadyRunningError } from './control/control-server.js';
 import { MachineLockedError } from './control/machine-lock.js';
 import { systemProblem } from './files/system-error.js';
 import { InsecureModeError } from './host/hardening/secret-modes.js';
-import { EngineStartError } from './model-process/kept-process.js';
+import { EngineStartError } from './model-process/supervised-process.js';
 import { ModelFileError } from './models/gguf-header.js';
-import { DownloadError } from './models/library/download.js';
-import { LibraryError } from './models/library/library.js';
+import { DownloadError } from './models/store/download.js';
+import { LibraryError } from './models/store/model-store.js';
 import { ServiceError } from './service/service.js';
 
 export class StartupError extends Error {

@@ -5,8 +5,8 @@
  */
 import { formatFor, type TextEndpoint } from '@inference/formats';
 import type { Engine } from '../../../apps/provider/src/engine/engine.js';
-import { answer } from '../../../apps/provider/src/work/answer.js';
-import { generationRequest } from '../../../apps/provider/src/work/generation-request.js';
+import { answer } from '../../../apps/provider/src/jobs/answer/answer-text.js';
+import { generationRequest } from '../../../apps/provider/src/jobs/answer/generation-request.js';
 import { startDemoEngine } from '../../../apps/provider/test/demo-model.js';
 import { sized } from '../size.js';
 import { cpuSeconds, median } from '../statistics.js';

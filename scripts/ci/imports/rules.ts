@@ -190,7 +190,7 @@ export const LAYERS: readonly Layer[] = [
       'provider/update',
       'provider/models',
       'provider/service',
-      'provider/serving',
+      'provider/jobs/serving',
       'provider/host',
       'protocol',
     ],
@@ -238,14 +238,14 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'provider/session',
     path: 'apps/provider/src/session',
-    uses: ['provider/work', 'protocol', 'protocol/crypto', 'enclave'],
+    uses: ['provider/jobs', 'protocol', 'protocol/crypto', 'enclave'],
     node: NODE,
   },
   {
-    name: 'provider/work',
-    path: 'apps/provider/src/work',
+    name: 'provider/jobs',
+    path: 'apps/provider/src/jobs',
     uses: [
-      'provider/serving',
+      'provider/jobs/serving',
       'provider/engine',
       'provider/imaging',
       'provider/models',
@@ -258,8 +258,8 @@ export const LAYERS: readonly Layer[] = [
     node: NODE,
   },
   {
-    name: 'provider/serving',
-    path: 'apps/provider/src/serving',
+    name: 'provider/jobs/serving',
+    path: 'apps/provider/src/jobs/serving',
     uses: ['provider/engine', 'provider/imaging', 'provider/models', 'protocol'],
     node: NODE,
   },

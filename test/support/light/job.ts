@@ -16,7 +16,7 @@ import {
   utf8,
 } from '@inference/protocol';
 import { RequestOpener, type ResponseHash, type ResponseSealer, responseHash, sha256Hex } from '@inference/protocol/crypto';
-import { ResponseFrames } from '../../../apps/provider/src/work/response-frames.js';
+import { ResponseFrames } from '../../../apps/provider/src/jobs/response-frames.js';
 import type { LightAgent } from './agent.js';
 import { type Script, scriptIn, wordOf } from './script.js';
 

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { dataDirOf } from '../config/data-dir.js';
 import { FileHashes } from '../models/file-hash.js';
-import { Library } from '../models/library/library.js';
+import { Library } from '../models/store/model-store.js';
 import { startupErrorText } from '../startup-error.js';
 import { parsed, UsageError } from './input/owner-options.js';
 

@@ -5,10 +5,10 @@ import type { Logger } from 'pino';
 import type { SettingsEvent } from '../config/live-settings.js';
 import type { LinkStatus } from '../control/link-status.js';
 import type { CurrentAvailability } from '../host/availability/availability-controller.js';
-import type { ModelEvent } from '../serving/served-model.js';
+import type { ModelEvent } from '../jobs/serving/served-model.js';
+import type { JobEvent } from '../jobs/session-jobs.js';
 import type { EnrolmentEvent } from '../session/enrolment.js';
 import type { SessionEvent } from '../session/stay-connected.js';
-import type { JobEvent } from '../work/jobs.js';
 import type { RefusedModel } from './open-models.js';
 
 export function logModel(log: Logger, event: ModelEvent): void {

@@ -2,7 +2,7 @@
 import { cleanLabel, type Hardware } from '@inference/protocol';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import type { HostFacts } from '../host/hardware/host-facts.js';
-import type { MeasuredRates } from '../work/jobs.js';
+import type { MeasuredRates } from '../jobs/session-jobs.js';
 
 export function reportedHardware(host: HostFacts): Hardware {
   const { performanceCores, efficiencyCores } = host;

@@ -5,14 +5,14 @@
 import { Engine, type EngineEvent } from '../engine/engine.js';
 import type { Confinement } from '../host/hardening/confinement.js';
 import { ImageEngine, type ImageEngineEvent } from '../imaging/image-engine.js';
+import type { Keep } from '../jobs/serving/keep-alive.js';
+import type { ModelEvent, RunningEngine, ServedModel, Serving } from '../jobs/serving/served-model.js';
+import { ServedModels } from '../jobs/serving/served-models.js';
 import { memoryCeiling, type Planned, planModels } from '../models/capacity.js';
 import type { FileHashes } from '../models/file-hash.js';
 import { ModelFileError } from '../models/gguf-header.js';
-import { isAddOnInstalled } from '../models/library/add-on.js';
 import { type ModelFacts, readModelFacts } from '../models/model-facts.js';
-import type { Keep } from '../serving/keep.js';
-import type { ModelEvent, RunningEngine, ServedModel, Serving } from '../serving/served-model.js';
-import { ServedModels } from '../serving/served-models.js';
+import { isAddOnInstalled } from '../models/store/add-on.js';
 import { StartupError } from '../startup-error.js';
 
 /** Model that the owner selected. */

@@ -2,8 +2,8 @@
 import { configPath } from '../config/data-dir.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import { type HostCondition, NORMAL_CONDITION } from '../host/condition/condition.js';
+import type { JobEvent, MachineState } from '../jobs/session-jobs.js';
 import { agentVersion } from '../version.js';
-import type { JobEvent, MachineState } from '../work/jobs.js';
 import { coordinatorUrl } from './coordinator-view.js';
 
 export interface StatusFacts {

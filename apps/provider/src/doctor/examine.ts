@@ -5,7 +5,7 @@ import { modelMemorySettings } from '../config/model-memory.js';
 import { ControlError, requestStatus } from '../control/control-client.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import { FileHashes } from '../models/file-hash.js';
-import { Library } from '../models/library/library.js';
+import { Library } from '../models/store/model-store.js';
 import { labelOf, serviceManager } from '../service/choose-manager.js';
 import type { Installation } from '../update/installation.js';
 import { checkForUpdate } from '../update/prepare-release.js';

@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { type FileHashes, modelHash } from '../models/file-hash.js';
-import type { Library, LibraryEntry } from '../models/library/library.js';
+import type { Library, LibraryEntry } from '../models/store/model-store.js';
 import { type Finding, note, ok, problem, skipped } from './check.js';
 
 /** Larger files take too long to read while the owner waits. */

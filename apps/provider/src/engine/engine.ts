@@ -3,8 +3,8 @@
  * fails the jobs that were running and no others; the model comes back with growing pauses in between.
  */
 import { createRequire } from 'node:module';
-import { type KeepingOptions, KeptProcess, type KeptProcessEvent } from '../model-process/kept-process.js';
 import type { ProcessKind } from '../model-process/model-process.js';
+import { type KeepingOptions, KeptProcess, type KeptProcessEvent } from '../model-process/supervised-process.js';
 import { Embedding } from './embedding.js';
 import { Generation } from './generation.js';
 import type {

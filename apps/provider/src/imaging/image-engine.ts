@@ -3,9 +3,9 @@
  * engine is. Drawings are made one after the other; a crash fails those that were running or waiting, and nothing else.
  */
 import { createRequire } from 'node:module';
-import { type KeepingOptions, KeptProcess, type KeptProcessEvent } from '../model-process/kept-process.js';
 import type { ProcessKind } from '../model-process/model-process.js';
-import { Drawing } from './drawing.js';
+import { type KeepingOptions, KeptProcess, type KeptProcessEvent } from '../model-process/supervised-process.js';
+import { Drawing } from './image-job.js';
 import type { DrawingNews, DrawingOrder, DrawRequest, ImageEngineFacts, ImageSettings } from './messages.js';
 
 export type ImageEngineEvent = KeptProcessEvent | { readonly type: 'ready' };

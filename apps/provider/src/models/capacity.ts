@@ -146,3 +146,12 @@ const ROOM_FOR_STREAMS = 1.3;
 function bytesOf(models: readonly Wanted[]): number {
   return models.reduce((sum, { facts }) => sum + facts.fileBytes, 0);
 }
+
+/** Part of the bandwidth that llama.cpp reaches on Apple silicon with one stream, seen in published measurements. */
+const REACHED = 0.7;
+
+/** Tokens per second of one stream; null when the bandwidth (GB/s) is not known. */
+export function estimatedTokensPerSecond({ activeBytes }: Pick<ModelFacts, 'activeBytes'>, bandwidthGbs: number): number | null {
+  if (bandwidthGbs <= 0 || activeBytes <= 0) return null;
+  return (REACHED * bandwidthGbs * 1e9) / activeBytes;
+}

@@ -9,7 +9,6 @@ import { type GgufHeader, ModelFileError, readGgufHeader } from './gguf-header.j
 import type { ImageFacts } from './image/image-facts.js';
 import { isOnnxFolder, readOnnxFolder } from './image/onnx-folder.js';
 import { isStableDiffusionFolder, readStableDiffusionFolder } from './image/stable-diffusion-folder.js';
-import { modelFiles } from './split-files.js';
 import { type ThinkTags, thinkTagsOf } from './think-tags.js';
 
 export interface ModelFacts {
@@ -172,4 +171,28 @@ function number(header: GgufHeader, key: string): number | null {
   const value = header.values.get(key);
   if (typeof value === 'bigint') return Number(value);
   return typeof value === 'number' && Number.isFinite(value) ? value : null;
+}
+
+const NUMBERED = /-(\d{5})-of-(\d{5})\.gguf$/i;
+const MAX_PARTS = 1024;
+
+/** All files of a model, itself first, with their sizes together. Throws {@link ModelFileError} when one is missing. */
+export function modelFiles(path: string, { values, fileBytes }: GgufHeader): { readonly paths: readonly string[]; readonly bytes: number } {
+  const count = Number(values.get('split.count') ?? 1);
+  if (count === 1) return { paths: [path], bytes: fileBytes };
+  const match = NUMBERED.exec(path);
+  if (!Number.isInteger(count) || count < 1 || count > MAX_PARTS || Number(match?.[2]) !== count) {
+    throw new ModelFileError(`the model file ${path} says that it is one of ${count}, and its name does not`);
+  }
+  if (Number(match?.[1]) !== 1) throw new ModelFileError(`the model file ${path} is not the first of its ${count}; name that one`);
+  const paths = Array.from({ length: count }, (_, index) =>
+    path.replace(NUMBERED, `-${String(index + 1).padStart(5, '0')}-of-${String(count).padStart(5, '0')}.gguf`),
+  );
+  let bytes = 0;
+  for (const part of paths) {
+    const stat = statSync(part, { throwIfNoEntry: false });
+    if (stat === undefined) throw new ModelFileError(`the model needs the file ${part}, which is missing`);
+    bytes += stat.size;
+  }
+  return { paths, bytes };
 }

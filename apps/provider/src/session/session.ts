@@ -21,7 +21,7 @@ import {
   type TrustMessage,
 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
-import { SealingKeys } from '../work/sealing-keys.js';
+import { SealingKeys } from '../jobs/sealing-keys.js';
 import { Connection, type Liveness } from './connection.js';
 import type { WakeDetector } from './wake-detector.js';
 

@@ -9,7 +9,7 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { compareVersions, type Release } from '@inference/protocol';
-import { DownloadError, download, type Progress, type Tuning } from '../models/library/download.js';
+import { DownloadError, download, type Progress, type Tuning } from '../models/store/download.js';
 import { DRAFT_PREFIX, downloadsFolder, makeFolders, presentVersions, versionFolder, versionsFolder } from './layout.js';
 import { UpdateError } from './releases.js';
 import { unpack } from './unpack.js';

@@ -1,6 +1,6 @@
 /** Update from the check to a prepared version. Shared by the command and the daemon. */
 import { compareVersions, type Release } from '@inference/protocol';
-import type { Progress } from '../models/library/download.js';
+import type { Progress } from '../models/store/download.js';
 import { prepare } from './download-release.js';
 import { currentVersion } from './layout.js';
 import { fetchRelease, type ReleaseQuery } from './releases.js';

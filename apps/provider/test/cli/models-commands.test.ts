@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
 import { rowOf } from '../../src/cli/commands/models/list.js';
 import { modelChoices } from '../../src/cli/input/model-choices.js';
-import { Library } from '../../src/models/library/library.js';
+import { Library } from '../../src/models/store/model-store.js';
 import { demoModel } from '../demo-model.js';
 import { tinyImageModel } from '../image-model.js';
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FileHashes } from '../../src/models/file-hash.js';
-import { Library } from '../../src/models/library/library.js';
+import { Library } from '../../src/models/store/model-store.js';
 import { demoModel } from '../demo-model.js';
 import { FakeCoordinator, type FakeProviderSession } from '../support/fake-coordinator.js';
 import { ProviderProcess } from '../support/provider-process.js';

@@ -18,7 +18,7 @@ import { checkDataDirectory, checkDisk, checkModel, judgeSleep, parsePmset } fro
 import { checkModelFiles } from '../../src/doctor/model-checks.js';
 import { reachCoordinator } from '../../src/doctor/network-check.js';
 import { FileHashes } from '../../src/models/file-hash.js';
-import { Library } from '../../src/models/library/library.js';
+import { Library } from '../../src/models/store/model-store.js';
 import type { ServiceManager, ServiceState } from '../../src/service/service.js';
 import { UpdateError } from '../../src/update/releases.js';
 import { readTrial, rollBack, switchTo, type Trial } from '../../src/update/trial.js';

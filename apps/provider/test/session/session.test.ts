@@ -7,9 +7,9 @@ import { openKeyStatement, type TrustMessage } from '@inference/protocol';
 import { verifyP256 } from '@inference/protocol/crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { trustSentence } from '../../src/daemon/daemon-log.js';
+import { SealingKeys } from '../../src/jobs/sealing-keys.js';
 import { Session, type SessionOptions } from '../../src/session/session.js';
 import { backoffMs, type SessionEvent, stayConnected } from '../../src/session/stay-connected.js';
-import { SealingKeys } from '../../src/work/sealing-keys.js';
 import { FakeCoordinator } from '../support/fake-coordinator.js';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'session-'));

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import type { ModelChoice } from '../../daemon/open-models.js';
-import type { Library, LibraryEntry } from '../../models/library/library.js';
-import { DEFAULT_IDLE, type Keep, readKeep, shorterKeep } from '../../serving/keep.js';
+import { DEFAULT_IDLE, type Keep, readKeep, shorterKeep } from '../../jobs/serving/keep-alive.js';
+import type { Library, LibraryEntry } from '../../models/store/model-store.js';
 import { StartupError } from '../../startup-error.js';
 
 const require = createRequire(import.meta.url);

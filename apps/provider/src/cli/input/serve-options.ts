@@ -9,7 +9,7 @@ import type { Config } from '../../config/config.js';
 import { configPath, dataDirOf } from '../../config/data-dir.js';
 import { modelMemorySettings } from '../../config/model-memory.js';
 import type { DaemonOptions } from '../../daemon/daemon-options.js';
-import type { Keep } from '../../serving/keep.js';
+import type { Keep } from '../../jobs/serving/keep-alive.js';
 import { StartupError } from '../../startup-error.js';
 import { modelStoreOf } from '../model-library.js';
 import { modelChoices } from './model-choices.js';

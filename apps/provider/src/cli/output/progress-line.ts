@@ -1,5 +1,5 @@
 /** Progress of a download: rate and remaining time. On a terminal, one line that is overwritten. */
-import type { Progress } from '../../models/library/download.js';
+import type { Progress } from '../../models/store/download.js';
 
 export interface ProgressReport {
   readonly phase: Progress['phase'];

@@ -4,8 +4,8 @@
  */
 import type { LlamaEmbeddingContext, LlamaModel, Token } from 'node-llama-cpp';
 import type { EmbeddingRequest, Ended, EngineFacts, EngineSettings, FromEngine } from '../messages.js';
-import { type Tokenize, tokenizerOf } from './tokenizer.js';
-import { buildOf, loadWeights } from './weights.js';
+import { buildOf, loadWeights } from './load-weights.js';
+import { type Tokenize, tokenizerOf } from './prompt/tokenizer.js';
 
 export class Embedder {
   readonly #cancelled = new Set<number>();

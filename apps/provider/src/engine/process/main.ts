@@ -5,7 +5,7 @@
 import { endWithParent } from '../../model-process/end-with-parent.js';
 import type { FromEngine, ToEngine } from '../messages.js';
 import { Embedder } from './embedder.js';
-import { loadModel } from './load.js';
+import { loadModel } from './load-model.js';
 import { Outbox } from './outbox.js';
 import { Runtime } from './runtime.js';
 

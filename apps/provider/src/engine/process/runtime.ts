@@ -3,19 +3,17 @@
 import { type Grammar, GrammarTooLarge } from '@inference/json-schema-grammar/grammar';
 import type { Token } from 'node-llama-cpp';
 import type { Ended, EngineFacts, GenerationRequest } from '../messages.js';
-import { type PromptTokens, PromptTooLong, TemplateError } from './chat-prompt.js';
-import { Decoder } from './decoder.js';
-import { FormText } from './form-text.js';
-import { GrammarError, grammarState } from './grammar.js';
-import type { LoadedModel } from './load.js';
+import { Decoder } from './decoding/decoder.js';
+import { GrammarError, grammarState, samplerConfig } from './decoding/sampling.js';
+import { Sequences } from './decoding/sequence-pool.js';
+import type { LoadedModel } from './load-model.js';
+import { buildOf } from './load-weights.js';
 import { type NativeSampler, nativeGrammar, newSampler } from './native.js';
 import type { Outbox } from './outbox.js';
-import { samplerConfig } from './sampling.js';
-import { Sequences } from './sequences.js';
-import { StreamControl } from './stream.js';
-import { TextStream } from './text-stream.js';
-import { TextAssembler } from './token-text.js';
-import { buildOf } from './weights.js';
+import { FormText } from './output/grammar-text.js';
+import { StreamControl, TextStream } from './output/text-stream.js';
+import { TextAssembler } from './output/token-text.js';
+import { type PromptTokens, PromptTooLong, TemplateError } from './prompt/chat-prompt.js';
 
 export class Runtime {
   readonly #streams = new Map<number, StreamControl>();

@@ -2,11 +2,12 @@
  * Entry of the image process. It holds one model and nothing else: no socket, no keys. It ends with its parent, and whatever
  * kills it (a bad model, memory) kills no more than the drawings it was making.
  */
+
+import { Worker } from 'node:worker_threads';
 import { endWithParent } from '../../model-process/end-with-parent.js';
 import type { FromImageEngine, ImageSettings, ToImageEngine } from '../messages.js';
-import { Easel } from './easel.js';
-import { guardMemory } from './memory-guard.js';
-import type { Painter } from './painter.js';
+import type { Painter } from './image-backend.js';
+import { Easel } from './image-job-queue.js';
 
 let easel: Easel | null = null;
 
@@ -18,9 +19,9 @@ function send(message: FromImageEngine, sent: () => void = () => {}): void {
 async function painterFor(settings: ImageSettings): Promise<Painter> {
   switch (settings.engine) {
     case 'onnx':
-      return await (await import('./onnx/onnx-painter.js')).OnnxPainter.load(settings);
+      return await (await import('./onnx/onnx-backend.js')).OnnxPainter.load(settings);
     case 'stable-diffusion.cpp':
-      return await (await import('./diffusion-cpp/diffusion-cpp-painter.js')).DiffusionCppPainter.load(settings);
+      return await (await import('./stable-diffusion-cpp/stable-diffusion-cpp-backend.js')).DiffusionCppPainter.load(settings);
     default:
       return settings.engine satisfies never;
   }
@@ -35,6 +36,24 @@ async function load(settings: ImageSettings): Promise<void> {
   } catch (error) {
     send({ type: 'load_failed', message: error instanceof Error ? error.message : 'unknown' });
   }
+}
+
+const LOOK_EVERY_MS = 100;
+
+const GUARD = `
+const { workerData } = require('node:worker_threads');
+const { writeSync } = require('node:fs');
+setInterval(() => {
+  if (process.memoryUsage.rss() <= workerData.limit) return;
+  writeSync(2, 'the image process took more memory than it may: it is ended\\n');
+  process.kill(process.pid, 'SIGKILL');
+}, workerData.everyMs);
+`;
+
+/** `limit` in bytes, of the whole process. */
+function guardMemory(limit: number): void {
+  const guard = new Worker(GUARD, { eval: true, workerData: { limit, everyMs: LOOK_EVERY_MS } });
+  guard.unref();
 }
 
 process.on('message', (message: ToImageEngine) => {

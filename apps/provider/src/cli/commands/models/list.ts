@@ -4,11 +4,10 @@ import { configPath, dataDirOf } from '../../../config/data-dir.js';
 import { type ModelMemorySettings, modelMemorySettings } from '../../../config/model-memory.js';
 import { readConfig } from '../../../config/read-config.js';
 import { type HostFacts, readHostFacts } from '../../../host/hardware/host-facts.js';
-import { memoryCeiling, planModels } from '../../../models/capacity.js';
+import { estimatedTokensPerSecond, memoryCeiling, planModels } from '../../../models/capacity.js';
 import { sizeText } from '../../../models/image/image-facts.js';
-import type { Library, LibraryEntry } from '../../../models/library/library.js';
 import { modelTypeOf, readModelFacts } from '../../../models/model-facts.js';
-import { estimatedTokensPerSecond } from '../../../models/speed-estimate.js';
+import type { Library, LibraryEntry } from '../../../models/store/model-store.js';
 import type { Command } from '../../command.js';
 import { COMMON_OPTIONS, gigabytes, orSentence, print, readArguments, shelf } from '../../model-library.js';
 

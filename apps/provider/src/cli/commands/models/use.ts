@@ -1,7 +1,7 @@
 /** `models use`: selects which models are served and how long each stays in memory. */
 import { parseArgs } from 'node:util';
 import { dataDirOf } from '../../../config/data-dir.js';
-import { keepText, readKeep } from '../../../serving/keep.js';
+import { keepText, readKeep } from '../../../jobs/serving/keep-alive.js';
 import { StartupError } from '../../../startup-error.js';
 import type { Command } from '../../command.js';
 import { EXIT } from '../../exit-codes.js';

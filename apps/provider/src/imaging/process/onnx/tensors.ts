@@ -1,6 +1,6 @@
 /** Tensors in the number types that graphs ask for: 32-bit and 16-bit floats, and whole numbers of 32 and 64 bits. */
 import { Tensor } from 'onnxruntime-node';
-import { halfOf, ofHalf } from '../../diffusion/half.js';
+import { halfOf, ofHalf } from './half-float.js';
 
 /** Floats for an input of the given type. Throws an Error for types that no image model takes. */
 export function floats(type: string, values: Float32Array, shape: readonly number[]): Tensor {

@@ -1,0 +1,308 @@
+/**
+ * The one loop that drives a context. Each round decodes one token of every running stream in one batch, samples for all of
+ * them, and then reads a slice of a prompt or two, so that streams join and leave between batches and a long prompt holds
+ * nobody up. A batch and its samplings are queued together: they cost one trip to the thread that computes.
+ */
+import type { LlamaModel, Token } from 'node-llama-cpp';
+import { type NativeContext, nativeTokens } from '../native.js';
+import type { Outbox } from '../outbox.js';
+import { RawLogprobs } from '../output/logprobs.js';
+import type { TextStream } from '../output/text-stream.js';
+import { type Repeatability, rowsOf } from './repeatability.js';
+import type { Held, Sequences } from './sequence-pool.js';
+
+/** Time of a round for prompts while streams are running, in milliseconds; the slice under way may take it over. */
+const PROMPT_MS = 30;
+/** Least part of a prompt of which a batch is worth it. */
+const MIN_SLICE = 16;
+/** Idle sequences forget what they hold after so long, in milliseconds. */
+const KEEP_MS = 10 * 60_000;
+const SWEEP_MS = 60_000;
+
+const FIRST = Uint32Array.of(0);
+const BOTH = Uint32Array.of(0, 1);
+const NONE = new Uint32Array(0);
+
+export interface DecoderOptions {
+  readonly context: NativeContext;
+  readonly model: LlamaModel;
+  readonly sequences: Sequences;
+  readonly repeatability: Repeatability;
+  /** Tokens of one batch. */
+  readonly batchTokens: number;
+  readonly outbox: Outbox;
+}
+
+/** A stream that has a sequence. */
+interface Running {
+  readonly stream: TextStream;
+  readonly held: Held;
+  /** The token to decode next; null while the prompt is read. */
+  next: Token | null;
+}
+
+export class Decoder {
+  readonly #waiting: TextStream[] = [];
+  /** In turn: each gets a slice before the first gets its second. */
+  #prompts: Running[] = [];
+  #streams: Running[] = [];
+  readonly #logprobs: RawLogprobs;
+  #toWrite: (() => void)[] = [];
+  #isRunning = false;
+  #wake: (() => void) | null = null;
+  #sweep: NodeJS.Timeout | null = null;
+  /** Of prompts, as measured; decides how much of one fits into a round. */
+  #msPerToken = 0;
+  /** Time that slices of repeatable prompts took beyond their rounds while streams were running, in milliseconds. */
+  #overdrawnMs = 0;
+
+  constructor(private readonly options: DecoderOptions) {
+    this.#logprobs = new RawLogprobs(options.context, options.model);
+  }
+
+  /** Runs a stream to its end, which the stream itself reports. Those for which no sequence is free wait in order. */
+  add(stream: TextStream): void {
+    stream.options.control.onChange = () => this.#notify();
+    this.#waiting.push(stream);
+    this.#notify();
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    void this.#run();
+  }
+
+  #notify(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
+
+  async #run(): Promise<void> {
+    for (;;) {
+      this.#retire();
+      this.#admit();
+      const ready = this.#streams.filter(({ stream }) => !stream.options.control.paused);
+      if (ready.length > 0 || this.#prompts.length > 0) {
+        const full = this.options.outbox.ready();
+        if (full !== null) {
+          this.#writeAll();
+          await full;
+        }
+        if (ready.length === 0) {
+          this.#overdrawnMs = 0;
+          await this.#readSlice(false);
+          continue;
+        }
+        const begin = performance.now();
+        await this.#decodeAll(ready);
+        while ((await this.#readSlice(true)) && performance.now() - begin < PROMPT_MS);
+        this.#overdrawnMs = Math.max(0, this.#overdrawnMs - PROMPT_MS);
+        continue;
+      }
+      this.#writeAll();
+      if (this.#streams.length + this.#waiting.length === 0) break;
+      // All are paused: whatever the daemon says next may change that.
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+    this.#isRunning = false;
+    this.#sweep ??= setTimeout(this.#sweepIdle, SWEEP_MS).unref();
+  }
+
+  #sweepIdle = (): void => {
+    this.#sweep = null;
+    if (this.#isRunning || this.options.sequences.wipeIdle(KEEP_MS)) this.#sweep = setTimeout(this.#sweepIdle, SWEEP_MS).unref();
+  };
+
+  /** Cancelled streams go, wherever they are. */
+  #retire(): void {
+    const isCancelled = ({ options }: TextStream) => options.control.cancelled;
+    for (const stream of this.#waiting.filter(isCancelled)) {
+      this.#waiting.splice(this.#waiting.indexOf(stream), 1);
+      endCancelled(stream);
+    }
+    for (const running of [...this.#prompts, ...this.#streams].filter(({ stream }) => isCancelled(stream))) {
+      this.#remove(running);
+      this.options.sequences.give(running.held);
+      // After the text of its last token.
+      this.#toWrite.push(() => endCancelled(running.stream));
+    }
+  }
+
+  #admit(): void {
+    while (this.#waiting.length > 0 && this.options.sequences.hasFree) {
+      const stream = this.#waiting.shift() as TextStream;
+      const { prompt, scope, repeatable } = stream.options;
+      const held = this.options.sequences.take({ prompt, scope, repeatable }) as Held;
+      stream.begin(held.tokens.length);
+      this.#prompts.push({ stream, held, next: null });
+    }
+  }
+
+  /** One token of each stream: all in one batch, but for those that have to be alone to be repeatable. */
+  async #decodeAll(ready: readonly Running[]): Promise<void> {
+    const alone = this.options.repeatability.minRows === null ? ready.filter(({ stream }) => stream.options.repeatable) : [];
+    const together = alone.length === 0 ? ready : ready.filter((each) => !alone.includes(each));
+    if (together.length > 0) await this.#decode(together);
+    for (const each of alone) await this.#decode([each]);
+  }
+
+  async #decode(batch: readonly Running[]): Promise<void> {
+    const { context, repeatability } = this.options;
+    // llama.cpp decodes neighbours together only when they come in the order of their ids.
+    const ordered = [...batch].sort((a, b) => a.held.id - b.held.id);
+    const min = batch.some(({ stream }) => stream.options.repeatable) ? (repeatability.minRows ?? 1) : 1;
+    const rows = rowsOf(
+      ordered.map(({ held }) => held.id),
+      min,
+    );
+    context.initBatch(rows.reduce((sum, own) => sum + own, 0));
+    const places = ordered.map(({ held, next }, index) => {
+      const own = rows[index] as number;
+      // The logits of copies are wanted too: rows without are left out of the last layer.
+      return context.addToBatch(
+        held.id,
+        held.tokens.length,
+        new Uint32Array(own).fill(next as Token),
+        own === 1 ? FIRST : BOTH,
+      )[0] as number;
+    });
+    await this.#compute(ordered, places, () => {
+      for (const [index, { held, next }] of ordered.entries()) {
+        // Attention is computed row by row here, and in tiles in a slice of a prompt.
+        this.#hold(held, [next as Token], false);
+        if ((rows[index] as number) > 1) context.removeTokenCellsFromSequence(held.id, held.tokens.length, -1);
+      }
+    });
+  }
+
+  /** Reads a part of the prompt whose turn it is; `busy`: while other streams are running. Resolves to whether there was one. */
+  async #readSlice(busy: boolean): Promise<boolean> {
+    const running = this.#takePrompt(busy);
+    if (running === undefined) return false;
+    const { context, repeatability, outbox } = this.options;
+    const { held, stream } = running;
+    const { prompt, repeatable } = stream.options;
+    const at = held.tokens.length;
+    const part = prompt.slice(at, at + this.#sliceTokens(running, busy));
+    const isLast = at + part.length === prompt.length;
+    const padding = repeatable ? Math.max(0, (repeatability.minRows ?? 1) - part.length) : 0;
+    const rows = nativeTokens([...part, ...part.slice(0, padding)]);
+    context.initBatch(rows.length);
+    const places = context.addToBatch(held.id, at, rows, isLast ? Uint32Array.of(part.length - 1) : NONE);
+    if (isLast) this.#streams.push(running);
+    else this.#prompts.push(running);
+    const begin = performance.now();
+    await this.#compute(isLast ? [running] : [], [...places], () => {
+      this.#hold(held, part, this.#isSame(at, part.length));
+      if (padding > 0) context.removeTokenCellsFromSequence(held.id, held.tokens.length, -1);
+    });
+    const took = performance.now() - begin;
+    if (part.length >= MIN_SLICE) this.#msPerToken = took / part.length;
+    if (busy && repeatable) this.#overdrawnMs += took;
+    outbox.worked();
+    return true;
+  }
+
+  /** While running streams are owed time for the slices of repeatable prompts, only other prompts have their turn. */
+  #takePrompt(busy: boolean): Running | undefined {
+    const index = busy && this.#overdrawnMs >= PROMPT_MS ? this.#prompts.findIndex(({ stream }) => !stream.options.repeatable) : 0;
+    return index < 0 ? undefined : this.#prompts.splice(index, 1)[0];
+  }
+
+  #sliceTokens({ held, stream }: Running, busy: boolean): number {
+    const { repeatability, batchTokens } = this.options;
+    const { prompt, repeatable } = stream.options;
+    const at = held.tokens.length;
+    // Always cut at the same places, whatever was reused.
+    if (repeatable && repeatability.minRows === null) return repeatability.slice - (at % repeatability.slice);
+    const min = repeatable ? repeatability.slice : MIN_SLICE;
+    const fitting = this.#msPerToken === 0 ? min : Math.floor(PROMPT_MS / this.#msPerToken);
+    const wanted = busy ? Math.max(min, Math.min(batchTokens, fitting)) : batchTokens;
+    if (!repeatable) return wanted;
+    // Of equal size, so that the last is none too small.
+    const left = prompt.length - at;
+    return Math.ceil(left / Math.max(1, Math.ceil(left / batchTokens), Math.floor(left / wanted)));
+  }
+
+  /** Whether a part of a prompt, decoded by itself, is the same each time. */
+  #isSame(at: number, tokens: number): boolean {
+    const { minRows, slice } = this.options.repeatability;
+    return minRows === null ? tokens === slice && at % slice === 0 : tokens >= slice;
+  }
+
+  #hold(held: Held, tokens: readonly Token[], isSame: boolean): void {
+    if (isSame && held.repeatable === held.tokens.length) held.repeatable += tokens.length;
+    for (const token of tokens) held.tokens.push(token);
+  }
+
+  /**
+   * Decodes the batch and samples at these places for these streams. The text of the tokens before is made meanwhile. When
+   * it fails, all streams end whose tokens may be in it. `hold` accounts for what was decoded.
+   */
+  async #compute(batch: readonly Running[], places: readonly number[], hold: () => void): Promise<void> {
+    const { context } = this.options;
+    const decoded = context.decodeBatch();
+    const sampled = batch.map(({ stream }, index) => context.sampleToken(places[index] as number, stream.options.sampler));
+    const settled = Promise.allSettled(sampled);
+    this.#writeAll();
+    try {
+      await decoded;
+    } catch (error) {
+      await settled;
+      this.#failAll(error);
+      return;
+    }
+    const results = await settled;
+    hold();
+    for (const [index, result] of results.entries()) {
+      const running = batch[index] as Running;
+      try {
+        if (result.status === 'rejected') throw result.reason;
+        await this.#take(running, result.value, places[index] as number);
+      } catch (error) {
+        this.#fail(running, error);
+      }
+    }
+  }
+
+  async #take(running: Running, token: number, place: number): Promise<void> {
+    const { stream, held } = running;
+    if (stream.options.control.cancelled) return;
+    const wantsLogprobs = stream.options.logprobs !== null && token !== -1;
+    const { more, write } = stream.take(token, wantsLogprobs ? await this.#logprobs.of(place, token as Token) : null);
+    this.#toWrite.push(write);
+    if (more) {
+      running.next = token as Token;
+      return;
+    }
+    this.#remove(running);
+    this.options.sequences.give(held);
+  }
+
+  /** A batch failed: nobody knows what the sequences hold now. */
+  #failAll(error: unknown): void {
+    for (const running of [...this.#prompts, ...this.#streams]) this.#fail(running, error);
+  }
+
+  #fail(running: Running, error: unknown): void {
+    this.#remove(running);
+    this.options.sequences.giveUp(running.held);
+    const { job } = running.stream.options.control;
+    this.#toWrite.push(() =>
+      running.stream.end({ job, kind: 'engine_failed', message: error instanceof Error ? error.message : 'unknown' }),
+    );
+  }
+
+  #remove(running: Running): void {
+    this.#prompts = this.#prompts.filter((each) => each !== running);
+    this.#streams = this.#streams.filter((each) => each !== running);
+  }
+
+  #writeAll(): void {
+    const writes = this.#toWrite;
+    this.#toWrite = [];
+    for (const write of writes) write();
+  }
+}
+
+function endCancelled(stream: TextStream): void {
+  stream.end({ job: stream.options.control.job, kind: 'cancelled' });
+}

@@ -1,0 +1,174 @@
+/**
+ * Finds out whether this model on this machine computes a token the same way, to the last bit, whatever else is in the
+ * batch. Some kernels take other paths for one row than for several; then streams that have to be repeatable cannot share
+ * batches. Asked once after loading, of the numbers themselves.
+ */
+import type { LlamaModel, Token } from 'node-llama-cpp';
+import { type NativeContext, type NativeSampler, nativeTokens, newSampler } from '../native.js';
+
+/** Rows from which ggml's processor backend computes attention in tiles (`GGML_FA_TILE_Q`), with other sums than row by row. */
+const TILE_ROWS = 64;
+/** Prompt tokens of one batch where only the same cut gives the same numbers. Others wait for a whole one, so no larger. */
+const FIXED_SLICE = 128;
+/** Two slices of which the second does not begin where a tile of the whole would. */
+const UNEVEN_SLICE = TILE_ROWS + 1;
+/** Logits that are compared, beside the sum over all. */
+const TOP = 40;
+/** Tokens that are read before those that are asked about. */
+const PROMPT = 8;
+/** Tokens of a slice where those that are asked about are part of the prompt. */
+const CUT = 7;
+/**
+ * Tokens that are asked about. Activations are rounded to half precision on their way, which hides most differences in the last
+ * bits: in a model of 400,000 parameters they come out at one token of ten, in larger ones at each.
+ */
+const MIN_STEPS = 6;
+const MAX_STEPS = 40;
+/** Width of the embedding times layers, at which one token shows a difference. */
+const TELLING_SIZE = 16_384;
+
+export interface Repeatability {
+  /**
+   * A generated token is the same in any batch of at least so many rows, and a prompt in any cut into slices of at least
+   * `slice` tokens. Null: the token only alone, and the prompt only cut at multiples of `slice`.
+   */
+  readonly minRows: 1 | 2 | null;
+  /** Prompt tokens of a repeatable stream in one batch: the minimum, or the exact number where `leastRows` is null. */
+  readonly slice: number;
+}
+
+export interface Asked {
+  readonly context: NativeContext;
+  readonly model: LlamaModel;
+  readonly sequences: number;
+  /** The model runs on the processor, on one thread. Kernels of GPUs choose their path by the size of the batch. */
+  readonly mayShare: boolean;
+}
+
+/** Leaves the context empty. */
+export async function findRepeatability(asked: Asked): Promise<Repeatability> {
+  const apart: Repeatability = { minRows: null, slice: FIXED_SLICE };
+  if (!asked.mayShare) return apart;
+  const probe = new Probe(asked);
+  try {
+    for (const minRows of [1, 2] as const) {
+      if (await probe.holds(minRows)) return (await probe.holdsInSlices()) ? { minRows, slice: TILE_ROWS } : apart;
+    }
+    return apart;
+  } finally {
+    probe.end();
+  }
+}
+
+class Probe {
+  readonly #sampler: NativeSampler;
+  readonly #vocabulary: number;
+  readonly #steps: number;
+
+  constructor(private readonly asked: Asked) {
+    this.#sampler = newSampler(asked.model, { temperature: 1, topK: TOP, seed: 1 });
+    this.#vocabulary = asked.model.fileInfo.metadata.tokenizer.ggml.tokens.length;
+    const size = asked.model.embeddingVectorSize * asked.model.fileInsights.totalLayers;
+    this.#steps = Math.min(MAX_STEPS, MIN_STEPS + Math.ceil(TELLING_SIZE / size));
+  }
+
+  /** The tokens after a prompt: with as few rows as may be, among others, and when they are part of the prompt. */
+  async holds(minRows: 1 | 2): Promise<boolean> {
+    const { sequences } = this.asked;
+    this.#clear();
+    const alone: string[] = [];
+    await this.#prompt(PROMPT, PROMPT);
+    for (let step = 0; step < this.#steps; step++) alone.push(await this.#next(PROMPT + step, minRows, 1));
+    for (const streams of new Set([2, 3, sequences])) {
+      if (streams < 2 || streams > sequences) continue;
+      this.#clear();
+      await this.#prompt(PROMPT, PROMPT);
+      for (const [step, expected] of alone.entries()) if ((await this.#next(PROMPT + step, 1, streams)) !== expected) return false;
+    }
+    this.#clear();
+    const last = PROMPT + this.#steps - 1;
+    const asked = last - (last % CUT);
+    await this.#prompt(asked, CUT);
+    return (await this.#next(asked, minRows, 1)) === alone[asked - PROMPT];
+  }
+
+  /** The last tokens of a prompt that is read at once, and in two slices. */
+  async holdsInSlices(): Promise<boolean> {
+    const whole = await this.#lastRows([2 * UNEVEN_SLICE]);
+    return (await this.#lastRows([UNEVEN_SLICE, UNEVEN_SLICE])) === whole;
+  }
+
+  end(): void {
+    this.#clear();
+    this.#sampler.dispose();
+  }
+
+  /** The logits of the last rows of a prompt that is read in these slices. */
+  async #lastRows(slices: readonly number[]): Promise<string> {
+    const { context } = this.asked;
+    this.#clear();
+    let at = 0;
+    let places: Uint32Array = new Uint32Array(0);
+    for (const slice of slices) {
+      const tokens = nativeTokens(Array.from({ length: slice }, (_, index) => this.#token(at + index)));
+      context.initBatch(slice);
+      places = context.addToBatch(
+        0,
+        at,
+        tokens,
+        Uint32Array.from({ length: this.#steps }, (_, row) => slice - this.#steps + row),
+      );
+      await context.decodeBatch();
+      at += slice;
+    }
+    const rows: string[] = [];
+    for (const place of places) rows.push(await this.#logits(place));
+    return rows.join('\n');
+  }
+
+  #clear(): void {
+    for (let sequence = 0; sequence < this.asked.sequences; sequence++) this.asked.context.disposeSequence(sequence);
+  }
+
+  async #prompt(length: number, slice: number): Promise<void> {
+    const { context } = this.asked;
+    for (let at = 0; at < length; at += slice) {
+      const tokens = Array.from({ length: Math.min(slice, length - at) }, (_, index) => this.#token(at + index));
+      context.initBatch(tokens.length);
+      context.addToBatch(0, at, nativeTokens(tokens), new Uint32Array(0));
+      await context.decodeBatch();
+    }
+  }
+
+  /** What the logits after one more token are, in a batch of `streams` streams of which this one has `rows` rows. It stays. */
+  async #next(position: number, rows: number, streams: number): Promise<string> {
+    const { context } = this.asked;
+    const own = nativeTokens(Array.from({ length: rows }, () => this.#token(position)));
+    context.initBatch(rows + streams - 1);
+    const [place = 0] = context.addToBatch(0, position, own, Uint32Array.from(own.keys()));
+    for (let other = 1; other < streams; other++) {
+      context.addToBatch(other, position - PROMPT, nativeTokens([this.#token(position + other)]), Uint32Array.of(0));
+    }
+    await context.decodeBatch();
+    const logits = await this.#logits(place);
+    context.removeTokenCellsFromSequence(0, position + 1, -1);
+    return logits;
+  }
+
+  async #logits(place: number): Promise<string> {
+    const sampled = await this.asked.context.sampleToken(place, this.#sampler, false, false, [[], false, false, false, TOP], true);
+    return `${sampled[3]?.join()} ${sampled[4]}`;
+  }
+
+  #token(index: number): Token {
+    return ((index * 7919 + 13) % this.#vocabulary) as Token;
+  }
+}
+
+/**
+ * Rows that each stream adds to the batch: itself, and copies that are forgotten after. For sequences in the order of their
+ * ids. `least`: rows that a computation has to have, 1 or 2.
+ */
+export function rowsOf(ids: readonly number[], min: 1 | 2): number[] {
+  return ids.map((id, index) => (ids[index - 1] === id - 1 || ids[index + 1] === id + 1 ? 1 : min));
+}

@@ -1,0 +1,65 @@
+/**
+ * Sampling settings as llama.cpp's chain takes them: bias, penalties, top-k, top-p, min-p, temperature, then one draw.
+ * Defaults of the library (top-k 40, top-p 0.95, the clock as seed) are left out: two streams that begin in the same second
+ * must not draw the same numbers.
+ */
+import { randomInt } from 'node:crypto';
+import { type Grammar, gbnf } from '@inference/json-schema-grammar/grammar';
+import { LlamaGrammarEvaluationState, type LlamaModel } from 'node-llama-cpp';
+import type { Sampling } from '../../messages.js';
+import type { SamplerConfig } from '../native.js';
+
+/** llama.cpp reads this seed as "choose one yourself". */
+const RANDOM_SEED = 0xffff_ffff;
+
+/** `limit`: most tokens the stream will generate; penalties look back over all of them, and at nothing of the prompt. */
+export function samplerConfig(sampling: Sampling, limit: number): SamplerConfig {
+  const { topK, topP, minP, logitBias, frequencyPenalty, presencePenalty, repetitionPenalty = 1 } = sampling;
+  const penalised = frequencyPenalty !== 0 || presencePenalty !== 0 || repetitionPenalty !== 1;
+  return {
+    temperature: sampling.temperature,
+    seed: sampling.seed === null ? randomInt(RANDOM_SEED) : seed32(sampling.seed),
+    // A limit of 0 would not be none: it would sort the whole vocabulary for every token.
+    ...(topK === null ? {} : { topK }),
+    ...(topP === null ? {} : { topP }),
+    ...(minP === null ? {} : { minP }),
+    ...(penalised
+      ? {
+          repeatPenalty: repetitionPenalty,
+          repeatPenaltyTokens: new Uint32Array(0),
+          repeatPenaltyMaxTokens: limit,
+          repeatPenaltyFrequencyPenalty: frequencyPenalty,
+          repeatPenaltyPresencePenalty: presencePenalty,
+        }
+      : {}),
+    ...(logitBias.length === 0
+      ? {}
+      : {
+          tokenBiasKeys: Uint32Array.from(logitBias, ([token]) => token),
+          tokenBiasValues: Float32Array.from(logitBias, ([, bias]) => bias),
+        }),
+  };
+}
+
+/** Folds any integer into the 32 bits that llama.cpp takes, around the one value it treats as random. */
+export function seed32(seed: number): number {
+  const folded = Number(BigInt.asUintN(32, BigInt(Math.trunc(seed))));
+  return folded === RANDOM_SEED ? RANDOM_SEED - 1 : folded;
+}
+
+/** The grammar could not be made; its reason may quote the schema and is therefore not kept. */
+export class GrammarError extends Error {
+  constructor() {
+    super('the grammar could not be made');
+    this.name = 'GrammarError';
+  }
+}
+
+/** State for one stream. Throws {@link GrammarError}. */
+export async function grammarState(model: LlamaModel, grammar: Grammar): Promise<LlamaGrammarEvaluationState> {
+  try {
+    return new LlamaGrammarEvaluationState({ model, grammar: await model.llama.createGrammar({ grammar: gbnf(grammar) }) });
+  } catch {
+    throw new GrammarError();
+  }
+}

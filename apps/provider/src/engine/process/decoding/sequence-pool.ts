@@ -1,0 +1,135 @@
+/**
+ * The sequences of a context and what each holds. A finished stream leaves its tokens behind for the next request of the
+ * same scope that begins alike. What one scope left is wiped before another gets the sequence: else who sends a guess could
+ * tell by the time to the first token whether somebody sent it before (docs/decisions/0015).
+ */
+import type { Token } from 'node-llama-cpp';
+import type { NativeContext } from '../native.js';
+
+/** One sequence. Only whoever took it changes it. */
+export interface Held {
+  readonly id: number;
+  /** By position. */
+  tokens: Token[];
+  /** Null: nothing may be reused. */
+  scope: string | null;
+  /** So many of the first tokens were computed so that they are the same each time. */
+  repeatable: number;
+  /** When it was given back, in milliseconds. */
+  idleSince: number;
+}
+
+export interface Wish {
+  readonly prompt: readonly Token[];
+  readonly scope: string | null;
+  /** Only what is the same each time may be reused. */
+  readonly repeatable: boolean;
+}
+
+export interface SequencesOptions {
+  readonly count: number;
+  /** Repeatable reuse ends at a multiple of this. */
+  readonly grain: number;
+  /** Tokens at the end of a prompt that a repeatable request always computes. */
+  readonly minRest: number;
+  /** Positions before the first needed one that a sliding window has to reach back to. Null: the model sees all. */
+  readonly window: number | null;
+  readonly now?: () => number;
+}
+
+type Memory = Pick<NativeContext, 'disposeSequence' | 'removeTokenCellsFromSequence' | 'getSequenceKvCacheMinPosition'>;
+
+/** Not to be called while a batch is under way. */
+export class Sequences {
+  readonly #free: Held[];
+
+  constructor(
+    private readonly memory: Memory,
+    private readonly options: SequencesOptions,
+  ) {
+    this.#free = Array.from({ length: options.count }, (_, id) => ({ id, tokens: [], scope: null, repeatable: 0, idleSince: 0 }));
+  }
+
+  get hasFree(): boolean {
+    return this.#free.length > 0;
+  }
+
+  /** The sequence that holds the longest beginning of the prompt, cut to that. Null when all are taken. */
+  take(wish: Wish): Held | null {
+    let best: Held | undefined;
+    let length = -1;
+    for (const each of this.#free) {
+      const reusable = this.#reusable(each, wish);
+      if (best === undefined || reusable > length || (reusable === length && isSpent(each, best))) [best, length] = [each, reusable];
+    }
+    if (best === undefined) return null;
+    this.#free.splice(this.#free.indexOf(best), 1);
+    if (length === 0 || !this.#cut(best, length)) this.#wipe(best);
+    best.scope = wish.scope;
+    return best;
+  }
+
+  give(held: Held): void {
+    if (held.scope === null) this.#wipe(held);
+    held.idleSince = this.#now();
+    this.#free.push(held);
+  }
+
+  /** Gives back a sequence of which nobody knows what it holds. */
+  giveUp(held: Held): void {
+    held.scope = null;
+    this.give(held);
+  }
+
+  /** Wipes what lay idle for so long. Returns whether anything is still held. */
+  wipeIdle(milliseconds: number): boolean {
+    let left = false;
+    for (const each of this.#free) {
+      if (each.tokens.length === 0) continue;
+      if (this.#now() - each.idleSince >= milliseconds) this.#wipe(each);
+      else left = true;
+    }
+    return left;
+  }
+
+  #reusable(held: Held, { prompt, scope, repeatable }: Wish): number {
+    if (scope === null || held.scope !== scope) return 0;
+    // The last token is always computed, for what follows it.
+    const max = Math.min(held.tokens.length, prompt.length - 1);
+    let length = 0;
+    while (length < max && held.tokens[length] === prompt[length]) length++;
+    if (!repeatable) return length;
+    const { grain, minRest } = this.options;
+    const same = Math.max(0, Math.min(length, held.repeatable, prompt.length - minRest));
+    return same - (same % grain);
+  }
+
+  /** False when the memory could not keep just the beginning. */
+  #cut(held: Held, length: number): boolean {
+    const { window } = this.options;
+    if (held.tokens.length > length && !this.memory.removeTokenCellsFromSequence(held.id, length, -1)) return false;
+    const oldest = this.memory.getSequenceKvCacheMinPosition(held.id);
+    if (oldest < 0 || (oldest > 0 && (window === null || oldest > length - window))) return false;
+    held.tokens.length = length;
+    held.repeatable = Math.min(held.repeatable, length);
+    return true;
+  }
+
+  #wipe(held: Held): void {
+    if (held.tokens.length > 0 || held.idleSince > 0) this.memory.disposeSequence(held.id);
+    held.tokens = [];
+    held.scope = null;
+    held.repeatable = 0;
+  }
+
+  #now(): number {
+    return (this.options.now ?? Date.now)();
+  }
+}
+
+/** Whether the first is the better one to lose: it holds nothing, or was idle for longer. Low ids first, as neighbours share a batch. */
+function isSpent(one: Held, other: Held): boolean {
+  if ((one.tokens.length === 0) !== (other.tokens.length === 0)) return one.tokens.length === 0;
+  if (one.tokens.length === 0) return one.id < other.id;
+  return one.idleSince < other.idleSince;
+}

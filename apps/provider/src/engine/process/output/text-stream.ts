@@ -1,0 +1,167 @@
+/**
+ * One stream between its prompt and its end: takes the tokens that were sampled for it, one by one, says when it is
+ * complete, and turns them into pieces. Taking is quick, as the next batch waits for it; text is made while that runs.
+ */
+import type { TokenLogprob } from '@inference/formats';
+import type { Token } from 'node-llama-cpp';
+import type { Ended } from '../../messages.js';
+import type { NativeSampler } from '../native.js';
+import type { Outbox } from '../outbox.js';
+import { FormText } from './grammar-text.js';
+import { forcedLogprob, tokenLogprob } from './logprobs.js';
+import type { TextAssembler, Vocabulary } from './token-text.js';
+
+export class StreamControl {
+  /** Called at every change; whoever runs the stream sets it. */
+  onChange: () => void = () => {};
+  #cancelled = false;
+  #paused = false;
+
+  constructor(readonly job: number) {}
+
+  get cancelled(): boolean {
+    return this.#cancelled;
+  }
+
+  get paused(): boolean {
+    return this.#paused;
+  }
+
+  cancel(): void {
+    this.#cancelled = true;
+    this.#paused = false;
+    this.onChange();
+  }
+
+  pause(): void {
+    this.#paused = !this.#cancelled;
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.onChange();
+  }
+}
+
+export interface StreamOptions {
+  readonly control: StreamControl;
+  /** Not empty. */
+  readonly prompt: readonly Token[];
+  readonly startsInsideThinking: boolean;
+  readonly scope: string | null;
+  /** The same text each time is counted on. */
+  readonly repeatable: boolean;
+  /** Most tokens. */
+  readonly limit: number;
+  readonly sampler: NativeSampler;
+  readonly text: TextAssembler | FormText;
+  /** Null: no log probabilities are wanted. */
+  readonly logprobs: { readonly vocabulary: Vocabulary; readonly alternatives: number } | null;
+  readonly isEnd: (token: Token) => boolean;
+  readonly onEnd: () => void;
+  readonly outbox: Outbox;
+}
+
+type Logprobs = ReadonlyMap<Token, number>;
+
+export class TextStream {
+  readonly #form: FormText | null;
+  #count = 0;
+  #silent = 0;
+  #logprobs: TokenLogprob[] = [];
+  #isOver = false;
+
+  constructor(readonly options: StreamOptions) {
+    this.#form = options.text instanceof FormText ? options.text : null;
+  }
+
+  /** The engine has begun with the prompt, of which so many tokens were there already. */
+  begin(cachedTokens: number): void {
+    const { control, prompt, startsInsideThinking, outbox } = this.options;
+    outbox.started({
+      job: control.job,
+      promptTokens: prompt.length,
+      ...(cachedTokens === 0 ? {} : { cachedTokens }),
+      startsInsideThinking,
+    });
+  }
+
+  /**
+   * Takes a token. `more`: the stream goes on with it. `write` makes text of it and, where it was the last, ends the stream;
+   * it is to be called once, in the order of the tokens. Throws when the token cannot be: the stream has failed then.
+   */
+  take(token: number, logprobs: Logprobs | null): { readonly more: boolean; readonly write: () => void } {
+    if (token === -1) throw new Error('nothing could be sampled');
+    const form = this.#form;
+    const { limit, isEnd } = this.options;
+    const next = token as Token;
+    if (isEnd(next)) return { more: false, write: () => this.#finish('stop') };
+    if (form !== null && !form.take(next, limit - this.#count - 1)) {
+      return { more: false, write: () => this.#close(form) };
+    }
+    this.#count += 1;
+    if (form !== null) {
+      // The form is one token further before that one is written, so the text is kept with it.
+      const text = form.push();
+      const reason = form.mayEnd ? 'stop' : 'length';
+      const more = !form.isComplete && this.#count < limit;
+      return { more, write: () => this.#write(next, text, logprobs, more ? null : reason) };
+    }
+    const more = this.#count < limit;
+    return { more, write: () => this.#write(next, this.options.text.push(next), logprobs, more ? null : 'length') };
+  }
+
+  /** Ends the stream in another way than by its last token. */
+  end(ended: Ended): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.options.sampler.dispose();
+    this.options.outbox.ended(ended);
+    this.options.onEnd();
+  }
+
+  #write(token: Token, own: string, values: Logprobs | null, last: 'stop' | 'length' | null): void {
+    const { logprobs } = this.options;
+    // Half a character that the last token leaves behind is text of that token.
+    const text = last === null ? own : own + this.options.text.end();
+    this.#silent += 1;
+    if (logprobs !== null && values !== null) {
+      this.#logprobs.push(tokenLogprob(logprobs.vocabulary, token, text, values, logprobs.alternatives));
+    }
+    if (text !== '') this.#send(text);
+    if (last !== null) this.#finish(last);
+  }
+
+  /** Writes what ends a form: tokens that nobody had to choose. */
+  #close(form: FormText): void {
+    const { text, tokens } = form.closing();
+    const { logprobs } = this.options;
+    if (logprobs !== null) {
+      let rest = text;
+      for (const [index, token] of tokens.entries()) {
+        const own = index === tokens.length - 1 ? rest : new TextDecoder().decode(logprobs.vocabulary.entry(token).bytes);
+        this.#logprobs.push(forcedLogprob(logprobs.vocabulary, token, own));
+        rest = rest.slice(own.length);
+      }
+    }
+    this.#count += tokens.length;
+    this.#silent += tokens.length;
+    this.#send(text);
+    this.#finish('stop');
+  }
+
+  #finish(reason: 'stop' | 'length'): void {
+    const rest = this.options.text.end();
+    const last = this.#logprobs.at(-1);
+    if (last !== undefined) this.#logprobs[this.#logprobs.length - 1] = { ...last, token: rest };
+    if (this.#silent > 0 || rest !== '') this.#send(rest);
+    this.end({ job: this.options.control.job, kind: 'finished', reason, completionTokens: this.#count });
+  }
+
+  #send(text: string): void {
+    const { outbox, control, logprobs } = this.options;
+    outbox.piece(control.job, this.#silent, text, logprobs === null ? undefined : this.#logprobs);
+    this.#silent = 0;
+    this.#logprobs = [];
+  }
+}

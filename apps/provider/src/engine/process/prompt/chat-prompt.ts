@@ -1,0 +1,148 @@
+/**
+ * Renders the model's own chat template with messages that are fitted to it, and turns the result into tokens. Control
+ * tokens come from the template only: where a message's text spells one out, it is carried through the template as a random
+ * placeholder and tokenised as plain text, so that no client can close a turn or open another role.
+ */
+import { Template } from '@huggingface/jinja';
+import type { Token } from 'node-llama-cpp';
+import type { ThinkTags } from '../../../models/think-tags.js';
+import type { ChatInput, PromptInput, PromptMessage } from '../../messages.js';
+import { alternation, HiddenTexts } from './control-text-mask.js';
+import { fitted } from './fit-conversation.js';
+import { type TemplateNeeds, templateNeeds } from './template-requirements.js';
+
+/** The template refused these messages; its reason may quote them and is therefore not kept. */
+export class TemplateError extends Error {
+  constructor() {
+    super('the chat template refused the messages');
+    this.name = 'TemplateError';
+  }
+}
+
+/** What this needs of a model. */
+export interface PromptModel {
+  /** `special`: texts of control tokens become those tokens. */
+  tokenize(text: string, special: boolean): Token[];
+  readonly tokens: {
+    readonly bos: Token | null;
+    readonly bosString: string | null;
+    readonly eosString: string | null;
+    readonly shouldPrependBosToken: boolean;
+  };
+}
+
+/** The prompt fills the context and leaves no room to answer. */
+export class PromptTooLong extends Error {
+  /** `actual`: tokens of the prompt; an estimate where counting them all would hold up other streams. */
+  constructor(readonly actual: number) {
+    super('the prompt is too long');
+    this.name = 'PromptTooLong';
+  }
+}
+
+/** Characters per token of room beyond which a prompt is judged by its beginning. No language needs as many. */
+const SAMPLE_CHARACTERS = 16;
+
+export interface PromptTokens {
+  readonly tokens: Token[];
+  /** The rendered text, without trailing white space, ends with the tag that opens a think section. */
+  readonly startsInsideThinking: boolean;
+}
+
+export const CHATML_TEMPLATE =
+  "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+export class ChatPrompt {
+  readonly #template: Template;
+  readonly #controls: RegExp | null;
+  readonly #variables: Record<string, unknown>;
+  readonly #needs: TemplateNeeds;
+
+  /** Throws when the template is not valid Jinja. */
+  constructor(
+    private readonly model: PromptModel,
+    template: string,
+    controlTexts: readonly string[],
+    private readonly tags: ThinkTags | null,
+  ) {
+    this.#template = new Template(template);
+    this.#controls = alternation(controlTexts);
+    this.#variables = {
+      bos_token: model.tokens.bosString ?? '',
+      eos_token: model.tokens.eosString ?? '',
+    };
+    this.#needs = templateNeeds((messages, tools) => this.#fill({ messages, ...(tools.length === 0 ? {} : { tools }) }));
+  }
+
+  /** False for a template that would refuse whatever clients say. */
+  rendersGreeting(): boolean {
+    try {
+      return this.#fill({ messages: [{ role: 'user', content: 'Hello' }] }) !== '';
+    } catch {
+      return false;
+    }
+  }
+
+  /** Tokens of a prompt, fewer than `limit`. Throws {@link TemplateError} and {@link PromptTooLong}. */
+  tokenize(input: PromptInput, limit: number): PromptTokens {
+    if (input.type === 'text') {
+      this.#refuseTooLong(input.text, limit);
+      return { tokens: this.#complete(this.model.tokenize(input.text, false), limit), startsInsideThinking: false };
+    }
+    const hidden = new HiddenTexts(this.#controls);
+    const rendered = this.#render(input, hidden);
+    this.#refuseTooLong(rendered, limit);
+    const tokens: Token[] = [];
+    for (const part of hidden.split(rendered)) {
+      for (const token of this.model.tokenize(part.text, part.fromTemplate)) tokens.push(token);
+    }
+    return { tokens: this.#complete(tokens, limit), startsInsideThinking: this.#opensThinking(rendered) };
+  }
+
+  #complete(tokens: Token[], limit: number): Token[] {
+    const { bos, shouldPrependBosToken } = this.model.tokens;
+    if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
+    if (tokens.length >= limit) throw new PromptTooLong(tokens.length);
+    return tokens;
+  }
+
+  #opensThinking(rendered: string): boolean {
+    return this.tags !== null && rendered.trimEnd().endsWith(this.tags.open);
+  }
+
+  /** Megabytes of text are refused by a sample: tokenising blocks every stream of this process. */
+  #refuseTooLong(rendered: string, limit: number): void {
+    const sample = SAMPLE_CHARACTERS * limit;
+    if (rendered.length <= 2 * sample) return;
+    const tokens = this.model.tokenize(rendered.slice(0, sample), false).length;
+    if (tokens >= limit) throw new PromptTooLong(Math.ceil((tokens / sample) * rendered.length));
+  }
+
+  #render(input: ChatInput, hidden: HiddenTexts): string {
+    const last = input.continuesLast ? input.messages.at(-1) : undefined;
+    const closed = last === undefined ? input.messages : input.messages.slice(0, -1);
+    const { messages, tools } = fitted({ messages: closed, tools: input.tools }, this.#needs);
+    let rendered: string;
+    try {
+      rendered = this.#fill({
+        messages: messages.map((message) => ({ ...(hidden.mask(message) as object), role: message.role })),
+        ...(tools.length === 0 ? {} : { tools: hidden.mask(tools) }),
+        ...(input.thinking === null ? {} : { enable_thinking: input.thinking }),
+      });
+    } catch {
+      throw new TemplateError();
+    }
+    if (last !== undefined) return rendered + this.#beginning(last, rendered, hidden);
+    return input.answersAtOnce && this.#opensThinking(rendered) ? `${rendered}\n${this.tags?.close}\n\n` : rendered;
+  }
+
+  #fill(variables: Record<string, unknown>): string {
+    return this.#template.render({ ...this.#variables, add_generation_prompt: true, ...variables });
+  }
+
+  /** What the answer begins with. It is no thought, so a think section that the template opened ends before it. */
+  #beginning(last: PromptMessage, rendered: string, hidden: HiddenTexts): string {
+    const thought = this.#opensThinking(rendered) ? `${hidden.text(last.reasoning_content ?? '')}\n${this.tags?.close}\n\n` : '';
+    return thought + hidden.text(last.content);
+  }
+}

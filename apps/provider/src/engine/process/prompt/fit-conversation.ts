@@ -1,0 +1,95 @@
+/** A conversation as one chat template can render it, with all that was said in it. Pure. */
+import { DEFAULT_TOOL_CALL_TAGS } from '@inference/formats';
+import type { PromptMessage, PromptTool } from '../../messages.js';
+import type { TemplateNeeds } from './template-requirements.js';
+
+export interface Conversation {
+  readonly messages: readonly PromptMessage[];
+  readonly tools: readonly PromptTool[];
+}
+
+export function fitted(conversation: Conversation, needs: TemplateNeeds): Conversation {
+  const { messages, tools } = needs.tools === 'template' ? conversation : toolsAsText(conversation);
+  const placed = withSystem(messages, needs.system);
+  const opened = needs.userFirst ? userFirst(placed) : placed;
+  return { messages: needs.alternating ? alternating(opened) : opened, tools };
+}
+
+/** What a model is told of its tools where its template does not; the marks are those of the Hermes and Qwen families. */
+function toolsAsText({ messages, tools }: Conversation): Conversation {
+  const told: PromptMessage[] = [];
+  for (const [index, message] of messages.entries()) {
+    const { role, content, reasoning_content, tool_calls = [] } = message;
+    const last = told.at(-1);
+    if (role === 'tool') {
+      const result = `<tool_response>\n${content}\n</tool_response>`;
+      const isNext = last !== undefined && messages[index - 1]?.role === 'tool';
+      if (isNext) told[told.length - 1] = { ...last, content: `${last.content}\n${result}` };
+      else told.push({ role: 'user', content: result });
+    } else if (tool_calls.length > 0) {
+      const calls = tool_calls.map(({ function: called }) => callText(called.name, called.arguments));
+      const thought = reasoning_content === undefined ? {} : { reasoning_content };
+      told.push({ role, content: [...(content === '' ? [] : [content]), ...calls].join('\n'), ...thought });
+    } else told.push(message);
+  }
+  if (tools.length === 0) return { messages: told, tools };
+  return { messages: systemFirst([...told, { role: 'system', content: toolsText(tools) }]), tools: [] };
+}
+
+function callText(name: string, args: unknown): string {
+  const { open, close } = DEFAULT_TOOL_CALL_TAGS;
+  const written = typeof args === 'string' ? args : JSON.stringify(args);
+  return `${open}\n{"name": ${JSON.stringify(name)}, "arguments": ${written}}\n${close}`;
+}
+
+function toolsText(tools: readonly PromptTool[]): string {
+  const { open, close } = DEFAULT_TOOL_CALL_TAGS;
+  return `# Tools
+
+These functions can be called to answer the user, several at once where that helps:
+<tools>
+${tools.map((tool) => JSON.stringify(tool)).join('\n')}
+</tools>
+
+A call is a JSON object of the function's name and its arguments, with ${open} before it and ${close} after it:
+${open}
+{"name": "<its name>", "arguments": {<its arguments>}}
+${close}`;
+}
+
+function withSystem(messages: readonly PromptMessage[], place: TemplateNeeds['system']): readonly PromptMessage[] {
+  if (place === 'anywhere' || !messages.some(({ role }) => role === 'system')) return messages;
+  const [system, ...others] = systemFirst(messages);
+  if (place === 'first' || system === undefined) return [...(system === undefined ? [] : [system]), ...others];
+  const [first, ...rest] = others;
+  if (first?.role !== 'user') return [{ role: 'user', content: system.content }, ...others];
+  return [{ ...first, content: `${system.content}\n\n${first.content}` }, ...rest];
+}
+
+/** All system messages as one, in front. */
+export function systemFirst(messages: readonly PromptMessage[]): PromptMessage[] {
+  const system = messages.filter(({ role }) => role === 'system').map(({ content }) => content);
+  return [{ role: 'system', content: system.join('\n\n') }, ...messages.filter(({ role }) => role !== 'system')];
+}
+
+/** A user who has said nothing goes before whatever is not the user's. */
+function userFirst(messages: readonly PromptMessage[]): readonly PromptMessage[] {
+  const at = messages.findIndex(({ role }) => role !== 'system');
+  const start = at === -1 ? messages.length : at;
+  return messages[start]?.role === 'user'
+    ? messages
+    : [...messages.slice(0, start), { role: 'user', content: '' }, ...messages.slice(start)];
+}
+
+/** Neighbours of one role become one turn. */
+function alternating(messages: readonly PromptMessage[]): PromptMessage[] {
+  const turns: PromptMessage[] = [];
+  for (const message of messages) {
+    const last = turns.at(-1);
+    const isSame = last?.role === message.role && (message.role === 'user' || message.role === 'assistant');
+    const isPlain = last?.tool_calls === undefined && message.tool_calls === undefined;
+    if (last !== undefined && isSame && isPlain) turns[turns.length - 1] = { ...last, content: `${last.content}\n\n${message.content}` };
+    else turns.push(message);
+  }
+  return turns;
+}

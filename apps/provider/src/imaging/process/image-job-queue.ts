@@ -1,0 +1,69 @@
+/**
+ * The drawings of one process, one after the other: each picture is painted, encoded and sent, and what it was made of is
+ * overwritten. A drawing that is cancelled ends before its next step, one that still waits at once.
+ */
+import { randomInt } from 'node:crypto';
+import type { DrawingEnd, DrawRequest, FromImageEngine } from '../messages.js';
+import type { Painter } from './image-backend.js';
+import { encodePicture } from './image-codec.js';
+
+interface Task {
+  readonly job: number;
+  readonly request: DrawRequest;
+  readonly cancelled: AbortController;
+}
+
+export class Easel {
+  readonly #waiting: Task[] = [];
+  #current: Task | null = null;
+
+  constructor(
+    private readonly painter: Painter,
+    private readonly send: (message: FromImageEngine, sent?: () => void) => void,
+  ) {}
+
+  add(job: number, request: DrawRequest): void {
+    this.#waiting.push({ job, request, cancelled: new AbortController() });
+    if (this.#current === null) void this.#work();
+  }
+
+  cancel(job: number): void {
+    if (this.#current?.job === job) this.#current.cancelled.abort();
+    const at = this.#waiting.findIndex((task) => task.job === job);
+    if (at < 0) return;
+    this.#waiting.splice(at, 1);
+    this.send({ type: 'ended', job, end: { kind: 'cancelled' } });
+  }
+
+  async #work(): Promise<void> {
+    for (;;) {
+      const task = this.#waiting.shift() ?? null;
+      this.#current = task;
+      if (task === null) return;
+      this.send({ type: 'ended', job: task.job, end: await this.#draw(task) });
+    }
+  }
+
+  /** Never rejects: whatever happens is the end of the drawing. */
+  async #draw({ job, request, cancelled }: Task): Promise<DrawingEnd> {
+    const { signal } = cancelled;
+    const { count, encoding, quality, seed, ...rest } = request;
+    const first = seed === null ? BigInt(randomInt(2 ** 47)) : BigInt(seed);
+    try {
+      this.send({ type: 'reading', job, promptTokens: this.painter.promptTokens(request.prompt) });
+      for (let image = 0; image < count; image++) {
+        const onStep = (step: number): void => this.send({ type: 'step', job, image, step, steps: request.steps });
+        const picture = await this.painter.paint({ ...rest, seed: String(first + BigInt(image)) }, onStep, signal);
+        signal.throwIfAborted();
+        const bytes = await encodePicture(picture, encoding, quality);
+        picture.rgb.fill(0);
+        await new Promise<void>((resolve) => this.send({ type: 'image', job, bytes }, resolve));
+        bytes.fill(0);
+      }
+      return { kind: 'finished' };
+    } catch (error) {
+      if (signal.aborted) return { kind: 'cancelled' };
+      return { kind: 'engine_failed', message: error instanceof Error ? error.message : 'unknown' };
+    }
+  }
+}

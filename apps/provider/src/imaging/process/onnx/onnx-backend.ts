@@ -1,0 +1,208 @@
+/**
+ * Draws with a latent-diffusion model in ONNX: the prompt through the text encoder, noise through the UNet step by step under
+ * guidance (Ho and Salimans, "Classifier-free diffusion guidance"), the clean latent through the decoder. The same seed and
+ * request give the same pixels. What the picture is made of is overwritten afterwards.
+ */
+import { availableParallelism } from 'node:os';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { Tensor } from 'onnxruntime-node';
+import type { ImageSize } from '../../../models/image/image-facts.js';
+import { type OnnxImageModel, readOnnxFolder } from '../../../models/image/onnx-folder.js';
+import type { ImageEngineFacts, ImageSettings } from '../../messages.js';
+import type { Painter, Picture, PictureRequest } from '../image-backend.js';
+import { ClipTokenizer } from './clip-tokenizer.js';
+import { Noise } from './noise.js';
+import { type Device, Graph, type GraphInput } from './onnx-graph.js';
+import { samplerOf } from './sampler.js';
+import { floats, floatsOf, wholes } from './tensors.js';
+
+interface Graphs {
+  readonly textEncoder: Graph;
+  readonly unet: Graph;
+  readonly vaeDecoder: Graph;
+}
+
+export class OnnxPainter implements Painter {
+  readonly facts: ImageEngineFacts;
+  readonly #tokenizer: ClipTokenizer;
+
+  private constructor(
+    private readonly model: OnnxImageModel,
+    private readonly graphs: Graphs,
+  ) {
+    this.facts = { device: graphs.unet.device };
+    this.#tokenizer = new ClipTokenizer(model.vocabulary);
+  }
+
+  /** Throws an Error whose message is for the owner. */
+  static async load({ modelPath, gpu }: ImageSettings): Promise<OnnxPainter> {
+    const model = readOnnxFolder(modelPath);
+    const devices: readonly Device[] = gpu === 'auto' && process.platform === 'darwin' ? ['coreml', 'webgpu', 'cpu'] : ['cpu'];
+    // The text encoder takes milliseconds, and rounding of its own on a GPU is not worth them.
+    const threads = Math.max(1, Math.min(MAX_THREADS, availableParallelism() >> 1));
+    return new OnnxPainter(model, {
+      textEncoder: await Graph.load(model.graphs.textEncoder, ['cpu'], threads),
+      unet: await Graph.load(model.graphs.unet, devices, threads),
+      vaeDecoder: await Graph.load(model.graphs.vaeDecoder, devices, threads),
+    });
+  }
+
+  promptTokens(prompt: string): number {
+    return this.#tokenizer.tokenize(prompt).used;
+  }
+
+  async paint(request: PictureRequest, onStep: (step: number) => void, signal: AbortSignal): Promise<Picture> {
+    const { size, steps, guidance, seed } = request;
+    const { channels, scheduler, facts } = this.model;
+    const [width, height] = [size.width / facts.scale, size.height / facts.scale];
+    const noise = new Noise(seed);
+    const sampler = samplerOf(scheduler, steps);
+    const latent = noise.fill(new Float32Array(channels * height * width), sampler.firstScale);
+    const isGuided = guidance > 1;
+    const states = await this.#read(isGuided ? ['', request.prompt] : [request.prompt]);
+    try {
+      for (let step = 0; step < steps; step++) {
+        // Word of a cancellation comes in between.
+        await turn();
+        signal.throwIfAborted();
+        const scale = sampler.inputScale(step);
+        const shown = scale === 1 ? latent : latent.map((value) => value * scale);
+        const said = await this.#denoise(shown, [channels, height, width], sampler.timesteps[step] as number, states);
+        sampler.advance(step, latent, isGuided ? guided(said, guidance) : said, noise);
+        said.fill(0);
+        onStep(step + 1);
+      }
+      await turn();
+      signal.throwIfAborted();
+      return await this.#decode(latent, [channels, height, width], size);
+    } finally {
+      latent.fill(0);
+      for (const state of states) state.fill(0);
+    }
+  }
+
+  /** Hidden states of each text. */
+  async #read(texts: readonly string[]): Promise<Float32Array[]> {
+    const { textEncoder } = this.graphs;
+    const { type } = textEncoder.input('input_ids');
+    const states: Float32Array[] = [];
+    for (const text of texts) {
+      const { ids } = this.#tokenizer.tokenize(text);
+      const feeds: Record<string, Tensor> = { input_ids: wholes(type, ids, [1, ids.length]) };
+      if (textEncoder.inputNames.includes('attention_mask')) {
+        const mask = textEncoder.input('attention_mask');
+        feeds.attention_mask = wholes(
+          mask.type,
+          ids.map(() => 1),
+          [1, ids.length],
+        );
+      }
+      const output = await textEncoder.run(feeds, ({ dims }) => dims.length === 3 && dims[1] === ids.length);
+      states.push(Float32Array.from(floatsOf(output)));
+      overwrite(output);
+    }
+    return states;
+  }
+
+  /** What the UNet says of the latent for each of the texts, one after the other. */
+  async #denoise(latent: Float32Array, shape: readonly number[], timestep: number, states: readonly Float32Array[]): Promise<Float32Array> {
+    const { unet } = this.graphs;
+    const sample = unet.input('sample');
+    const together = fixedBatch(sample) === 1 ? 1 : states.length;
+    const said = new Float32Array(states.length * latent.length);
+    for (let from = 0; from < states.length; from += together) {
+      const batch = states.slice(from, from + together);
+      const wanted = [batch.length, ...shape];
+      const context = unet.input('encoder_hidden_states');
+      const tokens = this.model.vocabulary.length;
+      const output = await unet.run(
+        {
+          sample: floats(sample.type, repeated(latent, batch.length), wanted),
+          timestep: timesteps(unet.input('timestep'), timestep, batch.length),
+          encoder_hidden_states: floats(context.type, joined(batch), [batch.length, tokens, (batch[0]?.length ?? 0) / tokens]),
+        },
+        ({ dims }) => dims.length === 4 && dims.every((size, index) => size === wanted[index]),
+      );
+      said.set(floatsOf(output), from * latent.length);
+      overwrite(output);
+    }
+    return said;
+  }
+
+  async #decode(latent: Float32Array, shape: readonly number[], { width, height }: ImageSize): Promise<Picture> {
+    const { vaeDecoder } = this.graphs;
+    const { scaling, shift } = this.model;
+    const [name = 'latent_sample'] = vaeDecoder.inputNames;
+    const input = floats(
+      vaeDecoder.input(name).type,
+      latent.map((value) => value / scaling + shift),
+      [1, ...shape],
+    );
+    const wanted = [1, 3, height, width];
+    const output = await vaeDecoder.run(
+      { [name]: input },
+      ({ dims }) => dims.length === 4 && dims.every((size, index) => size === wanted[index]),
+    );
+    const rgb = pixelsOf(floatsOf(output), width * height);
+    overwrite(output);
+    overwrite(input);
+    return { width, height, rgb };
+  }
+}
+
+/** More bring little: the memory is what large models wait for. */
+const MAX_THREADS = 8;
+
+/** From what is said without the prompt towards what is said with it, and beyond. */
+function guided(said: Float32Array, guidance: number): Float32Array {
+  const length = said.length / 2;
+  const result = new Float32Array(length);
+  for (let i = 0; i < length; i++) {
+    const without = said[i] as number;
+    result[i] = without + guidance * ((said[length + i] as number) - without);
+  }
+  return result;
+}
+
+/** Colours lie between -1 and 1, plane by plane. Throws when they are no numbers: such a picture is worth nothing. */
+function pixelsOf(planes: Float32Array, pixels: number): Uint8Array {
+  const rgb = new Uint8Array(3 * pixels);
+  for (let colour = 0; colour < 3; colour++) {
+    for (let pixel = 0; pixel < pixels; pixel++) {
+      const value = planes[colour * pixels + pixel] as number;
+      if (Number.isNaN(value)) throw new Error('the model made no picture: its numbers are none');
+      rgb[3 * pixel + colour] = Math.max(0, Math.min(255, Math.round(127.5 * (value + 1))));
+    }
+  }
+  return rgb;
+}
+
+function fixedBatch({ shape }: GraphInput): number | null {
+  return typeof shape[0] === 'number' ? shape[0] : null;
+}
+
+/** Graphs take one for each of the batch, one for all, or one that is no list. */
+function timesteps(input: GraphInput, timestep: number, batch: number): Tensor {
+  if (input.shape.length === 0) return wholes(input.type, [timestep], []);
+  const count = fixedBatch(input) === 1 ? 1 : batch;
+  return wholes(input.type, new Array<number>(count).fill(timestep), [count]);
+}
+
+function repeated(values: Float32Array, times: number): Float32Array {
+  return times === 1 ? values.slice() : joined(Array.from({ length: times }, () => values));
+}
+
+function joined(parts: readonly Float32Array[]): Float32Array {
+  const whole = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+function overwrite(tensor: Tensor): void {
+  const { data } = tensor;
+  if (ArrayBuffer.isView(data) && 'fill' in data) (data as Float32Array).fill(0);
+}

@@ -1,0 +1,120 @@
+/**
+ * The way from noise to a clean latent: which timesteps the model is asked at, what it is shown, and where its answer leads.
+ * Deterministic methods (Euler, DDIM) and stochastic ones (ancestral Euler, DDPM), for models that tell noise, velocity or the
+ * clean image. Pure numbers; the model itself is elsewhere.
+ */
+import type { SchedulerConfig } from '../../../models/image/scheduler-config.js';
+import type { Noise } from './noise.js';
+import { alphasOf, timestepsOf } from './noise-schedule.js';
+
+export interface Sampler {
+  /** What the model is told at each step, noisiest first. */
+  readonly timesteps: readonly number[];
+  /** Of the noise that a drawing begins with. */
+  readonly firstScale: number;
+  /** What the latent is multiplied by before the model sees it. */
+  inputScale(step: number): number;
+  /** Changes `latent` by what the model said of it at this step. */
+  advance(step: number, latent: Float32Array, said: Float32Array, noise: Noise): void;
+}
+
+/** `steps`: at least one. */
+export function samplerOf(config: SchedulerConfig, steps: number): Sampler {
+  switch (config.kind) {
+    case 'euler':
+    case 'euler_ancestral':
+      return eulerSampler(config, steps, config.kind === 'euler_ancestral');
+    case 'ddim':
+    case 'ddpm':
+      return posteriorSampler(config, steps, config.kind === 'ddpm');
+    case 'flow_euler':
+      return flowSampler(config, steps);
+    default:
+      return config.kind satisfies never;
+  }
+}
+
+/** Karras and others, "Elucidating the design space of diffusion-based generative models", in units of σ. */
+function eulerSampler(config: SchedulerConfig, steps: number, ancestral: boolean): Sampler {
+  const alphas = alphasOf(config);
+  const all = Array.from(alphas, (alpha) => Math.sqrt((1 - alpha) / alpha));
+  const timesteps = timestepsOf(config, steps);
+  const sigmas = [...timesteps.map((timestep) => interpolated(all, timestep)), 0];
+  const [first = 1] = sigmas;
+  return {
+    timesteps,
+    firstScale: config.spacing === 'leading' ? Math.hypot(first, 1) : first,
+    inputScale: (step) => 1 / Math.hypot(sigmas[step] as number, 1),
+    advance: (step, latent, said, noise) => {
+      const from = sigmas[step] as number;
+      const to = sigmas[step + 1] as number;
+      const fresh = ancestral ? Math.min(to, Math.sqrt((to ** 2 * Math.max(0, from ** 2 - to ** 2)) / from ** 2)) : 0;
+      const rest = Math.sqrt(Math.max(0, to ** 2 - fresh ** 2));
+      const width = from ** 2 + 1;
+      for (let i = 0; i < latent.length; i++) {
+        const x = latent[i] as number;
+        const y = said[i] as number;
+        const clean =
+          config.prediction === 'epsilon' ? x - from * y : config.prediction === 'sample' ? y : x / width - (from / Math.sqrt(width)) * y;
+        const next = x + ((x - clean) / from) * (rest - from);
+        latent[i] = fresh > 0 ? next + fresh * noise.next() : next;
+      }
+    },
+  };
+}
+
+/** Song and others, "Denoising diffusion implicit models" (equation 12, η = 0), and Ho and others for the stochastic form (equation 7). */
+function posteriorSampler(config: SchedulerConfig, steps: number, stochastic: boolean): Sampler {
+  const alphas = alphasOf(config);
+  const timesteps = timestepsOf(config, steps).map(Math.round);
+  const end = config.endsClean ? 1 : (alphas[0] as number);
+  return {
+    timesteps,
+    firstScale: 1,
+    inputScale: () => 1,
+    advance: (step, latent, said, noise) => {
+      const now = alphas[timesteps[step] as number] as number;
+      const isLast = step + 1 === timesteps.length;
+      const next = isLast ? (stochastic ? 1 : end) : (alphas[timesteps[step + 1] as number] as number);
+      const [signal, spread] = [Math.sqrt(now), Math.sqrt(1 - now)];
+      // Of the posterior: what the clean image, the present latent and fresh noise add to the next one.
+      const ratio = now / next;
+      const ofClean = (Math.sqrt(next) * (1 - ratio)) / (1 - now);
+      const ofLatent = (Math.sqrt(ratio) * (1 - next)) / (1 - now);
+      const fresh = isLast ? 0 : Math.sqrt(Math.max(1e-20, ((1 - next) / (1 - now)) * (1 - ratio)));
+      for (let i = 0; i < latent.length; i++) {
+        const x = latent[i] as number;
+        const y = said[i] as number;
+        const told =
+          config.prediction === 'epsilon' ? (x - spread * y) / signal : config.prediction === 'sample' ? y : signal * x - spread * y;
+        const clean = config.clip === null ? told : Math.max(-config.clip, Math.min(config.clip, told));
+        if (stochastic) {
+          const mean = ofClean * clean + ofLatent * x;
+          latent[i] = isLast ? mean : mean + fresh * noise.next();
+        } else latent[i] = Math.sqrt(next) * clean + (Math.sqrt(1 - next) * (x - signal * clean)) / Math.max(1e-12, spread);
+      }
+    },
+  };
+}
+
+/** Straight paths from noise to image (rectified flow): the model tells their direction, whatever the config calls its prediction. */
+function flowSampler({ trainSteps, shift }: SchedulerConfig, steps: number): Sampler {
+  const moved = (part: number): number => (shift * part) / (1 + (shift - 1) * part);
+  const sigmas = [...Array.from({ length: steps }, (_, index) => moved(1 - index / steps)), 0];
+  return {
+    timesteps: sigmas.slice(0, -1).map((sigma) => sigma * trainSteps),
+    firstScale: 1,
+    inputScale: () => 1,
+    advance: (step, latent, said) => {
+      const change = (sigmas[step + 1] as number) - (sigmas[step] as number);
+      for (let i = 0; i < latent.length; i++) latent[i] = (latent[i] as number) + change * (said[i] as number);
+    },
+  };
+}
+
+function interpolated(values: readonly number[], at: number): number {
+  const low = Math.floor(at);
+  const below = values[low] as number;
+  const above = values[Math.min(values.length - 1, low + 1)] as number;
+  return below + (above - below) * (at - low);
+}

@@ -1,0 +1,100 @@
+/**
+ * Draws with stable-diffusion.cpp, for quantised models that are too large for ONNX Runtime. The engine is an add-on that the owner
+ * installs; it lives in a process of its own (worker-process.ts), and this one ends when that one does.
+ */
+import { readStableDiffusionFolder } from '../../../models/image/stable-diffusion-folder.js';
+import type { ImageEngineFacts, ImageSettings } from '../../messages.js';
+import type { Painter, Picture, PictureRequest } from '../image-backend.js';
+import { decodePicture } from '../image-codec.js';
+import { type WorkerNews, WorkerProcess } from './worker-process.js';
+
+export class DiffusionCppPainter implements Painter {
+  readonly facts: ImageEngineFacts;
+
+  private constructor(
+    private readonly worker: WorkerProcess,
+    device: string,
+  ) {
+    this.facts = { device };
+  }
+
+  /** Throws an Error whose message is for the owner. */
+  static async load({ modelPath, gpu, addOnPath, memoryLimit }: ImageSettings): Promise<DiffusionCppPainter> {
+    if (addOnPath === null) throw new Error('the engine stable-diffusion.cpp is not installed; models pull of such a model installs it');
+    const { files, config } = readStableDiffusionFolder(modelPath);
+    const device = gpu === 'auto' ? 'gpu' : 'cpu';
+    const worker = new WorkerProcess(addOnPath, memoryLimit);
+    const ended = new Promise<never>((_, reject) => {
+      worker.onEnd = () => reject(new Error('the engine stable-diffusion.cpp ended while it loaded the model'));
+    });
+    const loaded = new Promise<void>((resolve, reject) => {
+      worker.onNews = (news) => {
+        if (news.type === 'loaded') resolve();
+        else if (news.type === 'failed') reject(new Error(`stable-diffusion.cpp cannot load the model: ${news.message}`));
+      };
+    });
+    // Two threads that share a core are slower than one; where a GPU draws, the engine chooses.
+    const threads = device === 'cpu' ? { threads: 1 } : {};
+    worker.send({ type: 'load', files, config: { ...config, ...threads, device, vae_decode_only: true, verbosity: 0 } });
+    await Promise.race([loaded, ended]);
+    // The daemon sees this process end, and starts both again.
+    worker.onEnd = () => process.exit(1);
+    return new DiffusionCppPainter(worker, device);
+  }
+
+  /** The library does not tell. */
+  promptTokens(): number {
+    return 0;
+  }
+
+  async paint(request: PictureRequest, onStep: (step: number) => void, signal: AbortSignal): Promise<Picture> {
+    signal.throwIfAborted();
+    const { prompt, size, steps, guidance, seed } = request;
+    const { worker } = this;
+    const cancel = (): void => worker.send({ type: 'cancel' });
+    let encoded: string | null = null;
+    let told = 0;
+    try {
+      await new Promise<void>((resolve, reject) => {
+        worker.onNews = (news: WorkerNews) => {
+          switch (news.type) {
+            case 'progress': {
+              // Loading and decoding tell of steps, too.
+              const { step } = news.news;
+              if (typeof step !== 'number' || step <= told || step > steps) return;
+              told = step;
+              onStep(step);
+              return;
+            }
+            case 'image':
+              encoded = news.base64;
+              return;
+            case 'drawn':
+              resolve();
+              return;
+            case 'failed':
+              reject(new Error(news.message));
+              return;
+            case 'loaded':
+              return;
+            default:
+              news satisfies never;
+          }
+        };
+        signal.addEventListener('abort', cancel, { once: true });
+        // Its seeds have 31 bits; negative ones mean any.
+        const narrowSeed = Number(BigInt.asUintN(31, BigInt(seed)));
+        worker.send({ type: 'draw', params: { prompt, ...size, steps, cfg_scale: guidance, seed: narrowSeed } });
+      });
+    } finally {
+      signal.removeEventListener('abort', cancel);
+    }
+    signal.throwIfAborted();
+    if (encoded === null) throw new Error('the engine made no picture');
+    const bytes = Buffer.from(encoded, 'base64');
+    const picture = await decodePicture(bytes, size.width * size.height);
+    bytes.fill(0);
+    if (picture.width !== size.width || picture.height !== size.height) throw new Error('the engine made a picture of another size');
+    return picture;
+  }
+}

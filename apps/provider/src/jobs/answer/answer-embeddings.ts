@@ -1,0 +1,47 @@
+/** Runs an opened request for vectors on the engine and writes its answer, which goes out whole. */
+import { type Envelope, embeddingsBody, type ParsedEmbeddings } from '@inference/formats';
+import { GenerationError } from '../../engine/generation.js';
+import { fieldNames } from '../field-names.js';
+import { JobError } from '../job-error.js';
+import type { ModelLease } from '../model-lease.js';
+import type { Answered } from './answer-text.js';
+import { failureOf } from './engine-failure.js';
+import { signedPrompt, usageOf } from './signed-usage.js';
+
+export interface EmbeddingsOptions {
+  readonly opened: ParsedEmbeddings;
+  readonly envelope: Envelope;
+  readonly model: Pick<ModelLease, 'embedding' | 'embed'>;
+  /** Of the request's body. */
+  readonly requestBytes: number;
+  /** Waits while the reader is slow. */
+  readonly write: (text: string) => Promise<void>;
+  /** Aborted when the job is given up. */
+  readonly signal: AbortSignal;
+}
+
+/** Throws {@link JobError}, or the signal's reason when the job was given up. */
+export async function answerEmbeddings({ opened, envelope, model, requestBytes, write, signal }: EmbeddingsOptions): Promise<Answered> {
+  signal.throwIfAborted();
+  const { request } = opened;
+  if (model.embedding === null) throw new JobError('unsupported', { param: 'model' });
+  const { dimensions, truncatable } = model.embedding;
+  if (request.dimensions !== null && request.dimensions !== dimensions && (!truncatable || request.dimensions > dimensions)) {
+    throw new JobError('unsupported', { param: 'dimensions' });
+  }
+  const embedding = model.embed({ inputs: request.inputs, dimensions: request.dimensions });
+  const cancel = (): void => embedding.cancel();
+  signal.addEventListener('abort', cancel, { once: true });
+  try {
+    const { vectors, promptTokens } = await embedding.result();
+    signal.throwIfAborted();
+    const usage = usageOf(signedPrompt({ promptTokens }, requestBytes), 0);
+    await write(embeddingsBody(envelope, { vectors, encoding: request.encoding, usage }));
+    return { usage, hiddenTokens: 0, finishReason: 'stop', computation: { usedTemplate: false, sampling: null }, decodeTps: null };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error instanceof GenerationError ? failureOf(error, fieldNames(opened)) : error;
+  } finally {
+    signal.removeEventListener('abort', cancel);
+  }
+}

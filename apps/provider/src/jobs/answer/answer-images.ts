@@ -1,0 +1,89 @@
+/**
+ * Runs an opened request for images on the engine and writes its answer: images as parts beside the body that names their
+ * addresses, or inside it (design: who renders, who relays). What is signed is the body alone; the receipt names the images' hashes.
+ */
+import { type Envelope, imageSizeOf, imagesBody, type ParsedImages, pixelsOf } from '@inference/formats';
+import { bodyPartHeader, imagePartHeader, type Overrides } from '@inference/protocol';
+import { sha256Hex } from '@inference/protocol/crypto';
+import { DrawingError } from '../../imaging/image-job.js';
+import { MAX_IMAGES_OF_A_JOB } from '../../models/image/image-facts.js';
+import { JobError } from '../job-error.js';
+import type { ModelLease } from '../model-lease.js';
+import type { Answered } from './answer-text.js';
+import { signedPrompt, usageOf } from './signed-usage.js';
+
+export interface ImagesOptions {
+  readonly opened: ParsedImages;
+  readonly envelope: Envelope;
+  readonly overrides: Overrides;
+  readonly model: Pick<ModelLease, 'image' | 'draw'>;
+  /** Of the request's body. */
+  readonly requestBytes: number;
+  /** Each waits while the reader is slow. */
+  readonly write: (text: string) => Promise<void>;
+  readonly writeUnsigned: (bytes: Uint8Array) => Promise<void>;
+  /** Bytes to overwrite when the job is over. */
+  readonly eraseLater: (bytes: Uint8Array) => void;
+  /** Aborted when the job is given up. */
+  readonly signal: AbortSignal;
+}
+
+/** Steps in parts of the model's own. */
+const STEPS = { low: 0.5, medium: 1, high: 1.5 } as const;
+
+/** Throws {@link JobError}, or the signal's reason when the job was given up. */
+export async function answerImages(options: ImagesOptions): Promise<Answered> {
+  const { opened, envelope, overrides, model, write, writeUnsigned, eraseLater, signal } = options;
+  signal.throwIfAborted();
+  const { request } = opened;
+  if (model.image === null) throw new JobError('unsupported', { param: 'model' });
+  const urls = overrides.image_urls ?? null;
+  if ((urls?.length ?? null) !== (request.delivery === 'url' ? request.count : null)) throw new JobError('bad_context');
+  if (request.count > MAX_IMAGES_OF_A_JOB) throw new JobError('unsupported', { param: 'n' });
+  const size = imageSizeOf(request.size, model.image.sizes);
+  if (size === null) throw new JobError('unsupported', { param: 'size' });
+  const drawing = model.draw({
+    prompt: request.prompt,
+    size: pixelsOf(size),
+    count: request.count,
+    seed: request.seed,
+    steps: Math.max(1, Math.round(STEPS[request.quality ?? 'medium'] * model.image.steps)),
+    guidance: model.image.guidance,
+    encoding: request.format,
+    quality: request.compression,
+  });
+  const cancel = (): void => drawing.cancel();
+  signal.addEventListener('abort', cancel, { once: true });
+  try {
+    const { images, promptTokens } = await drawing.result();
+    for (const image of images) eraseLater(image);
+    signal.throwIfAborted();
+    if (images.length !== request.count) throw new JobError('engine_failed');
+    const usage = { ...usageOf(signedPrompt({ promptTokens }, options.requestBytes), 0), images: images.length };
+    const body = imagesBody(envelope, {
+      images: images.map((image, index) => {
+        const url = urls?.[index];
+        return url === undefined ? { base64: Buffer.from(image.buffer, image.byteOffset, image.byteLength).toString('base64') } : { url };
+      }),
+      format: request.format,
+      size,
+      usage,
+    });
+    if (urls !== null) {
+      for (const [index, image] of images.entries()) {
+        await writeUnsigned(imagePartHeader(index, image.length));
+        await writeUnsigned(image);
+      }
+    }
+    await writeUnsigned(bodyPartHeader(Buffer.byteLength(body)));
+    await write(body);
+    const computation = { usedTemplate: false, sampling: null };
+    return { usage, hiddenTokens: 0, finishReason: 'stop', computation, decodeTps: null, imageSha256: images.map(sha256Hex) };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error instanceof DrawingError ? new JobError(error.end.kind) : error;
+  } finally {
+    signal.removeEventListener('abort', cancel);
+    drawing.cancel();
+  }
+}

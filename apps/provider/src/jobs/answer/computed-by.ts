@@ -1,0 +1,56 @@
+/** What a receipt says of the computation: the engine, the hashes of weights and template, and how tokens were drawn. */
+import type { ComputedBy, ReceiptSampling } from '@inference/protocol';
+import type { Sampling } from '../../engine/messages.js';
+
+/** What is known of the model that computed an answer. */
+export interface ModelIdentity {
+  readonly engine: string;
+  /** Null: not computed yet. */
+  readonly weightsSha256: string | null;
+  /** Null: the file holds no chat template. */
+  readonly templateSha256: string | null;
+}
+
+/** What is known of one answer. `sampling` is null where nothing was drawn. */
+export interface Computation {
+  readonly usedTemplate: boolean;
+  readonly sampling: Sampling | null;
+}
+
+export function computedBy({ engine, weightsSha256, templateSha256 }: ModelIdentity, { usedTemplate, sampling }: Computation): ComputedBy {
+  return {
+    engine: engineName(engine),
+    ...(weightsSha256 === null ? {} : { weights_sha256: weightsSha256 }),
+    ...(usedTemplate && templateSha256 !== null ? { template_sha256: templateSha256 } : {}),
+    ...(sampling === null ? {} : { sampling: signedSampling(sampling) }),
+  };
+}
+
+/** The nearest name that a receipt may hold. */
+export function engineName(name: string): string {
+  const clean = name.replace(/[^A-Za-z0-9 ._+()/:-]+/g, ' ').replace(/^[^A-Za-z0-9]+/, '');
+  return clean.slice(0, 128).trimEnd() || 'unknown';
+}
+
+/** Parameters as they were applied: none of those that change nothing. */
+function signedSampling(sampling: Sampling): ReceiptSampling {
+  const { temperature, topP, topK, minP, seed, frequencyPenalty, presencePenalty, repetitionPenalty = 1 } = sampling;
+  return {
+    temperature: decimalText(temperature),
+    ...(topP === null ? {} : { top_p: decimalText(topP) }),
+    ...(topK === null ? {} : { top_k: decimalText(topK) }),
+    ...(minP === null ? {} : { min_p: decimalText(minP) }),
+    ...(seed === null ? {} : { seed: decimalText(seed) }),
+    ...(frequencyPenalty === 0 ? {} : { frequency_penalty: decimalText(frequencyPenalty) }),
+    ...(presencePenalty === 0 ? {} : { presence_penalty: decimalText(presencePenalty) }),
+    ...(repetitionPenalty === 1 ? {} : { repetition_penalty: decimalText(repetitionPenalty) }),
+  };
+}
+
+/** Without an exponent. Numbers below 1e-20 are 0. */
+export function decimalText(value: number): string {
+  const text = String(value === 0 ? 0 : value);
+  if (!/[eE]/.test(text)) return text.replace(/(\.\d{20})\d+$/, '$1');
+  const fixed = value.toFixed(20).replace(/\.?0+$/, '');
+  return fixed === '-0' ? '0' : fixed;
+}

@@ -1,0 +1,25 @@
+/** From the end of a stream that the engine did not finish to the coded failure that the coordinator is told. */
+import type { GenerationError } from '../../engine/generation.js';
+import type { FieldNames } from '../field-names.js';
+import { JobError } from '../job-error.js';
+
+/** `fields`: names of the request's fields in its own format. */
+export function failureOf({ ended }: GenerationError, fields: FieldNames): JobError {
+  switch (ended.kind) {
+    case 'context_length_exceeded':
+      return new JobError('context_length_exceeded', { limit: ended.limit, actual: ended.actual });
+    case 'invalid_request':
+      return new JobError('invalid_request', { param: paramOf(ended.field, fields) });
+    case 'cancelled':
+      return new JobError('cancelled');
+    case 'engine_failed':
+      return new JobError('engine_failed');
+    default:
+      return ended satisfies never;
+  }
+}
+
+function paramOf(field: 'prompt' | 'grammar' | 'input' | 'logit_bias', fields: FieldNames): string {
+  if (field === 'logit_bias') return field;
+  return field === 'grammar' ? fields.responseFormat : fields.prompt;
+}

@@ -1,0 +1,295 @@
+/**
+ * One job from its first message to `job_completed` or `job_failed`: collects and opens the sealed body, answers it, has
+ * the answer signed. Exactly one of the two is sent, and nothing of the job stays behind.
+ */
+import type { Enclave, ReceiptDraft } from '@inference/enclave';
+import type { Envelope } from '@inference/formats';
+import { type Frame, fromBase64, type JobContext, type JobFailure, type JobMessage, type ProviderMessage } from '@inference/protocol';
+import { RequestOpener, responseHash, SealingError } from '@inference/protocol/crypto';
+import type { EmbeddingRequest } from '../engine/messages.js';
+import { answerEmbeddings } from './answer/answer-embeddings.js';
+import { answerImages } from './answer/answer-images.js';
+import { type Answered, answer } from './answer/answer-text.js';
+import { computedBy, type ModelIdentity } from './answer/computed-by.js';
+import type { OutputForms } from './constraint/constraint-compiler.js';
+import { JobError } from './job-error.js';
+import type { ModelLease } from './model-lease.js';
+import { type Opened, readRequest } from './opened-request.js';
+import { type FrameSink, ResponseFrames } from './response-frames.js';
+import type { SealingKey } from './sealing-keys.js';
+
+/** From a cancel to the signed end of what was written until then, in milliseconds. */
+const CLOSE_TIMEOUT_MS = 5000;
+/** From the job message to the last request frame, in milliseconds. */
+const BODY_TIMEOUT_MS = 30_000;
+const PING_AFTER_MS = 10_000;
+/** Well below the silence after which a coordinator looks for another machine. */
+const PROGRESS_EVERY_MS = 3000;
+
+export interface JobSurroundings extends FrameSink {
+  send(message: ProviderMessage): void;
+  readonly enclave: Pick<Enclave, 'signResponse'>;
+  readonly forms: Pick<OutputForms, 'form'>;
+  /** Waits until a model is loaded. Throws {@link JobError}, or the signal's reason. */
+  readonly lease: (model: string, signal: AbortSignal) => Promise<ModelLease>;
+  /** Version of the receipts that the coordinator takes. Default: 1. */
+  readonly receiptVersion?: 1 | 2;
+  /** Silence after which a stream shows a sign of life, in milliseconds. Default: 10 s. */
+  readonly pingAfterMs?: number;
+  /** How long a cancelled stream may take to send the rest of what was written, in milliseconds. Default: 5 s. */
+  readonly closeTimeoutMs?: number;
+  /** Time between two words to the coordinator that the engine is at work, in milliseconds. Default: 3 s. */
+  readonly progressEveryMs?: number;
+}
+
+export type JobEnd =
+  | { readonly kind: 'completed'; readonly answered: Answered }
+  | { readonly kind: 'failed'; readonly failure: JobFailure; readonly cause?: unknown };
+
+export class Job {
+  readonly #abort = new AbortController();
+  readonly #closing = new AbortController();
+  #closeTimer: NodeJS.Timeout | null = null;
+  readonly #opener: RequestOpener;
+  readonly #body: Promise<Uint8Array>;
+  #deliver: (body: Uint8Array) => void = () => {};
+  #refuse: (error: unknown) => void = () => {};
+  #frames: ResponseFrames | null = null;
+  #extraCredit = 0;
+  /** Plaintext that is overwritten when the job is over. */
+  readonly #toErase: Uint8Array[] = [];
+
+  /** Throws {@link JobError} `unsealing_failed` when the encapsulated key is malformed. */
+  constructor(
+    private readonly message: JobMessage,
+    key: SealingKey,
+    private readonly surroundings: JobSurroundings,
+  ) {
+    try {
+      this.#opener = new RequestOpener(message.context, fromBase64(message.enc), key.pair, message.request_bytes);
+    } catch {
+      throw new JobError('unsealing_failed');
+    }
+    this.#body = new Promise((resolve, reject) => {
+      this.#deliver = resolve;
+      this.#refuse = reject;
+    });
+    // Whoever runs the job hears of it; a job that is abandoned before must not end the process.
+    this.#body.catch(() => {});
+  }
+
+  get context(): JobContext {
+    return this.message.context;
+  }
+
+  frame(frame: Frame): void {
+    try {
+      const body = this.#opener.accept(frame);
+      if (body !== null) this.#deliver(body);
+    } catch (error) {
+      const failure = new JobError(error instanceof SealingError ? 'unsealing_failed' : 'internal');
+      this.#refuse(failure);
+      this.#abort.abort(failure);
+    }
+  }
+
+  grant(bytes: number): void {
+    if (this.#frames === null) this.#extraCredit += bytes;
+    else this.#frames.grant(bytes);
+  }
+
+  /**
+   * The client has gone: decoding stops within one batch. A stream ends where it stands and is signed, so that what was
+   * delivered can be paid for; a job that has written nothing yet fails with `cancelled`, and so does a plain answer.
+   */
+  cancel(): void {
+    if (this.context.stream && this.#frames !== null && this.#frames.written > 0) {
+      this.#closing.abort();
+      // Credit that never comes must not keep the job.
+      this.#closeTimer ??= setTimeout(() => this.giveUp(), this.surroundings.closeTimeoutMs ?? CLOSE_TIMEOUT_MS);
+    } else this.giveUp();
+  }
+
+  /** The body is here and was opened: the engine has it. */
+  get accepted(): boolean {
+    return this.#frames !== null;
+  }
+
+  /** Stops decoding within one batch; the job then fails with `cancelled`. */
+  giveUp(): void {
+    this.#stop(new JobError('cancelled'));
+  }
+
+  /** Something of the answer is out: nobody else can do it from here. */
+  get begun(): boolean {
+    return (this.#frames?.written ?? 0) > 0;
+  }
+
+  /** As {@link giveUp}; a job that has written nothing yet is handed back with `code`, for another provider to do. */
+  leave(code: 'draining' | 'away' | 'busy'): void {
+    this.#stop(new JobError(this.begun ? 'cancelled' : code));
+  }
+
+  #stop(reason: JobError): void {
+    this.#abort.abort(reason);
+    this.#refuse(reason);
+  }
+
+  /** Runs the job to its end and tells the coordinator. Never rejects. */
+  async run(): Promise<JobEnd> {
+    const { job_id } = this.context;
+    try {
+      const answered = await this.#run();
+      return { kind: 'completed', answered };
+    } catch (error) {
+      const failure = error instanceof JobError ? error.failure : { code: 'internal' as const };
+      this.#abort.abort(error);
+      this.surroundings.send({ type: 'job_failed', job_id, failure });
+      return { kind: 'failed', failure, ...(error instanceof JobError ? {} : { cause: error }) };
+    } finally {
+      if (this.#closeTimer !== null) clearTimeout(this.#closeTimer);
+      for (const bytes of this.#toErase.splice(0)) bytes.fill(0);
+      this.#frames?.erase();
+      this.#opener.erase();
+    }
+  }
+
+  async #run(): Promise<Answered> {
+    const { context, surroundings } = this;
+    const { signal } = this.#abort;
+    const body = await this.#bodyInTime();
+    this.#toErase.push(body);
+    const opened = await readRequest(context, body, surroundings.forms, signal);
+    surroundings.send({ type: 'job_accepted', job_id: context.job_id });
+    const startedAt = Date.now();
+    const hash = responseHash();
+    const frames = new ResponseFrames(this.#opener.responseSealer(), hash, surroundings, this.message.credit + this.#extraCredit, signal);
+    this.#frames = frames;
+    const { answered, identity } = await this.#answer(opened, frames);
+    await frames.finish();
+    await this.#sign(answered, identity, hash.digestHex(), startedAt);
+    return answered;
+  }
+
+  async #answer(opened: Opened, frames: ResponseFrames): Promise<{ readonly answered: Answered; readonly identity: ModelIdentity }> {
+    const { context, surroundings } = this;
+    const { signal } = this.#abort;
+    const work = this.#reportWork();
+    let lease: ModelLease | null = null;
+    try {
+      lease = await surroundings.lease(context.model, signal);
+      const model = lease;
+      const { identity } = model;
+      const shared = {
+        envelope: { responseId: context.response_id, created: context.created, model: context.model, ...fingerprintOf(model) },
+        requestBytes: this.message.request_bytes,
+        write: (text: string) => frames.write(text),
+        signal,
+      };
+      if (opened.kind === 'embeddings') {
+        const watched = { ...model, embed: (request: EmbeddingRequest) => work.watch(model.embed(request)) };
+        return { identity, answered: await answerEmbeddings({ ...shared, opened, model: watched }) };
+      }
+      if (opened.kind === 'images') {
+        const answered = await answerImages({
+          ...shared,
+          opened,
+          overrides: context.overrides,
+          model: { ...model, draw: (request) => work.watch(model.draw(request)) },
+          writeUnsigned: (bytes) => frames.writeUnsigned(bytes),
+          eraseLater: (bytes) => void this.#toErase.push(bytes),
+        });
+        return { identity, answered };
+      }
+      if (model.embedding !== null || model.image !== null) throw new JobError('unsupported', { param: 'model' });
+      const answered = await answer({
+        ...shared,
+        opened,
+        maxTokens: context.max_tokens,
+        cacheScope: context.cache_scope ?? null,
+        thinkTags: model.thinkTags,
+        thinks: model.thinks,
+        generate: (request) => work.watch(model.generate(request)),
+        pingAfterMs: surroundings.pingAfterMs ?? PING_AFTER_MS,
+        closing: this.#closing.signal,
+      });
+      return { identity, answered };
+    } finally {
+      work.end();
+      lease?.release();
+    }
+  }
+
+  /** Tells the coordinator now and then that there is work: neither a long prompt nor a model that is loaded is a dead provider. */
+  #reportWork() {
+    const { surroundings, context } = this;
+    let watched: { readonly signsOfWork: number } | null = null;
+    let seen = 0;
+    let seenWritten = 0;
+    const timer = setInterval(() => {
+      const signs = watched?.signsOfWork ?? 0;
+      const written = this.#frames?.written ?? 0;
+      // Frames are signs of life themselves.
+      const isSilent = written === seenWritten;
+      seenWritten = written;
+      if (watched === null || (signs > seen && isSilent)) surroundings.send({ type: 'job_progress', job_id: context.job_id });
+      seen = signs;
+    }, surroundings.progressEveryMs ?? PROGRESS_EVERY_MS);
+    return {
+      watch: <Work extends { readonly signsOfWork: number }>(started: Work): Work => {
+        watched = started;
+        return started;
+      },
+      end: (): void => clearInterval(timer),
+    };
+  }
+
+  async #bodyInTime(): Promise<Uint8Array> {
+    const timer = setTimeout(() => this.#refuse(new JobError('unsealing_failed')), BODY_TIMEOUT_MS);
+    try {
+      return await this.#body;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #sign(answered: Answered, identity: ModelIdentity, responseSha256: string, startedAt: number): Promise<void> {
+    const { context, surroundings } = this;
+    const version = surroundings.receiptVersion ?? 1;
+    const draft: ReceiptDraft = {
+      v: version,
+      ...(version === 1 ? {} : computedBy(identity, answered.computation)),
+      job_id: context.job_id,
+      model: context.model,
+      endpoint: context.endpoint,
+      request_sha256: context.request_sha256,
+      overrides: context.overrides,
+      response_sha256: responseSha256,
+      ...(answered.imageSha256 === undefined ? {} : { image_sha256: [...answered.imageSha256] }),
+      ...(context.client_nonce === undefined ? {} : { client_nonce: context.client_nonce }),
+      usage: answered.usage,
+      hidden_tokens: answered.hiddenTokens,
+      finish_reason: answered.finishReason,
+      started_at: startedAt,
+      completed_at: Math.max(startedAt, Date.now()),
+    };
+    let signed: Awaited<ReturnType<Enclave['signResponse']>>;
+    try {
+      signed = await surroundings.enclave.signResponse(draft, this.#abort.signal);
+    } catch {
+      this.#abort.signal.throwIfAborted();
+      throw new JobError('signing_failed');
+    }
+    surroundings.send({
+      type: 'job_completed',
+      job_id: context.job_id,
+      response_sha256: responseSha256,
+      signature: signed.signature,
+      receipt: signed.receipt,
+    });
+  }
+}
+
+function fingerprintOf({ systemFingerprint }: ModelLease): Pick<Envelope, 'systemFingerprint'> {
+  return systemFingerprint === undefined ? {} : { systemFingerprint };
+}

@@ -1,0 +1,70 @@
+/** What a job needs of the model that it was given: how it is asked, and what its output looks like. */
+
+import { sha256Hex } from '@inference/protocol/crypto';
+import type { Embedding } from '../engine/embedding.js';
+import type { Generation } from '../engine/generation.js';
+import type { EmbeddingRequest, GenerationRequest } from '../engine/messages.js';
+import type { Drawing } from '../imaging/image-job.js';
+import type { DrawRequest } from '../imaging/messages.js';
+import type { EmbeddingFacts } from '../models/embedding-facts.js';
+import { type ImageFacts, sizeText } from '../models/image/image-facts.js';
+import type { ThinkTags } from '../models/think-tags.js';
+import type { ModelIdentity } from './answer/computed-by.js';
+import { JobError } from './job-error.js';
+import type { ServedModel } from './serving/served-model.js';
+import { ModelUnavailable, type ServedModels } from './serving/served-models.js';
+
+export interface ModelLease {
+  readonly thinkTags: ThinkTags | null;
+  /** Whether it writes think sections, as its offer says; null: not known. */
+  readonly thinks: boolean | null;
+  /** What receipts say of the model. */
+  readonly identity: ModelIdentity;
+  /** Null: the model makes no vectors. */
+  readonly embedding: EmbeddingFacts | null;
+  /** With the sizes that it makes on this machine, as `<width>x<height>`. Null: it makes no images; without either it writes text. */
+  readonly image: (Pick<ImageFacts, 'steps' | 'guidance'> & { readonly sizes: readonly string[] }) | null;
+  /** Names the weights and the engine's build to clients; left out where nobody knows. */
+  readonly systemFingerprint?: string;
+  generate(request: GenerationRequest): Generation;
+  embed(request: EmbeddingRequest): Embedding;
+  draw(request: DrawRequest): Drawing;
+  /** The job is over. */
+  release(): void;
+}
+
+/** Waits until the model is loaded. `engineBuild` goes into the fingerprint. Throws {@link JobError} `model_not_loaded`, or the signal's reason. */
+export async function leaseModel(models: ServedModels, id: string, engineBuild: string, signal: AbortSignal): Promise<ModelLease> {
+  try {
+    const { model, release } = await models.lease(id, signal);
+    const { thinkTags, thinks, templateSha256, embedding, image } = model.serving.facts;
+    return {
+      thinkTags,
+      thinks,
+      identity: { engine: model.engineName, weightsSha256: model.serving.fileSha256(), templateSha256 },
+      embedding,
+      image: image === null ? null : { ...image, sizes: model.sizes.map(sizeText) },
+      systemFingerprint: systemFingerprint(model, engineBuild),
+      generate: (request) => model.generate(request),
+      embed: (request) => model.embed(request),
+      draw: (request) => model.draw(request),
+      release,
+    };
+  } catch (error) {
+    throw error instanceof ModelUnavailable ? new JobError('model_not_loaded') : error;
+  }
+}
+
+/** A model keeps its fingerprint, also where the hash of its file becomes known only later. */
+const known = new WeakMap<ServedModel, string>();
+
+export function systemFingerprint(model: ServedModel, engineBuild: string): string {
+  let fingerprint = known.get(model);
+  if (fingerprint === undefined) {
+    const { facts, fileSha256 } = model.serving;
+    const weights = fileSha256() ?? `${facts.id} ${facts.quantization} ${facts.fileBytes}`;
+    fingerprint = `fp_${sha256Hex(new TextEncoder().encode(`${engineBuild} ${weights}`)).slice(0, 12)}`;
+    known.set(model, fingerprint);
+  }
+  return fingerprint;
+}

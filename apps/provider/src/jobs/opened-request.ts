@@ -1,0 +1,80 @@
+/**
+ * Reads an opened body and holds it against its context. The coordinator decided and reserved by what it said in the
+ * context; a body that says otherwise is not run.
+ */
+import {
+  type EmbeddingFormat,
+  formatFor,
+  type ImageFormat,
+  type ParsedEmbeddings,
+  type ParsedImages,
+  type ParsedRequest,
+  RequestError,
+  type RequestFacts,
+  type TextFormat,
+} from '@inference/formats';
+import type { JobContext } from '@inference/protocol';
+import { sha256Hex } from '@inference/protocol/crypto';
+import type { OutputForm, OutputForms } from './constraint/constraint-compiler.js';
+import { JobError } from './job-error.js';
+
+export interface OpenedRequest extends ParsedRequest {
+  readonly form: OutputForm | null;
+}
+
+export type Opened =
+  | ({ readonly kind: 'text' } & OpenedRequest)
+  | ({ readonly kind: 'embeddings' } & ParsedEmbeddings)
+  | ({ readonly kind: 'images' } & ParsedImages);
+
+type Parsed = ParsedRequest | ParsedEmbeddings | ParsedImages;
+
+/** Throws {@link JobError} `bad_context`, `invalid_request` or `unsupported`, or the signal's reason. */
+export async function readRequest(
+  context: JobContext,
+  body: Uint8Array,
+  forms: Pick<OutputForms, 'form'>,
+  signal: AbortSignal,
+): Promise<Opened> {
+  if (sha256Hex(body) !== context.request_sha256) throw new JobError('bad_context');
+  const parsed = parse(formatFor(context.endpoint), body);
+  if (!agrees(parsed.facts, context)) throw new JobError('bad_context');
+  if (isImages(parsed)) return { kind: 'images', ...parsed };
+  if (!isText(parsed)) return { kind: 'embeddings', ...parsed };
+  return { kind: 'text', ...parsed, form: await forms.form(parsed, signal) };
+}
+
+function isImages(parsed: Parsed): parsed is ParsedImages {
+  return parsed.request.task === 'image';
+}
+
+function isText(parsed: ParsedRequest | ParsedEmbeddings): parsed is ParsedRequest {
+  return parsed.request.task !== 'embed';
+}
+
+function parse(format: TextFormat | EmbeddingFormat | ImageFormat, body: Uint8Array): Parsed {
+  try {
+    return format.parse(body);
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    throw new JobError('invalid_request', isParam(error.param) ? { param: error.param } : {});
+  }
+}
+
+/** Only a name that the wire allows goes out; anything else could carry words of the client's body. */
+function isParam(param: string | null): param is string {
+  return param !== null && /^[A-Za-z0-9_.[\]]{1,64}$/.test(param);
+}
+
+function agrees(facts: RequestFacts | ParsedImages['facts'], context: JobContext): boolean {
+  // The limit is the client's own, or else the one that the coordinator put in its place; never both, never another.
+  const limit =
+    facts.maxTokens === null ? context.overrides.max_tokens : context.overrides.max_tokens === undefined ? facts.maxTokens : null;
+  return (
+    facts.endpoint === context.endpoint &&
+    // Who names no model leaves the choice to the coordinator; only image requests may.
+    (facts.model ?? context.model) === context.model &&
+    facts.stream === context.stream &&
+    limit === context.max_tokens
+  );
+}

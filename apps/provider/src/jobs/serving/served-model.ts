@@ -1,0 +1,371 @@
+/**
+ * One model that is served, and the engine process it runs in while it is loaded. A process that dies is started again after
+ * a pause; a model whose process dies again and again, or that cannot be loaded, is set aside for a while, with the reason.
+ */
+import type { ModelOffer } from '@inference/protocol';
+import type { Embedding } from '../../engine/embedding.js';
+import type { Engine, EngineEvent } from '../../engine/engine.js';
+import type { Generation } from '../../engine/generation.js';
+import type { EmbeddingRequest, GenerationRequest } from '../../engine/messages.js';
+import type { ImageEngine, ImageEngineEvent } from '../../imaging/image-engine.js';
+import type { Drawing } from '../../imaging/image-job.js';
+import type { DrawRequest } from '../../imaging/messages.js';
+import type { Capacity } from '../../models/capacity.js';
+import { type ImageSize, MAX_IMAGES_OF_A_JOB, sizeText } from '../../models/image/image-facts.js';
+import { type ModelFacts, modelTypeOf } from '../../models/model-facts.js';
+import { idleLimitMs, type Keep, keepText } from './keep-alive.js';
+
+/** An engine with the model in it, for text and vectors or for images. */
+export type RunningEngine = TextEngine | PaintingEngine;
+type TextEngine = Pick<Engine, 'facts' | 'generate' | 'embed' | 'close' | 'pid'>;
+type PaintingEngine = Pick<ImageEngine, 'facts' | 'draw' | 'close' | 'pid'>;
+
+/** Starts an engine for a model. Rejects with an Error whose message is for the owner. */
+export type StartEngine = (
+  model: ServedModel,
+  onEvent: (event: EngineEvent | ImageEngineEvent) => void,
+  signal: AbortSignal,
+) => Promise<RunningEngine>;
+
+/** What the owner is told of a model. */
+export type ModelEvent =
+  | { readonly type: 'loading'; readonly id: string }
+  | { readonly type: 'ready'; readonly id: string; readonly milliseconds: number }
+  | { readonly type: 'unloaded'; readonly id: string }
+  | { readonly type: 'died'; readonly id: string; readonly reason: string; readonly retryInMs: number }
+  | { readonly type: 'set_aside'; readonly id: string; readonly reason: string; readonly retryInMs: number }
+  | { readonly type: 'output'; readonly id: string; readonly line: string };
+
+export interface Serving {
+  readonly facts: ModelFacts;
+  readonly capacity: Capacity;
+  /** Bytes that it takes when it is loaded. */
+  readonly need: number;
+  readonly keep: Keep;
+  /** SHA-256 of the file, once it is known. */
+  readonly fileSha256: () => string | null;
+}
+
+export interface ServedModelOptions {
+  readonly serving: Serving;
+  readonly start: StartEngine;
+  readonly onEvent: (event: ModelEvent) => void;
+  /** The state is another one. */
+  readonly onChange: () => void;
+  readonly timings?: Partial<ServingTimings>;
+}
+
+export interface ServingTimings {
+  /** How long a model is set aside the first time; it doubles up to the longest. Milliseconds, as are the others. */
+  readonly firstAsideMs: number;
+  readonly longestAsideMs: number;
+  /** In place of what the policy of a model says. */
+  readonly idleMs: number | null;
+  /** How long a job waits for room that others use. */
+  readonly roomMs: number;
+  /** A job that has waited so long for room goes before newer ones of the models that are in its way. */
+  readonly patienceMs: number;
+}
+
+export const SERVING_TIMINGS: ServingTimings = {
+  firstAsideMs: 60_000,
+  longestAsideMs: 60 * 60_000,
+  idleMs: null,
+  roomMs: 60_000,
+  patienceMs: 5000,
+};
+
+/** `aside`: not offered, because it fails. */
+export type ModelState = 'cold' | 'loading' | 'ready' | 'unloading' | 'aside';
+
+/** Guess of what loading takes before it was seen: bytes a millisecond from a disk, and what a process takes to start. */
+const BYTES_PER_MS = 1e6;
+const PROCESS_MS = 1000;
+/** A model that worked this long is taken for a good one again. */
+const GOOD_AFTER_MS = 10 * 60_000;
+
+export class ServedModel {
+  readonly serving: Serving;
+  #keep: Keep;
+  /** It has room beside those that always stay. One that has none is not offered. */
+  fits = true;
+  readonly #options: ServedModelOptions;
+  readonly #timings: ServingTimings;
+  #state: ModelState = 'cold';
+  #engine: RunningEngine | null = null;
+  #starting: AbortController | null = null;
+  #loading: Promise<unknown> = Promise.resolve();
+  #loadMs: number | null = null;
+  #loadingSince = 0;
+  #goodSince: number | null = null;
+  #asideMs: number;
+  #reason: string | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #closed = false;
+  /** It is being loaded, and is to leave at once. */
+  #unwanted = false;
+  /** Jobs that use it now. */
+  leases = 0;
+  /** When it was used last, on the clock of `performance`. */
+  usedAt = 0;
+
+  constructor(options: ServedModelOptions) {
+    this.#options = options;
+    this.serving = options.serving;
+    this.#keep = options.serving.keep;
+    this.#timings = { ...SERVING_TIMINGS, ...options.timings };
+    this.#asideMs = this.#timings.firstAsideMs;
+  }
+
+  get id(): string {
+    return this.serving.facts.id;
+  }
+
+  get keep(): Keep {
+    return this.#keep;
+  }
+
+  /** From now on; a time that runs begins anew. */
+  set keep(keep: Keep) {
+    if (keepText(keep) === keepText(this.#keep)) return;
+    this.#keep = keep;
+    if (this.#state === 'ready') this.#clearTimer();
+  }
+
+  /** Whether a plan is for the same model, loaded just so. */
+  isSame({ facts, capacity, need }: Serving): boolean {
+    const { serving } = this;
+    return JSON.stringify([facts, capacity, need]) === JSON.stringify([serving.facts, serving.capacity, serving.need]);
+  }
+
+  get state(): ModelState {
+    return this.#state;
+  }
+
+  /** Whether it takes memory now. */
+  get isInMemory(): boolean {
+    return this.#state === 'loading' || this.#state === 'ready' || this.#state === 'unloading';
+  }
+
+  /** Why it is set aside, for its owner; null while it is not. */
+  get reason(): string | null {
+    return this.#state === 'aside' ? this.#reason : null;
+  }
+
+  /** Process id of its engine, for tests and for the owner. */
+  get pid(): number | undefined {
+    return this.#engine?.pid;
+  }
+
+  get contextSize(): number {
+    const facts = this.#engine?.facts ?? null;
+    return facts !== null && 'contextSize' in facts ? facts.contextSize : this.serving.capacity.contextSize;
+  }
+
+  /** Name and build of its engine, and what that computes on. */
+  get engineName(): string {
+    const facts = this.#engine?.facts ?? null;
+    if (facts !== null && 'device' in facts) return `${this.serving.facts.image?.engine ?? 'image engine'} ${facts.device}`;
+    return facts?.build ?? 'unknown';
+  }
+
+  /** Sizes of the images that it makes here; none for other models. */
+  get sizes(): readonly ImageSize[] {
+    return this.serving.capacity.sizes ?? [];
+  }
+
+  /** What the coordinator is told of it; null while it cannot be had. */
+  offer(): ModelOffer | null {
+    const { facts, fileSha256 } = this.serving;
+    if (this.#state === 'aside' || !this.fits) return null;
+    const sha256 = fileSha256();
+    return {
+      id: facts.id,
+      model_type: modelTypeOf(facts),
+      display_name: facts.displayName,
+      quantization: facts.quantization,
+      context_length: this.contextSize,
+      ...(this.#state === 'ready'
+        ? { state: 'ready' }
+        : { state: this.#state === 'loading' ? 'loading' : 'on_demand', load_ms: this.#expectedMs() }),
+      ...(sha256 === null ? {} : { file_sha256: sha256 }),
+      ...(facts.thinks === null || facts.embedding !== null ? {} : { thinks: facts.thinks }),
+      ...(facts.image === null ? {} : { image: { sizes: this.sizes.map(sizeText), max_images: MAX_IMAGES_OF_A_JOB } }),
+    };
+  }
+
+  generate(request: GenerationRequest): Generation {
+    return this.#textEngine().generate(request);
+  }
+
+  embed(request: EmbeddingRequest): Embedding {
+    return this.#textEngine().embed(request);
+  }
+
+  draw(request: DrawRequest): Drawing {
+    const engine = this.#running();
+    if (!('draw' in engine)) throw new Error(`the model ${this.id} makes no images`);
+    return engine.draw(request);
+  }
+
+  /** Loads it; only for one that is `cold`. Resolves when it is ready or set aside, with the error in that case. */
+  load(): Promise<Error | null> {
+    const loading = this.#load();
+    this.#loading = loading;
+    return loading;
+  }
+
+  async #load(): Promise<Error | null> {
+    const started = performance.now();
+    this.#loadingSince = started;
+    this.#goodSince = null;
+    this.#to('loading');
+    this.#tell({ type: 'loading', id: this.id });
+    const starting = new AbortController();
+    this.#starting = starting;
+    try {
+      const engine = await this.#options.start(this, (event) => this.#follow(event), starting.signal);
+      if (this.#closed || this.#unwanted) {
+        await engine.close();
+        this.#to('cold');
+        return null;
+      }
+      this.#engine = engine;
+      this.#isReady(performance.now() - started);
+      return null;
+    } catch (error) {
+      const failure = error instanceof Error ? error : new Error('the engine could not start');
+      if (this.#unwanted) {
+        this.#to('cold');
+        return null;
+      }
+      if (!this.#closed) this.#setAside(failure.message);
+      return failure;
+    } finally {
+      this.#starting = null;
+      this.#unwanted = false;
+    }
+  }
+
+  /** Ends its process. Only for one that is `ready`. */
+  async unload(): Promise<void> {
+    this.#clearTimer();
+    const engine = this.#engine;
+    this.#engine = null;
+    this.#to('unloading');
+    await engine?.close();
+    if (this.#state !== 'unloading') return;
+    this.#tell({ type: 'unloaded', id: this.id });
+    this.#to('cold');
+  }
+
+  /** Ends its process, be it loaded or on its way. Nobody may use it. */
+  async rest(): Promise<void> {
+    if (this.#state === 'loading' && this.#starting !== null) {
+      this.#unwanted = true;
+      this.#starting.abort();
+      await this.#loading;
+    } else if (this.#state === 'ready' || this.#state === 'loading') await this.unload();
+  }
+
+  /** Nobody uses it: after a while `unload` is called, unless somebody came meanwhile. */
+  isIdle(unload: () => void): void {
+    const keep = this.#keep;
+    const limit = keep.kind === 'always' ? null : (this.#timings.idleMs ?? idleLimitMs(keep));
+    if (limit === null || this.#state !== 'ready' || this.#timer !== null) return;
+    this.#timer = setTimeout(unload, limit);
+    this.#timer.unref();
+  }
+
+  /** A job uses it. */
+  took(): void {
+    this.leases++;
+    this.usedAt = performance.now();
+    if (this.#state === 'ready') this.#clearTimer();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#clearTimer();
+    this.#starting?.abort();
+    await this.#loading;
+    await this.#engine?.close();
+  }
+
+  #running(): RunningEngine {
+    if (this.#engine === null) throw new Error(`the model ${this.id} is not loaded`);
+    return this.#engine;
+  }
+
+  #textEngine(): TextEngine {
+    const engine = this.#running();
+    if (!('generate' in engine)) throw new Error(`the model ${this.id} makes images alone`);
+    return engine;
+  }
+
+  #follow(event: EngineEvent | ImageEngineEvent): void {
+    switch (event.type) {
+      case 'output':
+        this.#tell({ type: 'output', id: this.id, line: event.line });
+        return;
+      case 'ready':
+        // The first one is told by `load`; the others are engines that came back.
+        if (this.#engine !== null && !this.#closed) this.#isReady(performance.now() - this.#loadingSince);
+        return;
+      case 'died':
+        if (this.#closed || this.#state === 'unloading') return;
+        this.#loadingSince = performance.now();
+        this.#tell({ type: 'died', id: this.id, reason: event.reason, retryInMs: event.retryInMs });
+        this.#to('loading');
+        return;
+      case 'given_up':
+        if (!this.#closed) this.#setAside(`its process ended again and again: ${event.reason}`);
+        return;
+      default:
+        event satisfies never;
+    }
+  }
+
+  #isReady(milliseconds: number): void {
+    this.#loadMs = Math.round(milliseconds);
+    this.#goodSince = performance.now();
+    this.#tell({ type: 'ready', id: this.id, milliseconds: this.#loadMs });
+    this.#to('ready');
+  }
+
+  #setAside(reason: string): void {
+    this.#engine = null;
+    this.#reason = reason;
+    if (this.#goodSince !== null && performance.now() - this.#goodSince > GOOD_AFTER_MS) this.#asideMs = this.#timings.firstAsideMs;
+    const retryInMs = this.#asideMs;
+    this.#asideMs = Math.min(2 * retryInMs, this.#timings.longestAsideMs);
+    this.#clearTimer();
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.#to('cold');
+    }, retryInMs);
+    this.#timer.unref();
+    this.#tell({ type: 'set_aside', id: this.id, reason, retryInMs });
+    this.#to('aside');
+  }
+
+  #expectedMs(): number {
+    const expected = this.#loadMs ?? PROCESS_MS + this.serving.facts.fileBytes / BYTES_PER_MS;
+    return Math.min(3_600_000, Math.round(expected));
+  }
+
+  #clearTimer(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+
+  #tell(event: ModelEvent): void {
+    this.#options.onEvent(event);
+  }
+
+  #to(state: ModelState): void {
+    if (this.#closed || state === this.#state) return;
+    this.#state = state;
+    this.#options.onChange();
+  }
+}

@@ -1,0 +1,198 @@
+/** All jobs of one session: lets them in, hands them their frames and credit, and reports the load. */
+import type { CoordinatorMessage, Frame, JobId, ProviderId, ProviderMessage } from '@inference/protocol';
+import { admit } from './admission-policy.js';
+import type { Answered } from './answer/answer-text.js';
+import { Job, type JobEnd, type JobSurroundings } from './job.js';
+import { JobError } from './job-error.js';
+import type { SealingKeys } from './sealing-keys.js';
+
+export interface JobEvent {
+  readonly jobId: JobId;
+  readonly end: JobEnd;
+  readonly milliseconds: number;
+}
+
+/** How the machine is, in the words of the wire. */
+export type MachineState = Pick<ProviderMessage & { type: 'load' }, 'thermal' | 'memory_pressure' | 'power'>;
+
+/** The newest of one stream, in tokens per second; null: not measured yet. */
+export interface MeasuredRates {
+  readonly decodeTps: number | null;
+  readonly prefillTps: number | null;
+}
+
+export interface JobsOptions extends JobSurroundings {
+  readonly providerId: ProviderId;
+  readonly keys: Pick<SealingKeys, 'find'>;
+  /** Ids of the models that can be served at this moment. */
+  readonly modelIds: () => ReadonlySet<string>;
+  readonly slots: number;
+  readonly onEnd: (event: JobEvent) => void;
+  /** How jobs are refused while this machine takes none for now; null: it takes some. Left out: it always does. */
+  readonly away?: () => 'away' | 'busy' | null;
+  /** Told with the load; left out: nothing is told. */
+  readonly machine?: () => MachineState;
+  readonly now?: () => number;
+}
+
+/** Changes of load within this time travel in one message, in milliseconds. */
+const LOAD_DELAY_MS = 100;
+
+export class Jobs {
+  readonly #running = new Map<JobId, { readonly job: Job; readonly done: Promise<void> }>();
+  #draining = false;
+  #abandoned = false;
+  #rates: MeasuredRates = { decodeTps: null, prefillTps: null };
+  #loadTimer: NodeJS.Timeout | null = null;
+
+  constructor(private readonly options: JobsOptions) {}
+
+  get rates(): MeasuredRates {
+    return this.#rates;
+  }
+
+  get active(): number {
+    return this.#running.size;
+  }
+
+  /** The machine's state has changed, or nobody was told of it yet. */
+  reportMachine(): void {
+    this.#reportLoad();
+  }
+
+  handle(message: CoordinatorMessage & { type: 'job' | 'credit' | 'cancel' }): void {
+    switch (message.type) {
+      case 'job':
+        this.#start(message);
+        return;
+      case 'credit':
+        this.#running.get(message.job_id)?.job.grant(message.bytes);
+        return;
+      case 'cancel':
+        this.#running.get(message.job_id)?.job.cancel();
+        return;
+      default:
+        message satisfies never;
+    }
+  }
+
+  /** Frames of jobs that are over or were refused are expected to trail in, and dropped. */
+  frame(frame: Frame): void {
+    this.#running.get(frame.jobId)?.job.frame(frame);
+  }
+
+  /**
+   * Takes no more jobs, hands back those that have not begun, and resolves when the running ones are done. What is left
+   * after `graceMs`, or at `hurry`, is handed back where nothing of the answer is out, and given up where something is.
+   */
+  async drain(graceMs: number, hurry?: AbortSignal): Promise<void> {
+    this.#draining = true;
+    this.#send({ type: 'draining' });
+    const running = [...this.#running.values()];
+    const leaveAll = (): void => running.forEach(({ job }) => void job.leave('draining'));
+    for (const { job } of running) if (!job.accepted) job.leave('draining');
+    const timer = setTimeout(leaveAll, graceMs);
+    hurry?.addEventListener('abort', leaveAll, { once: true });
+    if (hurry?.aborted) leaveAll();
+    await Promise.all(running.map(({ done }) => done));
+    hurry?.removeEventListener('abort', leaveAll);
+    clearTimeout(timer);
+  }
+
+  /**
+   * Resolves when nothing runs any more, or at `stay`. Jobs that have not begun are handed back, and the others get `graceMs` to be
+   * finished. From `hurry` on those that have written nothing are handed back, too, and the others get `hurryMs`.
+   */
+  async stepAside(times: { readonly graceMs: number; readonly hurryMs: number }, hurry: AbortSignal, stay: AbortSignal): Promise<void> {
+    const code = this.options.away?.() ?? 'busy';
+    const running = [...this.#running.values()];
+    for (const { job } of running) if (!job.accepted) job.leave(code);
+    const leaveAll = (): void => running.forEach(({ job }) => void job.leave(code));
+    let timer = setTimeout(leaveAll, times.graceMs);
+    const onHurry = (): void => {
+      for (const { job } of running) if (!job.begun) job.leave(code);
+      clearTimeout(timer);
+      timer = setTimeout(leaveAll, Math.min(times.hurryMs, times.graceMs));
+    };
+    let onStay = (): void => {};
+    const stays = new Promise<void>((resolve) => (onStay = resolve));
+    hurry.addEventListener('abort', onHurry, { once: true });
+    stay.addEventListener('abort', onStay, { once: true });
+    if (hurry.aborted) onHurry();
+    if (stay.aborted) onStay();
+    await Promise.race([Promise.all(running.map(({ done }) => done)), stays]);
+    hurry.removeEventListener('abort', onHurry);
+    stay.removeEventListener('abort', onStay);
+    clearTimeout(timer);
+  }
+
+  /** The session is over: whatever runs is stopped. */
+  abandon(): void {
+    this.#abandoned = true;
+    if (this.#loadTimer !== null) clearTimeout(this.#loadTimer);
+    this.#giveUpAll();
+  }
+
+  #start(message: CoordinatorMessage & { type: 'job' }): void {
+    const { context } = message;
+    const startedAt = performance.now();
+    let job: Job;
+    try {
+      const key = admit(context, {
+        providerId: this.options.providerId,
+        findKey: (id) => this.options.keys.find(id),
+        modelIds: this.options.modelIds(),
+        activeJobs: this.#running.size,
+        slots: this.options.slots,
+        draining: this.#draining,
+        away: this.options.away?.() ?? null,
+        now: (this.options.now ?? Date.now)(),
+      });
+      job = new Job(message, key, this.options);
+    } catch (error) {
+      const failure = error instanceof JobError ? error.failure : { code: 'internal' as const };
+      this.#send({ type: 'job_failed', job_id: context.job_id, failure });
+      this.options.onEnd({ jobId: context.job_id, end: { kind: 'failed', failure }, milliseconds: 0 });
+      return;
+    }
+    const done = job.run().then((end) => {
+      this.#running.delete(context.job_id);
+      if (end.kind === 'completed') this.#measured(end.answered);
+      this.#reportLoad();
+      this.options.onEnd({ jobId: context.job_id, end, milliseconds: performance.now() - startedAt });
+    });
+    this.#running.set(context.job_id, { job, done });
+    this.#reportLoad();
+  }
+
+  #measured({ decodeTps, prefillTps }: Answered): void {
+    this.#rates = { decodeTps: decodeTps ?? this.#rates.decodeTps, prefillTps: prefillTps ?? this.#rates.prefillTps };
+  }
+
+  #giveUpAll(): void {
+    for (const { job } of this.#running.values()) job.giveUp();
+  }
+
+  #reportLoad(): void {
+    if (this.#loadTimer !== null || this.#abandoned) return;
+    this.#loadTimer = setTimeout(() => {
+      this.#loadTimer = null;
+      const { decodeTps, prefillTps } = this.#rates;
+      this.#send({
+        type: 'load',
+        active_jobs: this.#running.size,
+        ...(decodeTps === null ? {} : { decode_tps: tenths(decodeTps) }),
+        ...(prefillTps === null ? {} : { prefill_tps: tenths(prefillTps) }),
+        ...this.options.machine?.(),
+      });
+    }, LOAD_DELAY_MS);
+  }
+
+  #send(message: ProviderMessage): void {
+    if (!this.#abandoned) this.options.send(message);
+  }
+}
+
+function tenths(rate: number): number {
+  return Math.round(rate * 10) / 10;
+}

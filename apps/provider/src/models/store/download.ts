@@ -1,0 +1,266 @@
+/**
+ * Downloads a large file in parallel ranges, and goes on where an earlier run stopped. What was written is noted chunk by
+ * chunk; a file that changed meanwhile is begun again (If-Range, RFC 9110 section 13.1.5), and nothing is given its final
+ * name before its length and its SHA-256 are right.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { type Probe, probe, type RangeSource, readRange, readWhole, TransferError } from './http-ranges.js';
+
+export interface Download extends RangeSource {
+  /** Where the file goes. Beside it lie `.part` and `.part.json` until it is whole. */
+  readonly file: string;
+  /** What is known of it beforehand; null: nothing. */
+  readonly bytes: number | null;
+  /** Hexadecimal. */
+  readonly sha256: string | null;
+  readonly onProgress?: (progress: Progress) => void;
+  readonly signal: AbortSignal;
+  readonly tuning?: Partial<Tuning>;
+}
+
+export interface Progress {
+  readonly phase: 'downloading' | 'verifying';
+  readonly bytes: number;
+  /** Null when the server does not say. */
+  readonly total: number | null;
+}
+
+export interface Tuning {
+  readonly chunkBytes: number;
+  readonly connections: number;
+  /** Failures in a row after which a chunk is given up. */
+  readonly tries: number;
+  /** First pause after a failure, in milliseconds; it doubles up to ten seconds. */
+  readonly retryMs: number;
+  /** Silence after which a connection is given up, in milliseconds. */
+  readonly stallMs: number;
+}
+
+const TUNING: Tuning = { chunkBytes: 32 << 20, connections: 6, tries: 8, retryMs: 250, stallMs: 30_000 };
+const LONGEST_PAUSE_MS = 10_000;
+/** Left free on the disk. */
+const SPARE_BYTES = 256 << 20;
+
+/** A download that cannot be finished. The message is one sentence for the owner. */
+export class DownloadError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'DownloadError';
+  }
+}
+
+const StateSchema = Type.Object({
+  version: Type.Literal(1),
+  bytes: Type.Integer({ minimum: 0 }),
+  chunk_bytes: Type.Integer({ minimum: 1 }),
+  validator: Type.Union([Type.String(), Type.Null()]),
+  done: Type.Array(Type.Integer({ minimum: 0 })),
+});
+type State = Static<typeof StateSchema>;
+const stateValidator = Compile(StateSchema);
+
+/** Resolves with length and hash of the file. Throws {@link DownloadError}, or the signal's reason; what was read is kept for the next try. */
+export async function download(options: Download): Promise<{ readonly bytes: number; readonly sha256: string }> {
+  const tuning = { ...TUNING, ...options.tuning };
+  for (let round = 0; ; round++) {
+    try {
+      return await attempt(options, tuning);
+    } catch (error) {
+      options.signal.throwIfAborted();
+      if (error instanceof TransferError) {
+        if (error.kind !== 'changed' || round > 0) throw new DownloadError(error.message);
+        await discard(options.file);
+      } else throw error;
+    }
+  }
+}
+
+async function attempt(options: Download, tuning: Tuning): Promise<{ bytes: number; sha256: string }> {
+  const { file, signal } = options;
+  const found = await patiently(() => probe(options, signal, tuning.stallMs), tuning, signal);
+  if (options.bytes !== null && found.bytes !== null && found.bytes !== options.bytes) {
+    throw new DownloadError(`the server offers ${found.bytes} bytes, and the file should have ${options.bytes}`);
+  }
+  const part = `${file}.part`;
+  if (found.ranges && found.bytes !== null) await inRanges(options, tuning, found, found.bytes, part);
+  else await inOne(options, tuning, found.bytes, part);
+  return await finish(options, part);
+}
+
+async function inRanges(options: Download, tuning: Tuning, { validator }: Probe, bytes: number, part: string): Promise<void> {
+  const { file, signal, onProgress } = options;
+  const state = (await resumable(options, bytes, validator)) ?? {
+    version: 1,
+    bytes,
+    chunk_bytes: tuning.chunkBytes,
+    validator,
+    done: [],
+  };
+  const chunks = Math.ceil(bytes / state.chunk_bytes);
+  const sizeOf = (index: number): number => Math.min(state.chunk_bytes, bytes - index * state.chunk_bytes);
+  const done = new Set(state.done);
+  let saved = Promise.resolve();
+  let written = 0;
+  for (const index of done) written += sizeOf(index);
+  await requireSpace(file, bytes - written);
+  const handle = await open(part, done.size === 0 ? 'w' : 'r+');
+  const failed = new AbortController();
+  const stop = failed.signal;
+  const onAbort = (): void => failed.abort(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    onProgress?.({ phase: 'downloading', bytes: written, total: bytes });
+    const waiting = Array.from({ length: chunks }, (_, index) => index).filter((index) => !done.has(index));
+    const work = async (): Promise<void> => {
+      for (let index = waiting.shift(); index !== undefined; index = waiting.shift()) {
+        const start = index * state.chunk_bytes;
+        let got = 0;
+        // A connection that broke goes on where it stood; only failures without a byte between them count.
+        const rest = async (): Promise<void> => {
+          for await (const bytesRead of readRange(
+            options,
+            { start: start + got, end: start + sizeOf(index) },
+            validator,
+            stop,
+            tuning.stallMs,
+          )) {
+            await writeAll(handle, bytesRead, start + got);
+            got += bytesRead.length;
+            written += bytesRead.length;
+            onProgress?.({ phase: 'downloading', bytes: written, total: bytes });
+          }
+        };
+        await patiently(rest, tuning, stop, () => got);
+        done.add(index);
+        // One after the other, so that an older state never lands on a newer one.
+        saved = saved.then(() => saveState(file, { ...state, done: [...done] }));
+        await saved;
+      }
+    };
+    const workers = Array.from({ length: Math.min(tuning.connections, waiting.length) }, () =>
+      work().catch((error: unknown) => {
+        failed.abort(error);
+        throw error;
+      }),
+    );
+    const results = await Promise.allSettled(workers);
+    if (failed.signal.aborted) throw failed.signal.reason;
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+    await handle.sync();
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    await handle.close();
+  }
+}
+
+/** From a server that gives no ranges: in one piece, and from the beginning whenever it breaks off. */
+async function inOne(options: Download, tuning: Tuning, bytes: number | null, part: string): Promise<void> {
+  const { file, signal, onProgress } = options;
+  await requireSpace(file, bytes ?? 0);
+  const whole = async (): Promise<void> => {
+    const handle = await open(part, 'w');
+    try {
+      let written = 0;
+      for await (const bytesRead of readWhole(options, signal, tuning.stallMs)) {
+        await writeAll(handle, bytesRead, written);
+        written += bytesRead.length;
+        // A server that does not say how much it sends might never end.
+        if (written > (options.bytes ?? Number.POSITIVE_INFINITY))
+          throw new DownloadError('the server sends more than the file should have');
+        onProgress?.({ phase: 'downloading', bytes: written, total: bytes });
+      }
+      if (bytes !== null && written !== bytes) throw new TransferError('broken', `the server sent ${written} of ${bytes} bytes`);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  };
+  await patiently(whole, tuning, signal);
+}
+
+/** Tries again after failures that may pass. `progress` tells how far the work is: whoever gets on may fail again. */
+async function patiently<T>(work: () => Promise<T>, tuning: Tuning, signal: AbortSignal, progress: () => number = () => 0): Promise<T> {
+  let failures = 0;
+  let before = progress();
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof TransferError) || error.kind !== 'broken') throw error;
+      failures = progress() > before ? 1 : failures + 1;
+      before = progress();
+      if (failures >= tuning.tries) throw error;
+      await delay(Math.min(LONGEST_PAUSE_MS, tuning.retryMs * 2 ** (failures - 1)), undefined, { signal });
+    }
+  }
+}
+
+async function finish({ file, sha256: expected, onProgress, signal }: Download, part: string): Promise<{ bytes: number; sha256: string }> {
+  const hash = createHash('sha256');
+  const { size } = await stat(part);
+  let bytes = 0;
+  for await (const chunk of createReadStream(part, { highWaterMark: 1 << 20, signal })) {
+    hash.update(chunk as Buffer);
+    bytes += (chunk as Buffer).length;
+    onProgress?.({ phase: 'verifying', bytes, total: size });
+  }
+  const sha256 = hash.digest('hex');
+  if (expected !== null && sha256 !== expected) {
+    await discard(file);
+    throw new DownloadError(`what came is not the file that was asked for: its SHA-256 is ${sha256}, and it should be ${expected}`);
+  }
+  await rename(part, file);
+  await discard(file);
+  return { bytes, sha256 };
+}
+
+/** What an earlier run left, if it is of the same file: by the server's validator, or by a hash that decides in the end. */
+async function resumable({ file, sha256 }: Download, bytes: number, validator: string | null): Promise<State | null> {
+  let state: unknown;
+  try {
+    await stat(`${file}.part`);
+    state = JSON.parse(await readFile(`${file}.part.json`, 'utf8'));
+  } catch {
+    return null;
+  }
+  if (!stateValidator.Check(state) || state.bytes !== bytes || state.validator !== validator) return null;
+  if (validator === null && sha256 === null) return null;
+  const chunks = Math.ceil(bytes / state.chunk_bytes);
+  return state.done.every((index) => index < chunks) ? state : null;
+}
+
+async function saveState(file: string, state: State): Promise<void> {
+  const draft = `${file}.part.json.new`;
+  await writeFile(draft, JSON.stringify(state), { mode: 0o600 });
+  await rename(draft, `${file}.part.json`);
+}
+
+async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    done += (await handle.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
+  }
+}
+
+/** Removes the partial file and its progress files, including a draft that a killed process left. */
+async function discard(file: string): Promise<void> {
+  for (const suffix of ['.part', '.part.json', '.part.json.new']) await rm(file + suffix, { force: true });
+}
+
+async function requireSpace(file: string, bytes: number): Promise<void> {
+  const { bavail, bsize } = await statfs(dirname(file));
+  const free = bavail * bsize;
+  if (bytes + SPARE_BYTES <= free) return;
+  throw new DownloadError(`${gigabytes(bytes)} are still to come, and the disk has ${gigabytes(free)} free; make room first`);
+}
+
+function gigabytes(bytes: number): string {
+  return `${(bytes / 1e9).toFixed(1)} GB`;
+}

@@ -1,0 +1,147 @@
+import type { Token } from 'node-llama-cpp';
+import { expect, test } from 'vitest';
+import type { PromptInput } from '../../src/engine/messages.js';
+import { CHATML_TEMPLATE, ChatPrompt, PromptTooLong, TemplateError } from '../../src/engine/process/prompt/chat-prompt.js';
+import type { ThinkTags } from '../../src/models/think-tags.js';
+import { conversation } from '../demo-model.js';
+
+/** A tokeniser that writes down how it was asked. */
+function recorder(options: { bos?: Token } = {}) {
+  const calls: { text: string; special: boolean }[] = [];
+  const model = {
+    tokenize: (text: string, special: boolean) => {
+      calls.push({ text, special });
+      return [...text].map((character) => character.codePointAt(0) as Token);
+    },
+    tokens: { bos: options.bos ?? null, bosString: '<s>', eosString: '</s>', shouldPrependBosToken: options.bos !== undefined },
+  };
+  return { calls, model };
+}
+
+const controls = ['<|im_start|>', '<|im_end|>', '<s>', '</s>'];
+const user = (content: string) => conversation([{ role: 'user', content }]);
+const chatml = (content: string) => `<|im_start|>user\n${content}<|im_end|>\n<|im_start|>assistant\n`;
+
+test('an ordinary prompt is tokenised in one piece', () => {
+  const { calls, model } = recorder();
+  new ChatPrompt(model, CHATML_TEMPLATE, controls, null).tokenize(user('Hello <b>you</b>'), 4096);
+  expect(calls).toEqual([{ text: chatml('Hello <b>you</b>'), special: true }]);
+});
+
+test('control texts of a message are tokenised as plain text, nothing else changes', () => {
+  const { calls, model } = recorder();
+  new ChatPrompt(model, CHATML_TEMPLATE, controls, null).tokenize(user('a<|im_end|>b</s>'), 4096);
+  expect(calls.map(({ text }) => text).join('')).toBe(chatml('a<|im_end|>b</s>'));
+  expect(calls.filter(({ special }) => !special).map(({ text }) => text)).toEqual(['<|im_end|>', '</s>']);
+  for (const { text, special } of calls)
+    if (special) expect(text.replace(/^<\|im_start\|>user|<\|im_end\|>\n<\|im_start\|>assistant\n$/g, '')).not.toMatch(/<\|/);
+});
+
+test('a control text that appears when another is taken out stays plain', () => {
+  const { calls, model } = recorder();
+  new ChatPrompt(model, CHATML_TEMPLATE, controls, null).tokenize(user('<|im_<|im_end|>end|>'), 4096);
+  expect(calls.map(({ text }) => text).join('')).toBe(chatml('<|im_<|im_end|>end|>'));
+  expect(calls.some(({ text, special }) => special && text.includes('<|im_end|>end'))).toBe(false);
+});
+
+test('placeholders survive the filters of a template', () => {
+  const { calls, model } = recorder();
+  const template = '{% for m in messages %}<|im_start|>{{ m.content | trim | upper }}{{ m | tojson }}<|im_end|>{% endfor %}';
+  new ChatPrompt(model, template, controls, null).tokenize(user(' </s> '), 4096);
+  expect(calls.filter(({ special }) => !special).map(({ text }) => text)).toEqual(['</s>', '</s>']);
+});
+
+test('a template that refuses the messages is reported without its words', () => {
+  const prompt = new ChatPrompt(recorder().model, "{{ raise_exception('no ' + messages[0].content) }}", controls, null);
+  expect(() => prompt.tokenize(user('secret'), 4096)).toThrow(TemplateError);
+  expect(() => prompt.tokenize(user('secret'), 4096)).toThrow(/^the chat template refused the messages$/);
+});
+
+test('the begin token is put first where the model wants it, once', () => {
+  const bos = '<'.codePointAt(0) as Token;
+  const missing = new ChatPrompt(recorder({ bos }).model, 'x{{ messages[0].content }}', [], null);
+  expect(missing.tokenize(user('y'), 4096).tokens[0]).toBe(bos);
+  const present = new ChatPrompt(recorder({ bos }).model, '{{ bos_token }}{{ messages[0].content }}', [], null);
+  expect(present.tokenize(user('y'), 4096).tokens).toHaveLength(4);
+});
+
+test('a prompt that ends with an opened think section says so', () => {
+  const template = '{{ messages[0].content }}<think>\n';
+  expect(
+    new ChatPrompt(recorder().model, template, controls, { open: '<think>', close: '</think>' }).tokenize(user('x'), 4096)
+      .startsInsideThinking,
+  ).toBe(true);
+  expect(
+    new ChatPrompt(recorder().model, CHATML_TEMPLATE, controls, { open: '<think>', close: '</think>' }).tokenize(user('x'), 4096)
+      .startsInsideThinking,
+  ).toBe(false);
+});
+
+test('a prompt that leaves no room is refused with its length, a huge one by a sample', () => {
+  const { calls, model } = recorder();
+  const prompt = new ChatPrompt(model, CHATML_TEMPLATE, controls, null);
+  const lengthOf = (text: string, limit: number) => {
+    try {
+      return prompt.tokenize(user(text), limit).tokens.length;
+    } catch (error) {
+      if (error instanceof PromptTooLong) return -error.actual;
+      throw error;
+    }
+  };
+  const length = chatml('x').length;
+  expect([lengthOf('x', length + 1), lengthOf('x', length)]).toEqual([length, -length]);
+  calls.length = 0;
+  expect(lengthOf('y'.repeat(1_000_000), 100)).toBe(-chatml('y'.repeat(1_000_000)).length);
+  expect(calls.reduce((sum, { text }) => sum + text.length, 0)).toBeLessThan(10_000);
+});
+
+const rendered = (template: string, input: PromptInput, tags: ThinkTags | null = null) => {
+  const { calls, model } = recorder();
+  const { startsInsideThinking } = new ChatPrompt(model, template, controls, tags).tokenize(input, 4096);
+  return { text: calls.map(({ text }) => text).join(''), calls, startsInsideThinking };
+};
+
+test('a text is plain text, whatever stands in it', () => {
+  expect(rendered(CHATML_TEMPLATE, { type: 'text', text: 'a<|im_end|>' }).calls).toEqual([{ text: 'a<|im_end|>', special: false }]);
+});
+
+test('an open last turn follows the generation prompt', () => {
+  const messages = [
+    { role: 'user', content: 'Hi' },
+    { role: 'assistant', content: 'Good<|im_end|>' },
+  ] as const;
+  const { text, calls } = rendered(CHATML_TEMPLATE, conversation(messages, { continuesLast: true }));
+  expect(text).toBe(`${chatml('Hi')}Good<|im_end|>`);
+  expect(calls.at(-1)).toEqual({ text: '<|im_end|>', special: false });
+});
+
+test('an open last turn is no thought where the template opens a think section', () => {
+  const messages = [
+    { role: 'user', content: 'Hi' },
+    { role: 'assistant', content: 'Good', reasoning_content: 'hm' },
+  ] as const;
+  const tags = { open: '<think>', close: '</think>' };
+  expect(rendered("{{ 'Q<think>\\n' }}", conversation(messages, { continuesLast: true }), tags)).toMatchObject({
+    text: 'Q<think>\nhm\n</think>\n\nGood',
+    startsInsideThinking: false,
+  });
+});
+
+/** Tells of tools, calls and results, where there are any, in the form in which calls are read. */
+const CALLS = `{% if messages %}{{ tools | tojson if tools else '' }}{% for m in messages %}{% if m.tool_calls %}<tool_call>{"name": {{ m.tool_calls[0].function.name | tojson }}, "arguments": {{ m.tool_calls[0].function.arguments | tojson }}}{% endif %}{{ m.content }}{% endfor %}{% endif %}`;
+
+test('the template is told of tools and thinking, and only where there is something to tell', () => {
+  const template = `{{ tools is defined }} {{ enable_thinking is defined }} {{ enable_thinking }} {{ tools | length if tools else 0 }}${CALLS}`;
+  const tools = [{ type: 'function', function: { name: 'f', description: '', parameters: {} } }] as const;
+  expect(rendered(template, conversation([]))).toMatchObject({ text: expect.stringMatching(/^false false .* 0$/) });
+  expect(rendered(template, conversation([], { tools, thinking: false })).text).toBe('true true false 1');
+});
+
+test('control texts in tools and calls are plain text, names of members included', () => {
+  const tools = [{ type: 'function', function: { name: 'f', description: '</s>', parameters: { '<s>': 1, role: '<|im_end|>' } } }] as const;
+  const call = { id: 'c', type: 'function', function: { name: 'f', arguments: { '</s>': '<|im_start|>' } } } as const;
+  const input = conversation([{ role: 'assistant', content: '', tool_calls: [call] }], { tools });
+  const { calls } = rendered(CALLS, input);
+  expect(calls.filter(({ special }) => special).some(({ text }) => controls.some((control) => text.includes(control)))).toBe(false);
+  expect(calls.filter(({ special }) => !special).map(({ text }) => text)).toEqual(['</s>', '<s>', '<|im_end|>', '</s>', '<|im_start|>']);
+});

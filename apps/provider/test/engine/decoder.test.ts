@@ -1,0 +1,221 @@
+/**
+ * How long a running stream waits for its next token while long prompts are read. Time is counted, not measured: a batch takes
+ * what it would take on a machine of a given speed, so the bound holds on any machine that runs this.
+ */
+import type { LlamaModel, Token } from 'node-llama-cpp';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Ended } from '../../src/engine/messages.js';
+import { Decoder } from '../../src/engine/process/decoding/decoder.js';
+import type { Repeatability } from '../../src/engine/process/decoding/repeatability.js';
+import { Sequences } from '../../src/engine/process/decoding/sequence-pool.js';
+import type { NativeContext, NativeSampler } from '../../src/engine/process/native.js';
+import { Outbox } from '../../src/engine/process/outbox.js';
+import { StreamControl, TextStream } from '../../src/engine/process/output/text-stream.js';
+import { type StreamText, TextAssembler, Vocabulary } from '../../src/engine/process/output/token-text.js';
+
+/** Most that a stream may wait beyond the time that decoding takes, in milliseconds; a slice of fixed size may take longer. */
+const BOUND_MS = 100;
+const BATCH_TOKENS = 512;
+const TEXT = 'a';
+
+/** Milliseconds of a batch, and of each row in it: as measured of the demo model and of one with 60 million parameters. */
+const MACHINES = [
+  ['the demo model', 0.15, 0.3],
+  ['sixty million parameters', 4, 1.4],
+] as const;
+
+let now = 0;
+beforeEach(() => {
+  now = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+});
+afterEach(() => vi.restoreAllMocks());
+
+interface Batch {
+  /** Rows of each sequence. */
+  readonly rows: ReadonlyMap<number, number>;
+  readonly took: number;
+}
+
+class Machine {
+  readonly batches: Batch[] = [];
+  #rows = new Map<number, number>();
+
+  constructor(
+    private readonly perBatch: number,
+    private readonly perRow: number,
+  ) {}
+
+  readonly context: NativeContext = {
+    initBatch: () => {
+      this.#rows = new Map();
+    },
+    addToBatch: (sequence, _position, tokens, wanted) => {
+      this.#rows.set(sequence, tokens.length);
+      return wanted;
+    },
+    decodeBatch: async () => {
+      const rows = this.#rows;
+      const took = this.perBatch + this.perRow * [...rows.values()].reduce((sum, each) => sum + each, 0);
+      now += took;
+      this.batches.push({ rows, took });
+    },
+    sampleToken: (async () => 1) as unknown as NativeContext['sampleToken'],
+    disposeSequence: () => {},
+    removeTokenCellsFromSequence: () => true,
+    getSequenceKvCacheMinPosition: () => 0,
+  };
+}
+
+const sampler: NativeSampler = { applyConfig: () => {}, dispose: () => {} };
+const model = {
+  _model: {},
+  _llama: {
+    _bindings: {
+      AddonSampler: class implements NativeSampler {
+        applyConfig() {}
+        dispose() {}
+      },
+    },
+  },
+} as unknown as LlamaModel;
+const vocabulary = new Vocabulary({ tokens: ['', TEXT], types: [], kind: 'llama', detokenize: () => TEXT }, []);
+
+interface Wanted {
+  readonly prompt: number;
+  readonly limit: number;
+  readonly repeatable: boolean;
+  readonly onToken?: () => void;
+}
+
+/** Runs these streams to their ends, all added at once, and resolves to how they ended. */
+async function run(machine: Machine, repeatability: Repeatability, wanted: readonly Wanted[]): Promise<Ended[]> {
+  const ends: Ended[] = [];
+  let over: () => void = () => {};
+  const done = new Promise<void>((resolve) => (over = resolve));
+  const outbox = new Outbox((message, written) => {
+    if (message.type === 'tick') ends.push(...message.ended);
+    written();
+    if (ends.length === wanted.length) over();
+  });
+  const sequences = new Sequences(machine.context, { count: wanted.length, grain: 1, minRest: 1, window: null, now: () => now });
+  const decoder = new Decoder({ context: machine.context, model, sequences, repeatability, batchTokens: BATCH_TOKENS, outbox });
+  for (const [job, { prompt, limit, repeatable, onToken }] of wanted.entries()) {
+    decoder.add(
+      new TextStream({
+        control: new StreamControl(job),
+        prompt: Array.from({ length: prompt }, () => 1 as Token),
+        startsInsideThinking: false,
+        scope: null,
+        repeatable,
+        limit,
+        sampler,
+        text: onToken === undefined ? new TextAssembler(vocabulary) : telling(onToken),
+        logprobs: null,
+        isEnd: () => false,
+        outbox,
+        onEnd: () => {},
+      }),
+    );
+  }
+  await done;
+  return ends;
+}
+
+/** Calls back for each token. */
+function telling(onToken: () => void): TextAssembler {
+  const text: StreamText = {
+    push: () => {
+      onToken();
+      return TEXT;
+    },
+    end: () => '',
+  };
+  return text as TextAssembler;
+}
+
+const SHARED: Repeatability = { minRows: 1, slice: 64 };
+const APART: Repeatability = { minRows: null, slice: 128 };
+
+describe.each(MACHINES)('on a machine with %s', (_what, perBatch, perRow) => {
+  test.each([
+    ['one long prompt', 1, false, SHARED],
+    ['one long repeatable prompt', 1, true, SHARED],
+    ['five long prompts', 5, false, SHARED],
+    ['five long repeatable prompts', 5, true, SHARED],
+    ['a long prompt that is cut at fixed places, as on a GPU', 1, true, APART],
+  ] as const)('a running stream does not stall for %s', async (_case, prompts, repeatable, repeatability) => {
+    const machine = new Machine(perBatch, perRow);
+    const seen: number[] = [];
+    const waits: number[] = [];
+    let last = 0;
+    const running: Wanted = {
+      prompt: 5,
+      limit: 400,
+      repeatable: false,
+      onToken: () => {
+        const { length } = seen;
+        seen.push(machine.batches.length);
+        if (length > 0) {
+          // What the batches took in which this stream was not.
+          const others = machine.batches.slice(last).filter(({ rows }) => !rows.has(0));
+          waits.push(others.reduce((sum, { took }) => sum + took, 0));
+        }
+        last = machine.batches.length;
+      },
+    };
+    const long: Wanted = { prompt: 3000, limit: 2, repeatable };
+    const ends = await run(machine, repeatability, [running, ...Array.from({ length: prompts }, () => long)]);
+    expect(ends.map(({ kind }) => kind)).toEqual(ends.map(() => 'finished'));
+    expect(seen).toHaveLength(400);
+    const sliceMs = repeatability === APART ? perBatch + perRow * APART.slice : 0;
+    expect(Math.max(...waits)).toBeLessThanOrEqual(Math.max(BOUND_MS, sliceMs));
+    // The prompts were read meanwhile, in turn, and in slices that are worth a batch.
+    const read = machine.batches.filter(({ rows }) => [...rows.values()].some((count) => count > 1));
+    expect(read.length).toBeGreaterThan(5 * prompts);
+    expect(read.length).toBeLessThan((prompts * 3000) / 12);
+    // In the middle of the prompts the stream had a round for every 30 ms of them.
+    const end = machine.batches.lastIndexOf(read.at(-1) as Batch);
+    const rounds = seen.filter((batch) => batch <= end).length;
+    expect(read.reduce((sum, { took }) => sum + took, 0) / rounds).toBeLessThanOrEqual(sliceMs > 0 ? 35 : BOUND_MS);
+  });
+});
+
+test('where nobody waits, a prompt is read in whole batches', async () => {
+  const machine = new Machine(4, 1.4);
+  await run(machine, SHARED, [{ prompt: 3000, limit: 2, repeatable: false }]);
+  expect(machine.batches.map(({ rows }) => rows.get(0))).toEqual([512, 512, 512, 512, 512, 440, 1]);
+});
+
+test.each([
+  ['any cut', SHARED, [500, 500, 500, 500, 500, 500]],
+  ['one cut only', APART, [...Array.from({ length: 23 }, () => 128), 56]],
+] as const)(
+  'where nobody waits, a repeatable prompt is read in large batches, where numbers are the same in %s',
+  async (_what, repeatability, expected) => {
+    const machine = new Machine(4, 1.4);
+    await run(machine, repeatability, [{ prompt: 3000, limit: 1, repeatable: true }]);
+    expect(machine.batches.map(({ rows }) => rows.get(0))).toEqual(expected);
+  },
+);
+
+test('no slice of a repeatable prompt is smaller than those whose numbers are the same', async () => {
+  for (let prompt = 64; prompt < 1200; prompt += 7) {
+    const machine = new Machine(4, 1.4);
+    await run(machine, SHARED, [
+      { prompt: 5, limit: 40, repeatable: false },
+      { prompt, limit: 1, repeatable: true },
+    ]);
+    const slices = machine.batches.map(({ rows }) => rows.get(1) ?? 0).filter((rows) => rows > 0);
+    expect(slices.reduce((sum, rows) => sum + rows)).toBe(prompt);
+    expect(Math.min(...slices), `of ${prompt} tokens`).toBeGreaterThanOrEqual(64);
+  }
+});
+
+test('prompts are read in turn: each gets a slice before the first gets its second', async () => {
+  const machine = new Machine(4, 1.4);
+  const prompts = [0, 1, 2].map(() => ({ prompt: 3000, limit: 1, repeatable: false }));
+  await run(machine, SHARED, prompts);
+  // The first was alone for one slice.
+  expect(machine.batches.slice(1, 10).flatMap(({ rows }) => [...rows.keys()])).toEqual([0, 1, 2, 0, 1, 2, 0, 1, 2]);
+});

@@ -1,0 +1,46 @@
+/** A process that holds a model and says nothing: given up when it was asked often enough, and not because its agent was asleep. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { ModelProcess } from '../../src/model-process/model-process.js';
+
+const folders: string[] = [];
+const processes: ModelProcess<object, object, { type: 'none' }, { type: 'alive' }>[] = [];
+
+afterEach(async () => {
+  await Promise.all(processes.splice(0).map((one) => one.kill()));
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+/** Answers its pings, and tells of each with news. */
+function start(onNews: () => void) {
+  const folder = mkdtempSync(join(tmpdir(), 'model-process-'));
+  folders.push(folder);
+  const entry = join(folder, 'entry.mjs');
+  writeFileSync(entry, `process.on('message', () => { process.send({ type: 'pong' }); process.send({ type: 'alive' }); });\n`);
+  const kind = { name: 'test', entry, silenceLimitMs: 400, pingEveryMs: 100 };
+  const one = new ModelProcess<object, object, { type: 'none' }, { type: 'alive' }>(kind, { onOutput: () => {}, onNews });
+  processes.push(one);
+  return one;
+}
+
+it('lives on when its agent was frozen for longer than it may be silent', async () => {
+  let news = 0;
+  const one = start(() => news++);
+  let gone: string | null = null;
+  void one.exited.then((reason) => (gone = reason));
+  await expect.poll(() => news).toBeGreaterThan(0);
+  // Nothing of this process runs meanwhile, as under SIGSTOP or while the machine sleeps.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000);
+  const before = news;
+  await expect.poll(() => gone ?? news).toBeGreaterThan(before + 3);
+});
+
+it('is killed when it answers nothing any more', async () => {
+  let news = 0;
+  const one = start(() => news++);
+  await expect.poll(() => news).toBeGreaterThan(0);
+  process.kill(one.pid as number, 'SIGSTOP');
+  expect(await one.exited).toMatch(/SIGKILL/);
+});

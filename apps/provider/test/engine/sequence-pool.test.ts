@@ -1,0 +1,128 @@
+/** Which sequence a request gets, and what it may find there. */
+import type { Token } from 'node-llama-cpp';
+import { expect, test } from 'vitest';
+import { Sequences } from '../../src/engine/process/decoding/sequence-pool.js';
+
+function prompt(...tokens: number[]): Token[] {
+  return tokens as Token[];
+}
+
+function memory(oldest = 0) {
+  const wiped: number[] = [];
+  const cut: [number, number][] = [];
+  return {
+    wiped,
+    cut,
+    disposeSequence: (id: number) => void wiped.push(id),
+    removeTokenCellsFromSequence: (id: number, start: number) => cut.push([id, start]) > 0,
+    getSequenceKvCacheMinPosition: () => oldest,
+  };
+}
+
+function leave(sequences: Sequences, scope: string | null, tokens: readonly Token[], repeatable = tokens.length): number {
+  const held = sequences.take({ prompt: tokens, scope, repeatable: false });
+  if (held === null) throw new Error('no sequence is free');
+  held.tokens = [...tokens];
+  held.repeatable = repeatable;
+  sequences.give(held);
+  return held.id;
+}
+
+test('a second turn finds all of the first', () => {
+  const native = memory();
+  const sequences = new Sequences(native, { count: 3, grain: 1, minRest: 1, window: null });
+  const id = leave(sequences, 'a', prompt(1, 2, 3, 4));
+  const held = sequences.take({ prompt: prompt(1, 2, 3, 4, 5, 6), scope: 'a', repeatable: false });
+  expect(held).toMatchObject({ id, tokens: [1, 2, 3, 4] });
+  expect(native.cut).toEqual([]);
+});
+
+test('what differs is cut off, and the last token of a prompt is always computed', () => {
+  const native = memory();
+  const sequences = new Sequences(native, { count: 1, grain: 1, minRest: 1, window: null });
+  leave(sequences, 'a', prompt(1, 2, 3, 4));
+  const other = sequences.take({ prompt: prompt(1, 2, 9), scope: 'a', repeatable: false });
+  expect(other?.tokens).toEqual([1, 2]);
+  other?.tokens.push(9 as Token);
+  if (other !== null) sequences.give(other);
+  expect(sequences.take({ prompt: prompt(1, 2, 9), scope: 'a', repeatable: false })?.tokens).toEqual([1, 2]);
+  expect(native.cut).toEqual([
+    [0, 2],
+    [0, 2],
+  ]);
+});
+
+test.each([
+  ['another scope', 'a', 'b'],
+  ['no scope', 'a', null],
+  ['a scope, of what had none', null, 'a'],
+  ['no scope, of what had none', null, null],
+])('%s finds nothing', (_what, left, wanted) => {
+  const native = memory();
+  const sequences = new Sequences(native, { count: 1, grain: 1, minRest: 1, window: null });
+  leave(sequences, left, prompt(1, 2, 3));
+  expect(sequences.take({ prompt: prompt(1, 2, 3, 4), scope: wanted, repeatable: false })?.tokens).toEqual([]);
+  expect(native.wiped).toContain(0);
+});
+
+test('what has no scope is wiped as soon as it is given back', () => {
+  const native = memory();
+  const sequences = new Sequences(native, { count: 1, grain: 1, minRest: 1, window: null });
+  leave(sequences, null, prompt(1, 2, 3));
+  expect(native.wiped).toEqual([0]);
+});
+
+test('the longest beginning is taken; where there is none, an empty sequence, then the one that was idle longest', () => {
+  let now = 0;
+  const sequences = new Sequences(memory(), { count: 3, grain: 1, minRest: 1, window: null, now: () => ++now });
+  const short = leave(sequences, 'a', prompt(1, 2));
+  const longer = leave(sequences, 'a', prompt(1, 2, 3));
+  // The second went to the first's place, as it began alike.
+  expect(longer).toBe(short);
+  const other = leave(sequences, 'b', prompt(7, 8, 9));
+  expect(other).not.toBe(short);
+  const third = leave(sequences, 'c', prompt(4));
+  expect(new Set([short, other, third]).size).toBe(3);
+  expect(leave(sequences, 'd', prompt(5))).toBe(short);
+});
+
+test('a repeatable request reuses only what is the same each time, to whole slices', () => {
+  const tokens = Array.from({ length: 10 }, (_, index) => index as Token);
+  for (const [repeatable, grain, minRest, expected] of [
+    [10, 1, 1, 9],
+    [7, 1, 1, 7],
+    [10, 4, 1, 8],
+    [3, 4, 1, 0],
+    [10, 1, 6, 4],
+    [3, 1, 6, 3],
+    [10, 1, 64, 0],
+  ] as const) {
+    const sequences = new Sequences(memory(), { count: 1, grain, minRest, window: null });
+    leave(sequences, 'a', tokens, repeatable);
+    expect(sequences.take({ prompt: tokens, scope: 'a', repeatable: true })?.tokens).toHaveLength(expected);
+  }
+});
+
+test.each([
+  ['a memory that cannot be cut', { ...memory(), removeTokenCellsFromSequence: () => false }, null, 0],
+  ['a memory that has lost its beginning', memory(1), null, 0],
+  ['a window that still reaches far enough back', memory(1), 1, 2],
+  ['a window that has moved on', memory(2), 1, 0],
+])('%s keeps what it can', (_what, native, window, expected) => {
+  const sequences = new Sequences(native, { count: 1, grain: 1, minRest: 1, window });
+  leave(sequences, 'a', prompt(1, 2, 3));
+  expect(sequences.take({ prompt: prompt(1, 2, 9), scope: 'a', repeatable: false })?.tokens).toHaveLength(expected);
+});
+
+test('what lies idle is wiped in time', () => {
+  let now = 0;
+  const native = memory();
+  const sequences = new Sequences(native, { count: 2, grain: 1, minRest: 1, window: null, now: () => now });
+  leave(sequences, 'a', prompt(1, 2, 3));
+  now = 99;
+  expect(sequences.wipeIdle(100)).toBe(true);
+  now = 100;
+  expect(sequences.wipeIdle(100)).toBe(false);
+  expect(native.wiped).toContain(0);
+  expect(sequences.take({ prompt: prompt(1, 2, 3, 4), scope: 'a', repeatable: false })?.tokens).toEqual([]);
+});

@@ -1,0 +1,187 @@
+/** Forms with schemas of clients are made beside the agent's loop: none keeps others waiting, and none is waited for too long. */
+import { formatFor, type ParsedRequest, type TextFormat } from '@inference/formats';
+import { type Grammar, GrammarMachine } from '@inference/json-schema-grammar';
+import { afterAll, describe, expect, test } from 'vitest';
+import { crowding } from '../../../../packages/json-schema-grammar/test/ambiguous-schema.js';
+import { OutputForms } from '../../src/jobs/constraint/constraint-compiler.js';
+import type { JobError } from '../../src/jobs/job-error.js';
+
+const forms = new OutputForms();
+afterAll(() => forms.close());
+
+const going = new AbortController().signal;
+
+function chat(changes: object): ParsedRequest {
+  const body = { model: 'pico', messages: [{ role: 'user', content: 'Hi.' }], ...changes };
+  return (formatFor('/v1/chat/completions') as TextFormat).parse(new TextEncoder().encode(JSON.stringify(body)));
+}
+
+function structured(schema: object): ParsedRequest {
+  return chat({ response_format: { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema } } });
+}
+
+function objectOf(properties: object): object {
+  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
+}
+
+const colour = structured(objectOf({ colour: { enum: ['red', 'blue'] } }));
+/** Seconds. */
+const slower = structured(
+  objectOf(Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`p${i}`, { type: 'string', pattern: `^(a|b|${i})*a(a|b|c){9}$` }]))),
+);
+/** Has thousands of states, which takes a good part of a second. */
+const slow = structured(objectOf({ text: { type: 'string', pattern: '^(a|b)*a(a|b){11}$' } }));
+
+function failureOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => null,
+    (error: unknown) => (error as JobError).failure,
+  );
+}
+
+/** Whether the grammar lets a text end as it is. */
+function accepts(grammar: Grammar | undefined, text: string): boolean {
+  if (grammar === undefined) throw new Error('there is no grammar');
+  const machine = new GrammarMachine(grammar);
+  let state = machine.start();
+  for (const character of text) state = machine.step(state, character.codePointAt(0) ?? 0);
+  return state.length > 0 && machine.rest(state) === '';
+}
+
+describe('forms', () => {
+  test('of schemas are what the schema says, and hold outputs against it', async () => {
+    const form = await forms.form(colour, going);
+    expect(form?.isWhole).toBe(true);
+    expect(form?.grammar.rules.length).toBeGreaterThan(0);
+    expect(await form?.fits({ text: '{"colour":"red"}', calls: [] })).toBe(true);
+    expect(await form?.fits({ text: '{"colour":"grey"}', calls: [] })).toBe(false);
+  });
+
+  test.each<[object, readonly string[], readonly string[]]>([
+    [{ guided_choice: ['yes', 'no', 'none'] }, ['yes', 'no', 'none'], ['non', 'y', '"yes"', 'yes ', '']],
+    [{ guided_regex: '[A-Z]{2}-\\d+' }, ['AB-1', 'ZZ-4711'], ['A-1', 'AB-', ' AB-1', 'AB-1x']],
+    [{ regex: 'a|b"c' }, ['a', 'b"c'], ['b', 'ab"c', 'b\\"c']],
+  ])('of texts are the texts themselves (%j)', async (asked, fitting, others) => {
+    const form = await forms.form(chat(asked), going);
+    expect(form?.isWhole).toBe(true);
+    for (const text of fitting) expect(accepts(form?.grammar, text), text).toBe(true);
+    for (const text of others) expect(accepts(form?.grammar, text), text).toBe(false);
+    expect(await form?.fits({ text: fitting[0] ?? '', calls: [] })).toBe(true);
+  });
+
+  test.each<[object, object]>([
+    [{ guided_regex: '(' }, { code: 'invalid_request', param: 'guided_regex' }],
+    [{ guided_regex: 'a{2000}' }, { code: 'unsupported', param: 'guided_regex', limit: 1000 }],
+    [{ guided_json: { type: 'array', uniqueItems: true } }, { code: 'unsupported', param: 'guided_json.uniqueItems' }],
+    [{ structured_outputs: { json: { type: 'banana' } } }, { code: 'invalid_request', param: 'structured_outputs.json.type' }],
+  ])('that are refused name the field that holds them (%j)', async (asked, failure) => {
+    expect(await failureOf(forms.form(chat(asked), going))).toEqual(failure);
+  });
+
+  test('are none where nothing is demanded', async () => {
+    expect(await forms.form(chat({}), going)).toBeNull();
+  });
+
+  test('of tools that may be called as the model likes need no thread', async () => {
+    const closed = new OutputForms();
+    await closed.close();
+    const tool = { type: 'function', function: { name: 'paint', parameters: objectOf({ colour: { type: 'string' } }) } };
+    const form = await closed.form(chat({ tools: [tool] }), going);
+    expect(form?.isWhole).toBe(false);
+    expect(await form?.fits({ text: '', calls: [{ name: 'paint', arguments: '{}' }] })).toBe(true);
+    expect(await form?.fits({ text: '', calls: [{ name: 'draw', arguments: '{}' }] })).toBe(false);
+  });
+
+  test('that are refused name the field', async () => {
+    const bad = structured(objectOf({ a: { type: 'string', pattern: '(' } }));
+    expect(await failureOf(forms.form(bad, going))).toMatchObject({
+      code: 'invalid_request',
+      param: 'response_format.json_schema.schema.properties.a.pattern',
+    });
+  });
+
+  test('whose texts would keep the engine busy with one token are refused', async () => {
+    const failure = { code: 'unsupported', param: 'response_format.json_schema.schema' };
+    expect(await failureOf(forms.form(structured(crowding(0)), going))).toEqual(failure);
+    const tool = { type: 'function', function: { name: 'paint', parameters: crowding(0) } };
+    const forced = chat({ tools: [tool], tool_choice: 'required' });
+    expect(await failureOf(forms.form(forced, going))).toEqual({ code: 'unsupported', param: 'tools' });
+    expect(await forms.form(chat({ tools: [tool] }), going)).not.toBeNull();
+  });
+
+  test.each<[string, object]>([
+    [
+      'rules that begin with thousands of others',
+      { type: 'object', properties: Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`p${i}`, false])) },
+    ],
+    [
+      'references that lead through thousands of others',
+      {
+        $ref: '#/$defs/d0',
+        $defs: Object.fromEntries(Array.from({ length: 9000 }, (_, i) => [`d${i}`, { anyOf: [{ $ref: `#/$defs/d${i + 1}` }] }])),
+      },
+    ],
+  ])('of %s are refused', async (_what, schema) => {
+    expect(await failureOf(forms.form(structured(schema), going))).toEqual({
+      code: 'unsupported',
+      param: 'response_format.json_schema.schema',
+    });
+  });
+
+  test('of a long value are as quick as the value is long', async () => {
+    const value = 'x'.repeat(500_000);
+    const form = await forms.form(structured(objectOf({ value: { const: value } })), going);
+    expect(await form?.fits({ text: JSON.stringify({ value }), calls: [] })).toBe(true);
+  });
+
+  test('that take long leave the loop to others, and a second thread to other schemas', async () => {
+    // Both threads are there.
+    await Promise.all([forms.form(colour, going), forms.form(colour, going)]);
+    let turns = 0;
+    let isMade = false;
+    const made = failureOf(forms.form(slower, going)).finally(() => {
+      isMade = true;
+    });
+    const others: string[] = [];
+    const other = forms.form(colour, going).then(() => others.push(isMade ? 'after' : 'before'));
+    while (!isMade) {
+      await new Promise(setImmediate);
+      turns++;
+    }
+    expect(await made).toEqual({ code: 'unsupported', param: 'response_format.json_schema.schema' });
+    await other;
+    // Made in this thread, it would have let none of them pass.
+    expect(turns).toBeGreaterThan(10);
+    expect(others).toEqual(['before']);
+  });
+
+  test('that take too long are given up, and the next is made', async () => {
+    const hasty = new OutputForms({ maxMs: 100 });
+    try {
+      for (const _ of [1, 2, 3]) {
+        expect(await failureOf(hasty.form(slow, going))).toEqual({ code: 'unsupported', param: 'response_format.json_schema.schema' });
+      }
+    } finally {
+      await hasty.close();
+    }
+  });
+
+  test('that nobody waits for any more are given up at once', async () => {
+    const gone = new AbortController();
+    const reason = new Error('gone');
+    const asked = [slow, slow, slow].map((each) => forms.form(each, gone.signal).catch((error: unknown) => error));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    gone.abort(reason);
+    expect(await Promise.all(asked)).toEqual([reason, reason, reason]);
+    expect(await forms.form(slow, gone.signal).catch((error: unknown) => error)).toBe(reason);
+    expect(await forms.form(colour, going)).not.toBeNull();
+  });
+
+  test('end with whoever makes them', async () => {
+    const ending = new OutputForms();
+    const asked = ending.form(slow, going).catch((error: unknown) => error);
+    await new Promise(setImmediate);
+    await ending.close();
+    expect(await asked).toBeInstanceOf(Error);
+  });
+});

@@ -1,0 +1,22 @@
+/** How fast a stream was, as far as that can be told. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { Pace } from '../../src/jobs/answer/throughput-meter.js';
+
+test('the rates of prompt and answer are told apart, and of too few tokens none', async () => {
+  const pace = new Pace();
+  expect([pace.tokensPerSecond(), pace.promptTokensPerSecond(1000)]).toEqual([null, null]);
+  await delay(20);
+  pace.count(1);
+  expect(pace.promptTokensPerSecond(63)).toBeNull();
+  const prefill = pace.promptTokensPerSecond(1000) ?? 0;
+  expect(prefill).toBeGreaterThan(0);
+  expect(prefill).toBeLessThan(1000 / 0.019);
+  await delay(20);
+  pace.count(8);
+  expect(pace.tokensPerSecond()).toBeNull();
+  pace.count(9);
+  expect(pace.tokensPerSecond()).toBeLessThan(8 / 0.019);
+  // What comes later is no part of the prompt's time.
+  expect(pace.promptTokensPerSecond(1000)).toBe(prefill);
+});

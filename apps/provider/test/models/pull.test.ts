@@ -1,0 +1,344 @@
+/** Pulling models from a server that breaks as servers do: nothing wrong is ever taken in, and nothing is read twice in vain. */
+import { createHash } from 'node:crypto';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { ProgressLine } from '../../src/cli/output/progress-line.js';
+import { FileHashes, modelHash } from '../../src/models/file-hash.js';
+import { readModelFacts } from '../../src/models/model-facts.js';
+import { type Download, DownloadError, download, type Tuning } from '../../src/models/store/download.js';
+import { hubOf, readSource } from '../../src/models/store/model-repository.js';
+import { Library, LibraryError } from '../../src/models/store/model-store.js';
+import { type PullOptions, pull } from '../../src/models/store/pull.js';
+import { demoModel } from '../demo-model.js';
+import { FileServer } from '../file-server.js';
+import { tinyImageModel } from '../image-model.js';
+
+const model = readFileSync(demoModel());
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+const modelSha256 = sha256(model);
+const tuning: Tuning = { chunkBytes: 300_000, connections: 3, tries: 3, retryMs: 1, stallMs: 5000 };
+const never = new AbortController().signal;
+
+let server: FileServer;
+let dir: string;
+beforeAll(async () => {
+  server = await FileServer.listen();
+});
+afterAll(() => server.close());
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'library-'));
+  server.files.clear();
+  server.ranges.length = 0;
+  server.supportsRanges = true;
+  server.fault = () => false;
+  server.wrongHash = null;
+  server.put('/m.gguf', model);
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+function get(changes: Partial<Download> = {}): Promise<{ bytes: number; sha256: string }> {
+  return download({ url: `${server.url}/m.gguf`, file: join(dir, 'm.gguf'), bytes: null, sha256: null, signal: never, tuning, ...changes });
+}
+
+describe('a download', () => {
+  test('comes in parallel ranges, each byte once', async () => {
+    const seen: number[] = [];
+    const got = await get({ onProgress: ({ phase, bytes }) => phase === 'downloading' && seen.push(bytes) });
+    expect(got).toEqual({ bytes: model.length, sha256: modelSha256 });
+    expect(readFileSync(join(dir, 'm.gguf')).equals(model)).toBe(true);
+    expect(new Set(server.ranges).size).toBe(Math.ceil(model.length / tuning.chunkBytes));
+    expect(server.ranges).toHaveLength(new Set(server.ranges).size);
+    expect(seen.at(-1)).toBe(model.length);
+    expect(readdirSync(dir)).toEqual(['m.gguf']);
+  });
+
+  test('goes on where a broken connection stood', async () => {
+    server.fault = (request, response, file, count) => {
+      if (request.headers.range === 'bytes=0-0' || count % 2 === 0) return false;
+      server.send(request, response, file, 100_000);
+      return true;
+    };
+    const before = server.sent;
+    expect((await get({ sha256: modelSha256 })).sha256).toBe(modelSha256);
+    // What was written before a cut is not sent again; what was still under way may be.
+    expect(server.sent - before).toBeLessThan(1.8 * model.length);
+  });
+
+  test('goes on after it was stopped, and reads only what is missing', async () => {
+    const stopping = new AbortController();
+    const first = get({
+      signal: stopping.signal,
+      onProgress: ({ bytes }) => bytes > model.length / 2 && stopping.abort(new Error('stopped')),
+    });
+    await expect(first).rejects.toThrow('stopped');
+    const { done } = JSON.parse(readFileSync(join(dir, 'm.gguf.part.json'), 'utf8')) as { done: number[] };
+    expect(done.length).toBeGreaterThan(0);
+    server.ranges.length = 0;
+    expect((await get()).sha256).toBe(modelSha256);
+    expect(server.ranges).toHaveLength(Math.ceil(model.length / tuning.chunkBytes) - done.length);
+  });
+
+  test('begins again when the file on the server is another one now', async () => {
+    const stopping = new AbortController();
+    const first = get({ signal: stopping.signal, onProgress: ({ bytes }) => bytes > 600_000 && stopping.abort(new Error('stopped')) });
+    await expect(first).rejects.toThrow('stopped');
+    const other = Buffer.from(model);
+    other.fill(7, 1_000_000, 1_100_000);
+    server.put('/m.gguf', other);
+    expect((await get()).sha256).toBe(sha256(other));
+
+    // The same while it is downloaded.
+    rmSync(join(dir, 'm.gguf'));
+    server.fault = (_request, _response, _file, count) => {
+      if (count % 5 === 0 && server.files.get('/m.gguf')?.body === other) server.put('/m.gguf', model);
+      return false;
+    };
+    expect((await get()).sha256).toBe(modelSha256);
+  });
+
+  test('of a server without ranges comes in one piece', async () => {
+    server.supportsRanges = false;
+    let cuts = 1;
+    server.fault = (request, response, file) => {
+      if (request.headers.range !== undefined || cuts-- <= 0) return false;
+      server.send(request, response, file, 500_000);
+      return true;
+    };
+    expect((await get({ sha256: modelSha256 })).bytes).toBe(model.length);
+  });
+
+  test.each<[string, (server: FileServer) => void, RegExp]>([
+    ['bytes that were corrupted on the way', (s) => (s.fault = corrupt), /SHA-256 is [0-9a-f]{64}, and it should be/],
+    [
+      'a length that is not the right one',
+      (s) => s.put('/m.gguf', model.subarray(0, 1_000_000)),
+      /offers 1000000 bytes, and the file should have/,
+    ],
+    ['parts of another place', (s) => (s.fault = elsewhere), /another part of the file/],
+    ['more than was asked for', (s) => (s.fault = tooMuch), /another part|more than was asked/],
+    ['connections that always break', (s) => (s.fault = alwaysBreaks), /cannot be reached \(/],
+    ['status 500', (s) => (s.fault = status(500)), /status 500/],
+    ['status 404', (s) => (s.fault = status(404)), /no such file/],
+    ['status 403', (s) => (s.fault = status(403)), /HF_TOKEN/],
+  ])('is refused for %s, and leaves nothing that passes for a model', async (_what, prepare, sentence) => {
+    prepare(server);
+    const failure = await get({ bytes: model.length, sha256: modelSha256 }).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(DownloadError);
+    expect((failure as Error).message).toMatch(sentence);
+    expect(existsSync(join(dir, 'm.gguf'))).toBe(false);
+  });
+
+  test('that would not fit the disk is refused before it begins', async () => {
+    server.fault = (request, response) => {
+      if (request.headers.range !== 'bytes=0-0') return false;
+      response.writeHead(206, { 'content-range': `bytes 0-0/${10 ** 15}`, etag: '"huge"' }).end('x');
+      return true;
+    };
+    await expect(get()).rejects.toThrow(/the disk has .* free/);
+    expect(server.ranges).toEqual([]);
+    expect(readdirSync(dir)).toEqual([]);
+  });
+});
+
+type Fault = FileServer['fault'];
+const isProbe: (request: Parameters<Fault>[0]) => boolean = (request) => request.headers.range === 'bytes=0-0';
+const corrupt: Fault = (request, response, file) => {
+  if (isProbe(request)) return false;
+  const body = Buffer.from(file.body);
+  body[2_000_000] = (body[2_000_000] as number) ^ 1;
+  server.send(request, response, { ...file, body });
+  return true;
+};
+const elsewhere: Fault = (request, response, file) => {
+  if (isProbe(request)) return false;
+  response.writeHead(206, { 'content-range': `bytes 5-9/${file.body.length}`, etag: file.etag ?? '' }).end('right');
+  return true;
+};
+const tooMuch: Fault = (request, response, file) => {
+  if (isProbe(request)) return false;
+  const [, start, end] = /(\d+)-(\d+)/.exec(request.headers.range ?? '') ?? [];
+  response.writeHead(206, { 'content-range': `bytes ${start}-${end}/${file.body.length}`, etag: file.etag ?? '' });
+  response.end(Buffer.alloc(Number(end) - Number(start) + 100));
+  return true;
+};
+const alwaysBreaks: Fault = (request, response) => {
+  if (isProbe(request)) return false;
+  response.destroy();
+  return true;
+};
+const status =
+  (code: number): Fault =>
+  (_request, response) => {
+    response.writeHead(code).end();
+    return true;
+  };
+
+describe('a pull', () => {
+  let installed = 0;
+  const options = (source: string, changes: Partial<PullOptions> = {}): PullOptions => ({
+    source,
+    library: new Library(join(dir, 'models')),
+    hashes: new FileHashes(join(dir, 'hashes.json')),
+    hub: hubOf({ HF_ENDPOINT: server.url, HF_TOKEN: 'hf_secret' }),
+    id: null,
+    sha256: null,
+    catalogued: async () => null,
+    installEngine: async () => void installed++,
+    onFile: () => {},
+    onProgress: () => {},
+    signal: never,
+    now: () => 1_800_000_000_000,
+    tuning,
+    ...changes,
+  });
+  const repository = (path: string, body: Buffer) => server.put(`/owner/repo/resolve/main/${path}`, body);
+
+  test('of an image model takes its folder, and puts nothing else there; rm takes the folder away', async () => {
+    const tiny = tinyImageModel();
+    for (const name of readdirSync(tiny.folder, { recursive: true, encoding: 'utf8' })) {
+      const path = join(tiny.folder, name);
+      if (statSync(path).isFile()) repository(name, readFileSync(path));
+    }
+    repository('safety_checker/model.onnx', Buffer.from('not needed'));
+    repository('unet/../../outside.json', Buffer.from('{}'));
+    const pulled = await pull(options('hf:owner/repo'));
+    tiny.remove();
+    expect(pulled).toMatchObject({ entry: { id: 'tiny-diffusion', file: 'owner--repo' }, verifiedBy: 'repository' });
+    const folder = join(dir, 'models', 'owner--repo');
+    expect(readdirSync(folder).toSorted()).toEqual(['model_index.json', 'scheduler', 'text_encoder', 'tokenizer', 'unet', 'vae_decoder']);
+    expect(existsSync(join(dir, 'outside.json'))).toBe(false);
+    const library = new Library(join(dir, 'models'));
+    expect(readModelFacts(library.path(pulled.entry))).toMatchObject({ path: folder, image: { engine: 'onnx' } });
+    expect(library.remove('tiny-diffusion')).toBe(true);
+    expect(existsSync(folder)).toBe(false);
+  });
+
+  test('of a known quantised image model takes the parts that go with it, and installs the engine', async () => {
+    for (const [path, body] of [
+      ['/leejet/Z-Image-Turbo-GGUF/resolve/main/z_image_turbo-Q4_K.gguf', 'model'],
+      ['/leejet/Z-Image-Turbo-GGUF/resolve/main/z_image_turbo-Q8_0.gguf', 'larger'],
+      ['/unsloth/Qwen3-4B-Instruct-2507-GGUF/resolve/main/Qwen3-4B-Instruct-2507-Q4_K_M.gguf', 'text encoder'],
+      ['/Comfy-Org/z_image_turbo/resolve/main/split_files/vae/ae.safetensors', 'decoder'],
+    ] as const) {
+      server.put(path, Buffer.from(body));
+    }
+    const before = installed;
+    const pulled = await pull(options('hf:leejet/Z-Image-Turbo-GGUF:Q4_K'));
+    expect(installed).toBe(before + 1);
+    expect(pulled).toMatchObject({ entry: { id: 'z-image-turbo', bytes: expect.any(Number) }, verifiedBy: 'repository' });
+    const library = new Library(join(dir, 'models'));
+    const folder = library.path(pulled.entry);
+    expect(readdirSync(folder).toSorted()).toEqual([
+      'Qwen3-4B-Instruct-2507-Q4_K_M.gguf',
+      'ae.safetensors',
+      'image-model.json',
+      'z_image_turbo-Q4_K.gguf',
+    ]);
+    expect(readModelFacts(folder)).toMatchObject({
+      displayName: 'Z-Image Turbo',
+      quantization: 'Q4_K',
+      image: { engine: 'stable-diffusion.cpp', steps: 8 },
+    });
+    await expect(pull(options('hf:leejet/Z-Image-Turbo-GGUF:Q2_K'))).rejects.toThrow(/name one quantisation/);
+    library.remove('z-image-turbo');
+    expect(existsSync(folder)).toBe(false);
+    server.files.delete('/Comfy-Org/z_image_turbo/resolve/main/split_files/vae/ae.safetensors');
+    server.put('/Comfy-Org/z_image_turbo/resolve/main/other', Buffer.from('x'));
+    await expect(pull(options('hf:leejet/Z-Image-Turbo-GGUF:Q4_K'))).rejects.toThrow(/has no file split_files\/vae\/ae\.safetensors/);
+  });
+
+  test('from a repository takes the quantisation that was named, checked by its hash, and is quick when it is here', async () => {
+    repository('Model-Q4_K_M.gguf', model);
+    repository('Model-IQ4_XS.gguf', Buffer.from('other'));
+    repository('mmproj-Model-Q4_K_M.gguf', Buffer.from('projector'));
+    const pulled = await pull(options('hf:owner/repo:q4_k_m'));
+    expect(pulled).toMatchObject({ entry: { sha256: modelSha256, file: 'Model-Q4_K_M.gguf', use: null }, verifiedBy: 'repository' });
+    expect(server.authorizations.at(-1)).toBe('Bearer hf_secret');
+    expect(new Library(join(dir, 'models')).find(pulled.entry.id)?.source).toBe('hf:owner/repo:q4_k_m');
+    server.ranges.length = 0;
+    await pull(options('hf:owner/repo:q4_k_m'));
+    expect(server.ranges).toEqual([]);
+  });
+
+  test('names the quantisations there are when one has to be chosen', async () => {
+    repository('Model-Q8_0.gguf', model);
+    repository('Model-Q5_K_M.gguf', model);
+    await expect(pull(options('hf:owner/repo'))).rejects.toThrow(/name one quantisation .*Model-Q8_0, Model-Q5_K_M/);
+    await expect(pull(options('hf:owner/repo:Q2_K'))).rejects.toThrow(/name one quantisation/);
+    await expect(pull(options('hf:owner/none:Q2_K'))).rejects.toThrow(/no such repository/);
+    expect(() => readSource('hf:owner')).toThrow(DownloadError);
+  });
+
+  test('refuses a file whose hash is not the one of the repository, the owner or the catalogue', async () => {
+    repository('Model-Q8_0.gguf', model);
+    server.wrongHash = 'ab'.repeat(32);
+    await expect(pull(options('hf:owner/repo'))).rejects.toThrow(/not the file that was asked for/);
+    server.wrongHash = null;
+    await expect(pull(options('hf:owner/repo', { sha256: 'ab'.repeat(32) }))).rejects.toThrow(/another file than the one you asked for/);
+    await expect(pull(options('hf:owner/repo', { catalogued: async () => ['cd'.repeat(32)] }))).rejects.toThrow(
+      /catalogue lists another file/,
+    );
+    expect(new Library(join(dir, 'models')).entries()).toEqual([]);
+    const good = await pull(options('hf:owner/repo', { catalogued: async () => [modelSha256], id: 'my-model' }));
+    expect(good).toMatchObject({ verifiedBy: 'catalogue', entry: { id: 'my-model' } });
+  });
+
+  test('refuses what is no model', async () => {
+    server.put('/page.gguf', Buffer.from('<html>Not found, but said with status 200</html>'));
+    await expect(pull(options(`${server.url}/page.gguf`))).rejects.toThrow(/GGUF/);
+    expect(new Library(join(dir, 'models')).entries()).toEqual([]);
+  });
+
+  test('takes in a file that is here, where it lies, and leaves it there', async () => {
+    const { entry } = await pull(options(demoModel(), { id: 'here' }));
+    const library = new Library(join(dir, 'models'));
+    expect(library.path(entry)).toBe(demoModel());
+    expect(library.remove('here')).toBe(true);
+    expect(library.remove('here')).toBe(false);
+    expect(existsSync(demoModel())).toBe(true);
+  });
+
+  test('from an address is removed with its file', async () => {
+    const { entry } = await pull(options(`${server.url}/m.gguf`));
+    const library = new Library(join(dir, 'models'));
+    expect(existsSync(library.path(entry))).toBe(true);
+    library.remove(entry.id);
+    expect(existsSync(library.path(entry))).toBe(false);
+  });
+});
+
+test('hashes are kept while a file is the same, and computed again when it is not', async () => {
+  const file = join(dir, 'x');
+  writeFileSync(file, 'one');
+  const cache = join(dir, 'hashes.json');
+  expect(await new FileHashes(cache).of(file)).toBe(sha256(Buffer.from('one')));
+  expect(await new FileHashes(cache).known(file)).toBe(sha256(Buffer.from('one')));
+  const { mtime } = statSync(file);
+  writeFileSync(file, 'two');
+  utimesSync(file, mtime, new Date(mtime.getTime() + 1000));
+  expect(await new FileHashes(cache).known(file)).toBeNull();
+  expect(await new FileHashes(cache).of(file)).toBe(sha256(Buffer.from('two')));
+  writeFileSync(cache, 'not JSON');
+  expect(await new FileHashes(cache).of(file)).toBe(sha256(Buffer.from('two')));
+  expect(modelHash(['aa', 'bb'])).toBe(sha256(Buffer.from('aa\nbb\n')));
+});
+
+test('a damaged list of models is said to be one', () => {
+  const library = new Library(dir);
+  writeFileSync(join(dir, 'library.json'), '{"version":1,"models":[{"id":"../x"}]}');
+  expect(() => library.entries()).toThrow(LibraryError);
+});
+
+test('progress tells rate and time left', () => {
+  let now = 0;
+  const written: string[] = [];
+  const line = new ProgressLine({ isTTY: true, write: (text) => written.push(text) }, () => now);
+  line.update({ phase: 'downloading', bytes: 0, total: 100e6 });
+  now = 100;
+  expect(line.update({ phase: 'downloading', bytes: 1e6, total: 100e6 })).toBeNull();
+  now = 2000;
+  expect(line.update({ phase: 'downloading', bytes: 20e6, total: 100e6 })).toMatchObject({ bytes_per_second: 10e6, seconds_left: 8 });
+  expect(written.at(-1)).toContain('downloading 20.0 MB of 100.0 MB (20 %), 10.0 MB/s, 8 s left');
+});
