@@ -1,6 +1,6 @@
-/** A schema of a few hundred bytes, whose texts soon stand at thousands of places of its grammar at once. */
+/** A schema of a few hundred bytes whose texts soon match thousands of grammar positions in parallel. */
 
-/** Lists within lists, each of which may be one of ten of which no text tells which it is. `length`: of a text that comes before. */
+/** Nested lists, each one of ten indistinguishable alternatives. `length`: length of a preceding text. */
 export function crowding(length: number): Record<string, unknown> {
   const $defs: Record<string, unknown> = { list0: { type: 'integer' } };
   for (let depth = 1; depth <= 6; depth++) {

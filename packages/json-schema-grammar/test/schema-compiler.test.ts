@@ -1,4 +1,4 @@
-/** Schemas as grammars: whatever is written by a grammar fits the schema, and what cannot be promised is refused by name. */
+/** Schemas as grammars: every generated text matches the schema, and unenforceable keywords are rejected by path. */
 import Schema from 'typebox/schema';
 import { describe, expect, test } from 'vitest';
 import { seededRandom } from '../../../test/support/seeded-random.js';
@@ -20,7 +20,7 @@ function compile(schema: unknown, isStrict = true): Grammar | null {
   }
 }
 
-/** A text that the grammar allows, with characters drawn at random for a while and then the shortest end. */
+/** A random text of the grammar, ended by the shortest completion. */
 function write(grammar: Grammar, machine: GrammarMachine, random: () => number, length: number): string {
   let state = machine.start();
   let text = '';
@@ -33,7 +33,7 @@ function write(grammar: Grammar, machine: GrammarMachine, random: () => number, 
   return text + machine.rest(state);
 }
 
-/** A character of one of the grammar's classes, so that rare ones come up as well. */
+/** A character of a random class, so rare classes occur. */
 function drawn({ classes }: Grammar, random: () => number): number {
   const ranges = classes[Math.floor(random() * classes.length)] as readonly number[];
   const at = 2 * Math.floor(random() * (ranges.length / 2));
@@ -137,7 +137,7 @@ describe('whatever is written by the grammar of', () => {
 });
 
 describe('places of a text in a grammar', () => {
-  /** Where a text stands after each of its characters. */
+  /** Number of positions after each character. */
   function placesOf(machine: GrammarMachine, text: string): number[] {
     let state = machine.start();
     return Array.from(text, (character) => {
@@ -195,7 +195,7 @@ test.each<[object, unknown]>([
 });
 
 describe('values are held against a schema', () => {
-  // A backtracking engine would need longer than there is time, so that a test with such a pattern would not end.
+  // A backtracking engine would not finish in time.
   const slow = { type: 'string', pattern: '^(a+)+$' };
   const text = `${'a'.repeat(60)}!`;
 
@@ -353,7 +353,7 @@ describe('a schema', () => {
   });
 });
 
-/** Each definition names the next one. */
+/** Chain of definitions, each referring to the next. */
 function chain(length: number): unknown {
   const property = (index: number) => ({ $ref: `#/$defs/d${index}` });
   const definition = (index: number) => ({

@@ -1,12 +1,12 @@
 /**
- * One request for vectors as the daemon sees it: they come one by one, and are handed out when all are there. It is short,
- * so nothing is paused; cancelling it ends it after the input that is being read.
+ * One embedding request as the daemon sees it. Vectors arrive singly and are returned together. Requests are short, so there is no
+ * pause; a cancel takes effect after the current input.
  */
 import { GenerationError } from './generation.js';
 import type { Ended } from './messages.js';
 
 export interface Vectors {
-  /** One for each input, in their order: base64 of little-endian 32-bit floats. */
+  /** Vector per input, in input order: base64 of little-endian 32-bit floats. */
   readonly vectors: readonly string[];
   readonly promptTokens: number;
 }
@@ -25,7 +25,7 @@ export class Embedding {
     this.#end = new Promise((resolve) => (this.#settle = resolve));
   }
 
-  /** Grows with every input that was read. */
+  /** Number of inputs read so far. */
   get signsOfWork(): number {
     return this.#vectors.length;
   }

@@ -1,6 +1,6 @@
 /**
- * The engine as the daemon sees it: a child process that is started, watched and started again when it dies. A crash
- * fails the jobs that were running and no others; the model comes back with growing pauses in between.
+ * The text engine as the daemon sees it: a supervised child process. A crash fails only the running jobs; the model is reloaded
+ * with growing pauses.
  */
 import { createRequire } from 'node:module';
 import type { ProcessKind } from '../model-process/model-process.js';
@@ -27,11 +27,11 @@ export interface EngineOptions extends KeepingOptions<EngineSettings> {
 
 const KIND: ProcessKind = {
   name: 'engine',
-  // Named in package.json, so that it is found from the sources (tests) and from the build alike.
+  // Resolved through package.json, so the entry is found from the sources (tests) and from the build.
   entry: createRequire(import.meta.url).resolve('#engine-process'),
-  // Its JavaScript thread never blocks while the model decodes: one that is silent hangs.
+  // The process's JavaScript thread never blocks while the model decodes. Silence means a hang.
   silenceLimitMs: 30_000,
-  // The single thread keeps a batch and the samplings from it in order (see native.ts).
+  // A single thread preserves the order of a batch and its samplings (native.ts).
   env: { UV_THREADPOOL_SIZE: '1' },
 };
 
@@ -67,7 +67,7 @@ export class Engine {
     return this.#kept.current?.pid;
   }
 
-  /** Starts a stream. While the engine is down it ends at once with `engine_failed`. */
+  /** Starts a stream. While the engine is down, the stream ends at once with `engine_failed`. */
   generate(request: GenerationRequest): Generation {
     const job = this.#nextJob++;
     const child = this.#kept.current;
@@ -81,7 +81,7 @@ export class Engine {
     return generation;
   }
 
-  /** Starts the making of vectors, on a model that is for that. While the engine is down it ends at once with `engine_failed`. */
+  /** Starts an embedding request on an embedding model. While the engine is down, the request ends at once with `engine_failed`. */
   embed(request: EmbeddingRequest): Embedding {
     const job = this.#nextJob++;
     const child = this.#kept.current;
@@ -103,7 +103,7 @@ export class Engine {
   #receive(news: EngineNews): void {
     switch (news.type) {
       case 'tick':
-        // Whoever waits for another stream's end is served by an engine at work as well.
+        // A working engine is progress also for streams queued behind others.
         for (const generation of this.#generations.values()) generation.engineWorked();
         for (const started of news.started) this.#generations.get(started.job)?.start(started);
         this.#deliver(news);

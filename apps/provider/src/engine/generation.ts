@@ -1,19 +1,19 @@
 /**
- * One running stream as the daemon sees it: an async iterable of batches of pieces. Whoever reads slowly makes the engine
- * pause, so nothing is dropped and little is held; leaving the loop cancels the stream.
+ * One running stream as the daemon sees it: an async iterable of batches of pieces. A slow reader makes the engine pause, so
+ * nothing is dropped and buffers stay small. Leaving the loop cancels the stream.
  */
 import type { TokenLogprob } from '@inference/formats';
 import type { Ended, Started } from './messages.js';
 
-/** Text of one or more tokens that belong together. */
+/** Text of one or more consecutive tokens. */
 export interface Piece {
   readonly text: string;
   readonly tokens: number;
-  /** Of the tokens, where they are wanted. */
+  /** Log probabilities of the tokens, if requested. */
   readonly logprobs?: readonly TokenLogprob[];
 }
 
-/** What the engine answered where it did not finish. */
+/** End of a stream that did not finish. */
 export class GenerationError extends Error {
   constructor(readonly ended: Exclude<Ended, { kind: 'finished' }>) {
     super(`the engine ended the job: ${ended.kind}`);
@@ -29,7 +29,7 @@ export interface Outcome {
 
 export type StreamCommand = 'cancel' | 'pause' | 'resume';
 
-/** Unread pieces at which the engine is asked to pause, and to go on. */
+/** Unread pieces at which the engine is asked to pause. */
 const PAUSE_AT = 256;
 const RESUME_AT = 64;
 
@@ -51,12 +51,12 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
     return this.#started;
   }
 
-  /** Grows while the engine works, on this stream or on those it waits for. */
+  /** Grows while the engine works on this stream or on streams queued before. */
   get signsOfWork(): number {
     return this.#signsOfWork;
   }
 
-  /** Pieces that wait to be read. */
+  /** Number of unread pieces. */
   get unread(): number {
     return this.#unread.length;
   }
@@ -69,7 +69,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
     return { reason, completionTokens, promptTokens: this.#started?.promptTokens ?? 0 };
   }
 
-  /** Ends the stream within one batch; the iteration then ends. */
+  /** Stops decoding within one batch; the iteration ends. */
   cancel(): void {
     if (this.#ended === null) this.command('cancel');
   }

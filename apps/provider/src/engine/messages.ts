@@ -1,20 +1,20 @@
 /**
- * What daemon and engine process say to each other over the IPC channel. Both ends come from one build, so this union is
- * the whole contract. Everything that happened in one tick of the engine travels in one `tick` message.
+ * IPC contract of daemon and engine process. Both ends come from one build, so this union is complete. One `tick` message carries
+ * all events of one tick of the engine.
  */
 import type { TokenLogprob } from '@inference/formats';
 import type { Grammar } from '@inference/json-schema-grammar/grammar';
 import type { ModelOrder, ModelSign } from '../model-process/messages.js';
 
-/** A tool call as templates know it (Hugging Face conventions). */
+/** Tool call in the form that chat templates expect (Hugging Face conventions). */
 export interface PromptToolCall {
   readonly id: string;
   readonly type: 'function';
-  /** Arguments are an object; a text only where the client sent something that is no JSON object. */
+  /** Arguments are an object, or the client's text if the text is no JSON object. */
   readonly function: { readonly name: string; readonly arguments: unknown };
 }
 
-/** One chat message as the model's template sees it. */
+/** Chat message in the form that chat templates expect. */
 export interface PromptMessage {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
   readonly content: string;
@@ -24,7 +24,7 @@ export interface PromptMessage {
   readonly name?: string;
 }
 
-/** A tool as templates know it (Hugging Face conventions). */
+/** Tool in the form that chat templates expect (Hugging Face conventions). */
 export interface PromptTool {
   readonly type: 'function';
   readonly function: { readonly name: string; readonly description: string; readonly parameters: Readonly<Record<string, unknown>> };
@@ -34,18 +34,18 @@ export interface ChatInput {
   readonly type: 'chat';
   readonly messages: readonly PromptMessage[];
   readonly tools: readonly PromptTool[];
-  /** The last message is an assistant's whose turn stays open, so that the model goes on with it. */
+  /** The last message is an open assistant turn that the model continues. */
   readonly continuesLast: boolean;
-  /** What the template is told as `enable_thinking`; null: nothing. */
+  /** Value of the template variable `enable_thinking`; null: unset. */
   readonly thinking: boolean | null;
-  /** The answer may not begin with a think section: one that the template opened is closed. */
+  /** The answer must not begin with a think section; a section opened by the template is closed. */
   readonly answersAtOnce: boolean;
 }
 
-/** What the model continues. */
+/** Prompt of a stream. */
 export type PromptInput =
   | ChatInput
-  /** No template; all of it is plain text. */
+  /** Plain text without a template. */
   | { readonly type: 'text'; readonly text: string };
 
 export interface Sampling {
@@ -53,63 +53,66 @@ export interface Sampling {
   readonly temperature: number;
   readonly topP: number | null;
   readonly topK: number | null;
-  /** Part of the likeliest token's probability below which a token is not taken. */
+  /** Minimum probability of a token, as a fraction of the likeliest token's probability. */
   readonly minP: number | null;
-  /** Tokens of the vocabulary, and what is added to their logits. */
+  /** Pairs of token id and value added to the token's logit. */
   readonly logitBias: readonly (readonly [token: number, bias: number])[];
-  /** Any integer. With a seed the text is the same each time, whatever else runs. */
+  /** Any integer. With a seed, the text is reproducible under any load. */
   readonly seed: number | null;
   readonly frequencyPenalty: number;
   readonly presencePenalty: number;
-  /** Divides positive logits of tokens that were generated before, and multiplies negative ones. Default: 1, which is none. */
+  /** Divides positive and multiplies negative logits of tokens generated before. Default: 1 (off). */
   readonly repetitionPenalty?: number;
 }
 
 export interface GenerationRequest {
   readonly prompt: PromptInput;
-  /** Most tokens to generate, hidden ones included. 0: the tokens of the prompt are counted, also of one too long, and nothing is generated. */
+  /**
+   * Maximum tokens to generate, hidden tokens included. 0 counts the prompt's tokens, even of an overlong prompt, and generates
+   * nothing.
+   */
   readonly maxTokens: number;
-  /** The only texts that the output may be, as far as there is room. Null: the model writes as it likes. */
+  /** Restricts the output as far as there is room. Null: unrestricted. */
   readonly grammar: Grammar | null;
-  /** Log probabilities are wanted with each token, and of so many of the most likely ones (0 to 20). Null: they are not. */
+  /** Number of alternatives (0 to 20) reported with each token's log probability. Null: no log probabilities. */
   readonly logprobs: number | null;
   readonly sampling: Sampling;
-  /** Requests of one scope may share what was computed for a common beginning. Null: with nobody. */
+  /** Requests of one scope may share the KV cache of a common prefix. Null: no sharing. */
   readonly cacheScope: string | null;
 }
 
-/** Texts whose meaning is wanted as vectors. */
+/** Texts to embed. */
 export interface EmbeddingRequest {
-  /** Plain texts, or tokens of the model's own vocabulary. At least one, none empty. */
+  /** Plain texts, or token ids of the model's vocabulary. At least one input, none empty. */
   readonly inputs: readonly (string | readonly number[])[];
-  /** Of each vector; at most what the model makes. Null: all of them. */
+  /** Length of each vector, up to the model's own. Null: the model's own. */
   readonly dimensions: number | null;
 }
 
 export interface EngineSettings {
-  /** What the model is for. Left out: it writes text. */
+  /** Default: `text`. */
   readonly type?: 'text' | 'embedding';
   /** Path of a GGUF file. */
   readonly modelPath: string;
-  /** Streams that decode together. */
+  /** Sequences that decode together. */
   readonly slots: number;
-  /** Tokens of one stream, prompt and answer together. */
+  /** Tokens of one sequence, prompt and answer together. */
   readonly contextSize: number;
-  /** `auto` takes what there is (Metal on a Mac); `none` is the processor. */
+  /** `auto` uses the available GPU (Metal on a Mac); `none` uses the CPU. */
   readonly gpu: 'auto' | 'none';
-  /** Streams that have to be repeatable share no batches, as on a GPU, even where they could. Default: where they cannot. */
+  /** Repeatable streams never share a batch, as on a GPU. Default: false where sharing is bit-exact. */
   readonly keepApart?: boolean;
 }
 
 export interface EngineFacts {
-  /** Name and build of the engine, and what it computes on: `llama.cpp b1234 metal`. */
+  /** Name, build and device of the engine: `llama.cpp b1234 metal`. */
   readonly build?: string;
   readonly slots: number;
-  /** What a stream really got; the engine may round the wish to what its cache allows. */
+  /** Actual context per sequence. The engine may round the requested size to its cache layout. */
   readonly contextSize: number;
 }
 
-/** What only this kind of process is told. */
+/** Requests specific to the engine process. */
 export type EngineOrder =
   | { readonly type: 'start'; readonly job: number; readonly request: GenerationRequest }
   | { readonly type: 'embed'; readonly job: number; readonly request: EmbeddingRequest }
@@ -122,9 +125,9 @@ export type ToEngine = ModelOrder<EngineSettings> | EngineOrder;
 export interface Started {
   readonly job: number;
   readonly promptTokens: number;
-  /** Of those, the ones that an earlier request of the same scope had left in memory. Left out: none. */
+  /** Prompt tokens found in the KV cache of an earlier request of the same scope. Default: 0. */
   readonly cachedTokens?: number;
-  /** The rendered prompt ends with an opened think section, so the answer begins inside it. */
+  /** The rendered prompt ends with an open think tag, so the answer begins inside the section. */
   readonly startsInsideThinking: boolean;
 }
 
@@ -135,20 +138,20 @@ export type Ended =
   | { readonly job: number; readonly kind: 'invalid_request'; readonly field: 'prompt' | 'grammar' | 'input' | 'logit_bias' }
   | { readonly job: number; readonly kind: 'engine_failed'; readonly message: string };
 
-/** Of the tokens of one piece. */
+/** Log probabilities of the tokens of one piece. */
 export interface PieceLogprobs {
   readonly job: number;
   readonly logprobs: readonly TokenLogprob[];
 }
 
-/** What only this kind of process tells. */
+/** Events specific to the engine process. */
 export type EngineNews =
   | {
       readonly type: 'tick';
       readonly started: readonly Started[];
-      /** Flat triples: job, number of tokens, text. Flat because it is read and written for every token. */
+      /** Flat triples of job, token count and text; flat because every token is written and read here. */
       readonly pieces: readonly (number | string)[];
-      /** Of the pieces of those streams that want them, in the same order. */
+      /** Log probabilities of the pieces of streams that requested them, in the same order. */
       readonly logprobs: readonly PieceLogprobs[];
       readonly ended: readonly Ended[];
     }

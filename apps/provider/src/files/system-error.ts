@@ -1,6 +1,6 @@
-/** What the file system says when it refuses, in an owner's words. Pure. */
+/** File system errors in words for an owner. Pure. */
 
-/** Without capital and full stop; null for an error that is none of these. */
+/** Without capital letter and full stop; null for other errors. */
 export function systemProblem(error: unknown): string | null {
   const { code, path } = (error ?? {}) as NodeJS.ErrnoException;
   const what = typeof path === 'string' ? path : 'it';

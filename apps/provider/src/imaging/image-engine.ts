@@ -1,6 +1,6 @@
 /**
- * An image engine as the daemon sees it: a child process that is started, watched and started again when it dies, as the text
- * engine is. Drawings are made one after the other; a crash fails those that were running or waiting, and nothing else.
+ * An image engine as the daemon sees it: a supervised child process. Jobs run in sequence; a crash fails only running and queued
+ * jobs.
  */
 import { createRequire } from 'node:module';
 import type { ProcessKind } from '../model-process/model-process.js';
@@ -16,9 +16,9 @@ export interface ImageEngineOptions extends KeepingOptions<ImageSettings> {
 
 const KIND: ProcessKind = {
   name: 'image',
-  // Named in package.json, so that it is found from the sources (tests) and from the build alike.
+  // Resolved through package.json, so the entry is found from the sources (tests) and from the build.
   entry: createRequire(import.meta.url).resolve('#image-process'),
-  // It answers no ping while it computes a step or decodes a picture.
+  // The process answers no ping while computing a step or decoding an image.
   silenceLimitMs: 10 * 60_000,
   // Pictures travel as bytes.
   serialization: 'advanced',
@@ -55,7 +55,7 @@ export class ImageEngine {
     return this.#kept.current?.pid;
   }
 
-  /** Begins a drawing, or lets it wait for those before it. While the engine is down it ends at once with `engine_failed`. */
+  /** Starts or queues an image job. While the engine is down, the job ends at once with `engine_failed`. */
   draw(request: DrawRequest): Drawing {
     const job = this.#nextJob++;
     const child = this.#kept.current;

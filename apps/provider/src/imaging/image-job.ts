@@ -1,10 +1,10 @@
 /**
- * One request for images as the daemon sees it: steps are counted, images collected, and handed out when all are there.
- * Cancelling it stops the engine before its next step.
+ * One image request as the daemon sees it. Counts steps, collects images and returns them together. A cancel takes effect before
+ * the next step.
  */
 import type { DrawingEnd } from './messages.js';
 
-/** What the engine answered where it did not finish. */
+/** End of a job that did not finish. */
 export class DrawingError extends Error {
   constructor(readonly end: Exclude<DrawingEnd, { kind: 'finished' }>) {
     super(`the engine ended the drawing: ${end.kind}`);
@@ -18,13 +18,13 @@ export interface Drawn {
 }
 
 export interface DrawingProgress {
-  /** Images before this one are done. */
+  /** Number of finished images. */
   readonly image: number;
   readonly step: number;
   readonly steps: number;
 }
 
-/** A process that draws says nothing during a step; that it lives is taken for work. */
+/** The process is silent during a step; being alive counts as progress. */
 const SIGN_EVERY_MS = 1000;
 
 export class Drawing {
@@ -42,8 +42,8 @@ export class Drawing {
   }
 
   /**
-   * Grows while the engine works on this drawing or on those before it. Steps of large models take longer than a coordinator
-   * waits for a word; a process that hangs in one is ended, and the drawing with it (see image-process.ts).
+   * Grows while the engine works on this job or on jobs before. Steps of large models outlast a coordinator's stall timeout. A
+   * hanging process is killed, and the job fails.
    */
   get signsOfWork(): number {
     return Math.floor((performance.now() - this.#since) / SIGN_EVERY_MS);
@@ -61,7 +61,7 @@ export class Drawing {
     if (!this.#ended) this.command('cancel');
   }
 
-  /** For the engine client only, as are the others below. */
+  /** Called by the engine client only, like the methods below. */
   read(promptTokens: number): void {
     this.#promptTokens = promptTokens;
   }

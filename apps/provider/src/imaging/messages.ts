@@ -1,7 +1,4 @@
-/**
- * What daemon and image process say to each other over the IPC channel, whichever engine draws in it. Both ends come from one
- * build, so this union is the whole contract.
- */
+/** IPC contract of daemon and image process, for all image backends. Both ends come from one build, so this union is complete. */
 import type { ModelOrder, ModelSign } from '../model-process/messages.js';
 import type { ImageSize } from '../models/image/image-facts.js';
 
@@ -10,7 +7,7 @@ export type ImageEncoding = 'png' | 'jpeg' | 'webp';
 export interface DrawRequest {
   readonly prompt: string;
   readonly size: ImageSize;
-  /** Images to draw, one after the other. */
+  /** Number of images, generated in sequence. */
   readonly count: number;
   /** With a seed the bytes are the same each time. Null: any. */
   readonly seed: number | null;
@@ -18,7 +15,7 @@ export interface DrawRequest {
   /** 1 and less: the prompt is followed without being pressed. */
   readonly guidance: number;
   readonly encoding: ImageEncoding;
-  /** Percent, for JPEG and WebP. Null: what the encoder does by itself. */
+  /** Percent, for JPEG and WebP. Null: the encoder's default. */
   readonly quality: number | null;
 }
 
@@ -26,20 +23,20 @@ export interface ImageSettings {
   readonly engine: 'onnx' | 'stable-diffusion.cpp';
   /** Folder of the model. */
   readonly modelPath: string;
-  /** `auto` takes what there is (Metal on a Mac); `none` is the processor. */
+  /** `auto` uses the available GPU (Metal on a Mac); `none` uses the CPU. */
   readonly gpu: 'auto' | 'none';
-  /** Bytes above which the process ends itself, because the machine is its owner's. Null: it is not watched. */
+  /** Bytes above which the process ends itself to protect the owner's machine. Null: unlimited. */
   readonly memoryLimit: number | null;
-  /** Where the add-on is installed, for the engine that is one. */
+  /** Folder of the installed add-on, for stable-diffusion.cpp. */
   readonly addOnPath: string | null;
 }
 
 export interface ImageEngineFacts {
-  /** What computes, such as `cpu` or `coreml`. */
+  /** Compute device, such as `cpu` or `coreml`. */
   readonly device: string;
 }
 
-/** What only this kind of process is told. */
+/** Requests specific to the image process. */
 export type DrawingOrder =
   | { readonly type: 'draw'; readonly job: number; readonly request: DrawRequest }
   | { readonly type: 'cancel'; readonly job: number };
@@ -51,9 +48,9 @@ export type DrawingEnd =
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'engine_failed'; readonly message: string };
 
-/** What only this kind of process tells. */
+/** Events specific to the image process. */
 export type DrawingNews =
-  /** The prompt was read: so many tokens, without those that fill it up. */
+  /** The prompt was read; token count without padding. */
   | { readonly type: 'reading'; readonly job: number; readonly promptTokens: number }
   | { readonly type: 'step'; readonly job: number; readonly image: number; readonly step: number; readonly steps: number }
   | { readonly type: 'image'; readonly job: number; readonly bytes: Uint8Array }

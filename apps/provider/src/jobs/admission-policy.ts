@@ -1,6 +1,6 @@
 /**
- * Whether a job may be opened at all, judged by its context alone. Pure: state and time come in, a failure or the key to
- * open it with comes out. Who is asked comes before what is asked, so that a misdirected job learns nothing of this one.
+ * Admission of a job, by its context alone. Pure: returns the key to open the job with, or throws a failure. The provider id is
+ * checked first, so a misdirected job learns nothing about this provider.
  */
 import { CLOCK_TOLERANCE_MS, type JobContext, type KeyId, type ProviderId } from '@inference/protocol';
 import { JobError } from './job-error.js';
@@ -13,13 +13,13 @@ export interface AdmissionState {
   readonly activeJobs: number;
   readonly slots: number;
   readonly draining: boolean;
-  /** How jobs are refused while this machine takes none for now; null: it takes some. */
+  /** Failure code while this machine takes no jobs; null: jobs are taken. */
   readonly away: 'away' | 'busy' | null;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
 
-/** The key to open the job with; its id is marked as used. Throws {@link JobError}. */
+/** Returns the key to open the job with and marks the job id as used. Throws {@link JobError}. */
 export function admit(context: JobContext, state: AdmissionState): SealingKey {
   if (context.provider_id !== state.providerId) throw new JobError('bad_context');
   const key = state.findKey(context.key_id);

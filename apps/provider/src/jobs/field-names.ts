@@ -1,4 +1,4 @@
-/** Names of fields as the request's own format has them, for errors that the engine finds. */
+/** Field names per request format, for errors found by the engine. */
 import type { ParsedRequest } from '@inference/formats';
 
 export interface FieldNames {
@@ -13,13 +13,13 @@ const CHAT: FieldNames = {
   responseSchema: 'response_format.json_schema.schema',
 };
 
-/** Names of a request's fields in its own format. */
+/** Field names of a request in its own format. */
 export function fieldNames({ facts, answer }: Pick<ParsedRequest, 'facts' | 'answer'>): FieldNames {
   switch (facts.endpoint) {
     case '/v1/chat/completions':
       return CHAT;
     case '/v1/responses':
-      // A body with `messages` is a chat completion request here, and is answered as one.
+      // A body with `messages` is treated as a chat completion.
       if (answer.idPrefix === 'chatcmpl-') return CHAT;
       return { prompt: 'input', responseFormat: 'text.format', responseSchema: 'text.format.schema' };
     case '/v1/completions':

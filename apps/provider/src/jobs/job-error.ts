@@ -1,4 +1,4 @@
-/** A job that ends without an answer, with the coded reason that the coordinator is told. */
+/** A job without an answer, with the failure code sent to the coordinator. */
 import type { JobFailure, JobFailureCode } from '@inference/protocol';
 
 export class JobError extends Error {

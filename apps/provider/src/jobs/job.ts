@@ -1,6 +1,6 @@
 /**
- * One job from its first message to `job_completed` or `job_failed`: collects and opens the sealed body, answers it, has
- * the answer signed. Exactly one of the two is sent, and nothing of the job stays behind.
+ * One job from its first message to `job_completed` or `job_failed`: collects and opens the sealed body, answers the request, has
+ * the answer signed. Sends exactly one of the two and leaves nothing behind.
  */
 import type { Enclave, ReceiptDraft } from '@inference/enclave';
 import type { Envelope } from '@inference/formats';
@@ -18,12 +18,12 @@ import { type Opened, readRequest } from './opened-request.js';
 import { type FrameSink, ResponseFrames } from './response-frames.js';
 import type { SealingKey } from './sealing-keys.js';
 
-/** From a cancel to the signed end of what was written until then, in milliseconds. */
+/** Time from a cancel to the signed end of the text written so far, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 5000;
 /** From the job message to the last request frame, in milliseconds. */
 const BODY_TIMEOUT_MS = 30_000;
 const PING_AFTER_MS = 10_000;
-/** Well below the silence after which a coordinator looks for another machine. */
+/** Well below the coordinator's stall timeout. */
 const PROGRESS_EVERY_MS = 3000;
 
 export interface JobSurroundings extends FrameSink {
@@ -32,13 +32,13 @@ export interface JobSurroundings extends FrameSink {
   readonly forms: Pick<OutputForms, 'form'>;
   /** Waits until a model is loaded. Throws {@link JobError}, or the signal's reason. */
   readonly lease: (model: string, signal: AbortSignal) => Promise<ModelLease>;
-  /** Version of the receipts that the coordinator takes. Default: 1. */
+  /** Receipt version that the coordinator accepts. Default: 1. */
   readonly receiptVersion?: 1 | 2;
-  /** Silence after which a stream shows a sign of life, in milliseconds. Default: 10 s. */
+  /** Silence after which a stream sends a ping, in milliseconds. Default: 10 s. */
   readonly pingAfterMs?: number;
-  /** How long a cancelled stream may take to send the rest of what was written, in milliseconds. Default: 5 s. */
+  /** Time for a cancelled stream to send the rest, in milliseconds. Default: 5 s. */
   readonly closeTimeoutMs?: number;
-  /** Time between two words to the coordinator that the engine is at work, in milliseconds. Default: 3 s. */
+  /** Interval of progress messages to the coordinator, in milliseconds. Default: 3 s. */
   readonly progressEveryMs?: number;
 }
 
@@ -56,7 +56,7 @@ export class Job {
   #refuse: (error: unknown) => void = () => {};
   #frames: ResponseFrames | null = null;
   #extraCredit = 0;
-  /** Plaintext that is overwritten when the job is over. */
+  /** Plaintext overwritten at the end of the job. */
   readonly #toErase: Uint8Array[] = [];
 
   /** Throws {@link JobError} `unsealing_failed` when the encapsulated key is malformed. */
@@ -74,7 +74,7 @@ export class Job {
       this.#deliver = resolve;
       this.#refuse = reject;
     });
-    // Whoever runs the job hears of it; a job that is abandoned before must not end the process.
+    // `run` reports the rejection; an abandoned job must not end the process.
     this.#body.catch(() => {});
   }
 
@@ -99,33 +99,33 @@ export class Job {
   }
 
   /**
-   * The client has gone: decoding stops within one batch. A stream ends where it stands and is signed, so that what was
-   * delivered can be paid for; a job that has written nothing yet fails with `cancelled`, and so does a plain answer.
+   * Handles a cancel by the client; decoding stops within one batch. A stream that has written something is ended and signed, so
+   * the delivered part can be charged. Other jobs fail with `cancelled`.
    */
   cancel(): void {
     if (this.context.stream && this.#frames !== null && this.#frames.written > 0) {
       this.#closing.abort();
-      // Credit that never comes must not keep the job.
+      // Ends the job even if the coordinator never grants more credit.
       this.#closeTimer ??= setTimeout(() => this.giveUp(), this.surroundings.closeTimeoutMs ?? CLOSE_TIMEOUT_MS);
     } else this.giveUp();
   }
 
-  /** The body is here and was opened: the engine has it. */
+  /** The body was opened and passed on to the engine. */
   get accepted(): boolean {
     return this.#frames !== null;
   }
 
-  /** Stops decoding within one batch; the job then fails with `cancelled`. */
+  /** Stops decoding within one batch; the job fails with `cancelled`. */
   giveUp(): void {
     this.#stop(new JobError('cancelled'));
   }
 
-  /** Something of the answer is out: nobody else can do it from here. */
+  /** Part of the answer is sent, so no other provider can take over. */
   get begun(): boolean {
     return (this.#frames?.written ?? 0) > 0;
   }
 
-  /** As {@link giveUp}; a job that has written nothing yet is handed back with `code`, for another provider to do. */
+  /** Like {@link giveUp}; a job without output is handed back with `code`, for another provider. */
   leave(code: 'draining' | 'away' | 'busy'): void {
     this.#stop(new JobError(this.begun ? 'cancelled' : code));
   }
@@ -135,7 +135,7 @@ export class Job {
     this.#refuse(reason);
   }
 
-  /** Runs the job to its end and tells the coordinator. Never rejects. */
+  /** Runs the job to its end and reports to the coordinator. Never rejects. */
   async run(): Promise<JobEnd> {
     const { job_id } = this.context;
     try {
@@ -220,7 +220,7 @@ export class Job {
     }
   }
 
-  /** Tells the coordinator now and then that there is work: neither a long prompt nor a model that is loaded is a dead provider. */
+  /** Reports progress to the coordinator at intervals, so a long prompt or a loading model does not look like a dead provider. */
   #reportWork() {
     const { surroundings, context } = this;
     let watched: { readonly signsOfWork: number } | null = null;

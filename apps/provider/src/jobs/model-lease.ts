@@ -1,4 +1,4 @@
-/** What a job needs of the model that it was given: how it is asked, and what its output looks like. */
+/** A job's view of its leased model: operations and properties. */
 
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { Embedding } from '../engine/embedding.js';
@@ -16,15 +16,15 @@ import { ModelUnavailable, type ServedModels } from './serving/served-models.js'
 
 export interface ModelLease {
   readonly thinkTags: ThinkTags | null;
-  /** Whether it writes think sections, as its offer says; null: not known. */
+  /** `thinks` of the model's offer; null: unknown. */
   readonly thinks: boolean | null;
-  /** What receipts say of the model. */
+  /** Identity of the model for receipts. */
   readonly identity: ModelIdentity;
   /** Null: the model makes no vectors. */
   readonly embedding: EmbeddingFacts | null;
-  /** With the sizes that it makes on this machine, as `<width>x<height>`. Null: it makes no images; without either it writes text. */
+  /** With the sizes supported on this machine, as `<width>x<height>`. Null: no image model. */
   readonly image: (Pick<ImageFacts, 'steps' | 'guidance'> & { readonly sizes: readonly string[] }) | null;
-  /** Names the weights and the engine's build to clients; left out where nobody knows. */
+  /** Identifies weights and engine build to clients; absent if unknown. */
   readonly systemFingerprint?: string;
   generate(request: GenerationRequest): Generation;
   embed(request: EmbeddingRequest): Embedding;
@@ -55,9 +55,10 @@ export async function leaseModel(models: ServedModels, id: string, engineBuild: 
   }
 }
 
-/** A model keeps its fingerprint, also where the hash of its file becomes known only later. */
+/** A model retains its fingerprint when the file's hash becomes known later. */
 const known = new WeakMap<ServedModel, string>();
 
+/** `system_fingerprint` of answers: equal for the same weights on the same engine build, as in OpenAI's API. */
 export function systemFingerprint(model: ServedModel, engineBuild: string): string {
   let fingerprint = known.get(model);
   if (fingerprint === undefined) {

@@ -1,6 +1,6 @@
 /**
- * Reads an opened body and holds it against its context. The coordinator decided and reserved by what it said in the
- * context; a body that says otherwise is not run.
+ * Parses an opened body and compares the body with its context. The coordinator scheduled and reserved by the context, so a
+ * deviating body is rejected.
  */
 import {
   type EmbeddingFormat,
@@ -61,18 +61,18 @@ function parse(format: TextFormat | EmbeddingFormat | ImageFormat, body: Uint8Ar
   }
 }
 
-/** Only a name that the wire allows goes out; anything else could carry words of the client's body. */
+/** Passes only names that the wire format allows; other values could contain the client's text. */
 function isParam(param: string | null): param is string {
   return param !== null && /^[A-Za-z0-9_.[\]]{1,64}$/.test(param);
 }
 
 function agrees(facts: RequestFacts | ParsedImages['facts'], context: JobContext): boolean {
-  // The limit is the client's own, or else the one that the coordinator put in its place; never both, never another.
+  // The limit comes from the client, or else from the coordinator's override, never from both.
   const limit =
     facts.maxTokens === null ? context.overrides.max_tokens : context.overrides.max_tokens === undefined ? facts.maxTokens : null;
   return (
     facts.endpoint === context.endpoint &&
-    // Who names no model leaves the choice to the coordinator; only image requests may.
+    // Only image requests may omit the model; the coordinator then chooses.
     (facts.model ?? context.model) === context.model &&
     facts.stream === context.stream &&
     limit === context.max_tokens

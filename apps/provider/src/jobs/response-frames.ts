@@ -1,14 +1,13 @@
 /**
- * Turns a response into sealed frames, as far as credit and the socket allow. What has to wait is held here and
- * goes out in fewer, larger frames; whoever writes waits while much is held, so nothing is dropped and memory is bounded.
- * Text is overwritten in memory once it is sealed.
+ * Writes a response as sealed frames, within credit and socket back-pressure. Unsent bytes are buffered and leave in fewer, larger
+ * frames; writers wait while the buffer is full. Plaintext is overwritten after sealing.
  */
 import { utf8 } from '@inference/protocol';
 import type { ResponseHash, ResponseSealer } from '@inference/protocol/crypto';
 
-/** Plaintext bytes of one frame at most. */
+/** Maximum plaintext bytes of one frame. */
 const FRAME_BYTES = 64 * 1024;
-/** Held bytes at which the writer waits. */
+/** Buffered bytes at which the writer waits. */
 const HOLD_BYTES = 64 * 1024;
 
 export interface FrameSink {
@@ -18,17 +17,17 @@ export interface FrameSink {
 
 interface Held {
   readonly bytes: Uint8Array;
-  /** Nobody else has them, so that they may be overwritten. */
+  /** The bytes are owned here and may be overwritten. */
   readonly own: boolean;
 }
 
 export class ResponseFrames {
   #held: Held[] = [];
   #heldBytes = 0;
-  /** A frame has not left this process yet; text that comes meanwhile joins the next one. */
+  /** A frame is still being written to the socket; further text joins the next frame. */
   #sending = false;
   #credit: number;
-  /** Bytes that are not sent before the final frame. */
+  /** Bytes reserved for the final frame. */
   #kept = 0;
   /** Bytes written, sent or not. */
   #written = 0;
@@ -49,7 +48,7 @@ export class ResponseFrames {
     return this.#written;
   }
 
-  /** The coordinator takes this many plaintext bytes more. */
+  /** Adds credit in plaintext bytes. */
   grant(bytes: number): void {
     this.#credit = Math.min(Number.MAX_SAFE_INTEGER, this.#credit + bytes);
     this.#moveOn();
@@ -63,7 +62,10 @@ export class ResponseFrames {
     await this.#push({ bytes, own: true });
   }
 
-  /** As {@link write}, for bytes that are no part of what is signed: images, which the receipt names by their hashes. They must stay as they are until `finish`. */
+  /**
+   * Like {@link write}, for unsigned bytes: images, whose hashes are in the receipt. The caller must not change the bytes before
+   * `finish`.
+   */
   async writeUnsigned(bytes: Uint8Array): Promise<void> {
     if (bytes.length > 0) await this.#push({ bytes, own: false });
   }
@@ -76,9 +78,9 @@ export class ResponseFrames {
     while (this.#heldBytes > HOLD_BYTES) await this.#changed();
   }
 
-  /** Sends what is held and the final frame. Rejects with the signal's reason when the job ends meanwhile. */
+  /** Sends the buffered bytes and the final frame. Rejects with the signal's reason if the job ends meanwhile. */
   async finish(): Promise<void> {
-    // The last bytes travel in the final frame itself.
+    // The last bytes travel in the final frame.
     this.#kept = FRAME_BYTES;
     this.#sendWhatMay();
     while (this.#heldBytes > Math.min(FRAME_BYTES, this.#credit)) await this.#changed();
@@ -127,7 +129,7 @@ export class ResponseFrames {
     return { bytes: taken, own: true };
   }
 
-  /** Overwrites what will not be sent any more. */
+  /** Overwrites unsent bytes. */
   erase(): void {
     for (const { bytes, own } of this.#held.splice(0)) if (own) bytes.fill(0);
     this.#heldBytes = 0;
@@ -139,7 +141,7 @@ export class ResponseFrames {
     this.signal.throwIfAborted();
   }
 
-  /** Nobody may be writing at this moment, so what is held goes out from here. */
+  /** Sends buffered bytes without a writer. */
   #moveOn(): void {
     this.#sendWhatMay();
     this.#notify();

@@ -1,6 +1,6 @@
 /**
- * The X25519 keys that jobs are sealed to in one session. A key lives at most 60 minutes and is replaced before; jobs
- * sealed to the old one are opened for a grace time, then it is dropped together with the ids of the jobs it served.
+ * X25519 sealing keys of one session. A key lives at most 60 minutes and is replaced before. The old key opens jobs for a grace
+ * period and is then dropped with its job ids.
  */
 import type { Enclave } from '@inference/enclave';
 import { CLOCK_TOLERANCE_MS, type JobId, type KeyId, MAX_KEY_LIFETIME_MS, type SignedStatement } from '@inference/protocol';
@@ -9,15 +9,15 @@ import { generateSealingKeyPair, keyIdOf, type SealingKeyPair } from '@inference
 export interface SealingKey {
   readonly id: KeyId;
   readonly pair: SealingKeyPair;
-  /** Ids of the jobs opened with this key. A job is opened once. */
+  /** Ids of jobs opened with this key, as each job is opened once. */
   readonly seen: Set<JobId>;
 }
 
 export interface SealingKeysOptions {
   readonly enclave: Pick<Enclave, 'signKey'>;
-  /** Of the attestation shown in this session. */
+  /** SHA-256 of the attestation shown in this session. */
   readonly attestationSha256: string;
-  /** A new key replaced the old one and must be told. */
+  /** A new key replaced the old one and must be announced. */
   readonly onUpdate: (statement: SignedStatement) => void;
   /** No new key could be signed in time; the session cannot go on. */
   readonly onFailure: () => void;
@@ -25,7 +25,7 @@ export interface SealingKeysOptions {
   readonly graceMs?: number;
 }
 
-/** How long the old key opens jobs after its successor was told: a job's own lifetime and the clocks' difference. */
+/** Time that an old key stays valid after its replacement: a job's lifetime plus the clock tolerance. */
 const GRACE_MS = 2 * CLOCK_TOLERANCE_MS;
 
 export class SealingKeys {
@@ -45,18 +45,18 @@ export class SealingKeys {
     return keys;
   }
 
-  /** Statement of the key that new jobs should be sealed to. */
+  /** Statement of the current key. */
   get statement(): SignedStatement {
     if (this.#statement === null) throw new Error('no key has been signed');
     return this.#statement;
   }
 
-  /** A key that is current or in its grace time. */
+  /** A key that is current or in its grace period. */
   find(id: KeyId): SealingKey | null {
     return this.#keys.get(id) ?? null;
   }
 
-  /** Makes and tells a new key before its time, as after a jump of the clock that its validity goes by. */
+  /** Creates and announces a new key early, such as after a clock jump. */
   replace(): void {
     if (!this.#closed) this.#renew().catch(() => this.options.onFailure());
   }

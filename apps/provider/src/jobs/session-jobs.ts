@@ -1,4 +1,4 @@
-/** All jobs of one session: lets them in, hands them their frames and credit, and reports the load. */
+/** All jobs of one session: admits jobs, dispatches frames and credit, reports the load. */
 import type { CoordinatorMessage, Frame, JobId, ProviderId, ProviderMessage } from '@inference/protocol';
 import { admit } from './admission-policy.js';
 import type { Answered } from './answer/answer-text.js';
@@ -15,7 +15,7 @@ export interface JobEvent {
 /** How the machine is, in the words of the wire. */
 export type MachineState = Pick<ProviderMessage & { type: 'load' }, 'thermal' | 'memory_pressure' | 'power'>;
 
-/** The newest of one stream, in tokens per second; null: not measured yet. */
+/** Rates of the newest measured stream, in tokens per second; null: not measured yet. */
 export interface MeasuredRates {
   readonly decodeTps: number | null;
   readonly prefillTps: number | null;
@@ -24,18 +24,18 @@ export interface MeasuredRates {
 export interface JobsOptions extends JobSurroundings {
   readonly providerId: ProviderId;
   readonly keys: Pick<SealingKeys, 'find'>;
-  /** Ids of the models that can be served at this moment. */
+  /** Ids of the available models. */
   readonly modelIds: () => ReadonlySet<string>;
   readonly slots: number;
   readonly onEnd: (event: JobEvent) => void;
-  /** How jobs are refused while this machine takes none for now; null: it takes some. Left out: it always does. */
+  /** Failure code while this machine takes no jobs; null: jobs are taken. Default: null. */
   readonly away?: () => 'away' | 'busy' | null;
   /** Told with the load; left out: nothing is told. */
   readonly machine?: () => MachineState;
   readonly now?: () => number;
 }
 
-/** Changes of load within this time travel in one message, in milliseconds. */
+/** Changes of load within this time share one message, in milliseconds. */
 const LOAD_DELAY_MS = 100;
 
 export class Jobs {
@@ -55,7 +55,7 @@ export class Jobs {
     return this.#running.size;
   }
 
-  /** The machine's state has changed, or nobody was told of it yet. */
+  /** Reports a changed or unreported machine state. */
   reportMachine(): void {
     this.#reportLoad();
   }
@@ -76,14 +76,14 @@ export class Jobs {
     }
   }
 
-  /** Frames of jobs that are over or were refused are expected to trail in, and dropped. */
+  /** Late frames of finished or refused jobs are dropped. */
   frame(frame: Frame): void {
     this.#running.get(frame.jobId)?.job.frame(frame);
   }
 
   /**
-   * Takes no more jobs, hands back those that have not begun, and resolves when the running ones are done. What is left
-   * after `graceMs`, or at `hurry`, is handed back where nothing of the answer is out, and given up where something is.
+   * Takes no more jobs, hands back jobs that have not begun, and resolves when the running jobs are done. After `graceMs`, or at
+   * `hurry`, jobs without output are handed back and the others cancelled.
    */
   async drain(graceMs: number, hurry?: AbortSignal): Promise<void> {
     this.#draining = true;
@@ -100,8 +100,8 @@ export class Jobs {
   }
 
   /**
-   * Resolves when nothing runs any more, or at `stay`. Jobs that have not begun are handed back, and the others get `graceMs` to be
-   * finished. From `hurry` on those that have written nothing are handed back, too, and the others get `hurryMs`.
+   * Resolves when no job runs any more, or at `stay`. Jobs that have not begun are handed back; the others get `graceMs`. From
+   * `hurry` on, jobs without output are handed back too, and the others get `hurryMs`.
    */
   async stepAside(times: { readonly graceMs: number; readonly hurryMs: number }, hurry: AbortSignal, stay: AbortSignal): Promise<void> {
     const code = this.options.away?.() ?? 'busy';
@@ -126,7 +126,7 @@ export class Jobs {
     clearTimeout(timer);
   }
 
-  /** The session is over: whatever runs is stopped. */
+  /** Stops all jobs after the end of the session. */
   abandon(): void {
     this.#abandoned = true;
     if (this.#loadTimer !== null) clearTimeout(this.#loadTimer);

@@ -1,9 +1,9 @@
-/** What the daemon and every process that holds a model say to each other, whatever the model is for. */
+/** Messages between the daemon and every model process. */
 
 /** To the process. */
 export type ModelOrder<Settings> = { readonly type: 'load'; readonly settings: Settings } | { readonly type: 'ping' };
 
-/** From the process: how loading ended, and that it lives. */
+/** From the process: result of loading, and heartbeat. */
 export type ModelSign<Facts> =
   | { readonly type: 'loaded'; readonly facts: Facts }
   | { readonly type: 'load_failed'; readonly message: string }

@@ -1,6 +1,6 @@
 /**
- * One child process that holds a model. Its console output comes back line by line, for the log. It is pinged, and killed
- * when it was silent for longer than its kind ever is while it works.
+ * One child process with a model. Console output is returned line by line for the log. The process is pinged, and killed after a
+ * silence longer than its kind allows.
  */
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -9,27 +9,27 @@ import { engineEnvironment } from '../host/hardening/engine-environment.js';
 import type { ModelOrder, ModelSign } from './messages.js';
 
 const PING_EVERY_MS = 10_000;
-/** Characters of one line of output. */
+/** Maximum characters of one line of output. */
 const MAX_LINE = 512;
 
-/** What the processes of one kind have in common. */
+/** Common properties of one kind of process. */
 export interface ProcessKind {
   /** As in "the engine process ended". */
   readonly name: string;
   /** The program's file. */
   readonly entry: string;
-  /** The longest that it may give no sign of life, in milliseconds. */
+  /** Maximum silence before the process is killed, in milliseconds. */
   readonly silenceLimitMs: number;
-  /** How often it is asked for a sign. */
+  /** Interval of pings, in milliseconds. */
   readonly pingEveryMs?: number;
   readonly serialization?: NonNullable<ForkOptions['serialization']>;
-  /** Beside what all of them get of the daemon's environment. */
+  /** Added to the common environment. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface ProcessHandlers<News> {
   readonly onNews: (news: News) => void;
-  /** One line that the native library wrote, cut to a sane length. */
+  /** One output line of the native library, truncated. */
   readonly onOutput: (line: string) => void;
 }
 
@@ -43,7 +43,7 @@ export class ModelProcess<Settings, Facts, Order extends object, News extends ob
   readonly exited: Promise<string>;
   readonly #pingEveryMs: number;
   #alive = true;
-  /** Pings since its last sign. Counted, not timed: a machine that slept, or an agent that was frozen, has asked nothing meanwhile. */
+  /** Pings since the last message. Counted instead of timed: a machine that slept or an agent that was frozen has sent no pings. */
   #unanswered = 0;
   #onLoad: ((end: LoadEnd<Facts>) => void) | null = null;
 
@@ -78,7 +78,7 @@ export class ModelProcess<Settings, Facts, Order extends object, News extends ob
     return this.#child.pid;
   }
 
-  /** Loads the model. Throws an Error with a sentence for the owner when it cannot be loaded in time. */
+  /** Loads the model. Throws an Error with a message for the owner if loading fails or takes too long. */
   async load(settings: Settings, timeoutMs: number, signal?: AbortSignal): Promise<Facts> {
     signal?.throwIfAborted();
     let timer: NodeJS.Timeout | undefined;
@@ -106,11 +106,11 @@ export class ModelProcess<Settings, Facts, Order extends object, News extends ob
   }
 
   send(message: ModelOrder<Settings> | Order): void {
-    // The callback takes the error of a channel that is closing; `exited` tells the rest.
+    // Ignores errors of a closing channel; `exited` reports the end.
     if (this.#alive && this.#child.connected) this.#child.send(message, () => {});
   }
 
-  /** Kills the process and waits until it is gone. There is nothing in it to save. */
+  /** Kills the process and waits for its exit. The process has nothing to save. */
   async kill(): Promise<void> {
     if (this.#alive) this.#child.kill('SIGKILL');
     await this.exited;

@@ -1,6 +1,6 @@
 /**
- * A model's process that is started, watched and started again when it dies, with growing pauses in between; one that dies too
- * often stays down. Whoever keeps it hears when it is gone, and ends what ran in it.
+ * A supervised model process: restarted after a crash, with growing pauses, and given up after too many crashes. The owner of the
+ * process is notified and ends the running jobs.
  */
 import type { Confinement } from '../host/hardening/confinement.js';
 import { ModelProcess, type ProcessKind } from './model-process.js';
@@ -16,19 +16,19 @@ export class EngineStartError extends Error {
 export type KeptProcessEvent =
   | { readonly type: 'output'; readonly line: string }
   | { readonly type: 'died'; readonly reason: string; readonly retryInMs: number }
-  /** It died too often and stays down. */
+  /** The process crashed too often and is not restarted. */
   | { readonly type: 'given_up'; readonly reason: string };
 
-/** How a process is kept, as far as its owner may say. */
+/** Options of supervision. */
 export interface KeepingOptions<Settings> {
   readonly settings: Settings;
   /** Deadline of loading, in milliseconds. Large models take a while from a slow disk. */
   readonly loadTimeoutMs?: number;
   /** First pause before a dead process is started again; doubles up to a minute. */
   readonly firstRetryMs?: number;
-  /** So many deaths within so many milliseconds are the last: it is not started again. Left out: it always is. */
+  /** Crash limit within a time window, after which the process is not restarted. Default: unlimited. */
   readonly giveUpAfter?: { readonly deaths: number; readonly withinMs: number };
-  /** What keeps the network from it; left out: nothing does. */
+  /** Network confinement of the process. Default: none. */
   readonly confinement?: Pick<Confinement, 'wrap'>;
 }
 
@@ -36,7 +36,7 @@ export interface KeptProcessHandlers<Facts, News> {
   readonly onNews: (news: News) => void;
   /** The model is loaded, at the start and after every death. */
   readonly onReady: (facts: Facts) => void;
-  /** The process is gone, before anything is done about it. */
+  /** The process has ended; called before any restart. */
   readonly onGone: (reason: string) => void;
   readonly onEvent: (event: KeptProcessEvent) => void;
 }
@@ -44,7 +44,7 @@ export interface KeptProcessHandlers<Facts, News> {
 const LOAD_TIMEOUT_MS = 10 * 60_000;
 const FIRST_RETRY_MS = 500;
 const MAX_RETRY_MS = 60_000;
-/** A process that lived this long is started again without a growing pause. */
+/** Uptime after which the restart pause is reset. */
 const STABLE_AFTER_MS = 60_000;
 
 export class KeptProcess<Settings, Facts, Order extends object, News extends object> {
@@ -55,7 +55,7 @@ export class KeptProcess<Settings, Facts, Order extends object, News extends obj
   #loading: ModelProcess<Settings, Facts, Order, News> | null = null;
   #facts: Facts | null = null;
   #retryMs: number;
-  /** When it died, in milliseconds. */
+  /** Times of crashes, in milliseconds. */
   #deaths: number[] = [];
   #retryTimer: NodeJS.Timeout | null = null;
   #closed = false;
@@ -67,12 +67,12 @@ export class KeptProcess<Settings, Facts, Order extends object, News extends obj
     this.#retryMs = options.firstRetryMs ?? FIRST_RETRY_MS;
   }
 
-  /** What runs now; null while it is down. */
+  /** The running process; null while down. */
   get current(): Pick<ModelProcess<Settings, Facts, Order, News>, 'pid' | 'send'> | null {
     return this.#process;
   }
 
-  /** Null while it is down. */
+  /** Null while the process is down. */
   get facts(): Facts | null {
     return this.#process === null ? null : this.#facts;
   }

@@ -1,57 +1,57 @@
 /**
- * How many streams of what length a machine can hold beside its models, and what memory each model takes then. Pure: the
- * numbers come in, the plan goes out. What does not fit beside the owner's share is said here, before anything is loaded.
+ * Plans slots and context length of models, and the memory of each. Pure. Models that do not fit beside the owner's reserve are
+ * detected before loading.
  */
 import { drawingBytes, type ImageFacts, type ImageSize, sizesWithin } from './image/image-facts.js';
 import type { ModelFacts } from './model-facts.js';
 
 export interface Capacity {
   readonly slots: number;
-  /** Tokens of one stream, prompt and answer together. */
+  /** Tokens of one sequence, prompt and answer together. */
   readonly contextSize: number;
-  /** Of image models: what can be drawn in the memory that there is, the model's own size first where that is among them. */
+  /** Image models only: sizes that fit the memory, the native size first if included. */
   readonly sizes?: readonly ImageSize[];
 }
 
 export interface CapacityWishes {
   readonly slots: number | null;
   readonly context: number | null;
-  /** Bytes that the model may take, with its caches. */
+  /** Maximum bytes of the model with its caches. */
   readonly budget: number;
 }
 
-/** Longest context that is offered unasked. Coding agents send prompts of twenty thousand tokens and more. */
+/** Longest default context. Coding agents send prompts of 20,000 tokens and more. */
 const LONGEST_CONTEXT = 131_072;
-/** A context is not shortened below this to gain streams. */
+/** Lower bound for shortening the context to gain slots. */
 const SHORTEST_CONTEXT = 8192;
-/** Nor below this to fit at all. */
+/** Lower bound for shortening the context to fit at all. */
 const MIN_CONTEXT = 2048;
 const MAX_SLOTS = 8;
-/** Streams for which a long context is given up. */
+/** Slots for which a long context is shortened. */
 const ENOUGH_SLOTS = 4;
-/** Part of the memory that models and caches may take; the rest is the owner's. */
+/** Share of memory for models and caches; the rest is the owner's. */
 const USABLE_PART = 0.6;
-/** What a process takes beside weights and cache: buffers of the computation, Node itself. Bytes. */
+/** Process overhead beside weights and cache, in bytes: compute buffers and Node. */
 const OVERHEAD = 200e6;
-/** An embedding model reads its text in one batch, whose buffers grow with it. */
+/** Embedding models read a text in one batch, whose buffers grow with the context. */
 const LONGEST_EMBEDDING_CONTEXT = 8192;
-/** What becomes of weights in memory: ONNX Runtime keeps some of them a second time, in the order in which a processor uses them. */
+/** Memory per byte of weights: ONNX Runtime stores some weights a second time, in CPU layout. */
 const IMAGE_WEIGHTS = { onnx: 1.5, 'stable-diffusion.cpp': 1 } as const;
-/** Drawings are made one after the other. */
+/** Image jobs run in sequence. */
 const IMAGE_SLOTS = 1;
-/** Requests for vectors that are let in at once; the engine reads them one after the other. */
+/** Admitted concurrent embedding requests; the engine computes them in sequence. */
 const EMBEDDING_SLOTS = 8;
 
 /**
- * Bytes that models may take together. `reserve`: what the owner wants left for other things; null: two fifths. A machine
- * that does not tell its memory sets no ceiling.
+ * Maximum bytes of all models. `reserve`: bytes left to the owner; null: two fifths of memory. Unlimited if the total memory is
+ * unknown.
  */
 export function memoryCeiling(totalMemory: number, reserve: number | null): number {
   if (totalMemory <= 0) return Number.POSITIVE_INFINITY;
   return reserve === null ? USABLE_PART * totalMemory : Math.max(0, totalMemory - reserve);
 }
 
-/** What the owner wished for goes first; what was left open is fitted to the budget: the longest context that leaves a few streams. */
+/** Applies the owner's settings first and fits the rest to the budget: the longest context that leaves a few slots. */
 export function planCapacity(model: ModelFacts, wishes: CapacityWishes): Capacity {
   if (model.embedding !== null) {
     return {
@@ -74,14 +74,14 @@ export function planCapacity(model: ModelFacts, wishes: CapacityWishes): Capacit
   return { slots: wishes.slots ?? Math.max(1, Math.min(MAX_SLOTS, slotsAt(contextSize))), contextSize };
 }
 
-/** Those that fit; where none does, the smallest, which then says what is missing. */
+/** Sizes that fit; otherwise the smallest, so the plan can report the missing memory. */
 function imageSizes(model: ModelFacts, facts: ImageFacts, budget: number): readonly ImageSize[] {
   const fitting = sizesWithin(facts, budget - OVERHEAD - IMAGE_WEIGHTS[facts.engine] * model.fileBytes);
   const smallest = facts.sizes.toSorted((a, b) => a.width * a.height - b.width * b.height).slice(0, 1);
   return fitting.length > 0 ? fitting : smallest;
 }
 
-/** Bytes that a model takes when it is loaded so. */
+/** Bytes of a model loaded with this capacity. */
 export function memoryNeed(model: ModelFacts, { slots, contextSize, sizes }: Capacity): number {
   const { image } = model;
   if (image !== null) {
@@ -98,7 +98,7 @@ export function memoryNeed(model: ModelFacts, { slots, contextSize, sizes }: Cap
 /** A model of the owner's list. */
 export interface Wanted {
   readonly facts: ModelFacts;
-  /** It is never unloaded. */
+  /** Never unloaded. */
   readonly always: boolean;
 }
 
@@ -107,13 +107,13 @@ export interface Planned<W extends Wanted> {
   readonly capacity: Capacity;
   /** Bytes. */
   readonly need: number;
-  /** Bytes that it could have at most; less than `need` where it cannot be loaded at all. */
+  /** Maximum bytes available; less than `need` if the model cannot be loaded. */
   readonly max: number;
 }
 
 /**
- * Plans models that share a machine. Those that always stay share the memory in proportion to their sizes. The others share
- * what is left, if they fit together with some room for streams; else each is planned alone, and they take turns.
+ * Plans models that share a machine. Models that are always loaded share memory in proportion to their sizes. The others share the
+ * rest if they fit together with room for slots; otherwise each is planned alone, and they take turns.
  */
 export function planModels<W extends Wanted>(
   models: readonly W[],
@@ -131,7 +131,7 @@ export function planModels<W extends Wanted>(
   for (const model of always) {
     const one = plan(model, share(always, model, ceiling), left);
     planned.set(model, one);
-    // What cannot be loaded takes nothing from the others.
+    // A model that cannot be loaded takes nothing from the others.
     if (one.need <= left) left -= one.need;
   }
   const others = models.filter((model) => !model.always);
@@ -140,17 +140,20 @@ export function planModels<W extends Wanted>(
   return models.flatMap((model) => planned.get(model) ?? []);
 }
 
-/** Models that have this many times their size together stay loaded together. */
+/** Models stay loaded together if memory holds this multiple of their total size. */
 const ROOM_FOR_STREAMS = 1.3;
 
 function bytesOf(models: readonly Wanted[]): number {
   return models.reduce((sum, { facts }) => sum + facts.fileBytes, 0);
 }
 
-/** Part of the bandwidth that llama.cpp reaches on Apple silicon with one stream, seen in published measurements. */
+/** Share of memory bandwidth that llama.cpp reaches on Apple silicon with one stream, by published measurements. */
 const REACHED = 0.7;
 
-/** Tokens per second of one stream; null when the bandwidth (GB/s) is not known. */
+/**
+ * Estimated tokens per second of one stream; null for an unknown bandwidth (GB/s). Each token reads every active weight once, so
+ * bandwidth is the limit. For display only.
+ */
 export function estimatedTokensPerSecond({ activeBytes }: Pick<ModelFacts, 'activeBytes'>, bandwidthGbs: number): number | null {
   if (bandwidthGbs <= 0 || activeBytes <= 0) return null;
   return (REACHED * bandwidthGbs * 1e9) / activeBytes;

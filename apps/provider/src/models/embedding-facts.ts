@@ -1,14 +1,14 @@
-/** Whether a model file is for vectors, read from its metadata: the pooling it names, or an architecture that knows nothing else. */
+/** Detects embedding models by the metadata of the file: pooling type, or an encoder architecture. */
 import type { GgufHeader } from './gguf-header.js';
 
 export interface EmbeddingFacts {
-  /** Numbers in one vector. */
+  /** Length of a vector. */
   readonly dimensions: number;
-  /** It was trained so that the beginning of a vector is a vector too. */
+  /** Trained so that a prefix of a vector is a valid vector (Matryoshka). */
   readonly truncatable: boolean;
 }
 
-/** Encoders: they read a text and write none. */
+/** Encoder architectures, without text generation. */
 const ENCODERS: ReadonlySet<string> = new Set([
   'bert',
   'modern-bert',
@@ -24,11 +24,11 @@ const ENCODERS: ReadonlySet<string> = new Set([
 const NO_POOLING = 0;
 const RANK = 4;
 
-/** Families whose makers document shorter vectors; no metadata of GGUF says it. */
+/** Families with documented shorter vectors; GGUF metadata does not record the property. */
 const TRUNCATABLE =
   /qwen3[ -]?embedding|nomic[ -]embed[ -]text[ -]v(?:1\.5|2)|embedding ?gemma|jina[ -]embeddings[ -]v[34]|mxbai[ -]embed[ -]large/i;
 
-/** Null for a model that writes text. */
+/** Null for a text model. */
 export function embeddingFacts({ values }: GgufHeader, architecture: string): EmbeddingFacts | 'reranker' | null {
   const pooling = values.get(`${architecture}.pooling_type`);
   if (pooling === RANK) return 'reranker';

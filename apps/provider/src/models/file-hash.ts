@@ -1,6 +1,6 @@
 /**
- * SHA-256 of model files. Tens of gigabytes take a while, so what was computed is kept beside size, time and inode of the
- * file, and computed again when one of these is another. A cache that cannot be read or written only costs time.
+ * SHA-256 of model files. Hashing tens of gigabytes is slow, so hashes are cached with the file's size, time and inode. An unusable
+ * cache only costs time.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -30,7 +30,7 @@ export class FileHashes {
     this.#file = file;
   }
 
-  /** Hexadecimal SHA-256 of a file. Throws what reading it throws, or the signal's reason. */
+  /** Hexadecimal SHA-256 of a file. Throws read errors, or the signal's reason. */
   async of(path: string, signal?: AbortSignal): Promise<string> {
     const known = await this.known(path);
     if (known !== null) return known;
@@ -40,14 +40,14 @@ export class FileHashes {
       hash.update(chunk as Buffer);
     }
     const sha256 = hash.digest('hex');
-    // A file that is written meanwhile has no hash worth keeping.
+    // The hash of a file written meanwhile is not cached.
     if (same(before, await stamp(path))) await this.keep(path, sha256);
     return sha256;
   }
 
   /**
-   * The hash that stands for a model. Of one in several files it is the SHA-256 of their hashes, in hexadecimal, one per line,
-   * so that it can be made from what a repository tells of its files.
+   * Hash of a model. For several files: SHA-256 over their hexadecimal hashes, one per line, so a repository's metadata suffices to
+   * compute the value.
    */
   async ofModel(paths: readonly string[], signal?: AbortSignal): Promise<string> {
     const hashes: string[] = [];
@@ -55,21 +55,21 @@ export class FileHashes {
     return modelHash(hashes);
   }
 
-  /** The hash of a file that has not changed since it was computed, or null. */
+  /** Cached hash of an unchanged file, or null. */
   async known(path: string): Promise<string | null> {
     const entry = (await this.#read()).get(path);
     if (entry === undefined) return null;
     return same(entry, await stamp(path)) ? entry.sha256 : null;
   }
 
-  /** Takes in a hash that was computed while the file was written. */
+  /** Caches a hash computed during a download. */
   async keep(path: string, sha256: string): Promise<void> {
     const entries = await this.#read();
     entries.set(path, { ...(await stamp(path)), sha256 });
     try {
       writePrivateFile(this.#file, JSON.stringify({ version: 1, files: Object.fromEntries(entries) }));
     } catch {
-      // The next start computes it again.
+      // The next start computes the hash again.
     }
   }
 
@@ -79,14 +79,14 @@ export class FileHashes {
     try {
       cache = JSON.parse(await readFile(this.#file, 'utf8'));
     } catch {
-      // None yet, or none that can be read.
+      // No cache, or an unreadable one.
     }
     this.#entries ??= new Map(validator.Check(cache) ? Object.entries(cache.files) : []);
     return this.#entries;
   }
 }
 
-/** {@link FileHashes.ofModel} of files whose hashes are known. */
+/** {@link FileHashes.ofModel} for files with known hashes. */
 export function modelHash(hashes: readonly string[]): string {
   const [only, ...others] = hashes;
   if (only !== undefined && others.length === 0) return only;

@@ -1,6 +1,6 @@
 /** Sizes of ggml's tensor types and names of GGUF file types, from ggml.h and llama.h. */
 
-/** Type number: [values in one block, bytes of one block]. */
+/** Type number: [values per block, bytes per block]. */
 const BLOCKS: Readonly<Record<number, readonly [number, number]>> = {
   0: [1, 4],
   1: [1, 2],
@@ -36,13 +36,13 @@ const BLOCKS: Readonly<Record<number, readonly [number, number]>> = {
   39: [32, 17],
 };
 
-/** Bytes of a tensor; 0 for a type this table does not know, which llama.cpp then judges itself. */
+/** Bytes of a tensor; 0 for an unknown type, which llama.cpp checks. */
 export function tensorBytes(type: number, elements: number): number {
   const block = BLOCKS[type];
   return block === undefined ? 0 : Math.ceil(elements / block[0]) * block[1];
 }
 
-/** `general.file_type` (llama_ftype): label that clients see. */
+/** `general.file_type` (llama_ftype): label shown to clients. */
 const FILE_TYPES: Readonly<Record<number, string>> = {
   0: 'f32',
   1: 'f16',
@@ -79,7 +79,7 @@ const FILE_TYPES: Readonly<Record<number, string>> = {
   38: '4bit',
 };
 
-/** For example `8bit`; `unknown` for a type this table does not know. */
+/** For example `8bit`; `unknown` for an unknown type. */
 export function quantizationLabel(fileType: number | null): string {
   return (fileType === null ? undefined : FILE_TYPES[fileType]) ?? 'unknown';
 }

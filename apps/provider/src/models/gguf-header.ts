@@ -1,7 +1,6 @@
 /**
- * Reads the header of a GGUF file and checks it before llama.cpp sees the file. A file that is damaged, cut short or no
- * GGUF at all is refused with one sentence; nothing in it can make this code allocate more than a bounded amount.
- * Format: ggml's docs/gguf.md, versions 2 and 3, little endian.
+ * Reads and checks the header of a GGUF file before llama.cpp does. Damaged or truncated files are rejected with one sentence;
+ * allocations are bounded. Format: ggml's docs/gguf.md, versions 2 and 3, little endian.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { tensorBytes } from './ggml-types.js';
@@ -17,11 +16,11 @@ export class ModelFileError extends Error {
 export type GgufScalar = string | number | bigint | boolean;
 
 export interface GgufHeader {
-  /** Scalar values by key. Arrays are not kept, only their lengths. */
+  /** Scalar values by key; arrays only by length. */
   readonly values: ReadonlyMap<string, GgufScalar>;
   readonly arrayLengths: ReadonlyMap<string, number>;
   readonly fileBytes: number;
-  /** Bytes of the tensors of experts, of which each token uses a few. */
+  /** Bytes of expert tensors, of which each token uses a few. */
   readonly expertBytes: number;
 }
 
@@ -31,7 +30,7 @@ const MAX_STRING_BYTES = 4 << 20;
 const MAX_ARRAY_LENGTH = 16 << 20;
 const WINDOW_BYTES = 1 << 20;
 
-/** Throws {@link ModelFileError}. Reads synchronously: it runs once, before anything else is served. */
+/** Throws {@link ModelFileError}. Synchronous: runs once, before serving. */
 export function readGgufHeader(path: string): GgufHeader {
   let file: number;
   try {
@@ -70,7 +69,7 @@ function parse(reader: Reader, fileBytes: number): GgufHeader {
   return { values, arrayLengths, fileBytes, expertBytes };
 }
 
-/** Every tensor must lie inside the file; a download that broke off shows here. Returns the bytes of experts. */
+/** Every tensor must lie inside the file, which detects truncated downloads. Returns the bytes of experts. */
 function checkTensors(reader: Reader, count: number, values: ReadonlyMap<string, GgufScalar>, fileBytes: number): number {
   let end = 0;
   let expertBytes = 0;

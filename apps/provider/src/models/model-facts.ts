@@ -1,4 +1,4 @@
-/** What a provider says of a model file: what it is for, the id clients pass, its names and limits, and how it thinks. */
+/** Facts of a model file for offers: type, id, names, limits and think tags. */
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { basename, extname } from 'node:path';
@@ -20,21 +20,21 @@ export interface ModelFacts {
   /** Tokens the model was trained for, prompt and answer together. */
   readonly trainedContext: number;
   readonly thinkTags: ThinkTags | null;
-  /** Whether it writes think sections, by its chat template; null: it has none to tell. */
+  /** Whether the model writes think sections, by its chat template; null: no template. */
   readonly thinks: boolean | null;
-  /** SHA-256 of its chat template; null: the file holds none. */
+  /** SHA-256 of the chat template; null: no template. */
   readonly templateSha256: string | null;
   /** Null: the model makes no vectors. */
   readonly embedding: EmbeddingFacts | null;
-  /** Null: the model makes no images. Without either it writes text. */
+  /** Null: no image model. A model without `embedding` and `image` writes text. */
   readonly image: ImageFacts | null;
-  /** Of all its files together. */
+  /** Bytes of all files together. */
   readonly fileBytes: number;
   /** The files, `path` first; several where the model is split. */
   readonly files: readonly string[];
-  /** Bytes of the weights that one token reads: all but those of experts that it does not use. */
+  /** Bytes of weights read per token, without inactive experts. */
   readonly activeBytes: number;
-  /** Bytes that the cache holds for one token of one stream (16-bit keys and values). */
+  /** KV-cache bytes per token of one sequence (16-bit keys and values). */
   readonly cacheBytesPerToken: number;
 }
 
@@ -44,13 +44,13 @@ export function readModelFacts(path: string): ModelFacts {
   return isFolder ? imageModelFacts(path) : modelFacts(path, readGgufHeader(path));
 }
 
-/** What the model is for, in the words of the wire. */
+/** Model type in the wire format. */
 export function modelTypeOf({ embedding, image }: Pick<ModelFacts, 'embedding' | 'image'>): ModelType {
   if (image !== null) return 'image';
   return embedding === null ? 'text' : 'embedding';
 }
 
-/** Throws {@link ModelFileError} when the folder holds no image model, or one that cannot be served. */
+/** Throws {@link ModelFileError} if the folder holds no servable image model. */
 function imageModelFacts(path: string): ModelFacts {
   const { name, quantization, promptTokens, facts, files, bytes } = guarded(path, () => readImageFolder(path));
   return {
@@ -71,7 +71,7 @@ function imageModelFacts(path: string): ModelFacts {
   };
 }
 
-/** Whatever a file system can answer, from a file where a folder should be to one that may not be read, is a sentence for the owner. */
+/** Converts file system errors, such as a file instead of a folder or missing permissions, to a sentence for the owner. */
 function guarded<Read>(path: string, read: () => Read): Read {
   try {
     return read();
@@ -144,7 +144,7 @@ export function slug(name: string): string {
     .slice(0, 128);
 }
 
-/** The tensors of a split model's other files are taken to be like those of the first that has any. */
+/** Tensors in other files of a split model are assumed to resemble those of the first file that has any. */
 function activeBytes(header: GgufHeader, architecture: string, bytes: number): number {
   const experts = number(header, `${architecture}.expert_count`) ?? 0;
   const used = number(header, `${architecture}.expert_used_count`) ?? 0;
@@ -176,7 +176,10 @@ function number(header: GgufHeader, key: string): number | null {
 const NUMBERED = /-(\d{5})-of-(\d{5})\.gguf$/i;
 const MAX_PARTS = 1024;
 
-/** All files of a model, itself first, with their sizes together. Throws {@link ModelFileError} when one is missing. */
+/**
+ * All files of a model, the first file first, with their total size. Split models are named `NAME-00001-of-00003.gguf` and so on.
+ * Throws {@link ModelFileError} for a missing file.
+ */
 export function modelFiles(path: string, { values, fileBytes }: GgufHeader): { readonly paths: readonly string[]; readonly bytes: number } {
   const count = Number(values.get('split.count') ?? 1);
   if (count === 1) return { paths: [path], bytes: fileBytes };

@@ -1,4 +1,4 @@
-/** The tags a model writes around its reasoning, found by looking for known pairs in its chat template. */
+/** Think tags of a model, detected by known pairs in its chat template. */
 
 export interface ThinkTags {
   readonly open: string;
@@ -13,11 +13,11 @@ const KNOWN: readonly ThinkTags[] = [
   { open: '<|START_THINKING|>', close: '<|END_THINKING|>' },
   // Gemma 4.
   { open: '<|channel>thought', close: '<channel|>' },
-  // gpt-oss: thoughts, and whatever else is said before the answer.
+  // gpt-oss: the analysis channel and everything else before the final answer.
   { open: '<|channel|>analysis<|message|>', close: '<|end|><|start|>assistant<|channel|>final<|message|>' },
 ];
 
-/** The pair whose closing or opening tag the template names, or null for a model that does not think aloud. */
+/** The pair whose opening or closing tag the template contains, or null. */
 export function thinkTagsOf(template: string | null): ThinkTags | null {
   if (template === null) return null;
   return KNOWN.find(({ open, close }) => template.includes(close) || template.includes(open)) ?? null;

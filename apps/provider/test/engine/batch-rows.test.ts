@@ -1,4 +1,4 @@
-/** Which streams of a batch are computed alone, and so need company. */
+/** Rows per stream of a batch: isolated sequences get a second row. */
 import { expect, test } from 'vitest';
 import { rowsOf } from '../../src/engine/process/decoding/repeatability.js';
 

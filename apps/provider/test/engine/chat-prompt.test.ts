@@ -5,7 +5,7 @@ import { CHATML_TEMPLATE, ChatPrompt, PromptTooLong, TemplateError } from '../..
 import type { ThinkTags } from '../../src/models/think-tags.js';
 import { conversation } from '../demo-model.js';
 
-/** A tokeniser that writes down how it was asked. */
+/** A tokeniser that records its calls. */
 function recorder(options: { bos?: Token } = {}) {
   const calls: { text: string; special: boolean }[] = [];
   const model = {
@@ -127,7 +127,7 @@ test('an open last turn is no thought where the template opens a think section',
   });
 });
 
-/** Tells of tools, calls and results, where there are any, in the form in which calls are read. */
+/** Renders tools, calls and results in the format that the output filter reads. */
 const CALLS = `{% if messages %}{{ tools | tojson if tools else '' }}{% for m in messages %}{% if m.tool_calls %}<tool_call>{"name": {{ m.tool_calls[0].function.name | tojson }}, "arguments": {{ m.tool_calls[0].function.arguments | tojson }}}{% endif %}{{ m.content }}{% endfor %}{% endif %}`;
 
 test('the template is told of tools and thinking, and only where there is something to tell', () => {

@@ -1,6 +1,6 @@
 /**
- * How long a running stream waits for its next token while long prompts are read. Time is counted, not measured: a batch takes
- * what it would take on a machine of a given speed, so the bound holds on any machine that runs this.
+ * How long a running stream waits for its next token while long prompts are read. Time is simulated: a batch takes its time on a
+ * machine of a given speed, so the bound holds on any test machine.
  */
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -13,12 +13,12 @@ import { Outbox } from '../../src/engine/process/outbox.js';
 import { StreamControl, TextStream } from '../../src/engine/process/output/text-stream.js';
 import { type StreamText, TextAssembler, Vocabulary } from '../../src/engine/process/output/token-text.js';
 
-/** Most that a stream may wait beyond the time that decoding takes, in milliseconds; a slice of fixed size may take longer. */
+/** Maximum wait beyond the decoding time, in milliseconds; a slice of fixed size may take longer. */
 const BOUND_MS = 100;
 const BATCH_TOKENS = 512;
 const TEXT = 'a';
 
-/** Milliseconds of a batch, and of each row in it: as measured of the demo model and of one with 60 million parameters. */
+/** Milliseconds per batch and per row, as measured with the demo model and a model of 60 million parameters. */
 const MACHINES = [
   ['the demo model', 0.15, 0.3],
   ['sixty million parameters', 4, 1.4],
@@ -88,7 +88,7 @@ interface Wanted {
   readonly onToken?: () => void;
 }
 
-/** Runs these streams to their ends, all added at once, and resolves to how they ended. */
+/** Runs the streams to their ends, all added at once, and resolves to their ends. */
 async function run(machine: Machine, repeatability: Repeatability, wanted: readonly Wanted[]): Promise<Ended[]> {
   const ends: Ended[] = [];
   let over: () => void = () => {};
@@ -157,7 +157,7 @@ describe.each(MACHINES)('on a machine with %s', (_what, perBatch, perRow) => {
         const { length } = seen;
         seen.push(machine.batches.length);
         if (length > 0) {
-          // What the batches took in which this stream was not.
+          // Time of batches without this stream.
           const others = machine.batches.slice(last).filter(({ rows }) => !rows.has(0));
           waits.push(others.reduce((sum, { took }) => sum + took, 0));
         }
@@ -170,11 +170,11 @@ describe.each(MACHINES)('on a machine with %s', (_what, perBatch, perRow) => {
     expect(seen).toHaveLength(400);
     const sliceMs = repeatability === APART ? perBatch + perRow * APART.slice : 0;
     expect(Math.max(...waits)).toBeLessThanOrEqual(Math.max(BOUND_MS, sliceMs));
-    // The prompts were read meanwhile, in turn, and in slices that are worth a batch.
+    // The prompts were read meanwhile, in turn, and in slices worth a batch.
     const read = machine.batches.filter(({ rows }) => [...rows.values()].some((count) => count > 1));
     expect(read.length).toBeGreaterThan(5 * prompts);
     expect(read.length).toBeLessThan((prompts * 3000) / 12);
-    // In the middle of the prompts the stream had a round for every 30 ms of them.
+    // In the middle of the prompts, the stream had a round for every 30 ms of prompt time.
     const end = machine.batches.lastIndexOf(read.at(-1) as Batch);
     const rounds = seen.filter((batch) => batch <= end).length;
     expect(read.reduce((sum, { took }) => sum + took, 0) / rounds).toBeLessThanOrEqual(sliceMs > 0 ? 35 : BOUND_MS);
@@ -216,6 +216,6 @@ test('prompts are read in turn: each gets a slice before the first gets its seco
   const machine = new Machine(4, 1.4);
   const prompts = [0, 1, 2].map(() => ({ prompt: 3000, limit: 1, repeatable: false }));
   await run(machine, SHARED, prompts);
-  // The first was alone for one slice.
+  // The first prompt was alone for one slice.
   expect(machine.batches.slice(1, 10).flatMap(({ rows }) => [...rows.keys()])).toEqual([0, 1, 2, 0, 1, 2, 0, 1, 2]);
 });

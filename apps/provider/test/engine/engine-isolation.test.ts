@@ -1,7 +1,7 @@
 /**
- * Streams that decode together must not touch each other. Releases of the engine library up to 3.21.1 mixed up tokens
- * between concurrent streams, once giving one prompt the answer of another; this test stays, so that it never returns.
- * Streams join, leave and are cancelled at random moments, because lock-step does not show the fault.
+ * Streams that decode together must not affect each other. Releases of the engine library up to 3.21.1 mixed up tokens between
+ * concurrent streams; one prompt once got the answer of another. Streams join, leave and are cancelled at random, because lock-step
+ * does not show the fault.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ const prompts = places.flatMap((place) => [
   `What is ${place.length} + ${place.charCodeAt(0) % 40}?`,
 ]);
 
-/** Most likely tokens, by numbers that are the same whatever else runs. */
+/** Greedy decoding with bit-exact numbers under any load. */
 const repeatable = { seed: 1 };
 
 async function answers(engine: Engine, atOnce: number, random: () => number, maxTokens = 60): Promise<(string | null)[]> {
@@ -39,7 +39,7 @@ async function answers(engine: Engine, atOnce: number, random: () => number, max
         }
         if (tokens >= cancelAfter) break;
       }
-      // A cancelled stream is compared as far as it came.
+      // A cancelled stream is compared up to its end.
       results[index] = text;
       if (random() < 0.3) await new Promise((resolve) => setTimeout(resolve, random() * 5));
     }

@@ -1,4 +1,4 @@
-/** What an engine reuses of earlier prompts, for whom, and what it says of it. */
+/** Prefix reuse of an engine: which tokens, in which scope, and the reported count. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Engine } from '../../src/engine/engine.js';
 import type { Generation } from '../../src/engine/generation.js';

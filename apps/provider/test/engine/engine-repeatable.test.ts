@@ -1,7 +1,7 @@
 /**
- * Requests with a seed give the same text each time, also at temperature 0: alone and under load, with a cold and with a
- * warm cache, on weights whose kernels compute a row the same way in any batch (the demo model), on those that do not (half
- * precision), and where such streams are kept apart, as on a GPU.
+ * Requests with a seed give the same text each time, also at temperature 0: alone and under load, with a cold and a warm cache.
+ * Weights: the demo model, whose kernels compute a row the same way in any batch; half precision, whose kernels do not; and
+ * separated streams, as on a GPU.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ const models: [string, () => string, boolean][] = [
 
 const scope = 'a'.repeat(32);
 const words = 'the red boat went over the sea to the far land and came back '.repeat(6);
-/** Prompts of fewer tokens than a slice, of one and of several slices, and of more than a batch holds. */
+/** Prompts shorter than a slice, of one slice, of several slices, and longer than a batch. */
 const requests: GenerationRequest[] = [
   ask('Tell me a story about Mia.', 40, { seed: 10 }),
   ask('Tell me a story about Mia.', 40, { temperature: 1.5, seed: 11 }),
@@ -39,7 +39,7 @@ const requests: GenerationRequest[] = [
   ask(`Tell me about very much: ${words.repeat(9)}`, 20, { seed: 15 }),
 ].map((request) => ({ ...request, cacheScope: scope }));
 
-/** The log probabilities of each token. After the first ones it reads no more before `until`, so that the engine has to pause it. */
+/** Log probabilities of each token. Stops reading before `until`, so the engine has to pause the stream. */
 async function numbers(generation: Generation, until?: Promise<unknown>): Promise<string[]> {
   const seen: string[] = [];
   for await (const batch of generation) {
@@ -49,7 +49,7 @@ async function numbers(generation: Generation, until?: Promise<unknown>): Promis
   return seen;
 }
 
-/** The first token whose numbers differ. Null: none. */
+/** The first token with different numbers. Null: none. */
 function firstDifference(one: readonly string[], other: readonly string[]): Readonly<Record<string, unknown>> | null {
   const at = Array.from({ length: Math.max(one.length, other.length) }).findIndex((_, index) => one[index] !== other[index]);
   return at === -1 ? null : { token: at, of: [one.length, other.length], one: one[at], other: other[at] };
@@ -63,7 +63,7 @@ describe.each(models)('on %s', (_what, modelPath, keepApart) => {
   afterAll(() => engine.close());
 
   const text = async (request: GenerationRequest) => (await collect(engine.generate(request))).text;
-  /** Nothing of it is reused, and it leaves nothing behind. */
+  /** Reuses nothing and leaves nothing in the cache. */
   const cold = (request: GenerationRequest) => ({ ...request, cacheScope: null });
 
   test('the same request gives the same text, alone, under load, cold and warm', async () => {
@@ -94,7 +94,7 @@ describe.each(models)('on %s', (_what, modelPath, keepApart) => {
     const wanted = { ...ask('Tell me a story about Mia.', 350, { seed: 16 }), logprobs: 20 };
     const alone = await numbers(engine.generate(wanted));
     expect(alone.length).toBeGreaterThan(20);
-    // The first sequences are taken in order; those that end early leave gaps between the ids of the others.
+    // The first sequences are taken in order; streams that end early leave gaps between the ids of the others.
     const crowd = [wanted, ask('One.', 4), wanted, ask('Two.', 12), wanted, ask('Three.', 30, { temperature: 1 })];
     const [first, , paused, , third] = crowd.map((request) => engine.generate(request));
     const quick = Promise.all([first, third].map((generation) => numbers(generation as Generation)));

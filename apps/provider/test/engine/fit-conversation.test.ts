@@ -1,4 +1,4 @@
-/** Conversations as templates of several families can render them: what those refuse or drop is said in another way. */
+/** Conversations under templates of several families: rejected or dropped parts are expressed in another way. */
 import type { Token } from 'node-llama-cpp';
 import { describe, expect, test } from 'vitest';
 import type { ChatInput, PromptMessage } from '../../src/engine/messages.js';
@@ -31,7 +31,7 @@ const tools = [{ type: 'function', function: { name: 'weather', description: 'Of
 
 /** Every role by its name, in brackets. */
 const PLAIN = '{% for m in messages %}[{{ m.role }}:{{ m.content }}]{% endfor %}';
-/** As Mistral's: turns alternate, tools and calls in a form of its own, ids of nine characters. */
+/** Like Mistral's: alternating turns, own format of tools and calls, ids of nine characters. */
 const ALTERNATING = `{%- if messages[0].role == 'system' %}{% set rest = messages[1:] %}[system:{{ messages[0].content }}]{% else %}{% set rest = messages %}{% endif %}
 {%- if tools %}[AVAILABLE_TOOLS]{{ tools | tojson }}{% endif %}
 {%- set ns = namespace(index=0) %}
@@ -41,13 +41,13 @@ const ALTERNATING = `{%- if messages[0].role == 'system' %}{% set rest = message
 {%- else %}[{{ m.role }}:{{ m.content }}]{% endif %}{% endfor %}`;
 /** As Gemma 2's: no system message at all. */
 const WITHOUT_SYSTEM = `{%- if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}${PLAIN}`;
-/** As Llama 3's: one call for each message, in a form of its own. */
+/** Like Llama 3's: one call per message, in its own format. */
 const ONE_CALL = `{%- if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}{% if m.tool_calls %}{% if m.tool_calls | length != 1 %}{{ raise_exception('one call') }}{% endif %}{"name": "{{ m.tool_calls[0].function.name }}", "parameters": {{ m.tool_calls[0].function.arguments | tojson }}}{% else %}[{{ m.role }}:{{ m.content }}]{% endif %}{% endfor %}`;
 /** As Hermes' and Qwen's. */
 const HERMES = `{%- if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}{% for m in messages %}[{{ m.role }}:{{ m.content }}{% for call in m.tool_calls or [] %}<tool_call>
 {"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
 </tool_call>{% endfor %}]{% endfor %}`;
-/** As DeepSeek R1's: the last system message is the only one. */
+/** Like DeepSeek R1's: only the last system message counts. */
 const LAST_SYSTEM = `{%- set ns = namespace(system='') %}{% for m in messages %}{% if m.role == 'system' %}{% set ns.system = m.content %}{% endif %}{% endfor %}[system:{{ ns.system }}]{% for m in messages %}{% if m.role != 'system' %}[{{ m.role }}:{{ m.content }}]{% endif %}{% endfor %}`;
 
 describe('what a template takes goes to it as it is', () => {

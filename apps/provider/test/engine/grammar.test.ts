@@ -1,4 +1,4 @@
-/** Outputs of a demanded form from the real engine: it keeps to a grammar whatever the model wants, and ends in time. */
+/** Outputs under a grammar from the real engine: every output matches and ends in time. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Log probabilities of the engine, held against the softmax over the logits that the library itself reports. */
+/** Log probabilities of the engine, compared with the softmax over the library's own logits. */
 import type { TokenLogprob } from '@inference/formats';
 import { getLlama, type Llama, type LlamaContextSequence, LlamaLogLevel, type LlamaModel, type Token } from 'node-llama-cpp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -11,7 +11,7 @@ const PROMPT = 'Once upon a time there was a';
 let engine: Engine;
 let llama: Llama;
 let model: LlamaModel;
-/** Against all tokens that would end an answer, so that none is short by chance. */
+/** Bias against all end tokens, so that no answer is short by chance. */
 let endless: [number, number][];
 beforeAll(async () => {
   engine = await startDemoEngine(4);
@@ -37,7 +37,7 @@ async function logprobsOf(sampling: Partial<Sampling>, alternatives: number): Pr
   return logprobs;
 }
 
-/** The model's own log probabilities of what follows. */
+/** The model's own log probabilities of the next token. */
 async function softmaxAfter(sequence: LlamaContextSequence, tokens: readonly Token[]): Promise<[Token, number][]> {
   const last = tokens.length - 1;
   const input = tokens.map((token, index): Token | [Token, object] =>
@@ -117,7 +117,7 @@ test('of a character that is split over tokens add up to its bytes', async () =>
 
 test('of an answer that is cut off within a character make up its text', async () => {
   const vocabulary: readonly string[] = model.fileInfo.metadata.tokenizer.ggml.tokens;
-  // The first byte of a character, again and again: each ends the one before unfinished.
+  // The first byte of a character, repeatedly: each leaves the previous character incomplete.
   const logitBias: [number, number][] = [[vocabulary.indexOf('\u00f0'), 100]];
   const logprobs: TokenLogprob[] = [];
   let text = '';

@@ -1,4 +1,4 @@
-/** A process that holds a model and says nothing: given up when it was asked often enough, and not because its agent was asleep. */
+/** A silent model process: killed after enough unanswered pings, but not because its agent slept. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ afterEach(async () => {
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
-/** Answers its pings, and tells of each with news. */
+/** Answers its pings and reports each as a message. */
 function start(onNews: () => void) {
   const folder = mkdtempSync(join(tmpdir(), 'model-process-'));
   folders.push(folder);
@@ -31,7 +31,7 @@ it('lives on when its agent was frozen for longer than it may be silent', async 
   let gone: string | null = null;
   void one.exited.then((reason) => (gone = reason));
   await expect.poll(() => news).toBeGreaterThan(0);
-  // Nothing of this process runs meanwhile, as under SIGSTOP or while the machine sleeps.
+  // Blocks this process, as under SIGSTOP or while the machine sleeps.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000);
   const before = news;
   await expect.poll(() => gone ?? news).toBeGreaterThan(before + 3);

@@ -14,7 +14,7 @@ function recorder() {
   return { ticks, written, outbox };
 }
 
-/** Also on a busy machine, where the timer comes together with what it waits for. */
+/** Also on a busy machine, where the timer fires together with the awaited event. */
 const soon = async () => {
   await new Promise((resolve) => setTimeout(resolve, 20));
   for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve));

@@ -1,6 +1,6 @@
 /**
- * Sampling against a reference: a model whose logits are the same after every token, and the draws that a sampler written
- * down here makes from them. Same seed, same tokens, one by one.
+ * Sampling against a reference: a model with the same logits after every token, and a reference sampler. Same seed, same tokens,
+ * one by one.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ const DIM = 32;
 const vocabulary = plainVocabulary();
 const idOf = (letter: string) => vocabulary.tokens.indexOf(letter);
 const random = seededRandom(5);
-/** Of the letters; whatever else there is comes never. */
+/** Logits of the letters; other tokens never occur. */
 const LOGITS = new Map([...LETTERS].map((letter) => [idOf(letter), Math.fround(4 * random())]));
 const NEVER = -60;
 
@@ -38,7 +38,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** Embeddings of ones that nothing changes on their way, so that the logits are the sums of the output's rows. */
+/** Embeddings of ones that pass all layers unchanged, so the logits are the sums of the output's rows. */
 function writeFixedModel(path: string): void {
   const shape: DecoderShape = {
     architecture: 'llama',
@@ -64,7 +64,7 @@ function writeFixedModel(path: string): void {
   writeGguf(path, new Map([...decoderMetadata(shape, about), ...tokenizerMetadata(vocabulary, CHATML_TEMPLATE)]), tensors);
 }
 
-/** MT19937, and from it numbers in [0, 1) of 53 bits, as C++ makes them (std::uniform_real_distribution). */
+/** MT19937, and 53-bit numbers in [0, 1) as C++ creates them (std::uniform_real_distribution). */
 class Twister {
   readonly #state = new Uint32Array(624);
   #index = 624;
@@ -104,10 +104,10 @@ class Twister {
   }
 }
 
-/** Tokens of the model with their logits, in the order of their numbers. */
+/** Tokens of the model with their logits, by token id. */
 type Candidates = [token: number, logit: number][];
 
-/** The chain in the order that the engine promises: bias, penalties, top-k, top-p, min-p, temperature, one draw. */
+/** The engine's documented chain: bias, penalties, top-k, top-p, min-p, temperature, one draw. */
 function draw(candidates: Candidates, sampling: Sampling, history: readonly number[], twister: Twister): number {
   const bias = new Map(sampling.logitBias);
   const count = (token: number) => history.filter((each) => each === token).length;
@@ -134,7 +134,7 @@ function draw(candidates: Candidates, sampling: Sampling, history: readonly numb
   return left[reaching(softmax(left), uniform)]?.[0] as number;
 }
 
-/** Index of the first weight with which the sum is so much. */
+/** Index of the first weight at which the sum reaches the goal. */
 function reaching(weights: readonly number[], goal: number): number {
   let sum = 0;
   return weights.findIndex((weight) => {
@@ -157,7 +157,7 @@ function expected({ sampling, maxTokens }: GenerationRequest, allowed?: string):
   while (history.length < maxTokens) {
     const first = draw(all, sampling, history, twister);
     const fits = (token: number) => allowed === undefined || allowed.includes(vocabulary.tokens[token] as string);
-    // With a grammar llama.cpp draws once without it, and once more where that does not fit.
+    // With a grammar, llama.cpp draws once without the grammar, and again after a mismatch.
     history.push(
       fits(first)
         ? first

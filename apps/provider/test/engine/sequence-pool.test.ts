@@ -1,4 +1,4 @@
-/** Which sequence a request gets, and what it may find there. */
+/** Choice of a sequence for a request, and its reusable prefix. */
 import type { Token } from 'node-llama-cpp';
 import { expect, test } from 'vitest';
 import { Sequences } from '../../src/engine/process/decoding/sequence-pool.js';
@@ -77,7 +77,7 @@ test('the longest beginning is taken; where there is none, an empty sequence, th
   const sequences = new Sequences(memory(), { count: 3, grain: 1, minRest: 1, window: null, now: () => ++now });
   const short = leave(sequences, 'a', prompt(1, 2));
   const longer = leave(sequences, 'a', prompt(1, 2, 3));
-  // The second went to the first's place, as it began alike.
+  // The second request took the first one's sequence because of the common prefix.
   expect(longer).toBe(short);
   const other = leave(sequences, 'b', prompt(7, 8, 9));
   expect(other).not.toBe(short);

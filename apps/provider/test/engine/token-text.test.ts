@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { TextAssembler, Vocabulary } from '../../src/engine/process/output/token-text.js';
 
-/** Byte-level BPE alphabet: printable bytes are themselves, the others follow from U+0100. */
+/** Byte-level BPE alphabet: printable bytes map to themselves, the others from U+0100 on. */
 function byteLevel(bytes: Uint8Array): string {
   let shifted = 256;
   const alphabet = Array.from({ length: 256 }, (_, byte) =>

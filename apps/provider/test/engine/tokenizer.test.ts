@@ -13,7 +13,7 @@ import { ask } from '../demo-model.js';
 const directory = mkdtempSync(join(tmpdir(), 'tokenizer-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Words as GPT-2 takes texts apart, and each as one token: where it begins. */
+/** Words by GPT-2's splitting rule, each as one token: its start. */
 const WORDS = /<\|im_end\|>|'(?:s|t|re|ve|m|ll|d)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu;
 
 describe('a text in pieces', () => {
@@ -60,7 +60,7 @@ describe('a text in pieces', () => {
   });
 });
 
-// One whose words are found by a matcher that recurses, one that has its own code for it.
+// One vocabulary with a recursive word matcher, others with their own code.
 test.each(['gpt-4o', 'deepseek-v3', 'tekken', 'qwen2'])('a word of 200,000 letters does not end an engine (%s)', async (pre) => {
   const modelPath = join(directory, `${pre}.gguf`);
   await runProgram('scripts/make-model.ts', ['--out', modelPath, '--context', '128k', '--pre', pre]);
@@ -68,12 +68,12 @@ test.each(['gpt-4o', 'deepseek-v3', 'tekken', 'qwen2'])('a word of 200,000 lette
   try {
     const { pid } = engine;
     for (const character of ['a', ' ', '!', '1', '漢', '/\n']) {
-      // Counted, and not read: that would take longer than the test is about.
+      // Counted only; reading would take longer than needed here.
       const counting = engine.generate(ask(character.repeat(200_000 / character.length), 0));
       for await (const _ of counting);
       expect(counting.outcome().reason).toBe('stop');
     }
-    // A form is ended with the shortest text that fits, whose tokens are counted, too.
+    // A grammar is completed with the shortest text, whose tokens are counted, too.
     const word = { classes: [[97, 97]], rules: [[new Array<number>(200_000).fill(~0)]] };
     const forced = engine.generate({ ...ask('Hi', 3), grammar: word });
     for await (const _ of forced);

@@ -1,4 +1,4 @@
-/** The folder of the demo image model as it is shipped: complete, small, and with settings that fit its weights. Nothing is drawn. */
+/** The shipped folder of the demo image model: complete, small, with settings that fit its weights. No image is generated. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -45,7 +45,7 @@ it('names its inputs and outputs as pipelines for latent diffusion do', () => {
   };
   for (const [part, expected] of Object.entries(names)) {
     const bytes = graph(part);
-    // A name in the protocol buffer: field 1 as bytes, and its length before it.
+    // A name in the protocol buffer: field 1 as bytes, preceded by its length.
     for (const name of expected)
       expect(bytes.includes(Buffer.from([0x0a, name.length, ...Buffer.from(name)])), `${part}: ${name}`).toBe(true);
   }

@@ -1,4 +1,4 @@
-/** The ONNX engine in its process, with a model of random weights: same seed same bytes, abort, crashes, models that are wrong. */
+/** The ONNX backend in its process, with a model of random weights: same seed same bytes, cancel, crashes, invalid models. */
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -71,7 +71,7 @@ describe('drawing', () => {
     expect([view.readUInt32BE(16), view.readUInt32BE(20)]).toEqual([128, 64]);
     const chunks: string[] = [];
     for (let at = 8; at < view.length; at += 12 + view.readUInt32BE(at)) chunks.push(view.toString('latin1', at + 4, at + 8));
-    // Of what else PNG may hold, only the physical size of a pixel, which is the same for all.
+    // Of the optional PNG chunks, only the physical pixel size, equal for all images.
     expect(chunks.filter((name) => !['IHDR', 'IDAT', 'IEND', 'pHYs'].includes(name))).toEqual([]);
 
     const [jpeg = new Uint8Array()] = await drawn({ encoding: 'jpeg', quality: 90 });
@@ -86,7 +86,7 @@ describe('drawing', () => {
     const drawing = engine.draw(picture({ count: 2, steps: 3 }));
     const steps: string[] = [];
     drawing.onProgress = ({ image, step, steps: of }) => steps.push(`${image}: ${step}/${of}`);
-    // Begin, `a`, `red`, six letters of a word that the vocabulary does not know, end.
+    // Begin, `a`, `red`, six letters of an unknown word, end.
     expect((await drawing.result()).promptTokens).toBe(10);
     expect(steps).toEqual(['0: 1/3', '0: 2/3', '0: 3/3', '1: 1/3', '1: 2/3', '1: 3/3']);
   });
@@ -180,7 +180,7 @@ describe('models that are wrong', () => {
     for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
   });
 
-  /** A copy of the model that can be spoilt. */
+  /** A copy of the model for damaging. */
   function copy(): string {
     const folder = `${model.folder}-copy-${directories.length}`;
     cpSync(model.folder, folder, { recursive: true });
@@ -299,7 +299,7 @@ describe('models that are wrong', () => {
     const folder = copy();
     const path = join(folder, 'vae_decoder/model.onnx');
     const file = readFileSync(path);
-    // An operator that nobody has, where the file is otherwise as it should be.
+    // An unknown operator in an otherwise valid file.
     const at = file.indexOf('Tanh');
     file.write('Tonh', at);
     writeFileSync(path, file);

@@ -60,7 +60,7 @@ describe('samplers', () => {
   const MEAN = 0.7;
   const SPREAD = 0.3;
 
-  /** The best that a model can say where pictures are single numbers of a normal distribution. */
+  /** The optimal prediction where images are single numbers of a normal distribution. */
   function best({ kind, prediction }: SchedulerConfig, x: number, signal: number, noise: number): number {
     const weight = (signal * SPREAD ** 2) / (signal ** 2 * SPREAD ** 2 + noise ** 2);
     const clean = MEAN + weight * (x - signal * MEAN);
@@ -81,7 +81,7 @@ describe('samplers', () => {
       const low = alphas[Math.floor(timestep)] as number;
       const high = alphas[Math.min(999, Math.floor(timestep) + 1)] as number;
       const isEuler = chosen.kind.startsWith('euler');
-      // Euler's noise is interpolated between timesteps, not its signal.
+      // Euler interpolates the noise between timesteps, not the signal.
       const sigma = (alpha: number) => Math.sqrt((1 - alpha) / alpha);
       const between = sigma(low) + (sigma(high) - sigma(low)) * (timestep - Math.floor(timestep));
       const alpha = isEuler ? 1 / (between ** 2 + 1) : low;

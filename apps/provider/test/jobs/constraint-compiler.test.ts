@@ -1,4 +1,4 @@
-/** Forms with schemas of clients are made beside the agent's loop: none keeps others waiting, and none is waited for too long. */
+/** Constraints with client schemas are compiled beside the agent's event loop: none blocks others, and each has a time limit. */
 import { formatFor, type ParsedRequest, type TextFormat } from '@inference/formats';
 import { type Grammar, GrammarMachine } from '@inference/json-schema-grammar';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -29,7 +29,7 @@ const colour = structured(objectOf({ colour: { enum: ['red', 'blue'] } }));
 const slower = structured(
   objectOf(Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`p${i}`, { type: 'string', pattern: `^(a|b|${i})*a(a|b|c){9}$` }]))),
 );
-/** Has thousands of states, which takes a good part of a second. */
+/** Thousands of states, which take a good part of a second. */
 const slow = structured(objectOf({ text: { type: 'string', pattern: '^(a|b)*a(a|b){11}$' } }));
 
 function failureOf(promise: Promise<unknown>): Promise<unknown> {
@@ -39,7 +39,7 @@ function failureOf(promise: Promise<unknown>): Promise<unknown> {
   );
 }
 
-/** Whether the grammar lets a text end as it is. */
+/** Whether the grammar lets a text end as is. */
 function accepts(grammar: Grammar | undefined, text: string): boolean {
   if (grammar === undefined) throw new Error('there is no grammar');
   const machine = new GrammarMachine(grammar);
@@ -135,7 +135,7 @@ describe('forms', () => {
   });
 
   test('that take long leave the loop to others, and a second thread to other schemas', async () => {
-    // Both threads are there.
+    // Both threads are running.
     await Promise.all([forms.form(colour, going), forms.form(colour, going)]);
     let turns = 0;
     let isMade = false;
@@ -150,7 +150,7 @@ describe('forms', () => {
     }
     expect(await made).toEqual({ code: 'unsupported', param: 'response_format.json_schema.schema' });
     await other;
-    // Made in this thread, it would have let none of them pass.
+    // Compilation in this thread would have blocked every turn.
     expect(turns).toBeGreaterThan(10);
     expect(others).toEqual(['before']);
   });

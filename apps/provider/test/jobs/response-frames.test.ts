@@ -1,4 +1,4 @@
-/** What was the plaintext of an answer is overwritten in memory when it is sealed, or when it will not be sent any more. */
+/** Plaintext of an answer is overwritten in memory after sealing, or when dropped. */
 import type { ResponseHash, ResponseSealer } from '@inference/protocol/crypto';
 import { expect, it } from 'vitest';
 import { ResponseFrames } from '../../src/jobs/response-frames.js';

@@ -1,4 +1,4 @@
-/** Several models that share the memory of a machine: loaded when asked for, unloaded when unused, set aside when they fail. */
+/** Several models that share a machine's memory: loaded on request, unloaded when unused, disabled when failing. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Engine, type EngineEvent } from '../../src/engine/engine.js';
@@ -19,12 +19,12 @@ function serving(id: string, need: number, keep: Keep = { kind: 'idle', minutes:
   return { facts: { ...demo, id }, capacity: { slots: 2, contextSize: 512 }, need, keep, fileSha256: () => null };
 }
 
-/** Engines that are told when to be ready. */
+/** Engines that become ready on command. */
 class Bench {
   readonly events: ModelEvent[] = [];
   readonly starts: { readonly id: string; readonly ready: () => void; readonly fail: (error: Error) => void }[] = [];
   readonly running = new Set<string>();
-  /** The most memory that was ever in use. */
+  /** Peak of memory in use. */
   peak = 0;
   readonly #told: (() => void)[] = [];
   readonly models: ServedModels;
@@ -210,7 +210,7 @@ describe('memory', () => {
     expect(bench.states()).toEqual({ a: 'ready', b: 'ready', c: 'cold' });
     held.release();
     await bench.until(() => bench.states().b === 'cold');
-    // Whoever asks is served all the same, and later it may stay again.
+    // A request is served all the same, and later the model may stay again.
     const again = await lease('c');
     bench.models.setMemoryIsShort(false);
     again.release();
@@ -296,7 +296,7 @@ test('a killed process fails its jobs only; killed again and again, its model is
     expect(() => running.outcome()).toThrow(GenerationError);
     expect((await other).text).toContain('Paris');
     a.release();
-    // It comes back by itself, and a job that came meanwhile waits for it.
+    // The model is retried by itself, and a job that came meanwhile waits for the model.
     const after = await models.lease('a', never);
     expect((await collect(after.model.generate(ask('What is the capital of France?')))).text).toContain('Paris');
     expect(models.offers().map(({ state }) => state)).toEqual(['ready', 'ready']);
@@ -344,7 +344,7 @@ describe('resting', () => {
     await bench.models.rest();
     await waiting;
     expect(bench.states()).toEqual({ a: 'cold' });
-    // That it was interrupted is not held against the model.
+    // An interruption does not count against the model.
     expect(bench.events.map(({ type }) => type)).toEqual(['loading']);
     bench.models.resume();
     const lease = bench.models.lease('a', never);
@@ -397,7 +397,7 @@ describe('what an owner changes while it runs', () => {
     expect(bench.models.adjust(new Map(), 3).map(({ id }) => id)).toEqual(['a', 'b']);
     await bench.until(() => bench.states().a === 'cold');
     expect([bench.models.offers(), bench.running.size]).toEqual([[], 0]);
-    // And back: the one that always stays is loaded.
+    // And back: the model with keep-alive `always` is loaded.
     expect(bench.models.adjust(new Map(), 10)).toEqual([]);
     (await bench.started('a')).ready();
     await bench.until(() => bench.states().a === 'ready');
@@ -440,7 +440,7 @@ describe('another list of models', () => {
     expect(bench.models.replace([serving('stays', 3, always), serving('comes', 7, always)], 10)).toEqual([]);
     expect(bench.models.offers().map(({ id }) => id)).toEqual(['stays', 'comes']);
     await expect(bench.models.lease('leaves', never)).rejects.toMatchObject({ reason: 'not_served' });
-    // Its job goes on in its process, whose memory is not anybody else's yet.
+    // Its job continues in its process, whose memory is still occupied.
     expect([held.model.state, bench.running.has('leaves'), bench.starts.length]).toEqual(['ready', true, 0]);
     held.release();
     (await bench.started('comes')).ready();

@@ -1,4 +1,4 @@
-/** Job intake with real sealing and a scripted engine: what is refused and how, and what an answer is made of. */
+/** Jobs with real sealing and a scripted engine: refusals, and contents of answers. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import {
@@ -65,9 +65,9 @@ class Bench {
   released = 0;
   signingFails = false;
   away: 'away' | 'busy' | null = null;
-  /** Frames whose bytes have not left. */
+  /** Frames whose bytes have not been written. */
   unsent: (() => void)[] | null = null;
-  /** Forms that are being made or held against an output. */
+  /** Constraints being compiled or checked. */
   readonly #thoughts = new Set<Promise<unknown>>();
   readonly jobs: Jobs;
 
@@ -102,7 +102,7 @@ class Bench {
         },
       },
       send: (message) => {
-        // The load is told after a pause, which a busy machine may make part of any step here.
+        // Load is reported after a delay, which on a busy machine may fall into any step.
         if (message.type !== 'load') this.sent.push(message);
       },
       sendFrame: (bytes, sent) => {
@@ -180,7 +180,7 @@ class Bench {
     return sealed;
   }
 
-  /** Lets everything that is ready happen, and what another thread thinks about. */
+  /** Runs everything ready, and tasks of other threads. */
   async settle(): Promise<void> {
     do {
       await Promise.allSettled(this.#thoughts);
@@ -197,7 +197,7 @@ class Bench {
     }
   }
 
-  /** Waits until this holds, however slow the machine. */
+  /** Waits until the condition holds, however slow the machine. */
   async until(holds: () => boolean): Promise<void> {
     while (!holds()) await new Promise((resolve) => setTimeout(resolve, 2));
   }
@@ -306,7 +306,7 @@ test('slots are kept, and draining takes no more', async () => {
   expect(bench.sent.at(-1)?.type).toBe('job_completed');
 });
 
-/** Four jobs: one whose body is not here yet, one that has written nothing, one that has, and a plain one. */
+/** Four jobs: one without a body, one without output, one with output, and a plain one. */
 async function fourJobs(bench: Bench): Promise<readonly JobContext[]> {
   const contexts = [true, true, true, false].map((stream) => bench.context(chat({ stream }), { stream }));
   for (const [index, context] of contexts.entries()) {
@@ -504,7 +504,7 @@ test('without credit nothing is sent, the engine is paused, and no token is lost
   let opened = 0;
   for (let round = 0; generation.unread > 0 || written < words.length || bench.jobs.active > 0; round++) {
     if (round > 5000) throw new Error('the job did not end');
-    // An engine that does what it is told.
+    // A scripted engine.
     const paused = commands.filter((command) => command !== 'cancel').at(-1) === 'pause';
     if (!paused) for (let i = 0; i < 50 && written < words.length; i++) generation.push({ text: words[written++] as string, tokens: 1 });
     if (written === words.length) generation.end({ job: 0, kind: 'finished', reason: 'stop', completionTokens: words.length });
@@ -540,7 +540,7 @@ test('text that waited for credit goes out when it comes, whether or not more fo
   generation.cancel();
 });
 
-/** What the bench sent, opened, and the receipt if there was one. */
+/** Messages sent by the bench, opened, and the receipt if any. */
 function outcomeOf(bench: Bench, responses: ResponseOpener) {
   const text = Buffer.concat(bench.frames.map((frame) => responses.open(decodeFrame(frame)))).toString();
   const completed = bench.sent.find(({ type }) => type === 'job_completed');
@@ -571,7 +571,7 @@ test.each([
   generation.start({ job: 0, promptTokens: 11_000, cachedTokens: 10_000, startsInsideThinking: false });
   generation.push({ text: '<think>hm</think>', tokens: 30 });
   generation.push({ text: 'Hello', tokens: 1 });
-  // Tokens without any text, as broken models write them for ever.
+  // Tokens without text, as broken models write endlessly.
   generation.push({ text: '', tokens: 8000 });
   generation.end({ job: 0, kind: 'finished', reason: 'length', completionTokens: 8031 });
   await bench.settle();
@@ -742,7 +742,7 @@ const weather = {
 };
 const callOf = (city: string) => ['<tool_call>\n', '{"name": "weather", ', '"arguments": {"city": ', `"${city}"}}`, '\n</tool_call>'];
 
-/** What a client gets for a scripted output. */
+/** A client's answer for a scripted output. */
 async function answerTo(request: Record<string, unknown>, texts: readonly string[], context: Partial<JobContext> = {}) {
   const bench = new Bench();
   const body = chat({ stream: false, ...request });
@@ -1180,7 +1180,7 @@ describe('images', () => {
     const { responses } = bench.submit(body, bench.context(body, context));
     await bench.settle();
     finish(bench, images);
-    // Each frame waits for the one before it.
+    // Each frame waits for the previous one.
     const isOver = ({ type }: ProviderMessage) => type === 'job_completed' || type === 'job_failed';
     while (!bench.sent.some(isOver)) await bench.settle();
     const completed = bench.sent.find(isOver);
@@ -1217,7 +1217,7 @@ describe('images', () => {
       size: '128x64',
       usage: { input_tokens: 5, input_tokens_details: { image_tokens: 0, text_tokens: 5 }, output_tokens: 0, total_tokens: 5 },
     });
-    // What is signed is the body alone.
+    // Only the body is signed.
     expect(completed.response_sha256).toBe(sha256Hex(body));
     expect(receipt).toMatchObject({
       response_sha256: sha256Hex(body),
@@ -1227,7 +1227,7 @@ describe('images', () => {
       finish_reason: 'stop',
       hidden_tokens: 0,
     });
-    // What they were made of is gone with the job.
+    // Image buffers are overwritten at the end of the job.
     expect(images.every((image) => image.every((byte) => byte === 0))).toBe(true);
     expect(bench.released).toBe(1);
   });

@@ -1,4 +1,4 @@
-/** How fast a stream was, as far as that can be told. */
+/** Measured throughput of a stream. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { Pace } from '../../src/jobs/answer/throughput-meter.js';
@@ -17,6 +17,6 @@ test('the rates of prompt and answer are told apart, and of too few tokens none'
   expect(pace.tokensPerSecond()).toBeNull();
   pace.count(9);
   expect(pace.tokensPerSecond()).toBeLessThan(8 / 0.019);
-  // What comes later is no part of the prompt's time.
+  // Later tokens are no part of the prefill time.
   expect(pace.promptTokensPerSecond(1000)).toBe(prefill);
 });

@@ -1,6 +1,6 @@
 /**
- * Model files that were made to do harm: whatever a header claims, reading it is quick, takes little memory and ends in facts
- * or in one sentence; what passes the reader is loaded in the engine's process, so that the worst of it ends there.
+ * Malicious model files: reading any header is fast, takes little memory, and ends in facts or one sentence. Files that pass the
+ * reader are loaded in the engine's process, so a crash ends only that process.
  */
 import { closeSync, ftruncateSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const dir = mkdtempSync(join(tmpdir(), 'hostile-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 const path = join(dir, 'hostile.gguf');
 
-/** The facts, or the sentence of the refusal. Anything else that is thrown fails the test. */
+/** The facts, or the sentence of the refusal. Other errors fail the test. */
 function read(bytes: Uint8Array, file = path): unknown {
   writeFileSync(file, bytes);
   try {
@@ -78,7 +78,7 @@ describe('claims of a header', () => {
   });
 
   test('cost no more time or memory than the bytes that are there', () => {
-    // A gigabyte that holds nothing: every key is an empty text of type 0.
+    // A sparse gigabyte: every key is an empty text of type 0.
     const sparse = join(dir, 'sparse.gguf');
     writeFileSync(sparse, head(1 << 20, 4096));
     const file = openSync(sparse, 'r+');
@@ -171,7 +171,7 @@ test('what passes the reader and kills llama.cpp, or is refused by it, ends in a
     to.copy(bytes, at + Buffer.byteLength(from));
     return bytes;
   };
-  // The type of the value stands behind the key's name, and the value behind that.
+  // The value's type follows the key's name, and the value follows the type.
   for (const bytes of [
     replace('attention.head_count', Buffer.concat([u32(4), u32(0)])),
     replace('block_count', Buffer.concat([u32(4), u32(0xffffffff)])),

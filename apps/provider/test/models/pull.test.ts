@@ -1,4 +1,4 @@
-/** Pulling models from a server that breaks as servers do: nothing wrong is ever taken in, and nothing is read twice in vain. */
+/** Pulls from a faulty server: no wrong file is accepted, and no byte is read twice in vain. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -62,7 +62,7 @@ describe('a download', () => {
     };
     const before = server.sent;
     expect((await get({ sha256: modelSha256 })).sha256).toBe(modelSha256);
-    // What was written before a cut is not sent again; what was still under way may be.
+    // Bytes written before a cut are not sent again; bytes in flight may be.
     expect(server.sent - before).toBeLessThan(1.8 * model.length);
   });
 
@@ -89,7 +89,7 @@ describe('a download', () => {
     server.put('/m.gguf', other);
     expect((await get()).sha256).toBe(sha256(other));
 
-    // The same while it is downloaded.
+    // The same while downloading.
     rmSync(join(dir, 'm.gguf'));
     server.fault = (_request, _response, _file, count) => {
       if (count % 5 === 0 && server.files.get('/m.gguf')?.body === other) server.put('/m.gguf', model);

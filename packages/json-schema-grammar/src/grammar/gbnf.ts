@@ -1,4 +1,4 @@
-/** A grammar in the notation that llama.cpp reads (GBNF). */
+/** Writes a grammar in llama.cpp's notation (GBNF). */
 import type { Grammar, Ranges, Term } from './grammar.js';
 
 export function gbnf({ classes, rules }: Grammar): string {

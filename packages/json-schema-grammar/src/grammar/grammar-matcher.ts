@@ -1,20 +1,20 @@
 /**
- * Follows a text through a grammar, character by character, and knows at every place the shortest text that would end it.
- * It reads the same rules as llama.cpp in the same way (a set of stacks), so the two always agree.
+ * Follows a text through a grammar, character by character, and computes the shortest completion at every position. Reads the rules
+ * exactly as llama.cpp does (a set of stacks), so the two always agree.
  */
 import { bytesOf, type Grammar, GrammarTooLarge, inRanges, minCosts, plainest, type Sequence, sequenceCost, type Term } from './grammar.js';
 
 /**
- * Places that a text may be at. llama.cpp looks at each of them for each token of the vocabulary, and compares each with all others for
- * each character that was written: with a few thousand, a token takes minutes, for all streams of the model.
+ * Maximum parallel positions. llama.cpp checks every position for each token of the vocabulary, and compares all positions pairwise
+ * for each character. With a few thousand, a token takes minutes and blocks all streams of the model.
  */
 const MAX_PLACES = 512;
-/** Rules that begin with one another: whoever follows them calls itself for each, llama.cpp included. */
+/** Maximum depth of nested rules at one character; matching recurses per rule, in llama.cpp too. */
 const MAX_RULES_WITHIN = 1000;
-/** Characters that are tried at each place. */
+/** Characters tried per look-ahead step. */
 const TRIED_AHEAD = 32;
 
-/** A place in a sequence, with what follows after the sequence's end. */
+/** A position in a sequence, with the continuation after the sequence's end. */
 interface Place {
   readonly id: number;
   readonly sequence: Sequence;
@@ -23,11 +23,11 @@ interface Place {
   /** UTF-8 bytes of the shortest text from here to the end. */
   readonly cost: number;
   readonly depth: number;
-  /** Places that this one follows, so that equal places are one object. */
+  /** Predecessors of this position, so that equal positions are one object. */
   readonly before: Map<Sequence, Map<number, Place>>;
 }
 
-/** Where a text stands: all places it may be at. Null among them: the text may end here. Never changes. */
+/** All parallel positions of a text. Null among them: the text may end here. Immutable. */
 export type MachineState = readonly (Place | null)[];
 
 export class GrammarMachine {
@@ -36,7 +36,7 @@ export class GrammarMachine {
   /** First characters of rules in a shortest text: the alternative to take. */
   readonly #shortest: readonly (Sequence | undefined)[];
   readonly #first = new Map<Sequence, Map<number, Place>>();
-  /** Of each sequence that was entered: the cost from each of its terms to its end. */
+  /** Cost from each term to the end, per visited sequence. */
   readonly #restCosts = new Map<Sequence, readonly number[]>();
   #places = 0;
 
@@ -48,14 +48,14 @@ export class GrammarMachine {
     this.#shortest = rules.map((alternatives, rule) => alternatives.find((each) => this.#sum(each) === costs[rule]));
   }
 
-  /** Throws {@link GrammarTooLarge} where a text is at too many places, or where rules begin with too many others, as does {@link step}. */
+  /** Throws {@link GrammarTooLarge} for too many positions or too deeply nested rules, like {@link step}. */
   start(): MachineState {
     const places: (Place | null)[] = [];
     for (const sequence of this.grammar.rules[0] ?? []) this.#enter(sequence, 0, null, places);
     return places;
   }
 
-  /** The state after one more character, empty when the character does not fit. */
+  /** State after one more character; empty for a mismatch. */
   step(state: MachineState, code: number): MachineState {
     const next: (Place | null)[] = [];
     for (const place of state) {
@@ -76,8 +76,8 @@ export class GrammarMachine {
   }
 
   /**
-   * Whether a text may get to too many places. An estimate: looks `steps` characters ahead in all, always where the most places are,
-   * so that it sees all that is near and what grows on the way.
+   * Estimates whether a text may reach too many positions. Explores `steps` characters in total, always at the state with the most
+   * positions.
    */
   mayCrowd(from: MachineState, steps: number): boolean {
     const seen = new Set([nameOf(from)]);
@@ -107,7 +107,7 @@ export class GrammarMachine {
     return false;
   }
 
-  /** Characters that may come next: one of each range of them, of many those that most places begin with. */
+  /** Candidate next characters: one per range; if too many, those of the most positions. */
   #codes(state: MachineState): readonly number[] {
     const counts = new Map<number, number>();
     for (const place of state) {
@@ -125,17 +125,17 @@ export class GrammarMachine {
       .map(([code]) => code);
   }
 
-  /** UTF-8 bytes that {@link rest} has. */
+  /** UTF-8 bytes of {@link rest}. */
   cost(state: MachineState): number {
     return cheapest(state)?.cost ?? 0;
   }
 
-  /** Places on the deepest way to the end, which grows with the nesting of the text. */
+  /** Length of the continuation chain, which grows with nesting. */
   depth(state: MachineState): number {
     return cheapest(state)?.depth ?? 0;
   }
 
-  /** The shortest text that ends what was begun. */
+  /** The shortest completion. */
   rest(state: MachineState): string {
     let text = '';
     for (let place = cheapest(state); place !== null; place = place.after) {
@@ -154,7 +154,7 @@ export class GrammarMachine {
     return text;
   }
 
-  /** Goes down to the characters that may come next; `within`: rules that it went through. */
+  /** Descends to the next characters; `within`: number of rules entered. */
   #enter(sequence: Sequence, index: number, after: Place | null, into: (Place | null)[], within = 0): void {
     if (within > MAX_RULES_WITHIN) throw new GrammarTooLarge();
     const term = sequence[index];
@@ -206,19 +206,19 @@ export class GrammarMachine {
   }
 }
 
-/** Throws {@link GrammarTooLarge} when there are too many. */
+/** Throws {@link GrammarTooLarge} for too many positions. */
 function add(place: Place | null, into: (Place | null)[]): void {
   if (into.includes(place)) return;
   if (into.length === MAX_PLACES) throw new GrammarTooLarge();
   into.push(place);
 }
 
-/** The same for states that are the same. */
+/** Key of a state; equal states have equal keys. */
 export function nameOf(state: MachineState): string {
   return state.map((place) => place?.id ?? '').join();
 }
 
-/** Null when the text may end as it is. */
+/** Null if the text may end here. */
 function cheapest(state: MachineState): Place | null {
   let best: Place | null = null;
   for (const place of state) {

@@ -1,21 +1,21 @@
 /**
- * A context-free grammar over code points, as plain data: it is made from a request, travels to the engine process, and is
- * read there twice, by llama.cpp to mask tokens and by our own machine to know where an output stands.
+ * A context-free grammar over code points, as plain data. Created from a request and sent to the engine process, where llama.cpp
+ * masks tokens with the grammar and the matcher tracks the output's position.
  */
 
 /** Inclusive ranges of code points, flat: from, to, from, to. */
 export type Ranges = readonly number[];
-/** A rule by its index, or a class of characters as `~index`. */
+/** Index of a rule, or `~index` of a character class. */
 export type Term = number;
 export type Sequence = readonly Term[];
 
 export interface Grammar {
   readonly classes: readonly Ranges[];
-  /** Alternatives of each rule; an empty sequence is the empty text. The first rule is the root. No rule begins with itself. */
+  /** Alternatives of each rule; an empty sequence is the empty text. The first rule is the root. No left recursion. */
   readonly rules: readonly (readonly Sequence[])[];
 }
 
-/** More rules than this are more than a request may ask for. */
+/** Limit of rules per request. */
 export const MAX_RULES = 20_000;
 
 export class GrammarTooLarge extends Error {
@@ -25,7 +25,7 @@ export class GrammarTooLarge extends Error {
   }
 }
 
-/** Collects the rules of one grammar. */
+/** Builds the rules of one grammar. */
 export class GrammarBuilder {
   readonly #classes: Ranges[] = [];
   readonly #classIds = new Map<string, Term>();
@@ -37,7 +37,7 @@ export class GrammarBuilder {
     return this.#rules.length;
   }
 
-  /** A rule without alternatives yet; whoever reserves it defines it. Throws {@link GrammarTooLarge}. */
+  /** Reserves a rule, to be defined later by the caller. Throws {@link GrammarTooLarge}. */
   reserve(): Term {
     if (this.#rules.length >= MAX_RULES) throw new GrammarTooLarge();
     return this.#rules.push([]) - 1;
@@ -52,7 +52,7 @@ export class GrammarBuilder {
     return this.define(this.reserve(), alternatives);
   }
 
-  /** One character of these. */
+  /** One character of the ranges. */
   class(ranges: Ranges): Term {
     const key = ranges.join();
     let id = this.#classIds.get(key);
@@ -63,7 +63,7 @@ export class GrammarBuilder {
     return id;
   }
 
-  /** Exactly this text. */
+  /** Exactly the text. */
   text(text: string): Term[] {
     return Array.from(text, (character) => {
       let id = this.#characters.get(character);
@@ -76,7 +76,7 @@ export class GrammarBuilder {
     });
   }
 
-  /** The grammar with this root, without alternatives that never end. Null when nothing at all fits it. */
+  /** The grammar with this root, without unproductive alternatives. Null if no text matches. */
   grammar(root: Term): Grammar | null {
     const costs = minCosts(this.#classes, this.#rules);
     const mayEnd = (term: Term) => term < 0 || (costs[term] ?? Infinity) < Infinity;
@@ -102,7 +102,7 @@ export class GrammarBuilder {
   }
 }
 
-/** The character that stands for a class in a shortest text: a plain one where there is one. */
+/** Representative character of a class in shortest texts; a plain character if possible. */
 export function plainest(ranges: Ranges): number {
   for (const wanted of [0x22, 0x61, 0x30]) if (inRanges(ranges, wanted)) return wanted;
   return ranges[0] ?? 0;
@@ -120,7 +120,7 @@ export function bytesOf(code: number): number {
   return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 }
 
-/** UTF-8 bytes of the shortest text of each rule; Infinity where there is none. */
+/** UTF-8 bytes of the shortest text of each rule; Infinity for unproductive rules. */
 export function minCosts(classes: readonly Ranges[], rules: readonly (readonly Sequence[])[]): number[] {
   const classCosts = classes.map((ranges) => bytesOf(plainest(ranges)));
   const costs = new Array<number>(rules.length).fill(Infinity);
@@ -133,7 +133,7 @@ export function minCosts(classes: readonly Ranges[], rules: readonly (readonly S
       else known.add(rule);
     }
   }
-  // Those defined last refer to few others, so most are settled at their first visit.
+  // Rules defined last refer to few others, so most are final at the first visit.
   const waiting = rules.map((_, rule) => rule);
   const isWaiting = new Array<boolean>(rules.length).fill(true);
   for (let rule = waiting.pop(); rule !== undefined; rule = waiting.pop()) {

@@ -1,4 +1,4 @@
-/** Grammars without schemas: data, construction, matching and GBNF text. All that the engine process needs. */
+/** Grammars without schemas: data, builder, matcher and GBNF text. Sufficient for the engine process. */
 export * from './gbnf.js';
 export * from './grammar.js';
 export * from './grammar-matcher.js';

@@ -1,14 +1,16 @@
-/** Rules of JSON that do not depend on a schema: white space, strings and members of any kind, and free values. One for each grammar. */
+/**
+ * Grammar rules of JSON that are independent of a schema: white space, strings, members and free values. One instance per grammar.
+ */
 
 import { ANY_NUMBER, languageOfNumber } from '../language/number-language.js';
 import { ANY_CHARACTER, type Language, type Languages, type State } from '../language/regular-language.js';
 import type { GrammarBuilder, Sequence, Term } from './grammar.js';
 
-/** White space of pretty-printing: more of it in one place is a model that ran off. */
+/** Maximum indentation; more white space means a degenerate model. */
 const MAX_INDENT = 20;
 /** Levels of arrays and objects in a value of no schema. Some clients' parsers give up at a thousand. */
 const MAX_FREE_DEPTH = 16;
-/** Characters that a JSON string holds as they are. */
+/** Characters allowed unescaped in a JSON string. */
 const PLAIN = [0x20, 0x21, 0x23, 0x5b, 0x5d, 0xd7ff, 0xe000, 0x10ffff];
 const HEX = [0x30, 0x39, 0x41, 0x46, 0x61, 0x66];
 
@@ -17,7 +19,7 @@ export class JsonGrammar {
   readonly gap: Term;
   /** After `:`. */
   readonly space: Term;
-  /** A character of a string of any content, as it is or escaped; one code point, whatever the spelling. */
+  /** One code point of a string, plain or escaped. */
   readonly character: Term;
   /** A string of any content. */
   readonly string: Term;
@@ -53,7 +55,7 @@ export class JsonGrammar {
     return this.object(this.string, this.value());
   }
 
-  /** Any object whose names and values are of these. */
+  /** Any object with the given names and values. */
   object(name: Term, value: Term): Term {
     const { builder, gap } = this;
     const member = builder.rule([name, ...builder.text(':'), this.space, value]);
@@ -69,12 +71,12 @@ export class JsonGrammar {
     return this.builder.text(JSON.stringify(value));
   }
 
-  /** Any of the values. They share their beginnings, so that many of them are as quick to follow as few. */
+  /** Any of the values. Common prefixes are shared, so many values match as fast as few. */
   anyOf(values: readonly unknown[]): readonly Sequence[] {
     return this.#endings([...new Set(values.map((value) => JSON.stringify(value)))].map((text) => Array.from(text)).sort(compare), 0);
   }
 
-  /** What may follow where all of these texts, which are sorted and differ, have been the same for so many characters. */
+  /** Alternatives after a common prefix of `at` characters. Expects sorted, distinct texts. */
   #endings(texts: readonly (readonly string[])[], at: number): readonly Sequence[] {
     const { builder } = this;
     const endings: Sequence[] = [];
@@ -92,7 +94,7 @@ export class JsonGrammar {
     return endings;
   }
 
-  /** Texts of a language as they are, which must hold nothing but plain characters. */
+  /** Texts of a language without escaping; the language must contain only plain characters. */
   spell(language: Language): Term {
     return this.#states(this.languages.states(language), [], (ranges) => [[this.builder.class(ranges)]]);
   }
@@ -105,7 +107,7 @@ export class JsonGrammar {
     return this.builder.rule([...quote, states]);
   }
 
-  /** Strings of a length in code points. Long ones are counted in blocks, so that the rules stay few. */
+  /** Strings by length in code points. Long ones are counted in blocks to limit the number of rules. */
   stringOfLength(min: number, max: number): Term {
     const { builder, character } = this;
     const quote = builder.text('"');
@@ -147,11 +149,11 @@ export class JsonGrammar {
       for (const [to, ranges] of ways) for (const spelling of spellings(ranges)) alternatives.push([...spelling, rules[to] as Term]);
       builder.define(rules[id] as Term, alternatives);
     }
-    // A language without any text is a rule that never ends.
+    // An empty language is an unproductive rule.
     return rules[0] ?? builder.rule();
   }
 
-  /** Ways to write a character of these ranges in a string: escaped only where it has to be. */
+  /** Spellings of a character in a string; escaped only if necessary. */
   #spellings(ranges: readonly number[]): readonly Sequence[] {
     const { builder } = this;
     const plain = intersect(ranges, PLAIN);
@@ -184,7 +186,7 @@ export class JsonGrammar {
     const from = (ranges: readonly number[]) => builder.class(ranges);
     const surrogate = (low: readonly number[]): Sequence => [...builder.text('\\u'), from([0x44, 0x44, 0x64, 0x64]), from(low), hex, hex];
     const unit = builder.rule(
-      // Neither NUL nor half of a surrogate pair: both are no text to many that read JSON.
+      // Excludes NUL and lone surrogates, which many JSON parsers reject.
       [...builder.text('000'), from([0x31, 0x39, 0x41, 0x46, 0x61, 0x66])],
       [...builder.text('00'), from([0x31, 0x39, 0x41, 0x46, 0x61, 0x66]), hex],
       [...builder.text('0'), from([0x31, 0x39, 0x41, 0x46, 0x61, 0x66]), hex, hex],
@@ -201,7 +203,7 @@ export class JsonGrammar {
   }
 }
 
-/** So that texts with the same beginning are neighbours, and a beginning comes before what it begins. */
+/** Sorts texts with a common prefix next to each other, prefixes first. */
 function compare(a: readonly string[], b: readonly string[]): number {
   const at = a.findIndex((character, index) => character !== b[index]);
   if (at < 0) return a.length - b.length;

@@ -1,6 +1,6 @@
 /**
- * Texts of JSON numbers within bounds, and multiples of a number. Counting and comparing is done digit by digit by small
- * automata, so that bounds of any size cost the same.
+ * Languages of JSON numbers within bounds and of multiples. Small automata count and compare digit by digit, so the size of a bound
+ * does not matter.
  */
 
 import { languageOfPattern } from './pattern-language.js';
@@ -10,9 +10,9 @@ export interface NumberBounds {
   readonly isInteger: boolean;
   readonly min: { readonly value: number; readonly isExclusive: boolean } | null;
   readonly max: { readonly value: number; readonly isExclusive: boolean } | null;
-  /** All of them at once; each greater than 0. */
+  /** All must hold; each greater than 0. */
   readonly multiplesOf: readonly number[];
-  /** Numbers that it must not be. */
+  /** Excluded numbers. */
   readonly except: readonly number[];
 }
 
@@ -26,11 +26,11 @@ export class MultipleError extends Error {
   }
 }
 
-/** So many digits are whole in a double, and read back as they were written. */
+/** Numbers with 15 digits are exact in a double. */
 const INTEGER = '(0|-?[1-9][0-9]{0,14})';
 const FREE = '^-?(0|[1-9][0-9]{0,14})(\\.[0-9]{1,15})?([eE][+-]?[0-9]{1,2})?$';
 const BOUND = `^(${INTEGER}|-?(0|[1-9][0-9]{0,8})\\.[0-9]{1,6})$`;
-/** Above this all numbers of 15 digits are in, or out. */
+/** Bound above every number of 15 digits. */
 const BEYOND = 1e15;
 const MAX_MODULUS = 2000;
 const MAX_DECIMALS = 6;
@@ -52,10 +52,10 @@ export function languageOfNumber(languages: Languages, bounds: NumberBounds): La
   return languages.all(...parts);
 }
 
-/** Texts of numbers at or above the value (`sign` 1), or at or below it (-1). */
+/** Numbers at or above the value (`sign` 1), or at or below the value (-1). */
 function beyond(languages: Languages, value: number, isExclusive: boolean, sign: 1 | -1): Language {
   const minus = languages.oneOf([0x2d, 0x2d]);
-  // Signs such that "above" is away from zero on this side.
+  // Signs chosen so that "beyond" means away from zero.
   const [near, far] = sign === 1 ? [languages.empty, minus] : [minus, languages.empty];
   const unsigned = languages.repeat(languages.oneOf([...DIGIT, POINT, POINT]), 1, Infinity);
   const distance = value * sign;
@@ -71,7 +71,7 @@ function magnitude(languages: Languages, value: number, wanted: readonly Order[]
   return languages.leaf(new Compared(whole, decimals.replace(/0+$/, ''), wanted, 0, '=', null));
 }
 
-/** Not more decimals than the numbers here have, which a bound below them rounds to without a difference. */
+/** Decimal notation without an exponent. Decimals beyond those of the compared numbers make no difference. */
 function plainDecimal(value: number): string {
   const text = String(value);
   if (!text.includes('e')) return text;
@@ -82,13 +82,13 @@ function plainDecimal(value: number): string {
 
 type Order = '<' | '=' | '>';
 
-/** Reads digits and a point, and holds them against a decimal number without leading zeros. */
+/** Automaton that compares a decimal number, without leading zeros, with a constant. */
 class Compared implements Leaf {
   readonly key: string;
   readonly nullable: boolean;
   readonly cuts = [...DIGIT.map((code, at) => code + at), ...Array.from({ length: 9 }, (_, digit) => 0x31 + digit), POINT, POINT + 1];
 
-  /** `read`: digits before the point; `order`: of those that both have; `fraction`: digits after the point, null before it. */
+  /** `read`: digits before the point; `order`: comparison of the common digits; `fraction`: digits after the point, null before. */
   constructor(
     private readonly whole: string,
     private readonly decimals: string,
@@ -135,8 +135,8 @@ function compare(a: number, b: number): Order {
 }
 
 /**
- * Multiples of a whole number, or of a fraction that a double holds exactly (0.5, 0.25): of others, such as 0.01,
- * validators that divide doubles take some multiples for none.
+ * Multiples of an integer, or of a fraction that is exact in a double (0.5, 0.25). For others, such as 0.01, validators that divide
+ * doubles reject some multiples.
  */
 function multiples(languages: Languages, divisor: number, integers: Language): Language {
   const text = plainDecimal(divisor);
@@ -154,7 +154,7 @@ function multiples(languages: Languages, divisor: number, integers: Language): L
   return languages.either(whole, languages.all(form, count(scaled)));
 }
 
-/** Counts what is left of the digits read so far, as one number, when divided. A point is passed over. */
+/** Automaton for the remainder of the digits read so far. The decimal point is skipped. */
 class Remainder implements Leaf {
   readonly key: string;
   readonly nullable: boolean;

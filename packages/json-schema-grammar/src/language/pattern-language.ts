@@ -1,12 +1,12 @@
 /**
- * ECMA-262 regular expressions, as JSON Schema's `pattern` has them, as languages: with look-ahead, but without what is not
- * regular (references back) and what looks backwards. A pattern is found anywhere in a text unless it is anchored.
+ * Languages of ECMA-262 regular expressions, for JSON Schema's `pattern`. Supports look-ahead; rejects back references and
+ * look-behind. Unanchored patterns match anywhere.
  */
 import { ANY_CHARACTER, holds, type Language, type Languages, normalise } from './regular-language.js';
 
-/** No regular expression, or one that uses what is not known here. */
+/** Invalid regular expression, or an unsupported construct. */
 export class PatternError extends Error {
-  /** `limit`: longest pattern, or most repetitions, where there are more. */
+  /** `limit`: exceeded maximum of pattern length or repetitions. */
   constructor(
     readonly code: 'invalid_request' | 'unsupported',
     readonly limit: number | null = null,
@@ -31,13 +31,13 @@ const SPACE = [
 const LINE_BREAKS = [0x0a, 0x0a, 0x0d, 0x0d, 0x2028, 0x2029];
 const CONTROL_ESCAPES: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, v: 11, f: 12 };
 
-/** The texts that the pattern is found in. Throws {@link PatternError}. */
+/** Texts that contain a match of the pattern. Throws {@link PatternError}. */
 export function languageOfPattern(languages: Languages, pattern: string): Language {
   if (pattern.length > MAX_LENGTH) throw new PatternError('unsupported', MAX_LENGTH);
   try {
     new RegExp(pattern, 'u');
   } catch {
-    // Without the flag some escapes that mean themselves are allowed, such as \-; with it they are errors.
+    // Without the `u` flag, identity escapes such as \- are allowed; with the flag they are errors.
     try {
       new RegExp(pattern);
     } catch {
@@ -53,7 +53,7 @@ export function languageOfPattern(languages: Languages, pattern: string): Langua
   return languages.leaf(new Framed(languages, languages.after(framed, BEGIN)));
 }
 
-/** A language whose texts end with END, seen as one of texts without it. */
+/** A language whose texts end with END, as a language without END. */
 class Framed {
   readonly key: string;
   readonly nullable: boolean;
@@ -76,7 +76,7 @@ class Framed {
   }
 }
 
-/** Reads a pattern from its end to its beginning, so to say: each part is made with the language of all that follows it. */
+/** Parser in continuation-passing style: each part is built with the language of all that follows. */
 type Part = (then: Language) => Language;
 
 class PatternReader {
@@ -115,7 +115,7 @@ class PatternReader {
     const looksAhead = this.#looksAhead;
     this.#looksAhead ||= before;
     if (bounds === null) return part;
-    // What a look-ahead in a repeated part sees is the rest of all turns, which has no end here.
+    // A look-ahead inside a repetition would see an unbounded rest.
     if (looksAhead) throw new PatternError('unsupported');
     const once = part(this.languages.empty);
     const repeated = this.languages.repeat(once, bounds[0], bounds[1]);
@@ -135,7 +135,7 @@ class PatternReader {
       if (bounds[0] > MAX_REPEATS || (bounds[1] !== Infinity && bounds[1] > MAX_REPEATS))
         throw new PatternError('unsupported', MAX_REPEATS);
     }
-    // Which of several ways a match takes makes no difference to whether there is one.
+    // Greedy and lazy quantifiers match the same texts.
     this.#take('?');
     return bounds;
   }
@@ -262,7 +262,7 @@ class PatternReader {
   }
 }
 
-/** All characters that are in none of the ranges. */
+/** Complement of the ranges. */
 function complement(ranges: readonly number[]): readonly number[] {
   const sorted = normalise(ranges);
   const others: number[] = [];
@@ -285,7 +285,7 @@ function withoutSurrogates(ranges: readonly number[]): readonly number[] {
   return normalise(kept);
 }
 
-/** Code points of a Unicode property. Looks at all of them, which takes some hundredths of a second. */
+/** Code points of a Unicode property. Tests all code points, in some hundredths of a second. */
 function charactersWith(property: string): readonly number[] {
   let test: RegExp;
   try {

@@ -1,23 +1,22 @@
 /**
- * Regular languages with all Boolean operations, as expressions and their derivatives (Brzozowski 1964): what may follow
- * once a character was read is again such an expression. So a pattern, a format, a length and what is ruled out can hold
- * of one text at the same time. Equal expressions are one object.
+ * Regular languages with all Boolean operations, as expressions and Brzozowski derivatives (1964). The derivative by a character is
+ * again an expression, so pattern, format, length and exclusions combine freely. Equal expressions are one object.
  */
 
-/** An automaton that joins expressions as one of their parts: it counts or compares where expressions would explode. */
+/** An automaton as a leaf of an expression, for counting and comparing where expressions would explode. */
 export interface Leaf {
   /** Two leaves with the same key are the same. */
   readonly key: string;
   readonly nullable: boolean;
-  /** Code points at which characters begin to be treated in another way. */
+  /** Code points at which the transition changes. */
   readonly cuts: readonly number[];
-  /** What is left after a character; null when nothing fits any more. */
+  /** Derivative by a character; null for the empty language. */
   step(code: number): Leaf | null;
 }
 
 export type Language = {
   readonly id: number;
-  /** The empty text is in it. */
+  /** Whether the language contains the empty text. */
   readonly nullable: boolean;
 } & (
   | { readonly kind: 'nothing' | 'empty' }
@@ -29,9 +28,9 @@ export type Language = {
   | { readonly kind: 'leaf'; readonly leaf: Leaf }
 );
 
-/** Expressions that one schema may make; more would hold up other requests. */
+/** Limit of expressions per schema, as compilation delays other requests. */
 const MAX_EXPRESSIONS = 40_000;
-/** States of one language. */
+/** Limit of states per language. */
 const MAX_STATES = 3000;
 
 /** The language has more states than a request may ask for. */
@@ -47,11 +46,11 @@ export const ANY_CHARACTER: readonly number[] = [1, 0xd7ff, 0xe000, 0x10ffff];
 
 export interface State {
   readonly accepting: boolean;
-  /** What to read to get to which state, as flat ranges of code points. Only ways that can still end well. */
+  /** Transitions: target state to flat ranges of code points. Only transitions to productive states. */
   readonly ways: ReadonlyMap<number, readonly number[]>;
 }
 
-/** Makes expressions. One for each schema, so that what a request made goes with it. */
+/** Factory and cache of expressions. One instance per schema, so its memory is freed with the request. */
 export class Languages {
   readonly #known = new Map<string, Language>();
   readonly #after = new Map<number, Language>();
@@ -61,7 +60,7 @@ export class Languages {
   readonly any = this.oneOf(ANY_CHARACTER);
   readonly anyText = this.repeat(this.any, 0, Infinity);
 
-  /** One character of these ranges, which are flat and need not be sorted. */
+  /** One character of the flat, possibly unsorted ranges. */
   oneOf(ranges: readonly number[]): Language {
     const sorted = normalise(ranges);
     return sorted.length === 0 ? this.nothing : this.#make(`[${sorted.join()}`, false, { kind: 'one_of', ranges: sorted });
@@ -130,7 +129,7 @@ export class Languages {
     return this.#make(`<${leaf.key}`, leaf.nullable, { kind: 'leaf', leaf });
   }
 
-  /** What may follow the character. */
+  /** Derivative by a character. */
   after(language: Language, code: number): Language {
     const key = language.id * 0x110010 + code + 2;
     let next = this.#after.get(key);
@@ -174,7 +173,7 @@ export class Languages {
     }
   }
 
-  /** Code points at which characters begin to lead elsewhere. */
+  /** Code points at which the derivative changes. */
   cuts(language: Language): readonly number[] {
     let sorted = this.#cuts.get(language);
     if (sorted === undefined) {
@@ -186,7 +185,7 @@ export class Languages {
     return sorted;
   }
 
-  /** Whether the text is in the language, in time linear to its length. */
+  /** Membership test, linear in the length of the text. */
   has(language: Language, text: string): boolean {
     let rest = language;
     for (const character of text) rest = this.after(rest, character.codePointAt(0) ?? 0);
@@ -194,8 +193,8 @@ export class Languages {
   }
 
   /**
-   * The states of a deterministic automaton, the first one first; none when the language is empty. Throws
-   * {@link LanguageTooLarge}. `codes`: the characters to look at.
+   * States of the deterministic automaton, start state first; empty for the empty language. Throws {@link LanguageTooLarge}.
+   * `codes`: the alphabet.
    */
   states(language: Language, codes: readonly number[] = ANY_CHARACTER): readonly State[] {
     const order = [language];
@@ -289,7 +288,7 @@ function addCuts(language: Language, cuts: Set<number>, seen: Set<Language>): vo
   }
 }
 
-/** For each state, whether an accepting one can be reached from it. */
+/** Per state: whether an accepting state is reachable. */
 function reaching(accepting: readonly boolean[], ways: readonly ReadonlyMap<number, unknown>[]): readonly boolean[] {
   const sources = accepting.map((): number[] => []);
   for (const [from, out] of ways.entries()) for (const to of out.keys()) sources[to]?.push(from);

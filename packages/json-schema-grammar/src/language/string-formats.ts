@@ -1,6 +1,6 @@
 /**
- * Formats of JSON Schema that outputs keep to, as patterns: each is a part of what the format allows (RFC 3339, 4122, 5321,
- * 1123, 2673, 3986), generous where models are. Other formats are notes, as the specification of JSON Schema has them.
+ * String formats of JSON Schema as patterns. Each is a subset of the format (RFC 3339, 4122, 5321,
+ * 1123, 2673, 3986), permissive where models are. Other formats are annotations, as in the JSON Schema specification.
  */
 
 const YEAR = '[0-9]{4}';

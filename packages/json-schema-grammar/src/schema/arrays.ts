@@ -1,4 +1,4 @@
-/** Rules of arrays: items one by one as far as they are counted, and then as many as the model likes. */
+/** Rules of arrays: counted items singly, then any number of further items. */
 import type { Term } from '../grammar/grammar.js';
 import { canonical, literalsOf } from './literals.js';
 import { countOf } from './scalars.js';
@@ -6,9 +6,9 @@ import type { SchemaCompiler } from './schema-compiler.js';
 import type { Schema } from './schema-document.js';
 import { SchemaError } from './schema-error.js';
 
-/** Items that are counted. An array that may be longer is held to this many. */
+/** Maximum counted items; longer arrays are limited to this number. */
 const MAX_ITEMS = 1000;
-/** Different values that arrays without repetitions are made of; there is a rule for each set of them. */
+/** Maximum distinct values of arrays with `uniqueItems`; one rule per subset. */
 const MAX_DISTINCT = 8;
 
 export function arrayRule(compiler: SchemaCompiler, plain: readonly Schema[]): Term {
@@ -55,12 +55,12 @@ function listRule({ builder, json }: SchemaCompiler, min: number, max: number, l
 }
 
 function prefixOf({ document }: SchemaCompiler, schema: Schema): readonly unknown[] {
-  // Older drafts call it `items`.
+  // Name in older drafts: `items`.
   const prefix = schema.prefixItems ?? (Array.isArray(schema.items) ? schema.items : []);
   return Array.isArray(prefix) ? prefix : document.invalid(schema, 'prefixItems');
 }
 
-/** What the schema says of the item at a place. */
+/** Schemas of the item at an index. */
 function itemOf(compiler: SchemaCompiler, schema: Schema, index: number): readonly (Schema | boolean)[] {
   const { document } = compiler;
   const prefix = prefixOf(compiler, schema);
@@ -71,7 +71,7 @@ function itemOf(compiler: SchemaCompiler, schema: Schema, index: number): readon
   return schema[keyword] === undefined ? [] : [document.inner(schema, schema[keyword], keyword)];
 }
 
-/** Values that the items can have where they are few, else null. */
+/** Values of the items if few, else null. */
 function distinctValues(compiler: SchemaCompiler, items: readonly (Schema | boolean)[]): readonly unknown[] | null {
   const plain = compiler.document.flatten(items) ?? [];
   const isChoice = plain.some(({ anyOf, oneOf }) => anyOf !== undefined || oneOf !== undefined);
@@ -81,7 +81,7 @@ function distinctValues(compiler: SchemaCompiler, items: readonly (Schema | bool
   return values === null || values.length > MAX_DISTINCT ? null : [...new Map(values.map((value) => [canonical(value), value])).values()];
 }
 
-/** A rule for each set of values that were written. */
+/** One rule per set of written values. */
 function uniqueRule({ builder, json }: SchemaCompiler, values: readonly unknown[], min: number, max: number): Term {
   const close = [json.gap, ...builder.text(']')];
   const after = Array.from({ length: 2 ** values.length }, () => builder.reserve());

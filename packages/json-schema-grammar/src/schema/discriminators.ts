@@ -1,20 +1,20 @@
 /**
- * Branches that a member tells apart, as the kinds of a union mostly are: one of them requires it, and both name its values, of which
- * none is the same. To find that out is far quicker than to make grammars of both.
+ * Discriminators of `oneOf` branches, as in tagged unions: a member required by one branch, with disjoint values in both. Much
+ * faster than comparing grammars.
  */
 
 import { canonical } from './literals.js';
 import type { Schema, SchemaDocument } from './schema-document.js';
 
 export interface Tags {
-  /** Whatever is written for the branch is an object, so that what it says of members holds. */
+  /** Every text of the branch is an object, so its member constraints apply. */
   readonly isObject: boolean;
   readonly required: ReadonlySet<unknown>;
-  /** Canonical texts of the values that a member may have at most. */
+  /** Canonical texts of a member's possible values. */
   readonly values: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** Throws SchemaError for what is no schema. */
+/** Throws SchemaError for an invalid schema. */
 export function tagsOf(document: SchemaDocument, branch: Schema | boolean): Tags {
   const plain = document.flatten([branch]) ?? [];
   const values = new Map<string, ReadonlySet<string>>();
@@ -29,7 +29,7 @@ export function tagsOf(document: SchemaDocument, branch: Schema | boolean): Tags
   return { isObject, required: new Set(plain.flatMap(({ required }) => (Array.isArray(required) ? required : []))), values };
 }
 
-/** Nothing that is written for the one fits the other. */
+/** Whether no text of one branch matches the other. */
 export function differ(one: Tags, other: Tags): boolean {
   if (!one.isObject) return false;
   for (const [name, values] of one.values) {

@@ -1,4 +1,4 @@
-/** What `not` rules out, where that can be said of types, of single values, or of strings. */
+/** Values excluded by `not`, as far as expressible by types, single values or strings. */
 
 import type { Language, Languages } from '../language/regular-language.js';
 import { type Kind, kindOf, type Schema, type SchemaDocument } from './schema-document.js';
@@ -6,7 +6,7 @@ import { type Kind, kindOf, type Schema, type SchemaDocument } from './schema-do
 export interface Exclusions {
   readonly kinds: ReadonlySet<Kind>;
   readonly numbers: readonly number[];
-  /** Each of these alone. */
+  /** Each language is excluded independently. */
   readonly strings: readonly Language[];
 }
 
@@ -20,7 +20,7 @@ interface Surroundings {
   stringLanguage(plain: readonly Schema[]): Language;
 }
 
-/** Throws SchemaError for what cannot be ruled out. */
+/** Throws SchemaError for an inexpressible exclusion. */
 export function exclusionsOf(around: Surroundings, plain: readonly Schema[]): Exclusions {
   const kinds = new Set<Kind>();
   const numbers: number[] = [];
@@ -52,7 +52,7 @@ export function exclusionsOf(around: Surroundings, plain: readonly Schema[]): Ex
 
 const ALL: readonly Kind[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
 
-/** What is not any of several is none of them. */
+/** `not anyOf` excludes each branch. */
 function branchesOf({ document }: Surroundings, schema: Schema): readonly (Schema | boolean)[] {
   const plain = document.flatten([document.inner(schema, schema.not, 'not')]);
   if (plain === null) return [false];
@@ -62,7 +62,7 @@ function branchesOf({ document }: Surroundings, schema: Schema): readonly (Schem
   return only.anyOf !== undefined && Object.keys(only).length === 1 ? document.list(only, 'anyOf') : [only];
 }
 
-/** Without a type the keywords of strings rule nothing out that is no string, but everything that is none fits them. */
+/** Without a type, string keywords exclude no other value, but all other values match them. */
 function isOfStrings({ document }: Surroundings, schema: Schema): boolean {
   const kinds = document.kinds([schema]);
   return schema.type !== undefined && kinds.size === 1 && kinds.has('string');

@@ -1,4 +1,4 @@
-/** Values that `const` and `enum` name, as far as the rest of a conjunction lets them be. */
+/** Values of `const` and `enum`, filtered by the rest of the conjunction. */
 
 import { decided } from '../validation/time-limit.js';
 import { fitsSchema } from '../validation/validator.js';
@@ -6,7 +6,7 @@ import type { SchemaCompiler } from './schema-compiler.js';
 import type { Schema } from './schema-document.js';
 import { SchemaError } from './schema-error.js';
 
-/** Null where no schema names its values. Throws SchemaError. */
+/** Null without `const` and `enum`. Throws SchemaError. */
 export function literalsOf(compiler: SchemaCompiler, plain: readonly Schema[]): readonly unknown[] | null {
   const naming = plain.filter((schema) => schema.const !== undefined || schema.enum !== undefined);
   const [first, ...others] = naming.map((schema) => namedBy(compiler, schema));
@@ -20,7 +20,7 @@ export function literalsOf(compiler: SchemaCompiler, plain: readonly Schema[]): 
   return fit;
 }
 
-/** The values by their canonical text. */
+/** Values by canonical text. */
 function namedBy({ document }: SchemaCompiler, schema: Schema): ReadonlyMap<string, unknown> {
   const { const: only, enum: several } = schema;
   if (several !== undefined && (!Array.isArray(several) || several.length === 0)) document.invalid(schema, 'enum');
@@ -31,7 +31,7 @@ function namedBy({ document }: SchemaCompiler, schema: Schema): ReadonlyMap<stri
   return new Map(named.has(name) ? [[name, only]] : []);
 }
 
-/** Whether a value fits all but what names values. */
+/** Checks all keywords except `const` and `enum`. */
 function fitting(compiler: SchemaCompiler, plain: readonly Schema[]): (value: unknown) => boolean {
   const { document, languages } = compiler;
   const others = plain
@@ -49,7 +49,7 @@ function fitting(compiler: SchemaCompiler, plain: readonly Schema[]): (value: un
   };
 }
 
-/** Equal for equal JSON values, in whatever order their members are. */
+/** Equal for equal JSON values, regardless of member order. */
 export function canonical(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonical)}]`;

@@ -1,4 +1,4 @@
-/** Rules of objects: the members that the schema names, in its order, and others where it says what they are. */
+/** Rules of objects: the schema's members in order, and additional members if the schema constrains them. */
 import type { Sequence, Term } from '../grammar/grammar.js';
 import { countOf } from './scalars.js';
 import type { SchemaCompiler } from './schema-compiler.js';
@@ -17,12 +17,12 @@ export function objectRule(compiler: SchemaCompiler, plain: readonly Schema[]): 
   const max = Math.min(Infinity, ...plain.map((schema) => countOf(document, schema, 'maxProperties') ?? Infinity));
   const other = otherMember(compiler, plain, members);
   const required = members.filter(({ isRequired }) => isRequired).length;
-  // Names of other members may repeat, and then they are one: more than one of them cannot be counted on.
+  // Names of additional members may repeat and then count once, so at most one is reliable.
   const counting = plain.find(({ minProperties }) => minProperties !== undefined);
   if (other !== null && counting !== undefined && min > required + 1) compiler.refuse(counting, 'minProperties');
 
   const close = [json.gap, ...builder.text('}')];
-  /** From this many on it makes no difference how many were written. */
+  /** Counts from this bound on are equivalent. */
   const bound = Math.max(1, min, max === Infinity ? 0 : max + 1);
   const before = (written: number) => (written > 0 ? [...builder.text(','), json.gap] : [json.gap]);
   const rules = new Map<string, Term>();
@@ -67,7 +67,7 @@ function membersOf(compiler: SchemaCompiler, plain: readonly Schema[]): readonly
   });
 }
 
-/** A member of a name that the schema does not have. Null where there are none, or nothing is said of them. */
+/** An additional member. Null if forbidden or unmentioned. */
 function otherMember(compiler: SchemaCompiler, plain: readonly Schema[], members: readonly Member[]): Term | null {
   const { builder, document, json, languages } = compiler;
   const given = plain.filter(({ additionalProperties }) => additionalProperties !== undefined);

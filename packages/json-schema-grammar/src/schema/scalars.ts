@@ -1,4 +1,4 @@
-/** What schemas say of strings and numbers. */
+/** Constraints of strings and numbers. */
 
 import type { NumberBounds } from '../language/number-language.js';
 import { languageOfPattern, PatternError } from '../language/pattern-language.js';
@@ -15,7 +15,7 @@ export interface StringBounds {
   readonly max: number;
 }
 
-/** Longest string that is told from longer ones: more than a context holds. */
+/** Longest distinguished string; longer than any context. */
 const MAX_LENGTH = 100_000;
 const MAX_MIN_LENGTH = 10_000;
 
@@ -84,7 +84,7 @@ export function numberBounds(document: SchemaDocument, plain: readonly Schema[],
   return { isInteger, min, max, multiplesOf, except: [] };
 }
 
-/** A keyword that counts; null where it is absent. */
+/** A non-negative integer keyword; null if absent. */
 export function countOf(document: SchemaDocument, schema: Schema, keyword: string): number | null {
   const value = schema[keyword];
   if (value === undefined) return null;
@@ -98,7 +98,7 @@ function numberOf(document: SchemaDocument, schema: Schema, keyword: string): nu
   return typeof value === 'number' ? value : document.invalid(schema, keyword);
 }
 
-/** Strings that fit, where only schemas of strings are given. Throws {@link SchemaError}. */
+/** Strings that match. Expects string schemas only. Throws {@link SchemaError}. */
 export function stringLanguage(around: Surroundings, plain: readonly Schema[]): Language {
   const { languages } = around;
   const { language, min, max } = stringBounds(around, plain);

@@ -1,9 +1,10 @@
 /**
- * From a client's JSON Schema to a grammar all of whose texts fit it, whatever a model would rather write. What a grammar
- * cannot promise is refused by its place in the schema, or left out where the client asked for no promise.
+ * Compiles a JSON Schema to a grammar whose texts all match the schema. Keywords that a grammar cannot enforce are rejected with
+ * their path, or ignored in non-strict mode.
  *
- * Members are written in the order of the schema; optional ones may be left out; others are written only where
- * `additionalProperties` says so.
+ * Members are written in the order of the schema; optional members may be omitted; additional members appear only if
+ *
+ * `additionalProperties` mentions them.
  */
 import { GrammarBuilder, GrammarTooLarge, type Sequence, type Term } from '../grammar/grammar.js';
 import { JsonGrammar } from '../grammar/json-grammar.js';
@@ -18,7 +19,7 @@ import { numberBounds, type StringBounds, stringBounds, stringLanguage } from '.
 import { type Kind, kindOf, type Schema, SchemaDocument } from './schema-document.js';
 import { SchemaError } from './schema-error.js';
 
-/** Say something of what is valid that no rule here looks at. */
+/** Validating keywords without a rule here. */
 const NOT_KNOWN = [
   '$dynamicRef',
   '$recursiveRef',
@@ -34,13 +35,13 @@ const NOT_KNOWN = [
   'then',
   'unevaluatedItems',
 ];
-/** Schemas within one another, references followed. */
+/** Maximum nesting of schemas, references followed. */
 const MAX_DEPTH = 200;
-/** Values that are held against schemas, or against values that are ruled out. */
+/** Maximum checks of values against schemas or exclusions. */
 const MAX_HELD = 20_000;
-/** Pairs of `oneOf` that are held against each other. */
+/** Maximum pairs of `oneOf` branches compared. */
 const MAX_CHOICES = 32;
-/** Rules that are made to hold pairs of `oneOf` against each other. */
+/** Maximum rules created to compare pairs of `oneOf`. */
 const MAX_COMPARED = 100_000;
 
 export class SchemaCompiler {
@@ -48,13 +49,13 @@ export class SchemaCompiler {
   readonly builder: GrammarBuilder;
   readonly languages: Languages;
   readonly #rules = new Map<string, Term>();
-  /** Choices that are being made up and of which nothing is written yet; one within itself adds nothing. */
+  /** Choices in progress without any text; a choice within itself adds nothing. */
   #opening = new Set<string>();
   #depth = 0;
   #held = 0;
   #compared = 0;
 
-  /** `json`: of the grammar that the rules go into. `isStrict` false: what cannot be promised is left out of the grammar. */
+  /** `json`: JSON rules of the target grammar. `isStrict` false: unenforceable keywords are ignored. */
   constructor(
     readonly json: JsonGrammar,
     root: unknown,
@@ -65,18 +66,18 @@ export class SchemaCompiler {
     this.languages = json.languages;
   }
 
-  /** A keyword of which nothing can be promised. */
+  /** Rejects an unenforceable keyword in strict mode. */
   refuse(schema: Schema, keyword: string, limit: number | null = null): void {
     if (this.isStrict) throw new SchemaError('unsupported', this.document.path(schema, keyword), limit);
   }
 
-  /** Counts values that are looked at one by one, so that they come to an end. Throws {@link SchemaError}. */
+  /** Counts checked values to bound the work. Throws {@link SchemaError}. */
   hold(values: number): void {
     this.#held += values;
     if (this.#held > MAX_HELD) throw new SchemaError('unsupported', []);
   }
 
-  /** The rule of values that fit all these schemas. Throws {@link SchemaError}. */
+  /** Rule of values that match all schemas. Throws {@link SchemaError}. */
   value(schemas: readonly (Schema | boolean)[]): Term {
     const plain = this.document.flatten(schemas);
     if (plain === null) return this.builder.rule();
@@ -89,7 +90,7 @@ export class SchemaCompiler {
     return this.builder.define(rule, this.#alternatives(plain, key));
   }
 
-  /** The same for values inside of others. */
+  /** The same for nested values. */
   inside(schemas: readonly (Schema | boolean)[]): Term {
     if (this.#depth >= MAX_DEPTH) throw new SchemaError('unsupported', []);
     const opening = this.#opening;
@@ -127,7 +128,7 @@ export class SchemaCompiler {
     return alternatives;
   }
 
-  /** No text that is made for one of the branches fits another. */
+  /** Whether no text generated for one branch matches another. */
   #areApart(branches: readonly (Schema | boolean)[]): boolean {
     if (branches.length * (branches.length - 1) > MAX_CHOICES ** 2) return false;
     const tags = branches.map((branch) => tagsOf(this.document, branch));
@@ -142,7 +143,7 @@ export class SchemaCompiler {
     try {
       return builder.grammar(scratch.value(schemas)) !== null;
     } catch (error) {
-      // Where it cannot be told, they may.
+      // An undecidable comparison counts as an overlap.
       if (asSchemaError(error) instanceof SchemaError) return true;
       throw error;
     } finally {
@@ -150,7 +151,7 @@ export class SchemaCompiler {
     }
   }
 
-  /** What is written for the schema has none but its own members, whether it says so or not. */
+  /** Generated objects have only the schema's own members, with or without `additionalProperties`. */
   #closed(schema: Schema | boolean): Schema | boolean {
     if (typeof schema === 'boolean' || schema.properties === undefined || schema.additionalProperties !== undefined) return schema;
     return { ...schema, additionalProperties: false };
@@ -216,9 +217,9 @@ function isExcluded(languages: Languages, { kinds, numbers, strings }: Exclusion
   return typeof value === 'string' && strings.some((language) => languages.has(language, value));
 }
 
-/** A schema's size as an error of the schema; other errors as they are. */
+/** Converts errors about size to SchemaError; returns other errors unchanged. */
 export function asSchemaError(error: unknown): unknown {
-  // A range error: what is nested so deep that the stack does not hold it.
+  // RangeError: nesting deeper than the call stack.
   const isTooLarge = error instanceof LanguageTooLarge || error instanceof GrammarTooLarge || error instanceof RangeError;
   return isTooLarge ? new SchemaError('unsupported', []) : error;
 }

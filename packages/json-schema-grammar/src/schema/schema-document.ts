@@ -1,6 +1,6 @@
 /**
- * Reads JSON Schema (2020-12, and what older drafts call otherwise) as conjunctions: lists of plain schemas that all hold of
- * one value, with references and `allOf` taken apart. Knows where in the document each schema stands.
+ * Reads JSON Schema (2020-12 and older drafts) as conjunctions: lists of plain schemas for one value, with `$ref` and `allOf`
+ * resolved. Records the path of each schema.
  */
 import { SchemaError } from './schema-error.js';
 
@@ -8,14 +8,14 @@ export type Schema = Readonly<Record<string, unknown>>;
 export type Kind = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object';
 
 const KINDS: readonly Kind[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
-/** What a schema without a type must be about. Of what else it would allow, nothing is generated. */
+/** Types implied by keywords of a schema without a type. No other type is generated. */
 const HINTS: readonly (readonly [Kind, readonly string[]])[] = [
   ['object', ['properties', 'required', 'additionalProperties', 'propertyNames', 'minProperties', 'maxProperties']],
   ['array', ['items', 'prefixItems', 'minItems', 'maxItems', 'uniqueItems']],
   ['string', ['pattern', 'minLength', 'maxLength', 'format']],
   ['number', ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']],
 ];
-/** Schemas that one request may make; more would hold up others. */
+/** Maximum schemas per request, as compilation delays others. */
 const MAX_SCHEMAS = 4000;
 
 export class SchemaDocument {
@@ -42,7 +42,7 @@ export class SchemaDocument {
     return [...new Set(schemas.map((schema) => this.#id(schema)))].sort((a, b) => a - b).join();
   }
 
-  /** A schema below another one. Throws {@link SchemaError} for what is none. */
+  /** A subschema. Throws {@link SchemaError} for other values. */
   inner(parent: Schema, value: unknown, ...steps: readonly string[]): Schema | boolean {
     if (typeof value === 'boolean') return value;
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -59,7 +59,7 @@ export class SchemaDocument {
     return value.map((each: unknown, index) => this.inner(parent, each, keyword, String(index)));
   }
 
-  /** The schema without one of its keywords; the same object each time. */
+  /** The schema without one keyword; cached, so the same object each time. */
   without(schema: Schema, keyword: string): Schema {
     const known = this.#reduced.get(schema) ?? new Map<string, Schema>();
     this.#reduced.set(schema, known);
@@ -72,7 +72,7 @@ export class SchemaDocument {
     return reduced;
   }
 
-  /** The plain schemas that hold together where all of these do. Null when nothing fits them. */
+  /** Plain schemas of a conjunction. Null if no value matches. */
   flatten(schemas: readonly (Schema | boolean)[]): readonly Schema[] | null {
     const plain: Schema[] = [];
     const seen = new Set<Schema>();
@@ -95,7 +95,7 @@ export class SchemaDocument {
     return plain;
   }
 
-  /** The types that a value of all these schemas may have: never both `number` and `integer`. */
+  /** Possible types of a value; never both `number` and `integer`. */
   kinds(schemas: readonly Schema[]): ReadonlySet<Kind> {
     let kinds: ReadonlySet<Kind> | null = null;
     for (const schema of schemas) {
@@ -118,7 +118,7 @@ export class SchemaDocument {
     return kinds;
   }
 
-  /** The schema that `$ref` names: `#` and JSON Pointers (RFC 6901) into this document. */
+  /** Target of `$ref`: `#` and JSON Pointers (RFC 6901) into this document. */
   #referred(schema: Schema): Schema | boolean {
     const reference = schema.$ref;
     if (typeof reference !== 'string') return this.invalid(schema, '$ref');

@@ -6,7 +6,7 @@ export class SchemaError extends Error {
   constructor(
     readonly code: 'invalid_request' | 'unsupported',
     readonly path: readonly string[],
-    /** Largest value that the keyword may have, where its value is too large. */
+    /** Maximum of the keyword's value, if exceeded. */
     readonly limit: number | null = null,
   ) {
     super(`the schema is refused: ${code} at ${path.join('.')}`);

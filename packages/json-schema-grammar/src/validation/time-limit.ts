@@ -1,19 +1,19 @@
 /**
- * Questions about values and schemas of clients, asked of code that looks at every way in which a value may fit. A schema can have
- * more of them than there is time for, so that the question is given up, and whoever asked decides what follows from that.
+ * Time limit for code that may backtrack over a client's values and schemas. A check that exceeds the limit is aborted, and the
+ * caller decides.
  */
 import { createContext, Script } from 'node:vm';
 
-/** Thousands of times of what schemas take that people write. Nothing else happens in its thread meanwhile. */
+/** Thousands of times what real schemas take. The thread does nothing else meanwhile. */
 const MAX_MS = 1000;
 
 const TIMED_OUT = 'ERR_SCRIPT_EXECUTION_TIMEOUT';
 const ask = new Script('ask()');
-/** One for all questions: making one takes thirty times as long as asking. */
+/** Shared by all calls: creating a context takes thirty times as long as a call. */
 const asked: { ask: () => void } = { ask: () => {} };
 const context = createContext(asked);
 
-/** The answer, or null where it would have taken too long or too deep. What the question throws is thrown. It must ask none itself. */
+/** Result of the check, or null after a timeout or stack overflow. Errors of the check are rethrown. Not reentrant. */
 export function decided<T>(question: () => T): T | null {
   let answer: T | null = null;
   asked.ask = () => {

@@ -1,31 +1,34 @@
 /**
- * Holds finished values against the client's schema, with a validator that interprets it: a schema is never compiled to
- * code here. Patterns are left to the grammar, because a client's pattern can keep a backtracking engine busy for hours.
+ * Validates finished values with an interpreting validator; client schemas are never compiled to code. Patterns are left to the
+ * grammar, because a client's pattern can occupy a backtracking engine for hours.
  */
 import Schema from 'typebox/schema';
 import { decided } from './time-limit.js';
 
-/** Tells whether a value fits the schema but for its patterns. `root` is where references lead. */
+/** Validator of a schema, without patterns. `root`: target of references. */
 export function fitsSchema(root: unknown, schema: unknown): (value: unknown) => boolean {
   const checked = { ...definitionsOf(root), allOf: [withoutPatterns(schema)] };
   return (value) => Schema.Check(checked, value);
 }
 
-/** Whether a value fits a whole document but for its patterns. Null where that cannot be told in time. */
+/** Whether a value matches the document, without patterns. Null if undecided in time. */
 export function fitsDocument(root: unknown, value: unknown): boolean | null {
   return decided(() => Schema.Check(withoutPatterns(root) as object, value));
 }
 
-/** Members of the root that references lead to. Nothing else of it is kept: the validator takes even an undefined `const` for a demand. */
+/**
+ * Definitions of the root that references target. Other members are dropped: the validator treats even an undefined `const` as a
+ * constraint.
+ */
 function definitionsOf(root: unknown): Readonly<Record<string, unknown>> {
   if (typeof root !== 'object' || root === null) return {};
   const definitions = Object.entries(root).filter(([name]) => name === '$defs' || name === 'definitions');
   return Object.fromEntries(definitions.map(([name, schemas]) => [name, schemasByName(schemas)]));
 }
 
-/** Members whose own members are schemas, under names of the client's. */
+/** Keywords whose members are schemas under client-chosen names. */
 const SCHEMAS_BY_NAME = new Set(['properties', '$defs', 'definitions', 'dependentSchemas']);
-/** Go by patterns themselves, or mean something else without those that do. */
+/** Keywords that depend on patterns. */
 const BY_PATTERN = new Set(['patternProperties', 'additionalProperties', 'unevaluatedProperties']);
 
 const REFERENCES = new Set(['$ref', '$dynamicRef', '$recursiveRef']);
@@ -44,7 +47,7 @@ function withoutPatterns(schema: unknown): unknown {
       (named.patternProperties !== undefined && BY_PATTERN.has(name))
     )
       continue;
-    // Without the pattern they would mean something else.
+    // Dropping the pattern would change the meaning.
     else if (name === 'not' && holdsPattern(member)) continue;
     else if (name === 'oneOf' && holdsPattern(member)) {
       if (named.anyOf === undefined) kept.push(['anyOf', withoutPatterns(member)]);
@@ -54,7 +57,7 @@ function withoutPatterns(schema: unknown): unknown {
   return Object.fromEntries(kept);
 }
 
-/** Not into a value that `const` or `enum` names: there patterns stay, because there they are none. */
+/** Excludes values of `const` and `enum`, whose members are no keywords. */
 function leadsToSchema(reference: unknown): boolean {
   return typeof reference === 'string' && /^#(?:\/(?!(?:const|enum)(?:\/|$))[^%/]*)*$/.test(reference);
 }

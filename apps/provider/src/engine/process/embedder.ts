@@ -1,6 +1,6 @@
 /**
- * Makes vectors with an embedding model. All inputs of a request are counted and checked before the first is read, and each
- * is read in one batch, because the pooling of a text that is split over batches would leave a part of it out.
+ * Computes vectors with an embedding model. All inputs of a request are checked before the first is computed. Each input fits one
+ * batch, because pooling over several batches would drop a part of the text.
  */
 import type { LlamaEmbeddingContext, LlamaModel, Token } from 'node-llama-cpp';
 import type { EmbeddingRequest, Ended, EngineFacts, EngineSettings, FromEngine } from '../messages.js';
@@ -20,7 +20,7 @@ export class Embedder {
     this.#tokenize = tokenizerOf(model, []);
   }
 
-  /** Throws an Error whose message is for the owner. */
+  /** Throws an Error with a message for the owner. */
   static async load(settings: EngineSettings, send: (message: FromEngine) => void): Promise<Embedder> {
     const { model, contextOptions } = await loadWeights(settings);
     const { contextSize, slots } = settings;
@@ -28,7 +28,7 @@ export class Embedder {
     return new Embedder(model, context, { build: buildOf(model), slots, contextSize }, send);
   }
 
-  /** Never rejects: whatever happens is reported as the end of the job. */
+  /** Never rejects; failures are reported as the end of the job. */
   async run(job: number, request: EmbeddingRequest): Promise<void> {
     let ended: Ended;
     try {
@@ -45,14 +45,14 @@ export class Embedder {
   }
 
   async #embed(job: number, { inputs, dimensions }: EmbeddingRequest): Promise<Ended> {
-    // The library wants one place more than the text has tokens.
+    // The library needs one position more than the text has tokens.
     const limit = this.facts.contextSize - 1;
     const counted: { readonly tokens: Token[]; readonly count: number }[] = [];
     for (const input of inputs) {
       if (typeof input !== 'string' && !input.every((token) => this.#isToken(token)))
         return { job, kind: 'invalid_request', field: 'input' };
       const tokens = typeof input === 'string' ? this.#tokenize(input, false) : ([...input] as Token[]);
-      // Given a copy, because it writes the tokens that begin and end a text into it.
+      // A copy, because the library inserts begin and end tokens into its argument.
       const count = this.context.calculateInputLength([...tokens]);
       if (count === 0) return { job, kind: 'invalid_request', field: 'input' };
       if (count > limit) return { job, kind: 'context_length_exceeded', limit, actual: count };
@@ -71,7 +71,7 @@ export class Embedder {
   }
 }
 
-/** Of length 1, so that a dot product is the cosine. Throws when the model made no direction. */
+/** Normalises to length 1, so a dot product equals the cosine. Throws for a zero or non-finite vector. */
 function unit(vector: readonly number[]): number[] {
   const length = Math.hypot(...vector);
   if (!Number.isFinite(length) || length === 0) throw new Error('the model made no usable vector');

@@ -1,4 +1,4 @@
-/** Loads a model, makes the context in which its streams decode together, and finds out how repeatable that one is. */
+/** Loads a model, creates its context and measures the context's repeatability. */
 import { DEFAULT_THINK_TAGS } from '@inference/formats';
 import type { LlamaContext, LlamaModel } from 'node-llama-cpp';
 import { type ThinkTags, thinkTagsOf } from '../../models/think-tags.js';
@@ -20,7 +20,7 @@ export interface LoadedModel {
   readonly tokenize: Tokenize;
 }
 
-/** Throws an Error whose message is for the owner. */
+/** Throws an Error with a message for the owner. */
 export async function loadModel(settings: EngineSettings): Promise<LoadedModel> {
   const { model, contextOptions } = await loadWeights(settings);
   const context = await model.createContext({
@@ -31,7 +31,7 @@ export async function loadModel(settings: EngineSettings): Promise<LoadedModel> 
   const native = nativeContext(context);
   const template = chatTemplate(model);
   const tags = thinkTagsOf(template);
-  // A model whose template knows of no thoughts may have them all the same; the output filter looks for these tags then.
+  // A model may think although its template has no think tags; the output filter then looks for the default tags.
   const { open, close } = tags ?? DEFAULT_THINK_TAGS;
   const vocabulary = new Vocabulary(vocabularySource(model), [open, close]);
   if (template === null && !vocabulary.has('<|im_start|>')) {
@@ -47,7 +47,7 @@ export async function loadModel(settings: EngineSettings): Promise<LoadedModel> 
 
 function vocabularySource(model: LlamaModel): VocabularySource {
   const { tokens, token_type, model: kind } = model.fileInfo.metadata.tokenizer.ggml;
-  // A plain token stands before the one in question, so that its leading space is not stripped.
+  // A plain token precedes the tested token, so its leading space is not stripped.
   const anchor = model.tokenize('a').slice(-1);
   return { tokens, types: token_type ?? [], kind, detokenize: (token) => model.detokenize([token], false, anchor) };
 }

@@ -1,8 +1,8 @@
-/** Brings the weights of a model file into memory, whatever the model is for. */
+/** Loads the weights of a text or embedding model. */
 import { getLlama, LlamaLogLevel, type LlamaModel } from 'node-llama-cpp';
 import type { EngineSettings } from '../messages.js';
 
-/** The model, and what every context of it must be made with. Throws an Error whose message is for the owner. */
+/** Returns the model and options for each of its contexts. Throws an Error with a message for the owner. */
 export async function loadWeights({
   gpu,
   modelPath,
@@ -19,7 +19,7 @@ export async function loadWeights({
       process.stderr.write(`${text.trimEnd()}\n`);
       if (isLoading) said.push(text);
     },
-    // Two that share a core are ten times slower.
+    // Two compute threads that share a core are ten times slower.
     ...(onProcessor ? { maxThreads: 1 } : {}),
   });
   try {
@@ -32,13 +32,13 @@ export async function loadWeights({
   }
 }
 
-/** Name and build of the engine, and what it computes on. */
+/** Name, build and device of the engine. */
 export function buildOf({ llama }: LlamaModel): string {
   const { release } = llama.llamaCppRelease;
   return `llama.cpp ${release} ${llama.gpu === false ? 'cpu' : llama.gpu}`;
 }
 
-/** What llama.cpp wrote of the cause, such as "unknown model architecture: 'x'"; its exception says only that it failed. */
+/** Reason from llama.cpp's log, such as "unknown model architecture: 'x'"; the exception says only that loading failed. */
 function reasonIn(log: string): string | null {
   return /error loading model(?: \w+)?: (.{1,300})/.exec(log)?.[1]?.trim() ?? null;
 }

@@ -1,6 +1,6 @@
 /**
- * Entry of the engine process. It holds the model and nothing else: no socket, no keys. It ends with its parent, and
- * whatever kills it (a bad model file, memory) kills no more than the jobs it was running.
+ * Entry of the engine process. The process holds the model and nothing else: no socket, no keys. A crash (bad model file, out of
+ * memory) ends only its running jobs.
  */
 import { endWithParent } from '../../model-process/end-with-parent.js';
 import type { FromEngine, ToEngine } from '../messages.js';

@@ -1,7 +1,8 @@
 /**
- * The native side of node-llama-cpp, below its sequences: fill a batch, decode it, sample from it. Its own scheduler takes
- * two trips to another thread and some ten promises per token and stream; this takes one trip per batch. The library is
- * pinned, and this file is the only one that reaches into it.
+ * The native binding of node-llama-cpp: fill a batch, decode, sample. The library's own scheduler takes two thread trips and about
+ * ten promises per token and stream; this file takes one trip per batch.
+ *
+ * The library is pinned, and only this file reaches into its internals.
  */
 import type { LlamaContext, LlamaGrammarEvaluationState, LlamaModel, Token } from 'node-llama-cpp';
 
@@ -10,7 +11,7 @@ export type Pairs = readonly number[];
 /** Token, probabilities, confidence, logits, sum of the exponentials of all logits less the greatest. */
 export type Sampled = readonly [token: number, probabilities?: Pairs, confidence?: number, logits?: Pairs, weight?: number];
 
-/** Samples for one stream and remembers what it drew. Members are those of the library's own `applyConfig`. */
+/** Samples for one stream and remembers the drawn tokens. Members are those of the library's own `applyConfig`. */
 export interface NativeSampler {
   applyConfig(config: SamplerConfig): void;
   dispose(): void;
@@ -32,11 +33,11 @@ export interface SamplerConfig {
   readonly grammarEvaluationState?: unknown;
 }
 
-/** One llama.cpp context. Between `initBatch` and the end of `decodeBatch` nothing else may be asked of it but to sample. */
+/** One llama.cpp context. Between `initBatch` and the end of `decodeBatch`, only sampling is allowed. */
 export interface NativeContext {
   /** Begins a batch of at most so many tokens. */
   initBatch(tokens: number): void;
-  /** Adds tokens of a sequence at a position. Returns the places at which those listed in `withLogits` can be sampled. */
+  /** Adds tokens of a sequence at a position. Returns the batch positions of the tokens listed in `withLogits`, for sampling. */
   addToBatch(sequence: number, position: number, tokens: Uint32Array, withLogits: Uint32Array): Uint32Array;
   decodeBatch(): Promise<void>;
   /** -1: nothing could be sampled. */
@@ -51,9 +52,11 @@ export interface NativeContext {
   ): Promise<Sampled>;
   /** Forgets all of a sequence. */
   disposeSequence(sequence: number): void;
-  /** Forgets positions from `start` up to `end` (-1: the last). False: this kind of memory cannot, and the rest is not to be used. */
+  /**
+   * Removes positions from `start` to before `end` (-1: the last). False if the cache type cannot; the sequence is then unusable.
+   */
   removeTokenCellsFromSequence(sequence: number, start: number, end: number): boolean;
-  /** Lowest position that is still held; models with a sliding window forget the oldest. */
+  /** Lowest cached position; models with a sliding window drop the oldest. */
   getSequenceKvCacheMinPosition(sequence: number): number;
 }
 
@@ -66,8 +69,8 @@ interface ModelInternals {
 }
 
 /**
- * Throws when the thread pool of this process has more than one thread. Batches and the samplings from them are queued
- * together, and it is the single thread that keeps them in order: with two, a stream could sample from another's logits.
+ * Throws if the thread pool of this process has more than one thread. Batches and samplings are queued together, and the single
+ * thread preserves their order. With two threads, a stream could sample from another stream's logits.
  */
 export function nativeContext(context: LlamaContext): NativeContext {
   if (process.env.UV_THREADPOOL_SIZE !== '1') throw new Error('the engine process was not started with UV_THREADPOOL_SIZE=1');
@@ -81,12 +84,12 @@ export function newSampler(model: LlamaModel, config: SamplerConfig): NativeSamp
   return sampler;
 }
 
-/** What `applyConfig` takes as `grammarEvaluationState`. */
+/** Value for `grammarEvaluationState` of `applyConfig`. */
 export function nativeGrammar(state: LlamaGrammarEvaluationState): unknown {
   return (state as unknown as { readonly _state: unknown })._state;
 }
 
-/** Tokens as the addon takes them. */
+/** Tokens in the addon's format. */
 export function nativeTokens(tokens: readonly Token[]): Uint32Array {
   return Uint32Array.from(tokens);
 }

@@ -1,20 +1,19 @@
 /**
- * Collects what the streams of one tick produced and hands it over in one message. While a message is still being
- * written the next one keeps growing, so a daemon that is slow to read costs fewer, larger messages and not memory
- * without bound: streams ask `ready()` and wait when too much is unsent.
+ * Collects the events of one tick and sends them in one message. While a message is being written, the next one grows. A slow
+ * daemon therefore costs fewer, larger messages instead of unbounded memory: streams call `ready()` and wait when too much is
+ * unsent.
  */
 import type { TokenLogprob } from '@inference/formats';
 import type { Ended, FromEngine, PieceLogprobs, Started } from '../messages.js';
 
 /**
- * Least time between two messages, in milliseconds. With what is rendered, sealed and sent of it, a message costs half a
- * millisecond: nothing to a model that makes fifty tokens a second, a sixth of a processor to one that makes a thousand. Less
- * than this no reader sees. The first words of a stream and its end do not wait.
+ * Minimum time between two messages, in milliseconds. Rendering, sealing and sending cost half a millisecond per message:
+ * negligible at 50 tokens per second, a sixth of a CPU at 1000. First text and end of a stream are sent at once.
  */
 const GAP_MS = 8;
 /** Most time between two messages while prompts are read, in milliseconds. */
 const WORK_GAP_MS = 1000;
-/** Unsent pieces (three entries each) at which streams stop and wait. */
+/** Unsent pieces (three entries each) at which streams wait. */
 const MAX_UNSENT_ENTRIES = 3 * 8192;
 
 export type SendToDaemon = (message: FromEngine, written: () => void) => void;
@@ -25,7 +24,7 @@ export class Outbox {
   #logprobs: PieceLogprobs[] = [];
   #ended: Ended[] = [];
   #worked = false;
-  /** Streams of which no text was sent yet. */
+  /** Streams without any sent text. */
   readonly #silent = new Set<number>();
   #urgent = false;
   #scheduled = false;
@@ -36,7 +35,7 @@ export class Outbox {
 
   constructor(private readonly send: SendToDaemon) {}
 
-  /** Travels with whatever comes next: nobody needs it before there is text, an end, or other work. */
+  /** Sent with the next message: the event is useless before text, an end or other work. */
   started(event: Started): void {
     this.#started.push(event);
     this.#silent.add(event.job);
@@ -50,7 +49,7 @@ export class Outbox {
     else this.#schedule();
   }
 
-  /** Part of a prompt was read. Reported now and then, as a message in which nothing happened. */
+  /** Reports progress on a prompt, at intervals, as a message without events. */
   worked(): void {
     if (performance.now() - this.#lastFlush < WORK_GAP_MS) return;
     this.#worked = true;
@@ -63,7 +62,7 @@ export class Outbox {
     this.#hurry();
   }
 
-  /** Sends what there is without waiting for the gap. */
+  /** Sends without waiting for the minimum gap. */
   #hurry(): void {
     this.#urgent = true;
     if (this.#timer !== null) {
@@ -73,7 +72,7 @@ export class Outbox {
     } else this.#schedule();
   }
 
-  /** Null when more may be written now, else a promise that settles once the daemon has read on. */
+  /** Null if streams may write now, else a promise that settles after the next flush. */
   ready(): Promise<void> | null {
     if (this.#pieces.length < MAX_UNSENT_ENTRIES) return null;
     return new Promise((resolve) => this.#waiting.push(resolve));
@@ -87,7 +86,7 @@ export class Outbox {
       this.#timer = setTimeout(this.#flush, wait);
       return;
     }
-    // Twice, so that the library has handed the next batch to its thread before this one is busy with writing.
+    // Two turns, so the library has queued the next batch before this thread is busy with writing.
     setImmediate(this.#afterDispatch);
   }
 

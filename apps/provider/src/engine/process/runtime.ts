@@ -1,4 +1,4 @@
-/** Runs the requests of one loaded model: prompt to tokens, a stream for each, and its place in the decoder's rounds. */
+/** Runs the requests of one loaded model: tokenises the prompt, creates the stream and hands the stream to the decoder. */
 
 import { type Grammar, GrammarTooLarge } from '@inference/json-schema-grammar/grammar';
 import type { Token } from 'node-llama-cpp';
@@ -40,7 +40,7 @@ export class Runtime {
     return { build: buildOf(model), slots: context.totalSequences, contextSize: context.contextSize };
   }
 
-  /** Never rejects: whatever happens is reported as the end of the job. */
+  /** Never rejects; failures are reported as the end of the job. */
   async run(job: number, request: GenerationRequest): Promise<void> {
     const control = new StreamControl(job);
     this.#streams.set(job, control);
@@ -58,7 +58,7 @@ export class Runtime {
     return this.#streams.get(job);
   }
 
-  /** Hands the stream to the decoder, or says why there is none. */
+  /** Hands the stream to the decoder. Returns the end of a job without a stream. */
   async #begin(control: StreamControl, request: GenerationRequest): Promise<Ended | null> {
     const { job } = control;
     const { contextSize } = this.facts;
@@ -66,7 +66,7 @@ export class Runtime {
     try {
       prompt = this.loaded.prompt.tokenize(request.prompt, contextSize);
     } catch (error) {
-      // Whoever only counts wants to know whether the prompt is too long, and by how much.
+      // A count request needs the number of tokens also of an overlong prompt.
       if (error instanceof PromptTooLong && request.maxTokens === 0) return this.#counted(job, error.actual, false);
       if (error instanceof PromptTooLong) return { job, kind: 'context_length_exceeded', limit: contextSize, actual: error.actual };
       if (error instanceof TemplateError) return { job, kind: 'invalid_request', field: 'prompt' };

@@ -1,7 +1,9 @@
-/** What each engine is within the image process: it draws one picture at a time, and looks between steps whether it still should. */
+/**
+ * Interface of an image backend within the image process. Generates one image at a time and checks for cancellation between steps.
+ */
 import type { DrawRequest, ImageEngineFacts } from '../messages.js';
 
-/** A picture before it is encoded: eight bits for each of three colours, line by line. */
+/** An image before encoding: 8 bits per colour, RGB, row by row. */
 export interface Picture {
   readonly width: number;
   readonly height: number;
@@ -15,8 +17,8 @@ export interface PictureRequest extends Omit<DrawRequest, 'count' | 'seed' | 'en
 
 export interface Painter {
   readonly facts: ImageEngineFacts;
-  /** Tokens of a prompt that the model reads. */
+  /** Number of prompt tokens that the model reads. */
   promptTokens(prompt: string): number;
-  /** Throws the signal's reason when it is aborted between two steps. */
+  /** Throws the signal's reason when aborted between two steps. */
   paint(request: PictureRequest, onStep: (step: number) => void, signal: AbortSignal): Promise<Picture>;
 }

@@ -1,16 +1,16 @@
-/** From pixels to the bytes of a file. What comes out holds the picture alone: no metadata, no profile, no time. */
+/** Encodes and decodes images. The output contains pixels only: no metadata, no profile, no time. */
 import sharp from 'sharp';
 import type { ImageEncoding } from '../messages.js';
 import type { Picture } from './image-backend.js';
 
-// One thread, and nothing kept: the bytes are the same on every run, and no picture stays in a cache.
+// One thread and no cache: bytes are reproducible, and no image stays in memory.
 sharp.concurrency(1);
 sharp.cache(false);
 
 /** `quality` in percent, for JPEG and WebP. */
 export async function encodePicture({ rgb, width, height }: Picture, encoding: ImageEncoding, quality: number | null): Promise<Uint8Array> {
   const image = sharp(rgb, { raw: { width, height, channels: 3 } });
-  // 0 is no quality that encoders know.
+  // Encoders reject a quality of 0.
   const chosen = quality === null ? {} : { quality: Math.max(1, quality) };
   switch (encoding) {
     case 'png':
@@ -24,7 +24,7 @@ export async function encodePicture({ rgb, width, height }: Picture, encoding: I
   }
 }
 
-/** Pixels of an encoded picture of any kind. Throws when it is none, or larger than `mostPixels`. */
+/** Pixels of an encoded image of any format. Throws for invalid data or more than `maxPixels` pixels. */
 export async function decodePicture(bytes: Uint8Array, maxPixels: number): Promise<Picture> {
   const { data, info } = await sharp(bytes, { limitInputPixels: maxPixels })
     .flatten()

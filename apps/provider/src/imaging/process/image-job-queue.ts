@@ -1,6 +1,6 @@
 /**
- * The drawings of one process, one after the other: each picture is painted, encoded and sent, and what it was made of is
- * overwritten. A drawing that is cancelled ends before its next step, one that still waits at once.
+ * Runs the image jobs of one process in sequence. Each image is generated, encoded and sent; its buffers are overwritten. A running
+ * job is cancelled before its next step, a queued job at once.
  */
 import { randomInt } from 'node:crypto';
 import type { DrawingEnd, DrawRequest, FromImageEngine } from '../messages.js';
@@ -44,7 +44,7 @@ export class Easel {
     }
   }
 
-  /** Never rejects: whatever happens is the end of the drawing. */
+  /** Never rejects; failures are the end of the job. */
   async #draw({ job, request, cancelled }: Task): Promise<DrawingEnd> {
     const { signal } = cancelled;
     const { count, encoding, quality, seed, ...rest } = request;

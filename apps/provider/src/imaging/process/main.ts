@@ -1,6 +1,6 @@
 /**
- * Entry of the image process. It holds one model and nothing else: no socket, no keys. It ends with its parent, and whatever
- * kills it (a bad model, memory) kills no more than the drawings it was making.
+ * Entry of the image process. The process holds one model and nothing else: no socket, no keys. A crash (bad model, out of memory)
+ * ends only its own jobs.
  */
 
 import { Worker } from 'node:worker_threads';
@@ -15,7 +15,7 @@ function send(message: FromImageEngine, sent: () => void = () => {}): void {
   process.send?.(message, undefined, undefined, sent);
 }
 
-/** Each engine is read only where it is used: its native code is large, and one of them may not be installed. */
+/** Backends are imported on demand: their native code is large, and stable-diffusion.cpp may not be installed. */
 async function painterFor(settings: ImageSettings): Promise<Painter> {
   switch (settings.engine) {
     case 'onnx':
@@ -50,7 +50,10 @@ setInterval(() => {
 }, workerData.everyMs);
 `;
 
-/** `limit` in bytes, of the whole process. */
+/**
+ * Kills this process when its memory exceeds `limit` bytes. A worker thread checks, because the main thread is blocked while a
+ * step is computed. A model that understates its memory thus costs its own process, not the owner's machine.
+ */
 function guardMemory(limit: number): void {
   const guard = new Worker(GUARD, { eval: true, workerData: { limit, everyMs: LOOK_EVERY_MS } });
   guard.unref();

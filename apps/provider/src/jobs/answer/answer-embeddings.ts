@@ -1,4 +1,4 @@
-/** Runs an opened request for vectors on the engine and writes its answer, which goes out whole. */
+/** Answers an embedding request. The answer is sent as a whole. */
 import { type Envelope, embeddingsBody, type ParsedEmbeddings } from '@inference/formats';
 import { GenerationError } from '../../engine/generation.js';
 import { fieldNames } from '../field-names.js';

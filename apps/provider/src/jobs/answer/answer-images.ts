@@ -1,6 +1,6 @@
 /**
- * Runs an opened request for images on the engine and writes its answer: images as parts beside the body that names their
- * addresses, or inside it (design: who renders, who relays). What is signed is the body alone; the receipt names the images' hashes.
+ * Answers an image request: images as binary parts beside a body with their URLs, or inside the body. Only the body is signed; the
+ * receipt contains the images' hashes.
  */
 import { type Envelope, imageSizeOf, imagesBody, type ParsedImages, pixelsOf } from '@inference/formats';
 import { bodyPartHeader, imagePartHeader, type Overrides } from '@inference/protocol';

@@ -1,6 +1,6 @@
 /**
- * Runs an opened request on the engine and writes its answer: pieces through the output filter, events through the
- * format's renderer, text into frames. Knows nothing of sealing, sockets or signing.
+ * Answers a text request: pieces through the output filter, events through the format's renderer, text into frames. Independent of
+ * sealing, sockets and signing.
  */
 import { type Envelope, type FinishEvent, type OutputEvent, OutputFilter, type TextRequest, Transcript } from '@inference/formats';
 import type { FinishReason, Usage } from '@inference/protocol';
@@ -21,19 +21,19 @@ export interface AnswerOptions {
   readonly opened: OpenedRequest;
   readonly envelope: Envelope;
   readonly maxTokens: number;
-  /** Whose prompts this one may share a computed beginning with; null: nobody's. */
+  /** Scope of prompt-prefix sharing; null: no sharing. */
   readonly cacheScope: string | null;
   readonly thinkTags: ThinkTags | null;
-  /** What the offer of the model says of its thoughts. */
+  /** `thinks` of the model's offer. */
   readonly thinks: boolean | null;
   /** Of the request's body. */
   readonly requestBytes: number;
   readonly generate: (request: GenerationRequest) => Generation;
   /** Waits while the reader is slow. */
   readonly write: (text: string) => Promise<void>;
-  /** Silence after which a stream shows a sign of life, in milliseconds. */
+  /** Silence after which a stream sends a ping, in milliseconds. */
   readonly pingAfterMs: number;
-  /** Aborted when a stream's reader has gone: nothing more is written, and what was written is the answer. */
+  /** Aborted when the reader has disconnected: the text written so far is the answer. */
   readonly closing: AbortSignal;
   /** Aborted when the job is given up. */
   readonly signal: AbortSignal;
@@ -44,20 +44,20 @@ export interface Answered {
   readonly hiddenTokens: number;
   readonly finishReason: FinishReason;
   readonly computation: Computation;
-  /** Tokens per second from the first piece to the last, or null when there were too few to tell. */
+  /** Decode tokens per second, from the first piece to the last; null for too few tokens. */
   readonly decodeTps: number | null;
-  /** Tokens per second of the prompt's part that was not known before; null as above, left out where nothing is measured. */
+  /** Prefill tokens per second of the uncached part of the prompt; null for too few tokens, absent if not measured. */
   readonly prefillTps?: number | null;
-  /** Of images, in their order: hexadecimal SHA-256 of the bytes. */
+  /** Hexadecimal SHA-256 of each image, in order. */
   readonly imageSha256?: readonly string[];
 }
 
 /** More than the digits of the counts in a usage. */
 const USAGE_DIGITS = 32;
-/** Outputs of which none has the form that was asked for. A grammar sees to the form, so that already the second is luck. */
+/** Maximum attempts at an output of the required format. The grammar enforces the format, so even a second attempt is rare. */
 const MAX_ATTEMPTS = 3;
 
-/** Nothing of the answer has left, so it can be made once more. */
+/** The output missed its format before anything was sent; another attempt is possible. */
 class FormMissed extends Error {}
 
 /** Throws {@link JobError}, or the signal's reason when the job was given up. */
@@ -100,7 +100,7 @@ async function writeAnswer(options: AnswerOptions, generation: Generation): Prom
   const formed = form === null ? null : new Transcript({ showReasoning: false });
   const stream = request.stream ? answer.stream(envelope) : null;
   const plain = request.stream ? null : answer.plain(envelope);
-  /** UTF-16 units written, which are no more than the bytes. */
+  /** UTF-16 units written, at most the number of bytes. */
   let written = 0;
   const write = async (text: string) => {
     written += text.length;
@@ -122,7 +122,7 @@ async function writeAnswer(options: AnswerOptions, generation: Generation): Prom
   for await (const batch of orIdle(generation, options.pingAfterMs)) {
     signal.throwIfAborted();
     if (closing.aborted) break;
-    // Before the prompt is read there is no answer to show life in.
+    // No ping before the prompt is read: there is no answer yet.
     if (batch === null && generation.started === null) continue;
     filter ??= await begin();
     const events: OutputEvent[] = batch === null ? [{ type: 'ping' }] : [];
@@ -155,7 +155,7 @@ async function writeAnswer(options: AnswerOptions, generation: Generation): Prom
   await emit([finish]);
   if (plain !== null) {
     let body = plain.body();
-    // A plain body holds its usage, so that its size is known only with one in it; another may have fewer digits.
+    // A plain body contains its usage, so its size depends on the usage. A smaller count may have fewer digits.
     const { completionTokens: possible } = counted(body.length - USAGE_DIGITS);
     if (possible < usage.completion_tokens) {
       Object.assign(usage, usageOf(prompt, possible));
@@ -175,7 +175,7 @@ function ratesOf(pace: Pace, { started }: Generation): Pick<Answered, 'decodeTps
   return { decodeTps: pace.tokensPerSecond(), prefillTps: pace.promptTokensPerSecond(promptTokens - cachedTokens) };
 }
 
-/** After the filter's end: what was withheld may itself have completed a stop sequence. */
+/** Call after the filter's end: withheld text may complete a stop sequence. */
 function finishEvent(filter: OutputFilter, ended: 'stop' | 'length', usage: Usage, hiddenTokens: number): FinishEvent {
   const { stopSequence } = filter;
   const called = stopSequence === null && ended === 'stop' && filter.startedToolCalls > 0;
@@ -189,12 +189,12 @@ function finishEvent(filter: OutputFilter, ended: 'stop' | 'length', usage: Usag
   };
 }
 
-/** The answer is complete, whatever else the model would write. */
+/** Whether the answer is complete regardless of further text. */
 function isDone(filter: OutputFilter, { parallelToolCalls }: TextRequest): boolean {
   return filter.stopped || (!parallelToolCalls && filter.completedToolCalls > 0);
 }
 
-/** Tokens taken from the batch; fewer than it holds when the answer was complete before its end. */
+/** Number of tokens consumed; fewer than the batch has if the answer completed before its end. */
 function pushBatch(filter: OutputFilter, request: TextRequest, batch: readonly Piece[], events: OutputEvent[]): number {
   let tokens = 0;
   for (const piece of batch) {
@@ -205,7 +205,7 @@ function pushBatch(filter: OutputFilter, request: TextRequest, batch: readonly P
   return tokens;
 }
 
-/** JSON holds neither character as it is, so nothing of a demanded form is taken for a thought. */
+/** JSON contains neither character unescaped, so no part of a constrained output is taken for a thought. */
 const NO_TAGS: ThinkTags = { open: '\u0001', close: '\u0002' };
 
 function outputFilter({ opened, envelope, thinkTags }: AnswerOptions, generation: Generation): OutputFilter {
@@ -227,12 +227,12 @@ function outputFilter({ opened, envelope, thinkTags }: AnswerOptions, generation
   });
 }
 
-/** Unique among all answers, and the same in every rendering of this one. */
+/** Unique among all answers and equal in every rendering of this answer. */
 function callId(prefix: string, responseId: string, index: number): string {
   return `${prefix}${sha256Hex(new TextEncoder().encode(`${responseId} ${index}`)).slice(0, 24)}`;
 }
 
-/** The batches of the source, and null each time that none came for `idleMs` milliseconds. */
+/** Batches of the source, and null after each `idleMs` milliseconds of silence. */
 export async function* orIdle<Batch>(source: AsyncIterable<Batch>, idleMs: number): AsyncGenerator<Batch | null> {
   const batches = source[Symbol.asyncIterator]();
   try {
@@ -248,7 +248,7 @@ export async function* orIdle<Batch>(source: AsyncIterable<Batch>, idleMs: numbe
       next = batches.next();
     }
   } finally {
-    // Not awaited: it would wait for a batch that may never come.
+    // Not awaited: `return` would wait for a batch that may never come.
     void batches.return?.();
   }
 }

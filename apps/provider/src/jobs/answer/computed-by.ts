@@ -1,8 +1,8 @@
-/** What a receipt says of the computation: the engine, the hashes of weights and template, and how tokens were drawn. */
+/** Receipt members about the computation: engine, hashes of weights and template, sampling parameters. */
 import type { ComputedBy, ReceiptSampling } from '@inference/protocol';
 import type { Sampling } from '../../engine/messages.js';
 
-/** What is known of the model that computed an answer. */
+/** Identity of the model that computed an answer. */
 export interface ModelIdentity {
   readonly engine: string;
   /** Null: not computed yet. */
@@ -11,7 +11,7 @@ export interface ModelIdentity {
   readonly templateSha256: string | null;
 }
 
-/** What is known of one answer. `sampling` is null where nothing was drawn. */
+/** How one answer was computed. `sampling` is null where nothing was sampled. */
 export interface Computation {
   readonly usedTemplate: boolean;
   readonly sampling: Sampling | null;
@@ -26,13 +26,13 @@ export function computedBy({ engine, weightsSha256, templateSha256 }: ModelIdent
   };
 }
 
-/** The nearest name that a receipt may hold. */
+/** Engine name reduced to the characters and length allowed in receipts. */
 export function engineName(name: string): string {
   const clean = name.replace(/[^A-Za-z0-9 ._+()/:-]+/g, ' ').replace(/^[^A-Za-z0-9]+/, '');
   return clean.slice(0, 128).trimEnd() || 'unknown';
 }
 
-/** Parameters as they were applied: none of those that change nothing. */
+/** Parameters as applied, without those at their neutral value. */
 function signedSampling(sampling: Sampling): ReceiptSampling {
   const { temperature, topP, topK, minP, seed, frequencyPenalty, presencePenalty, repetitionPenalty = 1 } = sampling;
   return {

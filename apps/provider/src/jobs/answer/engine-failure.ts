@@ -1,9 +1,9 @@
-/** From the end of a stream that the engine did not finish to the coded failure that the coordinator is told. */
+/** Maps the engine's failure of a stream to a coded job failure. */
 import type { GenerationError } from '../../engine/generation.js';
 import type { FieldNames } from '../field-names.js';
 import { JobError } from '../job-error.js';
 
-/** `fields`: names of the request's fields in its own format. */
+/** `fields`: field names of the request's format. */
 export function failureOf({ ended }: GenerationError, fields: FieldNames): JobError {
   switch (ended.kind) {
     case 'context_length_exceeded':

@@ -1,9 +1,9 @@
-/** From the internal job of the formats to what the engine is asked, with messages and tools as chat templates know them. */
+/** Converts the parsed request into the engine's request, with messages and tools in the form that chat templates expect. */
 import type { ChatMessage, TextRequest, Tool, ToolCall } from '@inference/formats';
 import type { GenerationRequest, PromptInput, PromptMessage, PromptTool, PromptToolCall } from '../../engine/messages.js';
 import type { MadeForm } from '../constraint/output-constraint.js';
 
-/** `maxTokens` and `cacheScope` are those of the job's context. `attempt`: counts from 0 where an answer is tried again. */
+/** `maxTokens` and `cacheScope` come from the job's context. `attempt` counts from 0. */
 export function generationRequest(
   request: TextRequest,
   { maxTokens, cacheScope }: { readonly maxTokens: number; readonly cacheScope: string | null },
@@ -59,7 +59,7 @@ function promptMessage(message: ChatMessage): PromptMessage {
     case 'tool':
       return {
         role: 'tool',
-        // Templates have no place for a failure; in words the model can read it.
+        // Templates have no field for a failed tool call; the model reads the prefix.
         content: message.isError ? `Error: ${message.content}` : message.content,
         tool_call_id: message.toolCallId,
         ...(message.name === null ? {} : { name: message.name }),
@@ -73,12 +73,12 @@ function promptToolCall(call: ToolCall): PromptToolCall {
   return { id: call.id, type: 'function', function: { name: call.name, arguments: objectOrText(call.arguments) } };
 }
 
-/** `$schema` says which dialect a schema is written in: to a model nothing, and a small one takes it for what it should fill in. */
+/** `$schema` is dropped: the dialect means nothing to a model, and small models copy the member. */
 function promptTool({ name, description, parameters: { $schema: _, ...parameters } }: Tool): PromptTool {
   return { type: 'function', function: { name, description: description ?? '', parameters } };
 }
 
-/** Templates expect arguments as an object; what is none goes in as it was written. */
+/** Templates expect arguments as an object; other values are passed as text. */
 function objectOrText(json: string): unknown {
   try {
     const value: unknown = JSON.parse(json);

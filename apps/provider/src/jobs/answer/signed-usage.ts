@@ -1,6 +1,6 @@
 /**
- * The counts that an answer reports and its receipt signs. A coordinator takes counts beyond what the bytes allow for a lie, so that
- * the rare honest excess is left out here: a template that repeats much, tokens that leave no bytes, thoughts of a model that has none.
+ * Token counts that an answer reports and its receipt signs. A coordinator rejects counts above the bounds derived from the bytes.
+ * Rare honest excess is therefore cut: repetitive templates, tokens without bytes, thoughts of a model without thoughts.
  */
 import { promptTokenBound, type Usage, visibleTokenBound } from '@inference/protocol';
 
@@ -16,12 +16,12 @@ export function signedPrompt({ promptTokens, cachedTokens = 0 }: PromptCounts, r
 }
 
 export interface OutputCounts {
-  /** Hidden ones included. */
+  /** Hidden tokens included. */
   readonly completionTokens: number;
   readonly hiddenTokens: number;
 }
 
-/** Counts of an output that came to an answer of so many bytes. `thinks` is what the offer of the model says. */
+/** Counts of an output with an answer of `answerBytes` bytes. `thinks`: from the model's offer. */
 export function signedOutput(
   { completionTokens, hiddenTokens }: OutputCounts,
   { thinks, answerBytes }: { readonly thinks: boolean | null; readonly answerBytes: number },

@@ -1,6 +1,6 @@
-/** Measures one stream: how fast its prompt was read, and how fast it writes without that time. */
+/** Measures prefill and decode throughput of one stream. */
 
-/** A shorter prompt says more of what else there was to do. Tokens. */
+/** Minimum prompt tokens for a measurement; shorter prompts measure mainly other load. */
 const MIN_PROMPT = 64;
 
 export class Pace {
@@ -10,7 +10,7 @@ export class Pace {
   #lastAt = 0;
   #tokens = 0;
 
-  /** `tokens`: all that were generated until now. */
+  /** `tokens`: total generated so far. */
   count(tokens: number): void {
     this.#lastAt = performance.now();
     this.#tokens = tokens;
@@ -19,14 +19,14 @@ export class Pace {
     this.#firstTokens = tokens;
   }
 
-  /** Null when there were too few to tell. */
+  /** Null for too few tokens. */
   tokensPerSecond(): number | null {
     const seconds = (this.#lastAt - this.#firstAt) / 1000;
     const tokens = this.#tokens - this.#firstTokens;
     return tokens < 8 || seconds <= 0 ? null : tokens / seconds;
   }
 
-  /** `computed`: tokens of the prompt that were not known before. Null when they were too few to tell, or nothing was written. */
+  /** `computed`: uncached prompt tokens. Null for too few tokens or without output. */
   promptTokensPerSecond(computed: number): number | null {
     const seconds = (this.#firstAt - this.#beganAt) / 1000;
     return computed < MIN_PROMPT || seconds <= 0 ? null : computed / seconds;

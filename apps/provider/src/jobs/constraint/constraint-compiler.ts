@@ -1,6 +1,6 @@
 /**
- * Makes the forms that requests demand of their outputs. Those with schemas of a client's are made in a thread of their own: such a
- * schema may take seconds, and all other streams of the machine pass through the loop that would wait for it.
+ * Compiles the output constraints of requests. Client schemas are compiled in worker threads: a schema may take seconds, and all
+ * streams share the main event loop.
  */
 import { createRequire } from 'node:module';
 import type { ParsedRequest } from '@inference/formats';
@@ -9,19 +9,19 @@ import { type Pool, Promise as PoolPromise, pool, TerminateError } from 'workerp
 import { JobError } from '../job-error.js';
 import { type FormDemand, type FormedOutput, fitsForm, formDemand, type MadeForm, makeForm, schemaField } from './output-constraint.js';
 
-/** Named in package.json, so that it is found from the sources (tests) and from the build alike. */
+/** Resolved through package.json, so the entry is found from the sources (tests) and from the build. */
 const ENTRY = createRequire(import.meta.url).resolve('#constraint-thread');
 
-/** Schemas that people write take milliseconds, and the bounds of the compiler end most others well before. */
+/** Real schemas take milliseconds, and the compiler's own bounds stop most others much earlier. */
 const MAX_MS = 10_000;
-/** Two, so that one request that takes long does not keep all others with a schema waiting. */
+/** Two threads, so a slow schema does not block all other requests with a schema. */
 const MAX_THREADS = 2;
 const MAX_HEAP_MB = 512;
-/** What a thread that is ended may take for it, in milliseconds: it has nothing to put away. */
+/** Grace period for terminating a thread, in milliseconds. */
 const END_MS = 50;
 
 export interface OutputForm extends MadeForm {
-  /** Whether an output that was not cut off is what the client asked for. */
+  /** Whether a complete output satisfies the constraint. */
   fits(output: FormedOutput): Promise<boolean>;
 }
 
@@ -29,11 +29,11 @@ export interface OutputForm extends MadeForm {
 export type FormAnswer = { readonly form: MadeForm } | { readonly failure: JobFailure };
 
 export class OutputForms {
-  /** Its threads start with the first question. */
+  /** Threads start with the first task. */
   readonly #pool: Pool;
   readonly #maxMs: number;
 
-  /** `mostMs`: what one question may take. Default: 10 s. */
+  /** `maxMs`: time limit per task. Default: 10 s. */
   constructor({ maxMs = MAX_MS }: { readonly maxMs?: number } = {}) {
     this.#maxMs = maxMs;
     this.#pool = pool(ENTRY, {
@@ -45,8 +45,7 @@ export class OutputForms {
   }
 
   /**
-   * Null where the model writes as it likes. Throws {@link JobError} `unsupported` or `invalid_request` with the field, or the
-   * signal's reason.
+   * Null without a constraint. Throws {@link JobError} `unsupported` or `invalid_request` with the field, or the signal's reason.
    */
   async form(parsed: ParsedRequest, signal: AbortSignal): Promise<OutputForm | null> {
     const demand = formDemand(parsed);

@@ -1,4 +1,4 @@
-/** What form a request demands of the output: JSON of a schema, calls that have to be made, calls that have to be right. */
+/** Output constraints of a request: JSON of a schema, required tool calls, strict tool arguments. */
 import { DEFAULT_TOOL_CALL_TAGS, isJsonObject, type ParsedRequest, parsedJson, type TextRequest, type Tool } from '@inference/formats';
 import {
   ANY_CHARACTER,
@@ -21,13 +21,13 @@ import type { JobFailure } from '@inference/protocol';
 import { type FieldNames, fieldNames } from '../field-names.js';
 import { JobError } from '../job-error.js';
 
-/** What an output came to. */
+/** A finished output. */
 export interface FormedOutput {
   readonly text: string;
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];
 }
 
-/** What a request demands of its output. Plain data: it can be thought about in another thread. */
+/** Constraint of a request as plain data, so other threads can process the value. */
 export interface FormDemand extends Pick<TextRequest, 'parallelToolCalls' | 'responseFormat' | 'toolChoice' | 'tools'> {
   readonly fields: FieldNames;
 }
@@ -35,16 +35,16 @@ export interface FormDemand extends Pick<TextRequest, 'parallelToolCalls' | 'res
 /** Plain data as well. */
 export interface MadeForm {
   readonly grammar: Grammar;
-  /** The output has the form from its first character on, so there is no place for thoughts. */
+  /** The constraint covers the output from its first character, so think sections are impossible. */
   readonly isWhole: boolean;
 }
 
-/** Steps in which a text must not get to too many places of the grammar: tens of milliseconds of them. */
+/** Look-ahead steps that must not exceed the matcher's position limit; some tens of milliseconds. */
 const STEPS_AHEAD = 10_000;
-/** Calls that one answer may hold where at least one is demanded. */
+/** Maximum tool calls of an answer where at least one is required. */
 const MAX_CALLS = 16;
 
-/** Null where the model writes as it likes. */
+/** Null without a constraint. */
 export function formDemand(parsed: ParsedRequest): FormDemand | null {
   const { request } = parsed;
   if (request.task === 'count') return null;
@@ -53,7 +53,7 @@ export function formDemand(parsed: ParsedRequest): FormDemand | null {
   return answerFormat(demand) !== null || callable(demand).length > 0 ? demand : null;
 }
 
-/** The field with schemas of the client's that the form is made of, or null where there are none. */
+/** The field with client schemas, or null. */
 export function schemaField(demand: FormDemand): string | null {
   const format = answerFormat(demand);
   if (format !== null && format.type !== 'json_object') return format.field ?? demand.fields.responseSchema;
@@ -91,13 +91,13 @@ function isCallForced(demand: FormDemand): boolean {
 
 type AnswerFormat = Exclude<TextRequest['responseFormat'], { type: 'text' }>;
 
-/** The form of the answer itself, or null where it has none or a call takes its place. */
+/** Format of the answer text, or null if unconstrained or replaced by a tool call. */
 function answerFormat(demand: FormDemand): AnswerFormat | null {
   const { responseFormat } = demand;
   return responseFormat.type === 'text' || isCallForced(demand) ? null : responseFormat;
 }
 
-/** Where the model decides, only a strict tool's arguments are given their shape. */
+/** Where calls are optional, only arguments of strict tools are constrained. */
 function isShaped(demand: FormDemand, { strict }: Tool): boolean {
   return strict || isCallForced(demand);
 }
@@ -132,17 +132,14 @@ class FormBuilder {
     }
   }
 
-  /** One call of one of the tools, without the tag that opens it. */
+  /** One tool call, without the opening tag. */
   call(tools: readonly Tool[], isShaped: (tool: Tool) => boolean): Term {
     const builder = this.#builder;
     const line = builder.rule([], builder.text('\n'));
     return builder.rule([line, this.#bodies(tools, isShaped), line, ...builder.text(TAGS.close)]);
   }
 
-  /**
-   * What stands between the tags. Where the model decides, a tool that is not strict takes any object: its arguments may
-   * come in any order, and nobody was promised what they are.
-   */
+  /** Text between the tags. Where calls are optional, a non-strict tool takes any object, in any member order. */
   #bodies(tools: readonly Tool[], isShaped: (tool: Tool) => boolean): Term {
     const builder = this.#builder;
     const json = this.#json;
@@ -167,7 +164,7 @@ class FormBuilder {
     return this.#builder.rule([...this.#builder.text(TAGS.open), call]);
   }
 
-  /** Calls one after the other. */
+  /** Consecutive tool calls. */
   listed(call: Term): Term {
     const builder = this.#builder;
     const opened = this.opened(call);
@@ -177,8 +174,8 @@ class FormBuilder {
   }
 
   /**
-   * Any text, in which the tag that opens a call is followed by one: a state for each beginning of the tag. Its first
-   * character stands in it only once, so a character that does not fit leads back to the start, or to the second state.
+   * Free text in which each opening tag is followed by a call: one state per prefix of the tag. The tag's first character occurs in
+   * the tag only once, so a mismatch leads back to the start or to the second state.
    */
   textWithCalls(call: Term, isSingle: boolean): Term {
     const builder = this.#builder;
@@ -208,7 +205,7 @@ class FormBuilder {
     return grammar;
   }
 
-  /** The engine looks ahead again as it goes; what is found here is refused before anything is paid for. Throws {@link JobError}. */
+  /** The engine repeats the look-ahead while generating; here the request is rejected before any cost. Throws {@link JobError}. */
   lookAhead(grammar: Grammar, field: string): void {
     this.#guarded(field, () => {
       const machine = new GrammarMachine(grammar);
@@ -233,7 +230,7 @@ class FormBuilder {
 const OBJECT = { type: 'object' };
 const TAGS = DEFAULT_TOOL_CALL_TAGS;
 
-/** Ranges without some of their code points. */
+/** Ranges without the given code points. */
 function without(ranges: readonly number[], codes: readonly number[]): number[] {
   let left = [...ranges];
   for (const code of codes) {
@@ -253,8 +250,8 @@ function limitOf({ limit }: SchemaError): Pick<JobFailure, 'limit'> {
 }
 
 /**
- * The keyword's place as clients write it, or that of the whole schema where the wire has no room for it. A limit without its keyword
- * would say nothing, so that then the end of the place is told.
+ * Path of the keyword in the client's notation, or the field if the wire format has no room. A limit is useless without its
+ * keyword, so the end of the path is used then.
  */
 function paramOf(field: string, { path, limit }: SchemaError): string {
   for (let from = 0; from < (limit === null ? 1 : path.length); from++) {
@@ -265,12 +262,12 @@ function paramOf(field: string, { path, limit }: SchemaError): string {
   return field;
 }
 
-/** The grammar has seen to it already: what cannot be told is no reason to give an answer up. */
+/** The grammar already enforces the schema; an undecided check is no reason to reject the answer. */
 function mayFit(schema: unknown, value: unknown): boolean {
   return fitsDocument(schema, value) !== false;
 }
 
-/** Whether an output that was not cut off is what the client asked for. */
+/** Whether a complete output satisfies the constraint. */
 export function fitsForm(demand: FormDemand, { text, calls }: FormedOutput): boolean {
   const { responseFormat, tools, toolChoice } = demand;
   const known = new Map(tools.map((tool) => [tool.name, tool]));
@@ -284,7 +281,7 @@ export function fitsForm(demand: FormDemand, { text, calls }: FormedOutput): boo
   if (toolChoice.type === 'required' || toolChoice.type === 'named') return calls.length > 0;
   if (answerFormat(demand) === null || calls.length > 0) return true;
   if (responseFormat.type === 'choice') return responseFormat.choices.includes(text);
-  // No pattern of a client's is run here: the grammar has seen to it.
+  // Client patterns are never run here; the grammar enforces them.
   if (responseFormat.type === 'regex') return true;
   const value = parsedJson(text);
   if (value === undefined) return false;

@@ -1,4 +1,4 @@
-/** Entry of the thread that makes forms out of clients' schemas, so that a schema that takes seconds takes them from nobody's stream. */
+/** Entry of the thread that compiles client schemas. */
 import { worker } from 'workerpool';
 import { JobError } from '../job-error.js';
 import type { FormAnswer } from './constraint-compiler.js';
@@ -10,7 +10,7 @@ worker({
       return { form: makeForm(demand) };
     } catch (error) {
       if (!(error instanceof JobError)) throw error;
-      // As data: what is thrown here would lose its class on the way.
+      // As data: a thrown error would lose its class between threads.
       return { failure: error.failure };
     }
   },

@@ -1,18 +1,18 @@
-/** How long a model stays in memory when nobody uses it. */
+/** How long an unused model stays in memory. */
 
 export type Keep =
   /** Loaded at the start, and never unloaded. */
   | { readonly kind: 'always' }
   | { readonly kind: 'idle'; readonly minutes: number }
-  /** Unloaded as soon as nobody uses it any more. */
+  /** Unloaded as soon as no job uses the model. */
   | { readonly kind: 'on_demand' };
 
 export const DEFAULT_IDLE: Keep = { kind: 'idle', minutes: 30 };
 
-/** Grace between two jobs of one conversation, in milliseconds. */
+/** Grace period between two jobs of one conversation, in milliseconds. */
 const ON_DEMAND_MS = 10_000;
 
-/** How long it stays unused, in milliseconds; null: for ever. */
+/** Maximum idle time in milliseconds; null: unlimited. */
 export function idleLimitMs(keep: Keep): number | null {
   switch (keep.kind) {
     case 'always':
@@ -26,20 +26,20 @@ export function idleLimitMs(keep: Keep): number | null {
   }
 }
 
-/** Of two wishes the one that frees memory sooner. */
+/** The setting that frees memory sooner. */
 export function shorterKeep(one: Keep, other: Keep): Keep {
   const [a, b] = [idleLimitMs(one), idleLimitMs(other)];
   return a === null || (b !== null && b < a) ? other : one;
 }
 
-/** From the words of an owner: `always`, `on_demand` or a number of minutes. Null when they are none of these. */
+/** Parses `always`, `on_demand` or a number of minutes. Null for other text. */
 export function readKeep(text: string): Keep | null {
   if (text === 'always' || text === 'on_demand') return { kind: text };
   const minutes = Number(text);
   return /^\d{1,5}$/.test(text) && minutes > 0 ? { kind: 'idle', minutes } : null;
 }
 
-/** The words for it. */
+/** The setting as text. */
 export function keepText(keep: Keep): string {
   return keep.kind === 'idle' ? String(keep.minutes) : keep.kind;
 }

@@ -1,6 +1,6 @@
 /**
- * One model that is served, and the engine process it runs in while it is loaded. A process that dies is started again after
- * a pause; a model whose process dies again and again, or that cannot be loaded, is set aside for a while, with the reason.
+ * One served model and its engine process while loaded. A dead process is restarted after a pause. A model that dies repeatedly or
+ * cannot be loaded is disabled for a while, with the reason.
  */
 import type { ModelOffer } from '@inference/protocol';
 import type { Embedding } from '../../engine/embedding.js';
@@ -15,19 +15,19 @@ import { type ImageSize, MAX_IMAGES_OF_A_JOB, sizeText } from '../../models/imag
 import { type ModelFacts, modelTypeOf } from '../../models/model-facts.js';
 import { idleLimitMs, type Keep, keepText } from './keep-alive.js';
 
-/** An engine with the model in it, for text and vectors or for images. */
+/** An engine with its model, for text and embeddings or for images. */
 export type RunningEngine = TextEngine | PaintingEngine;
 type TextEngine = Pick<Engine, 'facts' | 'generate' | 'embed' | 'close' | 'pid'>;
 type PaintingEngine = Pick<ImageEngine, 'facts' | 'draw' | 'close' | 'pid'>;
 
-/** Starts an engine for a model. Rejects with an Error whose message is for the owner. */
+/** Starts an engine for a model. Rejects with an Error with a message for the owner. */
 export type StartEngine = (
   model: ServedModel,
   onEvent: (event: EngineEvent | ImageEngineEvent) => void,
   signal: AbortSignal,
 ) => Promise<RunningEngine>;
 
-/** What the owner is told of a model. */
+/** Events of a model, for the owner. */
 export type ModelEvent =
   | { readonly type: 'loading'; readonly id: string }
   | { readonly type: 'ready'; readonly id: string; readonly milliseconds: number }
@@ -39,10 +39,10 @@ export type ModelEvent =
 export interface Serving {
   readonly facts: ModelFacts;
   readonly capacity: Capacity;
-  /** Bytes that it takes when it is loaded. */
+  /** Memory in bytes while loaded. */
   readonly need: number;
   readonly keep: Keep;
-  /** SHA-256 of the file, once it is known. */
+  /** SHA-256 of the file, once computed. */
   readonly fileSha256: () => string | null;
 }
 
@@ -50,20 +50,20 @@ export interface ServedModelOptions {
   readonly serving: Serving;
   readonly start: StartEngine;
   readonly onEvent: (event: ModelEvent) => void;
-  /** The state is another one. */
+  /** Called at every change of state. */
   readonly onChange: () => void;
   readonly timings?: Partial<ServingTimings>;
 }
 
 export interface ServingTimings {
-  /** How long a model is set aside the first time; it doubles up to the longest. Milliseconds, as are the others. */
+  /** First time that a failing model stays disabled; doubles up to `longestAsideMs`. Milliseconds, like the others. */
   readonly firstAsideMs: number;
   readonly longestAsideMs: number;
-  /** In place of what the policy of a model says. */
+  /** Overrides the idle limit of all models. */
   readonly idleMs: number | null;
-  /** How long a job waits for room that others use. */
+  /** Maximum wait of a job for memory used by other models. */
   readonly roomMs: number;
-  /** A job that has waited so long for room goes before newer ones of the models that are in its way. */
+  /** After this wait for memory, a job goes before newer jobs of models in its way. */
   readonly patienceMs: number;
 }
 
@@ -75,19 +75,19 @@ export const SERVING_TIMINGS: ServingTimings = {
   patienceMs: 5000,
 };
 
-/** `aside`: not offered, because it fails. */
+/** `aside`: failing, not offered. */
 export type ModelState = 'cold' | 'loading' | 'ready' | 'unloading' | 'aside';
 
-/** Guess of what loading takes before it was seen: bytes a millisecond from a disk, and what a process takes to start. */
+/** Estimates of the loading time before the first load: disk speed in bytes per millisecond, and process start. */
 const BYTES_PER_MS = 1e6;
 const PROCESS_MS = 1000;
-/** A model that worked this long is taken for a good one again. */
+/** A model that worked this long counts as stable again. */
 const GOOD_AFTER_MS = 10 * 60_000;
 
 export class ServedModel {
   readonly serving: Serving;
   #keep: Keep;
-  /** It has room beside those that always stay. One that has none is not offered. */
+  /** Fits beside the models that are always loaded. A model that does not fit is not offered. */
   fits = true;
   readonly #options: ServedModelOptions;
   readonly #timings: ServingTimings;
@@ -102,11 +102,11 @@ export class ServedModel {
   #reason: string | null = null;
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
-  /** It is being loaded, and is to leave at once. */
+  /** Unload as soon as loading ends. */
   #unwanted = false;
-  /** Jobs that use it now. */
+  /** Number of jobs that use the model. */
   leases = 0;
-  /** When it was used last, on the clock of `performance`. */
+  /** Time of last use, by `performance.now()`. */
   usedAt = 0;
 
   constructor(options: ServedModelOptions) {
@@ -125,7 +125,7 @@ export class ServedModel {
     return this.#keep;
   }
 
-  /** From now on; a time that runs begins anew. */
+  /** Takes effect at once; a running idle timer restarts. */
   set keep(keep: Keep) {
     if (keepText(keep) === keepText(this.#keep)) return;
     this.#keep = keep;
@@ -142,17 +142,17 @@ export class ServedModel {
     return this.#state;
   }
 
-  /** Whether it takes memory now. */
+  /** Whether the model takes memory. */
   get isInMemory(): boolean {
     return this.#state === 'loading' || this.#state === 'ready' || this.#state === 'unloading';
   }
 
-  /** Why it is set aside, for its owner; null while it is not. */
+  /** Reason for being disabled, for the owner; null otherwise. */
   get reason(): string | null {
     return this.#state === 'aside' ? this.#reason : null;
   }
 
-  /** Process id of its engine, for tests and for the owner. */
+  /** Process id of the engine, for tests and the owner. */
   get pid(): number | undefined {
     return this.#engine?.pid;
   }
@@ -162,19 +162,19 @@ export class ServedModel {
     return facts !== null && 'contextSize' in facts ? facts.contextSize : this.serving.capacity.contextSize;
   }
 
-  /** Name and build of its engine, and what that computes on. */
+  /** Name, build and device of the engine. */
   get engineName(): string {
     const facts = this.#engine?.facts ?? null;
     if (facts !== null && 'device' in facts) return `${this.serving.facts.image?.engine ?? 'image engine'} ${facts.device}`;
     return facts?.build ?? 'unknown';
   }
 
-  /** Sizes of the images that it makes here; none for other models. */
+  /** Image sizes supported here; empty for other models. */
   get sizes(): readonly ImageSize[] {
     return this.serving.capacity.sizes ?? [];
   }
 
-  /** What the coordinator is told of it; null while it cannot be had. */
+  /** The offer for the coordinator; null while the model is unavailable. */
   offer(): ModelOffer | null {
     const { facts, fileSha256 } = this.serving;
     if (this.#state === 'aside' || !this.fits) return null;
@@ -208,7 +208,7 @@ export class ServedModel {
     return engine.draw(request);
   }
 
-  /** Loads it; only for one that is `cold`. Resolves when it is ready or set aside, with the error in that case. */
+  /** Loads a `cold` model. Resolves when the model is ready, or with the error when disabled. */
   load(): Promise<Error | null> {
     const loading = this.#load();
     this.#loading = loading;
@@ -247,7 +247,7 @@ export class ServedModel {
     }
   }
 
-  /** Ends its process. Only for one that is `ready`. */
+  /** Ends the process of a `ready` model. */
   async unload(): Promise<void> {
     this.#clearTimer();
     const engine = this.#engine;
@@ -259,7 +259,7 @@ export class ServedModel {
     this.#to('cold');
   }
 
-  /** Ends its process, be it loaded or on its way. Nobody may use it. */
+  /** Ends the process, loaded or loading. No job may use the model. */
   async rest(): Promise<void> {
     if (this.#state === 'loading' && this.#starting !== null) {
       this.#unwanted = true;
@@ -268,7 +268,7 @@ export class ServedModel {
     } else if (this.#state === 'ready' || this.#state === 'loading') await this.unload();
   }
 
-  /** Nobody uses it: after a while `unload` is called, unless somebody came meanwhile. */
+  /** Starts the idle timer, which calls `unload` unless a job comes meanwhile. */
   isIdle(unload: () => void): void {
     const keep = this.#keep;
     const limit = keep.kind === 'always' ? null : (this.#timings.idleMs ?? idleLimitMs(keep));
@@ -277,7 +277,7 @@ export class ServedModel {
     this.#timer.unref();
   }
 
-  /** A job uses it. */
+  /** Registers a job's use. */
   took(): void {
     this.leases++;
     this.usedAt = performance.now();
@@ -309,7 +309,7 @@ export class ServedModel {
         this.#tell({ type: 'output', id: this.id, line: event.line });
         return;
       case 'ready':
-        // The first one is told by `load`; the others are engines that came back.
+        // `load` reports the first start; later events are restarts.
         if (this.#engine !== null && !this.#closed) this.#isReady(performance.now() - this.#loadingSince);
         return;
       case 'died':

@@ -1,26 +1,28 @@
 /**
- * The models of one machine and the memory they share. A job takes a lease on its model, which loads it when it is not in
- * memory and keeps it there; models that nobody uses make room for those that are asked for. The memory that is in use never
- * passes the ceiling, and jobs are served in their order, so that no model is kept out by the traffic of another. Which models they
- * are may change at any time: one that leaves ends its jobs first, and counts until its memory is free.
+ * The models of one machine and their shared memory. A job leases its model; the lease loads the model if needed. Unused models are
+ * unloaded to make room.
+ *
+ * Memory in use never exceeds the ceiling, and jobs are served in order, so no model starves behind another.
+ *
+ * The list of models may change at any time: a removed model finishes its jobs first and counts until its memory is free.
  */
 import type { ModelOffer } from '@inference/protocol';
 import type { Keep } from './keep-alive.js';
 import { type ModelEvent, SERVING_TIMINGS, ServedModel, type Serving, type ServingTimings, type StartEngine } from './served-model.js';
 
 export interface ServedModelsOptions {
-  /** Each fits under the ceiling alone, and beside those that always stay. */
+  /** Each fits under the ceiling alone, and beside the models that are always loaded. */
   readonly models: readonly Serving[];
-  /** Bytes that all models may take together. */
+  /** Maximum bytes of all models together. */
   readonly ceiling: number;
   readonly start: StartEngine;
   readonly onEvent: (event: ModelEvent) => void;
-  /** What is offered has changed. */
+  /** Called when the offers change. */
   readonly onChange: () => void;
   readonly timings?: Partial<ServingTimings>;
 }
 
-/** The model cannot be had now: it is not served, it fails, or others use the memory that it needs. */
+/** The model is unavailable: not served, failing, or without memory. */
 export class ModelUnavailable extends Error {
   constructor(readonly reason: 'not_served' | 'set_aside' | 'no_room' | 'resting' | 'closed') {
     super(`the model cannot be had: ${reason}`);
@@ -46,7 +48,7 @@ export class ServedModels {
   readonly #options: ServedModelsOptions;
   readonly #timings: ServingTimings;
   #models: ReadonlyMap<string, ServedModel>;
-  /** They have no new jobs, and are not ended yet. */
+  /** Removed models whose jobs are still running. */
   readonly #leaving = new Set<ServedModel>();
   readonly #waiting = new Set<Waiter>();
   #started = false;
@@ -65,7 +67,7 @@ export class ServedModels {
     this.#models = new Map(options.models.map((serving) => [serving.facts.id, this.#made(serving)]));
   }
 
-  /** Loads those that always stay. Throws the first error when none of them could be loaded, and no other model is there. */
+  /** Loads the models that are always loaded. Throws the first error if all of them failed and no other model exists. */
   async start(signal: AbortSignal): Promise<void> {
     const stop = (): void => void this.close();
     signal.addEventListener('abort', stop, { once: true });
@@ -81,17 +83,17 @@ export class ServedModels {
     if (failure !== null && [...this.#models.values()].every(({ state }) => state === 'aside')) throw failure;
   }
 
-  /** What the coordinator is told: all that can be had, loaded or not. */
+  /** Offers for the coordinator: all available models, loaded or not. */
   offers(): ModelOffer[] {
     return [...this.#models.values()].flatMap((model) => model.offer() ?? []);
   }
 
-  /** Ids of the models that can be had. */
+  /** Ids of the available models. */
   ids(): ReadonlySet<string> {
     return new Set(this.offers().map(({ id }) => id));
   }
 
-  /** Jobs that are run at once, of all models together: as many as the model with the most streams takes. */
+  /** Maximum concurrent jobs of all models: the largest slot count of a model. */
   get slots(): number {
     return Math.max(1, ...[...this.#models.values()].map(({ serving }) => serving.capacity.slots));
   }
@@ -104,7 +106,7 @@ export class ServedModels {
     return this.#models.get(id);
   }
 
-  /** Bytes that the models in memory take. */
+  /** Bytes of all models in memory. */
   get memoryInUse(): number {
     let bytes = 0;
     for (const model of this.#models.values()) if (model.isInMemory) bytes += model.serving.need;
@@ -112,7 +114,7 @@ export class ServedModels {
     return bytes;
   }
 
-  /** While the machine is short of memory, a model that nobody uses leaves at once; one that always stays does stay. */
+  /** While memory is short, unused models are unloaded at once, except those always loaded. */
   setMemoryIsShort(isShort: boolean): void {
     this.#memoryIsShort = isShort;
     if (!isShort || this.#closed) return;
@@ -120,8 +122,8 @@ export class ServedModels {
   }
 
   /**
-   * From now on models stay for other times (by id), and take no more bytes together than this. What does not fit any more leaves when
-   * nobody uses it, and is not offered; those are given back.
+   * Applies new keep-alive settings (by id) and a new memory ceiling. Models that no longer fit are unloaded when unused and not
+   * offered. Returns the models that do not fit.
    */
   adjust(keeps: ReadonlyMap<string, Keep>, ceiling: number): readonly ServedModel[] {
     for (const model of this.#models.values()) model.keep = keeps.get(model.id) ?? model.keep;
@@ -129,8 +131,8 @@ export class ServedModels {
   }
 
   /**
-   * Serves these from now on, planned for this ceiling. Who is served just so already goes on; others end when their last job has, and
-   * who waits for one of them waits for what takes its place, or is refused. Gives back what does not fit.
+   * Replaces the list of models, planned for this ceiling. Unchanged models continue; others end after their last job. Jobs waiting
+   * for a replaced model wait for its successor, or are refused. Returns the models that do not fit.
    */
   replace(servings: readonly Serving[], ceiling: number): readonly ServedModel[] {
     const old = this.#models;
@@ -146,7 +148,7 @@ export class ServedModels {
     return this.#fitInto(ceiling);
   }
 
-  /** Those that do not. */
+  /** Returns the models that do not fit. */
   #fitInto(ceiling: number): readonly ServedModel[] {
     this.#ceiling = ceiling;
     const models = [...this.#models.values()];
@@ -162,24 +164,24 @@ export class ServedModels {
   }
 
   /**
-   * All models leave memory, those that always stay as well, and none comes back before `resume`. Resolves when their processes have
-   * ended. Those who wait for one are refused.
+   * Unloads all models until `resume`, including those always loaded. Resolves when their processes have ended. Waiting jobs are
+   * refused.
    */
   async rest(): Promise<void> {
     this.#resting = true;
     for (const waiter of [...this.#waiting]) waiter.refuse(new ModelUnavailable('resting'));
-    // Those that leave end with their last job, which is waited for before anything rests.
+    // Removed models end with their last job; callers wait for those jobs before.
     await Promise.all([...this.#models.values()].map((model) => model.rest()));
   }
 
-  /** Models may be loaded again; those that always stay are. */
+  /** Allows loading again and loads the models that are always loaded. */
   resume(): void {
     if (!this.#resting) return;
     this.#resting = false;
     this.#settle();
   }
 
-  /** Waits until the model is loaded. Throws {@link ModelUnavailable}, or the signal's reason. Whoever gets a lease releases it. */
+  /** Waits until the model is loaded. Throws {@link ModelUnavailable}, or the signal's reason. The caller releases the lease. */
   async lease(id: string, signal: AbortSignal): Promise<Lease> {
     signal.throwIfAborted();
     const model = this.#models.get(id);
@@ -203,12 +205,12 @@ export class ServedModels {
       });
     } finally {
       signal.removeEventListener('abort', onAbort);
-      // One who gave up may have held back others.
+      // A cancelled request may have held back others.
       this.#pump();
     }
   }
 
-  /** Ends every process. Those who wait are refused. */
+  /** Ends every process. Waiting jobs are refused. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#wake !== null) clearTimeout(this.#wake);
@@ -233,7 +235,7 @@ export class ServedModels {
     this.#endUnused(model);
   }
 
-  /** Ends a leaving model once no job uses it. */
+  /** Closes a removed model after its last job. */
   #endUnused(model: ServedModel): void {
     if (model.leases > 0) return;
     void model.close().then(() => {
@@ -261,7 +263,7 @@ export class ServedModels {
     else model.isIdle(() => this.#unloadIdle(model));
   }
 
-  /** Gives out what can be given now, in the order of the waiting. Every change leads here. */
+  /** Grants leases in queue order. Called after every change. */
   #pump(): void {
     this.#again = true;
     if (this.#pumping || this.#closed) return;
@@ -276,7 +278,7 @@ export class ServedModels {
   #pumpOnce(): void {
     this.#loadWhatStays();
     const now = performance.now();
-    /** Somebody older waits for the room that the models in use take. */
+    /** An older job waits for memory of models in use. */
     let heldBack = false;
     let nextLook = Number.POSITIVE_INFINITY;
     const older = new Set<ServedModel>();
@@ -318,7 +320,7 @@ export class ServedModels {
     this.#lookAgainIn(nextLook);
   }
 
-  /** What always stays is cold when it has just come, when its time aside is over, and after a rest. */
+  /** Models that are always loaded are cold when new, after a disabled period and after a rest. */
   #loadWhatStays(): void {
     if (!this.#started || this.#resting) return;
     for (const model of this.#models.values()) {
@@ -327,14 +329,14 @@ export class ServedModels {
     }
   }
 
-  /** Memory becomes free in a moment, whatever jobs do. */
+  /** Whether memory becomes free soon without any job ending. */
   #isSomeoneGoing(): boolean {
     return [...this.#models.values()].some(({ state }) => state === 'unloading') || [...this.#leaving].some(({ leases }) => leases === 0);
   }
 
   /**
-   * Whether the model fits now. Where it does not, models that nobody uses begin to leave, the longest unused first; not those
-   * that somebody `older` waits for.
+   * Whether the model fits now. Otherwise unloads unused models, least recently used first, except models that `older` jobs wait
+   * for.
    */
   #makeRoom(model: ServedModel, older: ReadonlySet<ServedModel>): boolean {
     let missing = this.memoryInUse + model.serving.need - this.#ceiling;
@@ -342,7 +344,7 @@ export class ServedModels {
     const idle = [...this.#models.values()]
       .filter((other) => other.state === 'ready' && other.leases === 0 && other.keep.kind !== 'always' && !older.has(other))
       .sort((a, b) => a.usedAt - b.usedAt);
-    // What leaves already counts as in use until it is gone.
+    // A model being unloaded counts as in use until its process has ended.
     for (const other of this.#models.values()) if (other.state === 'unloading') missing -= other.serving.need;
     for (const other of this.#leaving) if (other.isInMemory) missing -= other.serving.need;
     const leaving: ServedModel[] = [];
@@ -351,7 +353,7 @@ export class ServedModels {
       leaving.push(other);
       missing -= other.serving.need;
     }
-    // Nobody is sent away in vain.
+    // Unloads only if that frees enough memory.
     if (missing <= 0) for (const other of leaving) void other.unload();
     return false;
   }

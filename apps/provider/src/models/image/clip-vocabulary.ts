@@ -1,4 +1,4 @@
-/** The words of a CLIP tokenizer, from `vocab.json` and `merges.txt` of a model's `tokenizer` folder, or from its `tokenizer.json`. */
+/** Vocabulary of a CLIP tokenizer, from `vocab.json` and `merges.txt` of the `tokenizer` folder, or from its `tokenizer.json`. */
 import { join } from 'node:path';
 import Type from 'typebox';
 import { ModelFileError } from '../gguf-header.js';
@@ -6,12 +6,12 @@ import { hasFile, readJson, readText } from './folder-file.js';
 
 export interface ClipVocabulary {
   readonly ids: ReadonlyMap<string, number>;
-  /** Pairs in the order in which they are joined, each `left right`. */
+  /** Merge pairs in order, each `left right`. */
   readonly merges: readonly string[];
   readonly begin: number;
   readonly end: number;
   readonly padding: number;
-  /** Tokens of a prompt, with the two that begin and end it. */
+  /** Tokens of a prompt, begin and end token included. */
   readonly length: number;
 }
 
@@ -33,7 +33,7 @@ const WholeSchema = Type.Object({
 });
 
 const USUAL_LENGTH = 77;
-/** Longer than that no text encoder of such a model reads; folders write huge numbers for "no limit". */
+/** Maximum input of CLIP text encoders; folders write huge numbers for "no limit". */
 const MAX_LENGTH = 512;
 
 /** Throws {@link ModelFileError}. */

@@ -4,15 +4,15 @@ import type { Static, TSchema } from 'typebox';
 import { Check } from 'typebox/value';
 import { ModelFileError } from '../gguf-header.js';
 
-/** Vocabularies are the largest of them. Bytes. */
+/** Bytes; vocabularies are the largest files. */
 const MAX_BYTES = 32 << 20;
 
-/** Whether there is such a file. */
+/** Whether the path is a file. */
 export function hasFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }
 
-/** Throws {@link ModelFileError} for a file that is missing, too large, or not as the schema has it. */
+/** Throws {@link ModelFileError} for a missing or too large file, or one that violates the schema. */
 export function readJson<Schema extends TSchema>(path: string, schema: Schema): Static<Schema> {
   let value: unknown;
   try {

@@ -1,6 +1,6 @@
 /**
- * Quantised image models that are known to run with stable-diffusion.cpp: which repository holds the model itself, and where the text
- * encoder and the decoder are that go with it. Facts that their makers publish; nothing of theirs is part of this program.
+ * Quantised image models known to work with stable-diffusion.cpp: repository of the model, and of its text encoder and decoder.
+ * Published facts; no third-party content is included.
  */
 import type { Description } from './stable-diffusion-folder.js';
 
@@ -11,7 +11,7 @@ export interface Companion {
 }
 
 export interface KnownModel extends Omit<Description, 'engine' | 'quantization' | 'files'> {
-  /** That holds the model in several quantisations, as GGUF. */
+  /** Repository with the model in several quantisations, as GGUF. */
   readonly repository: string;
   readonly companions: Readonly<Partial<Record<Exclude<keyof Description['files'], 'model'>, Companion>>>;
 }

@@ -1,7 +1,7 @@
 /**
- * An image model as a folder of ONNX files: what it consists of, how its parts fit together, and what it makes. Everything is
- * read and checked without native code, so that a folder that is wrong is refused with a sentence and not by a crash. The
- * layout is the usual one: `model_index.json`, `tokenizer/`, `text_encoder/`, `unet/`, `vae_decoder/`, `scheduler/`.
+ * Reads an image model from a folder of ONNX files: parts, compatibility and capabilities. Everything is checked without native
+ * code, so a bad folder is rejected with a sentence instead of a crash. Layout of diffusers: `model_index.json`, `tokenizer/`,
+ * `text_encoder/`, `unet/`, `vae_decoder/`, `scheduler/`.
  */
 
 import { readdirSync, statSync } from 'node:fs';
@@ -24,12 +24,12 @@ export interface OnnxImageModel {
   readonly graphs: { readonly textEncoder: string; readonly unet: string; readonly vaeDecoder: string };
   /** Of the latent. */
   readonly channels: number;
-  /** The latent that the decoder takes is `latent / scaling + shift`. */
+  /** The decoder's input is `latent / scaling + shift`. */
   readonly scaling: number;
   readonly shift: number;
   /** Of most weights, such as `float16`. */
   readonly weightType: string;
-  /** All files of the model, in their order. */
+  /** All files of the model, in a fixed order. */
   readonly files: readonly string[];
   readonly bytes: number;
 }
@@ -38,7 +38,7 @@ const INDEX = 'model_index.json';
 const IndexSchema = Type.Object({
   _class_name: Type.String({ maxLength: 256 }),
   _name: Type.Optional(Type.String({ maxLength: 256 })),
-  /** What the maker recommends. Other programs pass over it. */
+  /** Publisher's recommendation, ignored by other programs. */
   _inference: Type.Optional(
     Type.Object({
       num_inference_steps: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
@@ -54,10 +54,10 @@ const VaeSchema = Type.Object({
   block_out_channels: Type.Optional(Type.Array(Type.Integer(), { minItems: 1, maxItems: 8 })),
 });
 
-/** Parts of larger families, which this pipeline cannot run. */
+/** Parts of larger model families, unsupported here. */
 const FOREIGN = ['text_encoder_2', 'transformer', 'prior'];
 const USUAL = { steps: 25, guidance: 7.5, latent: 64, scaling: 0.18215, levels: 4 } as const;
-/** A model of this size or more is made for other shapes than squares, too. Pixels. */
+/** Minimum native size, in pixels, of models that also support other aspect ratios. */
 const MIN_FLEXIBLE = 256;
 const MAX_FILES = 256;
 
@@ -121,7 +121,7 @@ interface Parts {
   readonly width: number | null;
 }
 
-/** That the three graphs take and give what the pipeline has, and that what one gives is what the next one takes. */
+/** Checks inputs and outputs of the three graphs, and that each output fits the next input. */
 function checkParts(folder: string, headers: Readonly<Record<'textEncoder' | 'unet' | 'vaeDecoder', OnnxHeader>>, length: number): Parts {
   const wrong = (what: string): never => {
     throw new ModelFileError(`the parts of the model ${folder} do not fit together: ${what}`);
@@ -187,7 +187,7 @@ function sizesOf(folder: string, said: readonly string[] | undefined, { height, 
   return sizes;
 }
 
-/** Every file that the model is made of, graphs first. */
+/** Every file of the model, graphs first. */
 function filesOf(
   folder: string,
   graphs: OnnxImageModel['graphs'],

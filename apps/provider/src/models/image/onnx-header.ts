@@ -1,7 +1,7 @@
 /**
- * What an ONNX file says of itself, read without any library: inputs, outputs, and where its weights lie. Every length is held
- * against the file before it is believed, so that a file that was cut off or made up is refused with a sentence, before native
- * code sees it. The format is protocol buffers (onnx.proto3); the weights themselves are skipped.
+ * Reads inputs, outputs and weight locations of an ONNX file without any library. Every length is checked against the file, so
+ * truncated or forged files are rejected before native code reads them. Format: protocol buffers (onnx.proto3); weights are
+ * skipped.
  */
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -17,13 +17,13 @@ export interface OnnxValue {
 export interface OnnxHeader {
   readonly inputs: readonly OnnxValue[];
   readonly outputs: readonly OnnxValue[];
-  /** Names of files beside it that hold weights. */
+  /** Names of external files with weights. */
   readonly external: readonly string[];
   /** Type of most of the weights. */
   readonly weightType: string | null;
 }
 
-/** `TensorProto.DataType` by number, with the bytes of one element (4-bit types share a byte). */
+/** `TensorProto.DataType` by number, with bytes per element (4-bit types share a byte). */
 const TYPES: Readonly<Record<number, readonly [name: string, bytes: number]>> = {
   1: ['float32', 4],
   2: ['uint8', 1],
@@ -46,7 +46,7 @@ const EXTERNAL_LOCATION = 1;
 /** Names, shapes and the like; weights are not read. */
 const LONGEST_TEXT = 4096;
 const MAX_DIMENSIONS = 16;
-/** Parts of one file; graphs of the largest models have some ten thousand. */
+/** Maximum fields of one file; the largest models have some ten thousand graph nodes. */
 const MAX_FIELDS = 5_000_000;
 const WINDOW = 1 << 16;
 
@@ -73,7 +73,7 @@ export function readOnnxHeader(path: string): OnnxHeader {
 
 class Damaged extends Error {}
 
-/** Reads a file in pieces, so that a field costs no call of its own. */
+/** Reads a file in blocks, so a field costs no system call. */
 class Window {
   readonly #buffer = Buffer.alloc(WINDOW);
   #start = 0;
@@ -104,9 +104,9 @@ class Window {
 
 interface Field {
   readonly number: number;
-  /** Of a number: itself. Of bytes: 0. */
+  /** Value of a number field; 0 for bytes. */
   readonly value: number;
-  /** Of bytes: where they are. Else empty. */
+  /** Range of a bytes field; empty for a number. */
   readonly start: number;
   readonly end: number;
 }
@@ -176,7 +176,10 @@ class OnnxReader {
     return size === undefined || size.value <= 0 ? null : size.value;
   }
 
-  /** TensorProto: dims = 1, data_type = 2, name = 8, raw_data = 9, external_data = 13, data_location = 14; others hold typed data. */
+  /**
+   * TensorProto: dims = 1, data_type = 2, name = 8, raw_data = 9, external_data = 13, data_location = 14; other fields hold typed
+   * data.
+   */
   #tensor(of: Field): void {
     let elements = 1;
     let dimensions = 0;
@@ -209,7 +212,7 @@ class OnnxReader {
     this.#bytesOfType.set(name, (this.#bytesOfType.get(name) ?? 0) + wanted);
     if (location === EXTERNAL_LOCATION) this.#takeExternal(external, wanted);
     else if (raw !== null ? raw !== wanted : typed === 0 && wanted > 0) throw new Damaged('a tensor in it has not the size that it says');
-    // A number takes a byte at least where numbers are written one by one.
+    // Typed data takes at least one byte per number.
     else if (raw === null && elements > Math.max(1, typed) * 2) throw new Damaged('a tensor in it has not the size that it says');
   }
 
@@ -277,7 +280,7 @@ class OnnxReader {
     }
   }
 
-  /** Numbers that are negative come out as large ones, which nothing here allows. */
+  /** Negative numbers are read as large ones, which no field allows. */
   #varint(at: number): [value: number, next: number] {
     let value = 0;
     for (let index = 0; index < 10; index++) {

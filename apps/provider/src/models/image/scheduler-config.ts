@@ -1,4 +1,4 @@
-/** How an image model was taught to remove noise, from the `scheduler_config.json` of its folder. */
+/** Noise schedule of an image model, from the `scheduler_config.json` of its folder. */
 import Type from 'typebox';
 import { ModelFileError } from '../gguf-header.js';
 import { readJson } from './folder-file.js';
@@ -11,15 +11,15 @@ export interface SchedulerConfig {
   readonly betaSchedule: 'linear' | 'scaled_linear' | 'squaredcos_cap_v2';
   /** In place of a schedule. */
   readonly betas: readonly number[] | null;
-  /** What the model tells: the noise, the clean image, or the velocity between them. */
+  /** Prediction type of the model: noise, clean image, or velocity. */
   readonly prediction: 'epsilon' | 'sample' | 'v_prediction';
   readonly spacing: 'leading' | 'linspace' | 'trailing';
   readonly stepsOffset: number;
-  /** After the last step nothing of the noise is left; else what the first timestep has. */
+  /** The final step removes all noise; otherwise noise of the first timestep remains. */
   readonly endsClean: boolean;
-  /** The clean image is kept within ±this; null: it is not. */
+  /** The clean image is clipped to ±clip; null: unclipped. */
   readonly clip: number | null;
-  /** The last timestep is pure noise, whatever the betas say. */
+  /** The last timestep is pure noise, regardless of the betas. */
   readonly zeroTerminalSnr: boolean;
   /** Of flow models: how far timesteps are moved towards noise. */
   readonly shift: number;
@@ -50,10 +50,7 @@ interface Method {
   readonly spacing: SchedulerConfig['spacing'];
 }
 
-/**
- * Methods by the name of their class. Those that are not written here and differ from Euler's in their accuracy alone, not in
- * what the model has to be, give way to it.
- */
+/** Methods by class name of diffusers. Unsupported methods that differ from Euler's only in accuracy fall back to Euler. */
 const METHODS: Readonly<Record<string, Method>> = {
   EulerDiscreteScheduler: { kind: 'euler', spacing: 'linspace' },
   EulerAncestralDiscreteScheduler: { kind: 'euler_ancestral', spacing: 'linspace' },

@@ -1,6 +1,6 @@
 /**
- * An image model for stable-diffusion.cpp: a folder with the files of the model (GGUF or safetensors) and an `image-model.json` that
- * says which is which and how the model is used. `models pull` writes it for models that it knows; for others an owner does.
+ * An image model for stable-diffusion.cpp: a folder with GGUF or safetensors files and an `image-model.json` that describes them.
+ * `models pull` writes the description for known models; for others, the owner does.
  */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,9 +15,9 @@ export interface StableDiffusionModel {
   readonly quantization: string;
   readonly promptTokens: number;
   readonly facts: ImageFacts;
-  /** Paths by the part that each file is. */
+  /** Path of each part. */
   readonly files: Readonly<Record<string, string>>;
-  /** For the engine, as it calls it. */
+  /** Engine options, by the engine's names. */
   readonly config: Readonly<Record<string, string | number | boolean>>;
   /** Description first. */
   readonly paths: readonly string[];
@@ -26,7 +26,7 @@ export interface StableDiffusionModel {
 
 export const DESCRIPTION = 'image-model.json';
 
-/** A name in the folder itself. */
+/** File name within the folder. */
 const FileName = Type.String({ pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,255}$' });
 export const DescriptionSchema = Type.Object({
   engine: Type.Literal('stable-diffusion.cpp'),
@@ -40,12 +40,12 @@ export const DescriptionSchema = Type.Object({
     clipG: Type.Optional(FileName),
     t5Xxl: Type.Optional(FileName),
   }),
-  /** Tokens of a prompt that its text encoder reads. */
+  /** Prompt tokens that the text encoder reads. */
   prompt_tokens: Type.Integer({ minimum: 1, maximum: 1 << 20 }),
   num_inference_steps: Type.Integer({ minimum: 1, maximum: 1000 }),
   guidance_scale: Type.Number({ minimum: 0, maximum: 100 }),
   sizes: Type.Array(Type.String({ pattern: '^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$' }), { minItems: 1, maxItems: 64 }),
-  /** Of the engine: how the model tells its predictions, and the like. */
+  /** Engine options, such as the prediction type. */
   config: Type.Optional(
     Type.Object({
       prediction: Type.Optional(Type.Enum(['auto', 'eps', 'v', 'edm_v', 'flow', 'flux2_flow'])),
@@ -57,7 +57,7 @@ export const DescriptionSchema = Type.Object({
 });
 export type Description = Static<typeof DescriptionSchema>;
 
-/** Pixels of the image for one of the latent; the engine takes no sizes but multiples of it. */
+/** Image pixels per latent pixel; the engine accepts only multiples. */
 const SCALE = 8;
 
 /** Whether a path is such a folder. */

@@ -1,6 +1,6 @@
 /**
- * The engine stable-diffusion.cpp as an add-on: some hundred megabytes that only owners of large image models need. It is installed
- * by npm into the agent's data directory, exactly as its lock file says, and is there either whole or not at all.
+ * stable-diffusion.cpp as an add-on: several hundred megabytes, needed only for large image models. npm installs the add-on into
+ * the agent's data directory, exactly as its lock file says, whole or not at all.
  */
 import { spawn } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -8,11 +8,11 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { DownloadError } from './download.js';
 
-/** What is installed: a package that names the engine and its runtime, and the lock file with their hashes. */
+/** Manifest: a package with the engine and its runtime, beside the lock file with their hashes. */
 const MANIFEST = createRequire(import.meta.url).resolve('#stable-diffusion-add-on');
 const MAX_OUTPUT = 2000;
 
-/** Where it is in a data directory, whether it is there or not. The folder's name holds the version. */
+/** Path of the add-on in a data directory, installed or not. The folder's name contains the version. */
 export function addOnPath(dataDir: string): string {
   const { version } = JSON.parse(readFileSync(MANIFEST, 'utf8')) as { version: string };
   return join(dataDir, 'add-ons', `stable-diffusion-cpp-${version}`);
@@ -22,7 +22,7 @@ export function isAddOnInstalled(path: string): boolean {
   return existsSync(join(path, 'node_modules'));
 }
 
-/** Installs it at `path`, unless it is there. Throws {@link DownloadError}, or the signal's reason. */
+/** Installs the add-on at `path` unless installed. Throws {@link DownloadError}, or the signal's reason. */
 export async function installAddOn(path: string, signal: AbortSignal): Promise<void> {
   if (isAddOnInstalled(path)) return;
   const draft = `${path}.${process.pid}`;
@@ -31,7 +31,7 @@ export async function installAddOn(path: string, signal: AbortSignal): Promise<v
   try {
     for (const name of ['package.json', 'package-lock.json']) cpSync(join(dirname(MANIFEST), name), join(draft, name));
     await npmCi(draft, signal);
-    // The package of the runtime leaves this to a script, and none is run.
+    // The runtime's package sets the mode in an install script, and scripts are disabled.
     const runtime = join(draft, 'node_modules', `bare-runtime-${process.platform}-${process.arch}`, 'bin', 'bare');
     if (!existsSync(runtime)) throw new DownloadError('the engine stable-diffusion.cpp does not exist for this kind of machine');
     chmodSync(runtime, 0o755);
@@ -41,7 +41,7 @@ export async function installAddOn(path: string, signal: AbortSignal): Promise<v
   }
 }
 
-/** The npm that came with this Node, which need not be on the PATH; else the one that is. */
+/** The npm bundled with this Node, else the npm on the PATH. */
 function npmCommand(): [string, ...string[]] {
   const own = join(dirname(process.execPath), '..', 'lib', 'node_modules', 'npm', 'bin', 'npm-cli.js');
   return existsSync(own) ? [process.execPath, own] : ['npm'];

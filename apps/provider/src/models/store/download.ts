@@ -1,7 +1,7 @@
 /**
- * Downloads a large file in parallel ranges, and goes on where an earlier run stopped. What was written is noted chunk by
- * chunk; a file that changed meanwhile is begun again (If-Range, RFC 9110 section 13.1.5), and nothing is given its final
- * name before its length and its SHA-256 are right.
+ * Downloads a large file in parallel ranges and resumes earlier downloads. Progress is stored per chunk; a file changed on the
+ * server is downloaded again (If-Range, RFC 9110 section 13.1.5). The file gets its final name only after length and SHA-256 are
+ * checked.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -13,9 +13,9 @@ import { Compile } from 'typebox/compile';
 import { type Probe, probe, type RangeSource, readRange, readWhole, TransferError } from './http-ranges.js';
 
 export interface Download extends RangeSource {
-  /** Where the file goes. Beside it lie `.part` and `.part.json` until it is whole. */
+  /** Path of the file. `.part` and `.part.json` lie beside the path until completion. */
   readonly file: string;
-  /** What is known of it beforehand; null: nothing. */
+  /** Expected length; null: unknown. */
   readonly bytes: number | null;
   /** Hexadecimal. */
   readonly sha256: string | null;
@@ -34,11 +34,11 @@ export interface Progress {
 export interface Tuning {
   readonly chunkBytes: number;
   readonly connections: number;
-  /** Failures in a row after which a chunk is given up. */
+  /** Consecutive failures after which a chunk fails. */
   readonly tries: number;
-  /** First pause after a failure, in milliseconds; it doubles up to ten seconds. */
+  /** First pause after a failure, in milliseconds; doubles up to ten seconds. */
   readonly retryMs: number;
-  /** Silence after which a connection is given up, in milliseconds. */
+  /** Silence after which a connection is closed, in milliseconds. */
   readonly stallMs: number;
 }
 
@@ -47,7 +47,7 @@ const LONGEST_PAUSE_MS = 10_000;
 /** Left free on the disk. */
 const SPARE_BYTES = 256 << 20;
 
-/** A download that cannot be finished. The message is one sentence for the owner. */
+/** The download failed. The message is one sentence for the owner. */
 export class DownloadError extends Error {
   constructor(message: string) {
     super(message);
@@ -65,7 +65,10 @@ const StateSchema = Type.Object({
 type State = Static<typeof StateSchema>;
 const stateValidator = Compile(StateSchema);
 
-/** Resolves with length and hash of the file. Throws {@link DownloadError}, or the signal's reason; what was read is kept for the next try. */
+/**
+ * Resolves with length and hash of the file. Throws {@link DownloadError}, or the signal's reason; partial data is stored for the
+ * next attempt.
+ */
 export async function download(options: Download): Promise<{ readonly bytes: number; readonly sha256: string }> {
   const tuning = { ...TUNING, ...options.tuning };
   for (let round = 0; ; round++) {
@@ -122,7 +125,7 @@ async function inRanges(options: Download, tuning: Tuning, { validator }: Probe,
       for (let index = waiting.shift(); index !== undefined; index = waiting.shift()) {
         const start = index * state.chunk_bytes;
         let got = 0;
-        // A connection that broke goes on where it stood; only failures without a byte between them count.
+        // A broken connection resumes at its position; only failures without progress in between count.
         const rest = async (): Promise<void> => {
           for await (const bytesRead of readRange(
             options,
@@ -139,7 +142,7 @@ async function inRanges(options: Download, tuning: Tuning, { validator }: Probe,
         };
         await patiently(rest, tuning, stop, () => got);
         done.add(index);
-        // One after the other, so that an older state never lands on a newer one.
+        // Serialised, so an older state never overwrites a newer one.
         saved = saved.then(() => saveState(file, { ...state, done: [...done] }));
         await saved;
       }
@@ -160,7 +163,7 @@ async function inRanges(options: Download, tuning: Tuning, { validator }: Probe,
   }
 }
 
-/** From a server that gives no ranges: in one piece, and from the beginning whenever it breaks off. */
+/** Download in one piece, for servers without ranges. Restarts from the beginning after a failure. */
 async function inOne(options: Download, tuning: Tuning, bytes: number | null, part: string): Promise<void> {
   const { file, signal, onProgress } = options;
   await requireSpace(file, bytes ?? 0);
@@ -171,7 +174,7 @@ async function inOne(options: Download, tuning: Tuning, bytes: number | null, pa
       for await (const bytesRead of readWhole(options, signal, tuning.stallMs)) {
         await writeAll(handle, bytesRead, written);
         written += bytesRead.length;
-        // A server that does not say how much it sends might never end.
+        // A server without a length might send forever.
         if (written > (options.bytes ?? Number.POSITIVE_INFINITY))
           throw new DownloadError('the server sends more than the file should have');
         onProgress?.({ phase: 'downloading', bytes: written, total: bytes });
@@ -185,7 +188,7 @@ async function inOne(options: Download, tuning: Tuning, bytes: number | null, pa
   await patiently(whole, tuning, signal);
 }
 
-/** Tries again after failures that may pass. `progress` tells how far the work is: whoever gets on may fail again. */
+/** Retries after transient failures. `progress` returns the current position: progress resets the failure count. */
 async function patiently<T>(work: () => Promise<T>, tuning: Tuning, signal: AbortSignal, progress: () => number = () => 0): Promise<T> {
   let failures = 0;
   let before = progress();
@@ -222,7 +225,7 @@ async function finish({ file, sha256: expected, onProgress, signal }: Download, 
   return { bytes, sha256 };
 }
 
-/** What an earlier run left, if it is of the same file: by the server's validator, or by a hash that decides in the end. */
+/** State of an earlier download of the same file, matched by the server's validator or by the expected hash. */
 async function resumable({ file, sha256 }: Download, bytes: number, validator: string | null): Promise<State | null> {
   let state: unknown;
   try {
@@ -249,7 +252,7 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number)
   }
 }
 
-/** Removes the partial file and its progress files, including a draft that a killed process left. */
+/** Removes the partial file and its progress files, including drafts of killed processes. */
 async function discard(file: string): Promise<void> {
   for (const suffix of ['.part', '.part.json', '.part.json.new']) await rm(file + suffix, { force: true });
 }

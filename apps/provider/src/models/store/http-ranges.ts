@@ -1,16 +1,16 @@
 /**
- * Reads parts of a file over HTTP (RFC 9110 section 14). Every answer is checked against what was asked for: a part that is
- * too short, too long or of another place never passes for the right one.
+ * Reads parts of a file over HTTP (RFC 9110 section 14). Every response is checked against the requested range: too short, too long
+ * or misplaced parts are rejected.
  */
 
 export interface RangeSource {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** `manual`: the server must give the file itself; that it lies elsewhere is a refusal. */
+  /** `manual`: a redirect counts as a refusal. */
   readonly redirect?: 'follow' | 'manual';
 }
 
-/** `broken` may pass; `changed`: the file is another one now; `refused`: trying again is no use. */
+/** `broken`: transient; `changed`: the file was replaced; `refused`: retrying is useless. */
 export class TransferError extends Error {
   constructor(
     readonly kind: 'broken' | 'changed' | 'refused',
@@ -29,7 +29,7 @@ export interface Probe {
   readonly validator: string | null;
 }
 
-/** Asks for the first byte, which tells more than HEAD where a server sends on to another one. */
+/** Requests the first byte: unlike HEAD, the response is reliable behind redirects. */
 export async function probe(source: RangeSource, signal: AbortSignal, stallMs: number): Promise<Probe> {
   const { response, stop } = await request(source, { range: 'bytes=0-0' }, signal, stallMs);
   stop();
@@ -84,7 +84,7 @@ export async function* readWhole(source: RangeSource, signal: AbortSignal, stall
 
 interface Answer {
   readonly response: Response;
-  /** Breaks it off. Always called in the end. */
+  /** Aborts the transfer. Always called at the end. */
   readonly stop: () => void;
   readonly stopped: AbortSignal;
 }
@@ -106,7 +106,7 @@ async function request(
   let response: Response;
   try {
     response = await fetch(url, {
-      // Of a compressed answer the ranges would be those of something else.
+      // Ranges of a compressed response would refer to the compressed bytes.
       headers: { 'accept-encoding': 'identity', ...headers, ...more },
       redirect: redirect ?? 'follow',
       signal: own.signal,
@@ -134,7 +134,7 @@ function statusSentence(status: number): string {
 async function* chunks({ response, stop, stopped }: Answer, stallMs: number): AsyncGenerator<Uint8Array> {
   if (response.body === null) return;
   const reader = response.body.getReader();
-  // A read that is under way when the request is aborted may never end by itself.
+  // A pending read of an aborted request may never settle.
   const broken = new Promise<never>((_, reject) => {
     stopped.addEventListener('abort', () => reject(new TransferError('broken', 'the connection broke off')), { once: true });
   });

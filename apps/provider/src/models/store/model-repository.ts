@@ -1,6 +1,6 @@
 /**
- * Where models come from: `hf:owner/repo:quant`, an https address, or a file of this machine. A repository's metadata says
- * which files make up a quantisation and what their SHA-256 are.
+ * Sources of models: `hf:owner/repo:quant`, an https address, or a local file. Repository metadata lists the files of a
+ * quantisation and their SHA-256.
  */
 import { basename } from 'node:path';
 import Type, { type Static } from 'typebox';
@@ -28,12 +28,12 @@ export interface Hub {
   readonly token: string | null;
 }
 
-/** From the environment, under the names that the hub's own tools read. */
+/** From the environment, by the variable names of Hugging Face's own tools. */
 export function hubOf(env: Readonly<Record<string, string | undefined>>): Hub {
   return { url: (env.HF_ENDPOINT || 'https://huggingface.co').replace(/\/+$/, ''), token: env.HF_TOKEN || null };
 }
 
-/** Throws {@link DownloadError} for what is none of the three. */
+/** Throws {@link DownloadError} for text in none of the three forms. */
 export function readSource(text: string): Source {
   const hub = /^hf:([A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*)(?::([\w.-]+))?$/.exec(text);
   if (hub !== null) return { kind: 'repository', repository: hub[1] as string, quantization: hub[2] ?? null };
@@ -45,7 +45,7 @@ export function readSource(text: string): Source {
   return { kind: 'file', path: text };
 }
 
-/** The one file at an address. */
+/** The file at an address. */
 export function addressFile(url: string): RemoteFile {
   const name = decodeURIComponent(basename(new URL(url).pathname));
   return { name: safeName(name), url, headers: {}, bytes: null, sha256: null };
@@ -66,12 +66,12 @@ const USUAL = 'Q4_K_M';
 export type Repository = Source & { readonly kind: 'repository' };
 export type Entries = Static<typeof TreeSchema>;
 
-/** What a repository holds. Throws {@link DownloadError}. */
+/** Files of a repository. Throws {@link DownloadError}. */
 export async function repositoryEntries({ repository }: Repository, hub: Hub, signal: AbortSignal): Promise<Entries> {
   return await list(`${hub.url}/api/models/${repository}/tree/main?recursive=true`, headersOf(hub), signal);
 }
 
-/** The files of a quantisation, in their order; of a model in one file, that one. Throws {@link DownloadError}. */
+/** The files of a quantisation, in order; or the single file of a model. Throws {@link DownloadError}. */
 export function repositoryFiles({ repository, quantization }: Repository, entries: Entries, hub: Hub): RemoteFile[] {
   const models = entries.filter(({ type, path }) => type === 'file' && /\.gguf$/i.test(path) && !/mmproj|imatrix/i.test(basename(path)));
   const groups = groupsOf(models);
@@ -98,7 +98,7 @@ export function repositoryFile({ repository }: Repository, entries: Entries, pat
 /** Parts of an image model in ONNX (onnx-folder.ts). */
 const IMAGE_PARTS = /^(?:model_index\.json|(?:tokenizer|scheduler|text_encoder|unet|vae_decoder)\/[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})$/;
 
-/** The folder that a repository of an image model becomes, and its files; null for one that is none. */
+/** Folder name and files of an image model's repository; null for other repositories. */
 export function imageFolderOf(
   { repository, quantization }: Repository,
   entries: Entries,
@@ -158,7 +158,7 @@ function isOf(name: string, quantization: string): boolean {
   return new RegExp(`(?:^|[-_./])${escaped}(?:[-./]|$)`, 'i').test(name);
 }
 
-/** Nothing that a server says may name a place outside the library. */
+/** Sanitises a server-provided name, so the path stays inside the store. */
 function safeName(name: string): string {
   const safe = name
     .replace(/[^\w.-]+/g, '-')

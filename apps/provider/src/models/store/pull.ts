@@ -1,6 +1,6 @@
 /**
- * Puts a model into the library: finds its files, downloads what is not here, checks every file against what its source says,
- * reads the header, and only then takes it into the list. A pull that broke off goes on where it stopped.
+ * Adds a model to the store: finds the files, downloads missing ones, checks each against its source's hash, and reads the header.
+ * Only then the list is updated. An interrupted pull can be resumed.
  */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -28,13 +28,13 @@ export interface PullOptions {
   readonly library: Library;
   readonly hashes: FileHashes;
   readonly hub: Hub;
-  /** In place of the id that the model's name gives. */
+  /** Overrides the id derived from the model's name. */
   readonly id: string | null;
-  /** What the model's hash must be, as the owner says. */
+  /** Expected hash of the model, given by the owner. */
   readonly sha256: string | null;
-  /** Hashes that a catalogue allows for an id; null: it says nothing of it. */
+  /** Hashes that a catalogue allows for an id; null: not listed. */
   readonly catalogued: (id: string) => Promise<readonly string[] | null>;
-  /** Installs the engine that quantised image models need, unless it is here. */
+  /** Installs the engine for quantised image models unless installed. */
   readonly installEngine: (signal: AbortSignal) => Promise<void>;
   readonly onFile: (file: { readonly name: string; readonly index: number; readonly count: number }) => void;
   readonly onProgress: (progress: Progress) => void;
@@ -46,7 +46,7 @@ export interface PullOptions {
 export interface Pulled {
   readonly entry: LibraryEntry;
   readonly facts: ModelFacts;
-  /** What its hash was compared with. */
+  /** Source of the verified hash. */
   readonly verifiedBy: 'owner' | 'catalogue' | 'repository' | null;
 }
 
@@ -84,7 +84,10 @@ export async function pull(options: PullOptions): Promise<Pulled> {
   );
 }
 
-/** An image model in a folder of its own. What tells the hash of its weights has told enough: the rest is checked by reading it. */
+/**
+ * Pulls an image model into a folder of its own. A repository that lists the hashes of the weights suffices for verification; the
+ * other files are checked by reading them.
+ */
 async function pullFolder(
   { folder, files }: { readonly folder: string; readonly files: readonly RemoteFile[] },
   options: PullOptions,
@@ -107,7 +110,7 @@ async function pullFolder(
   );
 }
 
-/** A quantised image model with the parts that go with it, in a folder of its own; and the engine for it, where it is not here. */
+/** Pulls a quantised image model with its companion parts into a folder of its own, and installs the engine if missing. */
 async function pullKnown(source: Repository, known: KnownModel, entries: Entries, options: PullOptions): Promise<Pulled> {
   const { library, hashes, hub, signal } = options;
   const [model, ...others] = repositoryFiles(source, entries, hub);
@@ -146,7 +149,7 @@ async function pullKnown(source: Repository, known: KnownModel, entries: Entries
   );
 }
 
-/** Downloads one file, unless it is here. Returns its SHA-256. */
+/** Downloads one file unless present. Returns its SHA-256. */
 async function fetchFile(file: RemoteFile, wanted: string | null, options: PullOptions): Promise<string> {
   const { library, hashes, signal, onProgress, tuning } = options;
   const path = join(library.directory, file.name);

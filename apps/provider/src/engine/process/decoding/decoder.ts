@@ -1,7 +1,9 @@
 /**
- * The one loop that drives a context. Each round decodes one token of every running stream in one batch, samples for all of
- * them, and then reads a slice of a prompt or two, so that streams join and leave between batches and a long prompt holds
- * nobody up. A batch and its samplings are queued together: they cost one trip to the thread that computes.
+ * The decode loop of one context. Each round decodes one token of every running stream in one batch and samples for all.
+ *
+ * Then the round reads a slice or two of prompts, so streams join and leave between batches and long prompts delay nobody.
+ *
+ * A batch and its samplings are queued together and cost one trip to the compute thread.
  */
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { type NativeContext, nativeTokens } from '../native.js';
@@ -11,11 +13,11 @@ import type { TextStream } from '../output/text-stream.js';
 import { type Repeatability, rowsOf } from './repeatability.js';
 import type { Held, Sequences } from './sequence-pool.js';
 
-/** Time of a round for prompts while streams are running, in milliseconds; the slice under way may take it over. */
+/** Prompt time per round while streams are running, in milliseconds; the current slice may exceed the limit. */
 const PROMPT_MS = 30;
-/** Least part of a prompt of which a batch is worth it. */
+/** Smallest prompt slice worth a batch, in tokens. */
 const MIN_SLICE = 16;
-/** Idle sequences forget what they hold after so long, in milliseconds. */
+/** Idle sequences are cleared after this time, in milliseconds. */
 const KEEP_MS = 10 * 60_000;
 const SWEEP_MS = 60_000;
 
@@ -28,12 +30,12 @@ export interface DecoderOptions {
   readonly model: LlamaModel;
   readonly sequences: Sequences;
   readonly repeatability: Repeatability;
-  /** Tokens of one batch. */
+  /** Maximum tokens of one batch. */
   readonly batchTokens: number;
   readonly outbox: Outbox;
 }
 
-/** A stream that has a sequence. */
+/** A stream with its sequence. */
 interface Running {
   readonly stream: TextStream;
   readonly held: Held;
@@ -43,7 +45,7 @@ interface Running {
 
 export class Decoder {
   readonly #waiting: TextStream[] = [];
-  /** In turn: each gets a slice before the first gets its second. */
+  /** Round robin: each prompt gets one slice per turn. */
   #prompts: Running[] = [];
   #streams: Running[] = [];
   readonly #logprobs: RawLogprobs;
@@ -51,16 +53,16 @@ export class Decoder {
   #isRunning = false;
   #wake: (() => void) | null = null;
   #sweep: NodeJS.Timeout | null = null;
-  /** Of prompts, as measured; decides how much of one fits into a round. */
+  /** Measured prompt time per token; decides the slice size. */
   #msPerToken = 0;
-  /** Time that slices of repeatable prompts took beyond their rounds while streams were running, in milliseconds. */
+  /** Milliseconds by which slices of repeatable prompts exceeded their rounds while streams were running. */
   #overdrawnMs = 0;
 
   constructor(private readonly options: DecoderOptions) {
     this.#logprobs = new RawLogprobs(options.context, options.model);
   }
 
-  /** Runs a stream to its end, which the stream itself reports. Those for which no sequence is free wait in order. */
+  /** Runs a stream to the end, which the stream itself reports. Streams without a free sequence wait in order. */
   add(stream: TextStream): void {
     stream.options.control.onChange = () => this.#notify();
     this.#waiting.push(stream);
@@ -99,7 +101,7 @@ export class Decoder {
       }
       this.#writeAll();
       if (this.#streams.length + this.#waiting.length === 0) break;
-      // All are paused: whatever the daemon says next may change that.
+      // All streams are paused; only a message of the daemon can change the state.
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
     this.#isRunning = false;
@@ -111,7 +113,7 @@ export class Decoder {
     if (this.#isRunning || this.options.sequences.wipeIdle(KEEP_MS)) this.#sweep = setTimeout(this.#sweepIdle, SWEEP_MS).unref();
   };
 
-  /** Cancelled streams go, wherever they are. */
+  /** Removes cancelled streams from all queues. */
   #retire(): void {
     const isCancelled = ({ options }: TextStream) => options.control.cancelled;
     for (const stream of this.#waiting.filter(isCancelled)) {
@@ -121,7 +123,7 @@ export class Decoder {
     for (const running of [...this.#prompts, ...this.#streams].filter(({ stream }) => isCancelled(stream))) {
       this.#remove(running);
       this.options.sequences.give(running.held);
-      // After the text of its last token.
+      // Runs after the text of the stream's last token.
       this.#toWrite.push(() => endCancelled(running.stream));
     }
   }
@@ -136,7 +138,7 @@ export class Decoder {
     }
   }
 
-  /** One token of each stream: all in one batch, but for those that have to be alone to be repeatable. */
+  /** Decodes one token of each stream in one batch, except for repeatable streams that need a batch of their own. */
   async #decodeAll(ready: readonly Running[]): Promise<void> {
     const alone = this.options.repeatability.minRows === null ? ready.filter(({ stream }) => stream.options.repeatable) : [];
     const together = alone.length === 0 ? ready : ready.filter((each) => !alone.includes(each));
@@ -146,7 +148,7 @@ export class Decoder {
 
   async #decode(batch: readonly Running[]): Promise<void> {
     const { context, repeatability } = this.options;
-    // llama.cpp decodes neighbours together only when they come in the order of their ids.
+    // llama.cpp decodes neighbouring sequences together only in the order of their ids.
     const ordered = [...batch].sort((a, b) => a.held.id - b.held.id);
     const min = batch.some(({ stream }) => stream.options.repeatable) ? (repeatability.minRows ?? 1) : 1;
     const rows = rowsOf(
@@ -173,7 +175,7 @@ export class Decoder {
     });
   }
 
-  /** Reads a part of the prompt whose turn it is; `busy`: while other streams are running. Resolves to whether there was one. */
+  /** Reads the next slice of a prompt. `busy`: other streams are running. Resolves to false without a waiting prompt. */
   async #readSlice(busy: boolean): Promise<boolean> {
     const running = this.#takePrompt(busy);
     if (running === undefined) return false;
@@ -201,7 +203,7 @@ export class Decoder {
     return true;
   }
 
-  /** While running streams are owed time for the slices of repeatable prompts, only other prompts have their turn. */
+  /** While repeatable prompts have overdrawn their time, only other prompts are read. */
   #takePrompt(busy: boolean): Running | undefined {
     const index = busy && this.#overdrawnMs >= PROMPT_MS ? this.#prompts.findIndex(({ stream }) => !stream.options.repeatable) : 0;
     return index < 0 ? undefined : this.#prompts.splice(index, 1)[0];
@@ -211,18 +213,18 @@ export class Decoder {
     const { repeatability, batchTokens } = this.options;
     const { prompt, repeatable } = stream.options;
     const at = held.tokens.length;
-    // Always cut at the same places, whatever was reused.
+    // Cut positions are fixed, independent of reuse.
     if (repeatable && repeatability.minRows === null) return repeatability.slice - (at % repeatability.slice);
     const min = repeatable ? repeatability.slice : MIN_SLICE;
     const fitting = this.#msPerToken === 0 ? min : Math.floor(PROMPT_MS / this.#msPerToken);
     const wanted = busy ? Math.max(min, Math.min(batchTokens, fitting)) : batchTokens;
     if (!repeatable) return wanted;
-    // Of equal size, so that the last is none too small.
+    // Equal slices, so the last slice is not too small.
     const left = prompt.length - at;
     return Math.ceil(left / Math.max(1, Math.ceil(left / batchTokens), Math.floor(left / wanted)));
   }
 
-  /** Whether a part of a prompt, decoded by itself, is the same each time. */
+  /** Whether a prompt slice decoded alone is bit-exact on every run. */
   #isSame(at: number, tokens: number): boolean {
     const { minRows, slice } = this.options.repeatability;
     return minRows === null ? tokens === slice && at % slice === 0 : tokens >= slice;
@@ -234,8 +236,8 @@ export class Decoder {
   }
 
   /**
-   * Decodes the batch and samples at these places for these streams. The text of the tokens before is made meanwhile. When
-   * it fails, all streams end whose tokens may be in it. `hold` accounts for what was decoded.
+   * Decodes the batch and samples for the given streams. Text of the previous tokens is written meanwhile. A failure ends all
+   * streams with tokens in the batch. `hold` records the decoded tokens.
    */
   async #compute(batch: readonly Running[], places: readonly number[], hold: () => void): Promise<void> {
     const { context } = this.options;
@@ -277,7 +279,7 @@ export class Decoder {
     this.options.sequences.give(held);
   }
 
-  /** A batch failed: nobody knows what the sequences hold now. */
+  /** After a failed batch the contents of all sequences are unknown. */
   #failAll(error: unknown): void {
     for (const running of [...this.#prompts, ...this.#streams]) this.#fail(running, error);
   }

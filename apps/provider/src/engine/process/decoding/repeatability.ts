@@ -1,39 +1,40 @@
 /**
- * Finds out whether this model on this machine computes a token the same way, to the last bit, whatever else is in the
- * batch. Some kernels take other paths for one row than for several; then streams that have to be repeatable cannot share
- * batches. Asked once after loading, of the numbers themselves.
+ * Tests whether the model computes a token bit-exactly in any batch on this machine. Some kernels take other paths for one row than
+ * for several; repeatable streams then cannot share batches. Runs once after loading, on the logits themselves.
  */
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { type NativeContext, type NativeSampler, nativeTokens, newSampler } from '../native.js';
 
-/** Rows from which ggml's processor backend computes attention in tiles (`GGML_FA_TILE_Q`), with other sums than row by row. */
+/** Rows from which ggml's CPU backend computes attention in tiles (`GGML_FA_TILE_Q`), with other sums than row by row. */
 const TILE_ROWS = 64;
-/** Prompt tokens of one batch where only the same cut gives the same numbers. Others wait for a whole one, so no larger. */
+/** Prompt tokens per batch where only a fixed cut is bit-exact. Other streams wait for a whole slice, hence the small size. */
 const FIXED_SLICE = 128;
-/** Two slices of which the second does not begin where a tile of the whole would. */
+/** Two slices of this size: the second does not begin at a tile boundary of the whole. */
 const UNEVEN_SLICE = TILE_ROWS + 1;
-/** Logits that are compared, beside the sum over all. */
+/** Number of logits compared, beside the sum of all. */
 const TOP = 40;
-/** Tokens that are read before those that are asked about. */
+/** Tokens read before the compared tokens. */
 const PROMPT = 8;
-/** Tokens of a slice where those that are asked about are part of the prompt. */
+/** Slice size where the compared tokens are part of the prompt. */
 const CUT = 7;
 /**
- * Tokens that are asked about. Activations are rounded to half precision on their way, which hides most differences in the last
- * bits: in a model of 400,000 parameters they come out at one token of ten, in larger ones at each.
+ * Number of compared tokens. Activations are rounded to half precision, which hides most differences in the last bits. A model of
+ * 400,000 parameters shows a difference at one token of ten, larger models at each.
  */
 const MIN_STEPS = 6;
 const MAX_STEPS = 40;
-/** Width of the embedding times layers, at which one token shows a difference. */
+/** Embedding width times layers at which a single token shows a difference. */
 const TELLING_SIZE = 16_384;
 
 export interface Repeatability {
   /**
-   * A generated token is the same in any batch of at least so many rows, and a prompt in any cut into slices of at least
-   * `slice` tokens. Null: the token only alone, and the prompt only cut at multiples of `slice`.
+   * Generated tokens are bit-exact in any batch of at least `minRows` rows, and prompts in any cut into slices of at least `slice`
+   * tokens.
+   *
+   * Null: tokens only in a batch of their own, and prompts only cut at multiples of `slice`.
    */
   readonly minRows: 1 | 2 | null;
-  /** Prompt tokens of a repeatable stream in one batch: the minimum, or the exact number where `leastRows` is null. */
+  /** Prompt tokens of a repeatable stream per batch: the minimum, or the exact number if `minRows` is null. */
   readonly slice: number;
 }
 
@@ -41,7 +42,7 @@ export interface Asked {
   readonly context: NativeContext;
   readonly model: LlamaModel;
   readonly sequences: number;
-  /** The model runs on the processor, on one thread. Kernels of GPUs choose their path by the size of the batch. */
+  /** The model runs on one CPU thread. GPU kernels choose their path by the batch size. */
   readonly mayShare: boolean;
 }
 
@@ -72,7 +73,7 @@ class Probe {
     this.#steps = Math.min(MAX_STEPS, MIN_STEPS + Math.ceil(TELLING_SIZE / size));
   }
 
-  /** The tokens after a prompt: with as few rows as may be, among others, and when they are part of the prompt. */
+  /** Compares tokens after a prompt: with the fewest rows, among other streams, and as part of the prompt. */
   async holds(minRows: 1 | 2): Promise<boolean> {
     const { sequences } = this.asked;
     this.#clear();
@@ -92,7 +93,7 @@ class Probe {
     return (await this.#next(asked, minRows, 1)) === alone[asked - PROMPT];
   }
 
-  /** The last tokens of a prompt that is read at once, and in two slices. */
+  /** Compares the last tokens of a prompt read at once and in two slices. */
   async holdsInSlices(): Promise<boolean> {
     const whole = await this.#lastRows([2 * UNEVEN_SLICE]);
     return (await this.#lastRows([UNEVEN_SLICE, UNEVEN_SLICE])) === whole;
@@ -103,7 +104,7 @@ class Probe {
     this.#sampler.dispose();
   }
 
-  /** The logits of the last rows of a prompt that is read in these slices. */
+  /** Logits of the last rows of a prompt read in the given slices. */
   async #lastRows(slices: readonly number[]): Promise<string> {
     const { context } = this.asked;
     this.#clear();
@@ -140,7 +141,10 @@ class Probe {
     }
   }
 
-  /** What the logits after one more token are, in a batch of `streams` streams of which this one has `rows` rows. It stays. */
+  /**
+   * Logits after one more token, in a batch of `streams` streams, of which this stream has `rows` rows. The token stays in the
+   * cache.
+   */
   async #next(position: number, rows: number, streams: number): Promise<string> {
     const { context } = this.asked;
     const own = nativeTokens(Array.from({ length: rows }, () => this.#token(position)));
@@ -166,8 +170,10 @@ class Probe {
 }
 
 /**
- * Rows that each stream adds to the batch: itself, and copies that are forgotten after. For sequences in the order of their
- * ids. `least`: rows that a computation has to have, 1 or 2.
+ * Rows per stream in a batch: the stream itself, and copies that are removed afterwards. Expects sequence ids in ascending order.
+ *
+ * llama.cpp decodes only neighbouring ids together, so an isolated stream gets a copy of itself as a second row. `min`: minimum
+ * rows of a computation, 1 or 2.
  */
 export function rowsOf(ids: readonly number[], min: 1 | 2): number[] {
   return ids.map((id, index) => (ids[index - 1] === id - 1 || ids[index + 1] === id + 1 ? 1 : min));

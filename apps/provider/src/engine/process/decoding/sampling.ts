@@ -1,7 +1,8 @@
 /**
- * Sampling settings as llama.cpp's chain takes them: bias, penalties, top-k, top-p, min-p, temperature, then one draw.
- * Defaults of the library (top-k 40, top-p 0.95, the clock as seed) are left out: two streams that begin in the same second
- * must not draw the same numbers.
+ * Sampling settings for llama.cpp's sampler chain: bias, penalties, top-k, top-p, min-p, temperature, draw.
+ *
+ * Defaults of the library (top-k 40, top-p 0.95, the clock as seed) are overridden: two streams started in the same second must not
+ * draw the same numbers.
  */
 import { randomInt } from 'node:crypto';
 import { type Grammar, gbnf } from '@inference/json-schema-grammar/grammar';
@@ -9,17 +10,17 @@ import { LlamaGrammarEvaluationState, type LlamaModel } from 'node-llama-cpp';
 import type { Sampling } from '../../messages.js';
 import type { SamplerConfig } from '../native.js';
 
-/** llama.cpp reads this seed as "choose one yourself". */
+/** llama.cpp replaces this seed by a random seed. */
 const RANDOM_SEED = 0xffff_ffff;
 
-/** `limit`: most tokens the stream will generate; penalties look back over all of them, and at nothing of the prompt. */
+/** `limit`: maximum generated tokens. Penalties cover all generated tokens and none of the prompt. */
 export function samplerConfig(sampling: Sampling, limit: number): SamplerConfig {
   const { topK, topP, minP, logitBias, frequencyPenalty, presencePenalty, repetitionPenalty = 1 } = sampling;
   const penalised = frequencyPenalty !== 0 || presencePenalty !== 0 || repetitionPenalty !== 1;
   return {
     temperature: sampling.temperature,
     seed: sampling.seed === null ? randomInt(RANDOM_SEED) : seed32(sampling.seed),
-    // A limit of 0 would not be none: it would sort the whole vocabulary for every token.
+    // A top-k of 0 would not mean "off": llama.cpp would sort the whole vocabulary for every token.
     ...(topK === null ? {} : { topK }),
     ...(topP === null ? {} : { topP }),
     ...(minP === null ? {} : { minP }),
@@ -41,13 +42,13 @@ export function samplerConfig(sampling: Sampling, limit: number): SamplerConfig 
   };
 }
 
-/** Folds any integer into the 32 bits that llama.cpp takes, around the one value it treats as random. */
+/** Folds any integer into 32 bits, avoiding the value that llama.cpp treats as random. */
 export function seed32(seed: number): number {
   const folded = Number(BigInt.asUintN(32, BigInt(Math.trunc(seed))));
   return folded === RANDOM_SEED ? RANDOM_SEED - 1 : folded;
 }
 
-/** The grammar could not be made; its reason may quote the schema and is therefore not kept. */
+/** llama.cpp rejected the grammar. The reason may quote the client's schema and is dropped. */
 export class GrammarError extends Error {
   constructor() {
     super('the grammar could not be made');
@@ -55,7 +56,7 @@ export class GrammarError extends Error {
   }
 }
 
-/** State for one stream. Throws {@link GrammarError}. */
+/** Grammar state for one stream. Throws {@link GrammarError}. */
 export async function grammarState(model: LlamaModel, grammar: Grammar): Promise<LlamaGrammarEvaluationState> {
   try {
     return new LlamaGrammarEvaluationState({ model, grammar: await model.llama.createGrammar({ grammar: gbnf(grammar) }) });

@@ -1,38 +1,40 @@
 /**
- * The sequences of a context and what each holds. A finished stream leaves its tokens behind for the next request of the
- * same scope that begins alike. What one scope left is wiped before another gets the sequence: else who sends a guess could
- * tell by the time to the first token whether somebody sent it before (docs/decisions/0015).
+ * The sequences of a context and their cached tokens. A finished stream leaves its tokens for the next request of the same scope
+ * with a common prefix.
+ *
+ * Tokens of one scope are cleared before another scope gets the sequence. Otherwise a client could infer other clients' prompts
+ * from the time to the first token (docs/decisions/0015).
  */
 import type { Token } from 'node-llama-cpp';
 import type { NativeContext } from '../native.js';
 
-/** One sequence. Only whoever took it changes it. */
+/** One sequence. Changed only by its current holder. */
 export interface Held {
   readonly id: number;
   /** By position. */
   tokens: Token[];
   /** Null: nothing may be reused. */
   scope: string | null;
-  /** So many of the first tokens were computed so that they are the same each time. */
+  /** Number of leading tokens computed bit-exactly. */
   repeatable: number;
-  /** When it was given back, in milliseconds. */
+  /** Time of release, in milliseconds. */
   idleSince: number;
 }
 
 export interface Wish {
   readonly prompt: readonly Token[];
   readonly scope: string | null;
-  /** Only what is the same each time may be reused. */
+  /** Reuse only bit-exact tokens. */
   readonly repeatable: boolean;
 }
 
 export interface SequencesOptions {
   readonly count: number;
-  /** Repeatable reuse ends at a multiple of this. */
+  /** Repeatable reuse ends at a multiple of this number. */
   readonly grain: number;
   /** Tokens at the end of a prompt that a repeatable request always computes. */
   readonly minRest: number;
-  /** Positions before the first needed one that a sliding window has to reach back to. Null: the model sees all. */
+  /** Positions that a sliding window must reach back before the first needed position. Null: full attention. */
   readonly window: number | null;
   readonly now?: () => number;
 }
@@ -54,7 +56,7 @@ export class Sequences {
     return this.#free.length > 0;
   }
 
-  /** The sequence that holds the longest beginning of the prompt, cut to that. Null when all are taken. */
+  /** Takes the sequence with the longest common prefix, cut to that prefix. Null if all are in use. */
   take(wish: Wish): Held | null {
     let best: Held | undefined;
     let length = -1;
@@ -75,13 +77,13 @@ export class Sequences {
     this.#free.push(held);
   }
 
-  /** Gives back a sequence of which nobody knows what it holds. */
+  /** Releases a sequence with unknown contents. */
   giveUp(held: Held): void {
     held.scope = null;
     this.give(held);
   }
 
-  /** Wipes what lay idle for so long. Returns whether anything is still held. */
+  /** Clears sequences idle for at least this time. Returns whether any tokens remain cached. */
   wipeIdle(milliseconds: number): boolean {
     let left = false;
     for (const each of this.#free) {
@@ -94,7 +96,7 @@ export class Sequences {
 
   #reusable(held: Held, { prompt, scope, repeatable }: Wish): number {
     if (scope === null || held.scope !== scope) return 0;
-    // The last token is always computed, for what follows it.
+    // The last token is always computed, because sampling needs its logits.
     const max = Math.min(held.tokens.length, prompt.length - 1);
     let length = 0;
     while (length < max && held.tokens[length] === prompt[length]) length++;
@@ -127,7 +129,7 @@ export class Sequences {
   }
 }
 
-/** Whether the first is the better one to lose: it holds nothing, or was idle for longer. Low ids first, as neighbours share a batch. */
+/** Whether the first sequence is the better one to lose: empty, or idle for longer. Low ids first, as neighbours share a batch. */
 function isSpent(one: Held, other: Held): boolean {
   if ((one.tokens.length === 0) !== (other.tokens.length === 0)) return one.tokens.length === 0;
   if (one.tokens.length === 0) return one.id < other.id;

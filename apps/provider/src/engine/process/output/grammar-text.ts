@@ -1,23 +1,23 @@
 /**
- * Text of a stream that keeps to a grammar: exactly the characters that the grammar read, and never so far that the tokens
- * left could not end it. Where they just could, the stream is ended with the shortest text that does.
+ * Text of a stream restricted by a grammar. A token is accepted only if the remaining tokens can still complete the text. Otherwise
+ * the stream ends with the shortest completion.
  */
 
 import { type Grammar, GrammarMachine, GrammarTooLarge, type MachineState, nameOf } from '@inference/json-schema-grammar/grammar';
 import type { Token } from 'node-llama-cpp';
 import type { StreamText } from './token-text.js';
 
-/** Nested deeper than this a text is ended, whatever room is left: parsers of clients give up at some depth. */
+/** Texts nested deeper than this are completed at once, because client parsers limit the depth. */
 const MAX_DEPTH = 600;
 
-/** Steps that are looked ahead: of a token with several characters, llama.cpp makes all places in one go. */
+/** Look-ahead in steps. llama.cpp expands all positions of a token with several characters at once. */
 const STEPS_AHEAD = 80;
 
-/** What this needs of a model. */
+/** Parts of the model used here. */
 export interface FormModel {
-  /** The bytes that the grammar reads of a token. */
+  /** Bytes of a token as the grammar reads them. */
   pieceBytes(token: Token): Uint8Array;
-  /** Tokens that a text is written with. */
+  /** Tokens of a text. */
   tokenize(text: string): Token[];
 }
 
@@ -30,8 +30,8 @@ export class FormText implements StreamText {
   readonly #crowded = new Map<string, boolean>();
 
   /**
-   * `limit`: most tokens of the stream. Where not even the shortest text fits into them, the form is begun and cut off. Throws
-   * {@link GrammarTooLarge} where a text would be at too many places of the grammar.
+   * `limit`: maximum tokens of the stream. If even the shortest text does not fit, the output is cut off. Throws {@link
+   * GrammarTooLarge} for a grammar with too many parallel positions.
    */
   constructor(
     private readonly model: FormModel,
@@ -55,8 +55,8 @@ export class FormText implements StreamText {
   }
 
   /**
-   * Reads a token, if so many that are left after it suffice to end the text, and if it does not lead to where nothing could be
-   * chosen in good time; false when not, and then nothing was read. Throws when the token does not fit the grammar, which sampling rules out.
+   * Accepts a token if the remaining tokens can complete the text and matching stays within its bounds. Returns false otherwise,
+   * without a change. Throws if the token does not fit the grammar, which sampling rules out.
    */
   take(token: Token, left: number): boolean {
     const codes = this.#decoder.read(this.model.pieceBytes(token));
@@ -72,7 +72,7 @@ export class FormText implements StreamText {
     return true;
   }
 
-  /** The text of the token that was taken last. */
+  /** Text of the token accepted last. */
   push(): string {
     return this.#taken;
   }
@@ -82,7 +82,7 @@ export class FormText implements StreamText {
     return '';
   }
 
-  /** What ends the text that was taken so far. */
+  /** Shortest completion of the text so far. */
   closing(): { readonly text: string; readonly tokens: readonly Token[] } {
     const text = this.#machine.rest(this.#state);
     return { text, tokens: this.model.tokenize(text) };
@@ -113,8 +113,8 @@ interface Read {
 }
 
 /**
- * UTF-8 as llama.cpp's grammars read it. They let some overlong forms pass; read in any other way, the text would not be
- * the one that the grammar allowed.
+ * Decodes UTF-8 exactly as llama.cpp's grammars do. They accept some overlong forms; a stricter decoder would read another text
+ * than the grammar allowed.
  */
 class LooseDecoder {
   #value = 0;

@@ -1,6 +1,6 @@
 /**
- * Log probabilities as the model has them, before temperature, penalties and grammars. The library reports what is left
- * after those, so the logits are asked for once more, by samplers that leave them as they are.
+ * Log probabilities of the unmodified model, before temperature, penalties and grammars. The library reports values after those, so
+ * two samplers that leave the logits unchanged run once more.
  */
 
 import type { Logprob, TokenLogprob } from '@inference/formats';
@@ -8,13 +8,13 @@ import type { LlamaModel, Token } from 'node-llama-cpp';
 import { type NativeContext, type NativeSampler, newSampler, type Pairs } from '../native.js';
 import type { Vocabulary } from './token-text.js';
 
-/** Tokens reported beside the chosen one. */
+/** Alternatives reported beside the chosen token. */
 const TOP = 20;
 
 export class RawLogprobs {
-  /** Leaves all candidates as they are, and chooses the most likely. */
+  /** Keeps all candidates and chooses the likeliest. */
   readonly #greedy: NativeSampler;
-  /** Sorts out the most likely ones. */
+  /** Selects the likeliest candidates. */
   readonly #top: NativeSampler;
 
   constructor(
@@ -25,9 +25,9 @@ export class RawLogprobs {
     this.#top = newSampler(model, { temperature: 1, topK: TOP, seed: 1 });
   }
 
-  /** Of the most likely tokens and of this one, after the batch that it was sampled from. */
+  /** Log probabilities of the likeliest tokens and of the given token, at the batch position of its sampling. */
   async of(place: number, token: Token): Promise<ReadonlyMap<Token, number>> {
-    // Together, as the single thread takes them one after the other.
+    // Issued together; the single compute thread runs them in order.
     const [all, best] = await Promise.all([
       this.context.sampleToken(place, this.#greedy, false, false, [[token], false, false, true, 0], true),
       this.context.sampleToken(place, this.#top, false, false, [[], false, false, false, TOP], false),
@@ -35,7 +35,7 @@ export class RawLogprobs {
     const [, , , logits = [], weight = 0] = all;
     const known = pairsOf(logits);
     const candidates = new Map([...pairsOf(best[3] ?? []), ...known.filter(([each]) => each === token)]);
-    // The most likely token is among them, as the greedy sampler chose it.
+    // The greedy sampler chose the likeliest token, so its logit is the maximum.
     const total = Math.max(...known.map(([, logit]) => logit)) + Math.log(weight);
     return new Map([...candidates].map(([each, logit]) => [each, logit - total]));
   }
@@ -47,12 +47,11 @@ function pairsOf(flat: Pairs): [Token, number][] {
   return pairs;
 }
 
-/** Stands for "impossible", which JSON cannot say. */
+/** Value for "impossible", as JSON has no infinity. */
 const MIN = -9999;
 
 /**
- * `text`: what came out of the token, which is '' as long as its character is not whole. `logprobs`: of the most likely
- * tokens, and of this one.
+ * `text`: text of the token; '' while its character is incomplete. `logprobs`: values of the likeliest tokens and of this token.
  */
 export function tokenLogprob(
   vocabulary: Vocabulary,
@@ -70,7 +69,7 @@ export function tokenLogprob(
   };
 }
 
-/** A token that no model was asked for: the form left nothing else. */
+/** Entry for a token forced by the grammar, without a model's choice. */
 export function forcedLogprob(vocabulary: Vocabulary, token: Token, text: string): TokenLogprob {
   return { token: text, logprob: 0, bytes: [...vocabulary.entry(token).bytes], top_logprobs: [] };
 }

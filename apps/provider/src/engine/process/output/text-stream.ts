@@ -1,6 +1,6 @@
 /**
- * One stream between its prompt and its end: takes the tokens that were sampled for it, one by one, says when it is
- * complete, and turns them into pieces. Taking is quick, as the next batch waits for it; text is made while that runs.
+ * One stream from prompt to end: accepts sampled tokens, detects the end and produces pieces. Accepting is fast, because the next
+ * batch waits for the result; text is written during that batch.
  */
 import type { TokenLogprob } from '@inference/formats';
 import type { Token } from 'node-llama-cpp';
@@ -11,8 +11,9 @@ import { FormText } from './grammar-text.js';
 import { forcedLogprob, tokenLogprob } from './logprobs.js';
 import type { TextAssembler, Vocabulary } from './token-text.js';
 
+/** The daemon's control of one running stream: cancel, pause, resume. */
 export class StreamControl {
-  /** Called at every change; whoever runs the stream sets it. */
+  /** Called at every change. Set by the runner of the stream. */
   onChange: () => void = () => {};
   #cancelled = false;
   #paused = false;
@@ -75,7 +76,7 @@ export class TextStream {
     this.#form = options.text instanceof FormText ? options.text : null;
   }
 
-  /** The engine has begun with the prompt, of which so many tokens were there already. */
+  /** The engine has begun with the prompt, of which `cachedTokens` were cached. */
   begin(cachedTokens: number): void {
     const { control, prompt, startsInsideThinking, outbox } = this.options;
     outbox.started({
@@ -87,8 +88,8 @@ export class TextStream {
   }
 
   /**
-   * Takes a token. `more`: the stream goes on with it. `write` makes text of it and, where it was the last, ends the stream;
-   * it is to be called once, in the order of the tokens. Throws when the token cannot be: the stream has failed then.
+   * Accepts a token. `more`: the stream continues. `write` produces the text and ends the stream after its last token; call once,
+   * in token order. Throws for an impossible token: the stream has then failed.
    */
   take(token: number, logprobs: Logprobs | null): { readonly more: boolean; readonly write: () => void } {
     if (token === -1) throw new Error('nothing could be sampled');
@@ -101,7 +102,7 @@ export class TextStream {
     }
     this.#count += 1;
     if (form !== null) {
-      // The form is one token further before that one is written, so the text is kept with it.
+      // The grammar state is one token ahead when the text is written, so the text is stored here.
       const text = form.push();
       const reason = form.mayEnd ? 'stop' : 'length';
       const more = !form.isComplete && this.#count < limit;
@@ -111,7 +112,7 @@ export class TextStream {
     return { more, write: () => this.#write(next, this.options.text.push(next), logprobs, more ? null : 'length') };
   }
 
-  /** Ends the stream in another way than by its last token. */
+  /** Ends the stream without a last token. */
   end(ended: Ended): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -122,7 +123,7 @@ export class TextStream {
 
   #write(token: Token, own: string, values: Logprobs | null, last: 'stop' | 'length' | null): void {
     const { logprobs } = this.options;
-    // Half a character that the last token leaves behind is text of that token.
+    // An incomplete character left by the last token belongs to that token.
     const text = last === null ? own : own + this.options.text.end();
     this.#silent += 1;
     if (logprobs !== null && values !== null) {
@@ -132,7 +133,7 @@ export class TextStream {
     if (last !== null) this.#finish(last);
   }
 
-  /** Writes what ends a form: tokens that nobody had to choose. */
+  /** Writes the forced tokens that complete the grammar. */
   #close(form: FormText): void {
     const { text, tokens } = form.closing();
     const { logprobs } = this.options;

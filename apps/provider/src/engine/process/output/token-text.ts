@@ -1,7 +1,7 @@
 /**
- * Text of generated tokens, built from the vocabulary itself so that bytes are exact: a character split over tokens is
- * held until it is whole, bytes that never become UTF-8 end as U+FFFD, and control tokens print nothing. Those that think tags
- * are made of are kept, because the output filter must see them.
+ * Text of generated tokens, from the vocabulary itself so that bytes are exact. A character split over tokens is held until
+ * complete; invalid bytes become U+FFFD; control tokens print nothing. Tokens of think tags are printed, because the output filter
+ * needs them.
  */
 import type { Token } from 'node-llama-cpp';
 
@@ -14,7 +14,7 @@ const BYTE = 6;
 
 interface TokenText {
   readonly bytes: Uint8Array;
-  /** The whole text where the bytes stand on their own, else null. */
+  /** Complete text if the bytes are valid UTF-8 alone, else null. */
   readonly text: string | null;
 }
 
@@ -22,7 +22,7 @@ const SILENT: TokenText = { bytes: new Uint8Array(0), text: '' };
 const encoder = new TextEncoder();
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The vocabulary of a model file, and its own detokeniser for kinds that this file does not know. */
+/** The vocabulary of a model file, and the library's detokeniser for other vocabulary types. */
 export interface VocabularySource {
   readonly tokens: readonly string[];
   readonly types: readonly number[];
@@ -33,19 +33,19 @@ export interface VocabularySource {
 
 export class Vocabulary {
   readonly #entries: (TokenText | undefined)[] = [];
-  /** `kept`: texts; control tokens that stand in one of them are printed all the same. */
+  /** `kept`: texts whose control tokens are printed. */
   constructor(
     private readonly source: VocabularySource,
     private readonly kept: readonly string[],
   ) {}
 
-  /** Texts that llama.cpp turns into control tokens when it parses special tokens. */
+  /** Texts parsed by llama.cpp as control tokens. */
   controlTexts(): string[] {
     const { tokens, types } = this.source;
     return tokens.filter((text, token) => text !== '' && (types[token] === CONTROL || types[token] === UNKNOWN));
   }
 
-  /** Whether it is the number of a token at all. */
+  /** Whether the number is a valid token id. */
   holds(token: number): boolean {
     return Number.isInteger(token) && token >= 0 && token < this.source.tokens.length;
   }
@@ -63,7 +63,7 @@ export class Vocabulary {
     return entry;
   }
 
-  /** Bytes that llama.cpp has for a token where it is not left out of the text, as its grammars read it. */
+  /** Bytes of a token as llama.cpp's grammars read them, control tokens included. */
   pieceBytes(token: Token): Uint8Array {
     const { tokens, types } = this.source;
     const type = types[token];
@@ -92,11 +92,11 @@ export class Vocabulary {
   }
 }
 
-/** Makes the text of one stream from its tokens. */
+/** Assembles the text of one stream from its tokens. */
 export interface StreamText {
-  /** Text that is complete with this token; '' while a character is still split. */
+  /** Text completed by this token; '' while a character is incomplete. */
   push(token: Token): string;
-  /** What an unfinished character leaves behind: U+FFFD or nothing. */
+  /** Rest of an incomplete character: U+FFFD or nothing. */
   end(): string;
 }
 
@@ -131,7 +131,7 @@ function fromBytes(bytes: Uint8Array): TokenText {
   }
 }
 
-/** Byte-level BPE writes each byte as one printable character (GPT-2's bytes_to_unicode); this is the way back. */
+/** Reverses GPT-2's bytes_to_unicode: byte-level BPE writes each byte as one printable character. */
 function byteLevelBytes(raw: string): Uint8Array {
   const bytes: number[] = [];
   for (const character of raw) {

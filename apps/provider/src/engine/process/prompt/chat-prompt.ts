@@ -1,7 +1,7 @@
 /**
- * Renders the model's own chat template with messages that are fitted to it, and turns the result into tokens. Control
- * tokens come from the template only: where a message's text spells one out, it is carried through the template as a random
- * placeholder and tokenised as plain text, so that no client can close a turn or open another role.
+ * Renders the model's chat template and tokenises the result. Control tokens come only from the template: control text inside a
+ * message passes the template as a random placeholder and is tokenised as plain text. Clients therefore cannot close a turn or open
+ * another role.
  */
 import { Template } from '@huggingface/jinja';
 import type { Token } from 'node-llama-cpp';
@@ -11,7 +11,7 @@ import { alternation, HiddenTexts } from './control-text-mask.js';
 import { fitted } from './fit-conversation.js';
 import { type TemplateNeeds, templateNeeds } from './template-requirements.js';
 
-/** The template refused these messages; its reason may quote them and is therefore not kept. */
+/** The template rejected the messages. The reason may quote them and is dropped. */
 export class TemplateError extends Error {
   constructor() {
     super('the chat template refused the messages');
@@ -19,9 +19,9 @@ export class TemplateError extends Error {
   }
 }
 
-/** What this needs of a model. */
+/** Parts of the model used here. */
 export interface PromptModel {
-  /** `special`: texts of control tokens become those tokens. */
+  /** `special`: parse the texts of control tokens as those tokens. */
   tokenize(text: string, special: boolean): Token[];
   readonly tokens: {
     readonly bos: Token | null;
@@ -33,19 +33,19 @@ export interface PromptModel {
 
 /** The prompt fills the context and leaves no room to answer. */
 export class PromptTooLong extends Error {
-  /** `actual`: tokens of the prompt; an estimate where counting them all would hold up other streams. */
+  /** `actual`: tokens of the prompt; estimated where a full count would delay other streams. */
   constructor(readonly actual: number) {
     super('the prompt is too long');
     this.name = 'PromptTooLong';
   }
 }
 
-/** Characters per token of room beyond which a prompt is judged by its beginning. No language needs as many. */
+/** Characters per remaining token beyond which a prompt is measured by a sample. No language needs as many. */
 const SAMPLE_CHARACTERS = 16;
 
 export interface PromptTokens {
   readonly tokens: Token[];
-  /** The rendered text, without trailing white space, ends with the tag that opens a think section. */
+  /** The rendered text, trimmed, ends with an open think tag. */
   readonly startsInsideThinking: boolean;
 }
 
@@ -74,7 +74,7 @@ export class ChatPrompt {
     this.#needs = templateNeeds((messages, tools) => this.#fill({ messages, ...(tools.length === 0 ? {} : { tools }) }));
   }
 
-  /** False for a template that would refuse whatever clients say. */
+  /** False for a template that rejects every conversation. */
   rendersGreeting(): boolean {
     try {
       return this.#fill({ messages: [{ role: 'user', content: 'Hello' }] }) !== '';
@@ -110,7 +110,7 @@ export class ChatPrompt {
     return this.tags !== null && rendered.trimEnd().endsWith(this.tags.open);
   }
 
-  /** Megabytes of text are refused by a sample: tokenising blocks every stream of this process. */
+  /** Rejects megabytes of text by a sample, because tokenising blocks every stream of this process. */
   #refuseTooLong(rendered: string, limit: number): void {
     const sample = SAMPLE_CHARACTERS * limit;
     if (rendered.length <= 2 * sample) return;
@@ -140,7 +140,7 @@ export class ChatPrompt {
     return this.#template.render({ ...this.#variables, add_generation_prompt: true, ...variables });
   }
 
-  /** What the answer begins with. It is no thought, so a think section that the template opened ends before it. */
+  /** Beginning of an open assistant turn. Not a thought, so a think section opened by the template is closed first. */
   #beginning(last: PromptMessage, rendered: string, hidden: HiddenTexts): string {
     const thought = this.#opensThinking(rendered) ? `${hidden.text(last.reasoning_content ?? '')}\n${this.tags?.close}\n\n` : '';
     return thought + hidden.text(last.content);

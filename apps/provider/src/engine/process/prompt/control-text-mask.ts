@@ -1,16 +1,14 @@
-/**
- * Carries control texts that a client spelled out through a template, as random placeholders that come out as plain text.
- */
+/** Carries control text written by clients through a template, as random placeholders that become plain text again. */
 import { randomInt } from 'node:crypto';
 
-/** Stand-ins for control texts in one prompt. Private-use characters and digits survive every text filter of Jinja. */
+/** Placeholders for control text of one prompt. Private-use characters and digits survive every text filter of Jinja. */
 export class HiddenTexts {
   readonly #originals: string[] = [];
   readonly #mark = `\uE0F0${randomInt(2 ** 47)}${randomInt(2 ** 47)}\uE0F1`;
 
   constructor(private readonly controls: RegExp | null) {}
 
-  /** A copy in which every text of the client's has its control texts replaced, names of members included. */
+  /** Copy of a value with control text replaced in all strings and member names. */
   mask(value: unknown): unknown {
     if (typeof value === 'string') return this.text(value);
     if (Array.isArray(value)) return value.map((item) => this.mask(item));
@@ -40,7 +38,7 @@ export class HiddenTexts {
   }
 }
 
-/** A pattern for any of these texts, the longest first; null where there are none. */
+/** Pattern for any of the texts, longest first; null for an empty list. */
 export function alternation(texts: readonly string[]): RegExp | null {
   if (texts.length === 0) return null;
   const longestFirst = [...new Set(texts)].sort((a, b) => b.length - a.length);

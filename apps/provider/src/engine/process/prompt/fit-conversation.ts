@@ -1,4 +1,4 @@
-/** A conversation as one chat template can render it, with all that was said in it. Pure. */
+/** Adapts a conversation to a chat template without losing content. Pure. */
 import { DEFAULT_TOOL_CALL_TAGS } from '@inference/formats';
 import type { PromptMessage, PromptTool } from '../../messages.js';
 import type { TemplateNeeds } from './template-requirements.js';
@@ -15,7 +15,7 @@ export function fitted(conversation: Conversation, needs: TemplateNeeds): Conver
   return { messages: needs.alternating ? alternating(opened) : opened, tools };
 }
 
-/** What a model is told of its tools where its template does not; the marks are those of the Hermes and Qwen families. */
+/** Tool descriptions as text, for templates without tool support. Tags are those of the Hermes and Qwen families. */
 function toolsAsText({ messages, tools }: Conversation): Conversation {
   const told: PromptMessage[] = [];
   for (const [index, message] of messages.entries()) {
@@ -66,13 +66,13 @@ function withSystem(messages: readonly PromptMessage[], place: TemplateNeeds['sy
   return [{ ...first, content: `${system.content}\n\n${first.content}` }, ...rest];
 }
 
-/** All system messages as one, in front. */
+/** Joins all system messages into one at the start. */
 export function systemFirst(messages: readonly PromptMessage[]): PromptMessage[] {
   const system = messages.filter(({ role }) => role === 'system').map(({ content }) => content);
   return [{ role: 'system', content: system.join('\n\n') }, ...messages.filter(({ role }) => role !== 'system')];
 }
 
-/** A user who has said nothing goes before whatever is not the user's. */
+/** Inserts an empty user message if the conversation does not begin with the user. */
 function userFirst(messages: readonly PromptMessage[]): readonly PromptMessage[] {
   const at = messages.findIndex(({ role }) => role !== 'system');
   const start = at === -1 ? messages.length : at;
@@ -81,7 +81,7 @@ function userFirst(messages: readonly PromptMessage[]): readonly PromptMessage[]
     : [...messages.slice(0, start), { role: 'user', content: '' }, ...messages.slice(start)];
 }
 
-/** Neighbours of one role become one turn. */
+/** Merges neighbouring messages of one role. */
 function alternating(messages: readonly PromptMessage[]): PromptMessage[] {
   const turns: PromptMessage[] = [];
   for (const message of messages) {

@@ -1,25 +1,24 @@
 /**
- * What a chat template has to be given so that nothing of a conversation is lost or refused: families differ in where a system
- * message may stand, whether turns have to alternate, and how tool calls are written. It is found out once for each model, by
- * having the template render a few made-up conversations.
+ * Requirements of a chat template: position of system messages, alternation of roles, format of tool calls. Determined once per
+ * model by rendering a few test conversations.
  */
 import type { PromptMessage, PromptTool } from '../../messages.js';
 
 export interface TemplateNeeds {
-  /** Where a system message may stand; `nowhere`: its words go into the first turn of the user. */
+  /** Position of system messages; `nowhere`: their text is added to the first user message. */
   readonly system: 'anywhere' | 'first' | 'nowhere';
   /** The first turn is the user's. */
   readonly userFirst: boolean;
   /** User and assistant take turns. */
   readonly alternating: boolean;
-  /** `text`: the template does not tell of tools, calls and results in the form in which calls are read from the output. */
+  /** `text`: the template does not render tools, calls and results in the format that the output filter reads. */
   readonly tools: 'template' | 'text';
 }
 
-/** Throws what the template throws. */
+/** Throws the template's own error. */
 export type Render = (messages: readonly PromptMessage[], tools: readonly PromptTool[]) => string;
 
-/** Numbers, because they come through every filter for texts as they are, and stand in no template. */
+/** Digits pass every text filter unchanged and occur in no template. */
 const MARK = { system: '71820459001', later: '71820459002', user: '71820459003', value: '71820459004', result: '71820459005' } as const;
 const TOOL_NAME = 'probe_71820459006';
 
@@ -37,7 +36,7 @@ const TOOL: PromptTool = {
   type: 'function',
   function: { name: TOOL_NAME, description: '', parameters: { type: 'object', properties: { value: { type: 'string' } } } },
 };
-/** A call as it is read from the output. */
+/** Tool call in the format that the output filter reads. */
 const READABLE_CALL = new RegExp(`<tool_call>\\s*\\{\\s*"name":\\s*"${TOOL_NAME}",\\s*"arguments":\\s*\\{\\s*"value":\\s*"${MARK.value}"`);
 
 export function templateNeeds(render: Render): TemplateNeeds {

@@ -1,22 +1,21 @@
 /**
- * Long texts are made into tokens piece by piece. llama.cpp first takes a text apart into words, for many families of models (gpt-oss,
- * DeepSeek, Mistral, Llama 4) with a matcher that calls itself for each character of a word: one of some ten thousand letters ends the
- * process, and with it the answers of everybody.
+ * Tokenises long texts in pieces. For many model families (gpt-oss, DeepSeek, Mistral, Llama 4), llama.cpp splits words with a
+ * recursive matcher, one call per character. A word of some ten thousand letters would crash the process and all its streams.
  */
 import { type LlamaModel, LlamaVocabularyType, type Token } from 'node-llama-cpp';
 
-/** Characters of a piece. A word of so many is a fraction of what the matcher's stack holds. */
+/** Characters per piece: a fraction of the matcher's stack limit. */
 export const MAX_CHARACTERS = 8192;
 
 export type Tokenize = (text: string, special: boolean) => Token[];
 
-/** Other kinds of vocabularies take nothing apart, or write a space before whatever a piece begins with. */
+/** Other vocabulary types do not split words, or insert a space before each piece. */
 export function tokenizerOf(model: LlamaModel, whole: readonly string[]): Tokenize {
   const tokenize: Tokenize = (text, special) => model.tokenize(text, special);
   return model.vocabularyType === LlamaVocabularyType.bpe ? inPieces(tokenize, whole) : tokenize;
 }
 
-/** `whole`: texts that stand for one token and must not be cut. */
+/** `whole`: texts of single tokens that must not be cut. */
 export function inPieces(tokenize: Tokenize, whole: readonly string[]): Tokenize {
   const longest = Math.max(0, ...whole.map(({ length }) => length));
   return (text, special) => {
@@ -31,7 +30,7 @@ export function inPieces(tokenize: Tokenize, whole: readonly string[]): Tokenize
   };
 }
 
-/** Where the piece that begins here ends: where a word begins, if there is such a place in its second half. */
+/** End of the piece that begins at `from`: a word boundary in its second half, if any. */
 function cutAfter(text: string, from: number, whole: readonly string[], longest: number): number {
   const max = from + MAX_CHARACTERS;
   if (max >= text.length) return text.length;
@@ -41,7 +40,7 @@ function cutAfter(text: string, from: number, whole: readonly string[], longest:
   return isLowSurrogate(text.charCodeAt(at)) ? at - 1 : at;
 }
 
-/** Before the space between two letters every family takes words apart, so that a cut there changes no token. */
+/** Every family splits before a space between two letters, so a cut there changes no token. */
 function isBetweenWords(text: string, at: number): boolean {
   return text[at] === ' ' && isLetter(text[at - 1]) && isLetter(text[at + 1]);
 }
@@ -54,7 +53,7 @@ function isLowSurrogate(unit: number): boolean {
   return unit >= 0xdc00 && unit <= 0xdfff;
 }
 
-/** This place, or the beginning of the text around it that must not be cut. */
+/** `at`, or the start of an uncuttable text around `at`. */
 function uncut(text: string, at: number, whole: readonly string[], longest: number): number {
   const begin = at - longest;
   const around = text.slice(begin, at + longest);

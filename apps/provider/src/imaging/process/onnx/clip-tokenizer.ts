@@ -1,7 +1,6 @@
 /**
- * The tokenizer of CLIP, which nearly all latent-diffusion models read prompts with: lower case, byte pairs within words, whose
- * last piece carries the mark `</w>`. Made from the `vocab.json` and `merges.txt` of a model's folder, or from the same two in a
- * `tokenizer.json`.
+ * The CLIP tokenizer, used by nearly all latent-diffusion models: lower case, byte pairs within words, `</w>` on the last piece of
+ * a word. Read from `vocab.json` and `merges.txt`, or from `tokenizer.json`.
  */
 
 import type { ClipVocabulary } from '../../../models/image/clip-vocabulary.js';
@@ -9,12 +8,12 @@ import type { ClipVocabulary } from '../../../models/image/clip-vocabulary.js';
 export interface TokenizedPrompt {
   /** Filled up to the vocabulary's length. */
   readonly ids: readonly number[];
-  /** Without what it was filled up with. */
+  /** Token count without padding. */
   readonly used: number;
 }
 
 const WORDS = /'s|'t|'re|'ve|'m|'ll|'d|\p{L}+|\p{N}|[^\s\p{L}\p{N}]+/gu;
-/** A piece without a space in between is worked through pair by pair, at a cost that grows with its square. */
+/** The cost of a word grows with the square of its length. */
 const LONGEST_WORD = 512;
 
 export class ClipTokenizer {
@@ -26,14 +25,14 @@ export class ClipTokenizer {
     this.#ranks = new Map(vocabulary.merges.map((pair, rank) => [pair, rank]));
   }
 
-  /** Of a prompt that is longer than the model reads, the beginning. */
+  /** Truncates a prompt longer than the model's input. */
   tokenize(text: string): TokenizedPrompt {
     const { begin, end, padding, length, ids } = this.#vocabulary;
     const tokens = [begin];
     const words = text.normalize('NFC').replace(/\s+/gu, ' ').trim().toLowerCase().matchAll(WORDS);
     for (const [word] of words) {
       if (tokens.length >= length - 1) break;
-      // A piece that the vocabulary lacks stands for nothing, as where the end stands for the unknown.
+      // Pieces missing from the vocabulary become the end token, which is also CLIP's unknown token.
       for (const piece of this.#pieces(word)) tokens.push(ids.get(piece) ?? end);
     }
     tokens.length = Math.min(tokens.length, length - 1);
@@ -62,7 +61,7 @@ export class ClipTokenizer {
   }
 }
 
-/** What byte-level vocabularies write for each byte: itself where it is a visible character, else one of those from 256 on. */
+/** Printable character for each byte: the byte itself if visible, else one from 256 on. */
 const BYTE_NAMES: readonly string[] = byteNames();
 
 function byteNames(): string[] {

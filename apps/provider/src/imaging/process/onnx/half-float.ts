@@ -1,4 +1,4 @@
-/** Floats of sixteen bits (IEEE 754 binary16), which many models are stored in and Node 20 has no type for. */
+/** Half-precision floats (IEEE 754 binary16), which many models use and Node 20 lacks. */
 
 const word = new Uint32Array(1);
 const single = new Float32Array(word.buffer);
@@ -19,7 +19,7 @@ export function halfOf(value: number): number {
   return sign | (floor + (rest > 0.5 || (rest === 0.5 && floor % 2 === 1) ? 1 : 0));
 }
 
-/** The number that 16 bits stand for. */
+/** The number represented by 16 bits. */
 export function ofHalf(bits: number): number {
   const sign = (bits & 0x8000) === 0 ? 1 : -1;
   const exponent = (bits >>> 10) & 31;

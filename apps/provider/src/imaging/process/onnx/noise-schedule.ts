@@ -1,11 +1,10 @@
 /**
- * How much noise a model was trained with at each of its timesteps, and which of them a drawing visits. Names and meaning are
- * those of `scheduler_config.json` in the folders that diffusion models come in.
+ * Noise level per training timestep, and the timesteps that an image job visits. Names follow `scheduler_config.json` of diffusers.
  */
 
 import type { SchedulerConfig } from '../../../models/image/scheduler-config.js';
 
-/** Part of the clean image that is left at each timestep of training, squared (ᾱ). */
+/** Remaining signal per training timestep, squared (ᾱ). */
 export function alphasOf(config: SchedulerConfig): Float64Array {
   const betas = config.betas ?? betasOf(config);
   const alphas = new Float64Array(betas.length);
@@ -52,11 +51,11 @@ function betasOf({ betaSchedule, betaStart, betaEnd, trainSteps }: SchedulerConf
   }
 }
 
-/** Lin and others, "Common diffusion noise schedules and sample steps are flawed", algorithm 1. */
+/** Lin et al., "Common diffusion noise schedules and sample steps are flawed", algorithm 1. */
 function withoutSignalAtTheEnd(alphas: Float64Array): Float64Array {
   const roots = alphas.map(Math.sqrt);
   const first = roots[0] ?? 1;
   const last = roots.at(-1) ?? 0;
-  // A last value of nothing at all would divide by zero in methods that count in signal-to-noise.
+  // A final value of 0 would divide by zero in methods based on the signal-to-noise ratio.
   return roots.map((root) => Math.max(2 ** -24, (((root - last) * first) / Math.max(1e-12, first - last)) ** 2));
 }

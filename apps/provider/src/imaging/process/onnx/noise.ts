@@ -1,10 +1,10 @@
 /**
- * Normally distributed noise that a seed determines. The generator is xoshiro128** (Blackman and Vigna), its state a hash of
- * the seed, so that any seed is as good as another; the same seed gives the same numbers on every machine.
+ * Normally distributed noise from a seed. Generator: xoshiro128** (Blackman and Vigna), with a hash of the seed as state. The same
+ * seed gives the same numbers on every machine.
  */
 import { createHash } from 'node:crypto';
 
-/** `seed`: any text; those of one request differ by what stands after a slash. */
+/** `seed`: any text. */
 export class Noise {
   readonly #state: Uint32Array;
   #spare: number | null = null;
@@ -21,7 +21,7 @@ export class Noise {
       this.#spare = null;
       return spare;
     }
-    // Above 0, so that the logarithm is finite.
+    // Above 0, so the logarithm is finite.
     const radius = Math.sqrt(-2 * Math.log((this.#word() + 1) / 2 ** 32));
     const angle = (2 * Math.PI * this.#word()) / 2 ** 32;
     this.#spare = radius * Math.sin(angle);

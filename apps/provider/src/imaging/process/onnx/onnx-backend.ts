@@ -1,7 +1,6 @@
 /**
- * Draws with a latent-diffusion model in ONNX: the prompt through the text encoder, noise through the UNet step by step under
- * guidance (Ho and Salimans, "Classifier-free diffusion guidance"), the clean latent through the decoder. The same seed and
- * request give the same pixels. What the picture is made of is overwritten afterwards.
+ * Image generation with latent-diffusion models in ONNX: text encoder, UNet steps with classifier-free guidance (Ho and Salimans),
+ * decoder. The same seed and request give the same pixels. Intermediate buffers are overwritten.
  */
 import { availableParallelism } from 'node:os';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -34,11 +33,11 @@ export class OnnxPainter implements Painter {
     this.#tokenizer = new ClipTokenizer(model.vocabulary);
   }
 
-  /** Throws an Error whose message is for the owner. */
+  /** Throws an Error with a message for the owner. */
   static async load({ modelPath, gpu }: ImageSettings): Promise<OnnxPainter> {
     const model = readOnnxFolder(modelPath);
     const devices: readonly Device[] = gpu === 'auto' && process.platform === 'darwin' ? ['coreml', 'webgpu', 'cpu'] : ['cpu'];
-    // The text encoder takes milliseconds, and rounding of its own on a GPU is not worth them.
+    // The text encoder takes milliseconds; a GPU would add rounding differences for no gain.
     const threads = Math.max(1, Math.min(MAX_THREADS, availableParallelism() >> 1));
     return new OnnxPainter(model, {
       textEncoder: await Graph.load(model.graphs.textEncoder, ['cpu'], threads),
@@ -104,7 +103,7 @@ export class OnnxPainter implements Painter {
     return states;
   }
 
-  /** What the UNet says of the latent for each of the texts, one after the other. */
+  /** The UNet's prediction for the latent under each text, in sequence. */
   async #denoise(latent: Float32Array, shape: readonly number[], timestep: number, states: readonly Float32Array[]): Promise<Float32Array> {
     const { unet } = this.graphs;
     const sample = unet.input('sample');
@@ -150,10 +149,10 @@ export class OnnxPainter implements Painter {
   }
 }
 
-/** More bring little: the memory is what large models wait for. */
+/** More threads bring little: large models are bound by memory bandwidth. */
 const MAX_THREADS = 8;
 
-/** From what is said without the prompt towards what is said with it, and beyond. */
+/** Extrapolates from the unconditional towards the conditional prediction. */
 function guided(said: Float32Array, guidance: number): Float32Array {
   const length = said.length / 2;
   const result = new Float32Array(length);
@@ -164,7 +163,7 @@ function guided(said: Float32Array, guidance: number): Float32Array {
   return result;
 }
 
-/** Colours lie between -1 and 1, plane by plane. Throws when they are no numbers: such a picture is worth nothing. */
+/** Converts planes in [-1, 1] to RGB bytes. Throws for NaN. */
 function pixelsOf(planes: Float32Array, pixels: number): Uint8Array {
   const rgb = new Uint8Array(3 * pixels);
   for (let colour = 0; colour < 3; colour++) {
@@ -181,7 +180,7 @@ function fixedBatch({ shape }: GraphInput): number | null {
   return typeof shape[0] === 'number' ? shape[0] : null;
 }
 
-/** Graphs take one for each of the batch, one for all, or one that is no list. */
+/** Graphs take a timestep per batch entry, one for the batch, or a scalar. */
 function timesteps(input: GraphInput, timestep: number, batch: number): Tensor {
   if (input.shape.length === 0) return wholes(input.type, [timestep], []);
   const count = fixedBatch(input) === 1 ? 1 : batch;

@@ -1,4 +1,4 @@
-/** One loaded ONNX graph: what it takes and gives, by name. */
+/** One loaded ONNX graph: inputs and outputs by name. */
 import { InferenceSession, type Tensor } from 'onnxruntime-node';
 
 export interface GraphInput {
@@ -8,7 +8,7 @@ export interface GraphInput {
   readonly shape: readonly (number | string)[];
 }
 
-/** Runs where it is told; the first way that loads. */
+/** Execution providers, tried in order. */
 export type Device = 'coreml' | 'webgpu' | 'cpu';
 
 export class Graph {
@@ -17,7 +17,7 @@ export class Graph {
     readonly device: Device,
   ) {}
 
-  /** `devices` in the order of preference. Throws an Error whose message is for the owner. */
+  /** `devices`: in order of preference. Throws an Error with a message for the owner. */
   static async load(path: string, devices: readonly Device[], threads: number): Promise<Graph> {
     let failure: unknown;
     for (const device of devices) {
@@ -30,7 +30,7 @@ export class Graph {
           graphOptimizationLevel: 'all',
           // Errors come as exceptions; nothing else is worth a line in the log.
           logSeverityLevel: 3,
-          // A thread that spins for work takes a core from whoever shares the machine.
+          // A spinning thread would occupy a core of the owner's machine.
           extra: { session: { intra_op: { allow_spinning: '0' } } },
         });
         return new Graph(session, device);
@@ -51,7 +51,7 @@ export class Graph {
     return this.session.inputNames;
   }
 
-  /** The first output that `fits`. Throws an Error whose message is for the owner. */
+  /** First output accepted by `fits`. Throws an Error with a message for the owner. */
   async run(feeds: Readonly<Record<string, Tensor>>, fits: (output: Tensor) => boolean): Promise<Tensor> {
     const outputs = await this.session.run(feeds);
     const wanted = this.session.outputNames.map((name) => outputs[name]).find((output) => output !== undefined && fits(output as Tensor));

@@ -1,24 +1,23 @@
 /**
- * The way from noise to a clean latent: which timesteps the model is asked at, what it is shown, and where its answer leads.
- * Deterministic methods (Euler, DDIM) and stochastic ones (ancestral Euler, DDPM), for models that tell noise, velocity or the
- * clean image. Pure numbers; the model itself is elsewhere.
+ * Samplers from noise to a clean latent: visited timesteps, input scaling and update rule. Deterministic (Euler, DDIM) and
+ * stochastic (ancestral Euler, DDPM), for noise, velocity and sample predictions. Pure.
  */
 import type { SchedulerConfig } from '../../../models/image/scheduler-config.js';
 import type { Noise } from './noise.js';
 import { alphasOf, timestepsOf } from './noise-schedule.js';
 
 export interface Sampler {
-  /** What the model is told at each step, noisiest first. */
+  /** Timesteps passed to the model, noisiest first. */
   readonly timesteps: readonly number[];
-  /** Of the noise that a drawing begins with. */
+  /** Scale of the initial noise. */
   readonly firstScale: number;
-  /** What the latent is multiplied by before the model sees it. */
+  /** Factor applied to the latent before the model reads the latent. */
   inputScale(step: number): number;
-  /** Changes `latent` by what the model said of it at this step. */
+  /** Updates `latent` by the model's prediction at this step. */
   advance(step: number, latent: Float32Array, said: Float32Array, noise: Noise): void;
 }
 
-/** `steps`: at least one. */
+/** `steps`: at least 1. */
 export function samplerOf(config: SchedulerConfig, steps: number): Sampler {
   switch (config.kind) {
     case 'euler':
@@ -34,7 +33,7 @@ export function samplerOf(config: SchedulerConfig, steps: number): Sampler {
   }
 }
 
-/** Karras and others, "Elucidating the design space of diffusion-based generative models", in units of σ. */
+/** Karras et al., "Elucidating the design space of diffusion-based generative models", in units of σ. */
 function eulerSampler(config: SchedulerConfig, steps: number, ancestral: boolean): Sampler {
   const alphas = alphasOf(config);
   const all = Array.from(alphas, (alpha) => Math.sqrt((1 - alpha) / alpha));
@@ -63,7 +62,7 @@ function eulerSampler(config: SchedulerConfig, steps: number, ancestral: boolean
   };
 }
 
-/** Song and others, "Denoising diffusion implicit models" (equation 12, η = 0), and Ho and others for the stochastic form (equation 7). */
+/** Song et al., "Denoising diffusion implicit models" (equation 12, η = 0), and Ho et al. for the stochastic form (equation 7). */
 function posteriorSampler(config: SchedulerConfig, steps: number, stochastic: boolean): Sampler {
   const alphas = alphasOf(config);
   const timesteps = timestepsOf(config, steps).map(Math.round);
@@ -77,7 +76,7 @@ function posteriorSampler(config: SchedulerConfig, steps: number, stochastic: bo
       const isLast = step + 1 === timesteps.length;
       const next = isLast ? (stochastic ? 1 : end) : (alphas[timesteps[step + 1] as number] as number);
       const [signal, spread] = [Math.sqrt(now), Math.sqrt(1 - now)];
-      // Of the posterior: what the clean image, the present latent and fresh noise add to the next one.
+      // Posterior weights of clean image, current latent and fresh noise.
       const ratio = now / next;
       const ofClean = (Math.sqrt(next) * (1 - ratio)) / (1 - now);
       const ofLatent = (Math.sqrt(ratio) * (1 - next)) / (1 - now);
@@ -97,7 +96,7 @@ function posteriorSampler(config: SchedulerConfig, steps: number, stochastic: bo
   };
 }
 
-/** Straight paths from noise to image (rectified flow): the model tells their direction, whatever the config calls its prediction. */
+/** Rectified flow: straight paths from noise to image. The model predicts the direction, whatever the config's prediction type. */
 function flowSampler({ trainSteps, shift }: SchedulerConfig, steps: number): Sampler {
   const moved = (part: number): number => (shift * part) / (1 + (shift - 1) * part);
   const sigmas = [...Array.from({ length: steps }, (_, index) => moved(1 - index / steps)), 0];

@@ -1,15 +1,15 @@
-/** Tensors in the number types that graphs ask for: 32-bit and 16-bit floats, and whole numbers of 32 and 64 bits. */
+/** Tensors in the number types of ONNX graphs: 32-bit and 16-bit floats, 32-bit and 64-bit integers. */
 import { Tensor } from 'onnxruntime-node';
 import { halfOf, ofHalf } from './half-float.js';
 
-/** Floats for an input of the given type. Throws an Error for types that no image model takes. */
+/** Float tensor of the given type. Throws an Error for other types. */
 export function floats(type: string, values: Float32Array, shape: readonly number[]): Tensor {
   if (type === 'float32') return new Tensor('float32', values, shape);
   if (type === 'float16') return new Tensor('float16', Uint16Array.from(values, halfOf), shape);
   throw new Error(`the model takes numbers of type ${type}, which is not supported`);
 }
 
-/** Whole numbers, or floats where the graph wants those. */
+/** Integer tensor, or a float tensor for a float input. */
 export function wholes(type: string, values: readonly number[], shape: readonly number[]): Tensor {
   switch (type) {
     case 'int64':
@@ -25,11 +25,11 @@ export function wholes(type: string, values: readonly number[], shape: readonly 
   }
 }
 
-/** The floats of an output. Throws an Error when it holds none. */
+/** Floats of an output. Throws an Error for other types. */
 export function floatsOf(tensor: Tensor): Float32Array {
   const { data } = tensor;
   if (tensor.type === 'float32' && data instanceof Float32Array) return data;
-  // Node 24 and later have a class for halves, which reads as numbers.
+  // Node 24 and later provide Float16Array, which reads as numbers.
   if (tensor.type === 'float16')
     return data instanceof Uint16Array ? Float32Array.from(data, ofHalf) : Float32Array.from(data as ArrayLike<number>);
   throw new Error(`the model gives numbers of type ${tensor.type}, which is not supported`);

@@ -1,6 +1,6 @@
 /**
- * Draws with stable-diffusion.cpp, for quantised models that are too large for ONNX Runtime. The engine is an add-on that the owner
- * installs; it lives in a process of its own (worker-process.ts), and this one ends when that one does.
+ * Image backend on stable-diffusion.cpp, for quantised models too large for ONNX Runtime. The add-on is installed by the owner and
+ * runs in a process of its own (worker-process.ts); this process ends with the worker.
  */
 import { readStableDiffusionFolder } from '../../../models/image/stable-diffusion-folder.js';
 import type { ImageEngineFacts, ImageSettings } from '../../messages.js';
@@ -18,7 +18,7 @@ export class DiffusionCppPainter implements Painter {
     this.facts = { device };
   }
 
-  /** Throws an Error whose message is for the owner. */
+  /** Throws an Error with a message for the owner. */
   static async load({ modelPath, gpu, addOnPath, memoryLimit }: ImageSettings): Promise<DiffusionCppPainter> {
     if (addOnPath === null) throw new Error('the engine stable-diffusion.cpp is not installed; models pull of such a model installs it');
     const { files, config } = readStableDiffusionFolder(modelPath);
@@ -33,11 +33,11 @@ export class DiffusionCppPainter implements Painter {
         else if (news.type === 'failed') reject(new Error(`stable-diffusion.cpp cannot load the model: ${news.message}`));
       };
     });
-    // Two threads that share a core are slower than one; where a GPU draws, the engine chooses.
+    // Two threads that share a core are slower than one. On a GPU, the engine chooses.
     const threads = device === 'cpu' ? { threads: 1 } : {};
     worker.send({ type: 'load', files, config: { ...config, ...threads, device, vae_decode_only: true, verbosity: 0 } });
     await Promise.race([loaded, ended]);
-    // The daemon sees this process end, and starts both again.
+    // The daemon notices the exit and restarts both processes.
     worker.onEnd = () => process.exit(1);
     return new DiffusionCppPainter(worker, device);
   }
@@ -82,7 +82,7 @@ export class DiffusionCppPainter implements Painter {
           }
         };
         signal.addEventListener('abort', cancel, { once: true });
-        // Its seeds have 31 bits; negative ones mean any.
+        // The engine's seeds have 31 bits; negative values mean random.
         const narrowSeed = Number(BigInt.asUintN(31, BigInt(seed)));
         worker.send({ type: 'draw', params: { prompt, ...size, steps, cfg_scale: guidance, seed: narrowSeed } });
       });

@@ -1,6 +1,6 @@
 /**
- * The process in which stable-diffusion.cpp runs: its add-on needs another runtime than Node. What it writes is dropped, because a
- * native library may write what it was asked to draw; it speaks on a descriptor of its own. It ends with this process.
+ * Process that runs stable-diffusion.cpp, as the add-on needs the Bare runtime instead of Node. The worker's output is dropped,
+ * because a native library may log the prompt. Messages use a separate file descriptor. The worker ends with this process.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Duplex } from 'node:stream';
 
-/** Named in package.json, so that it is found from the sources (tests) and from the build alike. */
+/** Resolved through package.json, so the worker is found from the sources (tests) and from the build. */
 const WORKER = createRequire(import.meta.url).resolve('#stable-diffusion-worker');
 const LOOK_EVERY_MS = 500;
 const PAGE_BYTES = 4096;
@@ -39,7 +39,7 @@ export class WorkerProcess {
       if (watch !== null) clearInterval(watch);
       this.onEnd();
     };
-    // A write to a process that has gone; its end tells the rest.
+    // Write errors of a closed worker; the exit handler reports the end.
     this.#channel.on('error', () => {});
     this.#child.once('error', ended);
     this.#child.once('exit', ended);
@@ -58,13 +58,13 @@ export class WorkerProcess {
   }
 }
 
-/** Memory that a process takes, where the system tells it. */
+/** Resident memory of a process, where the system reports the value. */
 function residentBytes(pid: number, tell: (bytes: number) => void): void {
   if (process.platform === 'linux') {
     try {
       tell(Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE_BYTES);
     } catch {
-      // It has just ended.
+      // The process has just ended.
     }
     return;
   }
