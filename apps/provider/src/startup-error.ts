@@ -7,7 +7,7 @@ import { InsecureModeError } from './host/hardening/secret-modes.js';
 import { EngineStartError } from './model-process/supervised-process.js';
 import { ModelFileError } from './models/gguf-header.js';
 import { DownloadError } from './models/store/download.js';
-import { LibraryError } from './models/store/model-store.js';
+import { ModelStoreError } from './models/store/model-store.js';
 import { ServiceError } from './service/service.js';
 
 export class StartupError extends Error {
@@ -25,7 +25,7 @@ export function startupErrorText(error: unknown): string {
     StartupError,
     ModelFileError,
     DownloadError,
-    LibraryError,
+    ModelStoreError,
     AlreadyRunningError,
     MachineLockedError,
     InsecureModeError,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TinyDiffusion, writeTinyDiffusion } from '../../../scripts/fixtures/onnx/tiny-diffusion.js';
 import { ImageEngine, type ImageEngineOptions } from '../src/imaging/image-engine.js';
-import type { DrawRequest, ImageSettings } from '../src/imaging/messages.js';
+import type { ImageRequest, ImageSettings } from '../src/imaging/messages.js';
 
 /** A folder of its own with such a model; `remove` takes it away. */
 export function tinyImageModel(options: TinyDiffusion = {}): { readonly folder: string; remove(): void } {
@@ -25,7 +25,7 @@ export function startImageEngine(
   });
 }
 
-export function picture(changes: Partial<DrawRequest> = {}): DrawRequest {
+export function picture(changes: Partial<ImageRequest> = {}): ImageRequest {
   return {
     prompt: 'a red square',
     size: { width: 64, height: 64 },

@@ -5,7 +5,7 @@
 export * from './grammar/index.js';
 export { JsonGrammar } from './grammar/json-grammar.js';
 export { languageOfPattern, PatternError } from './language/pattern-language.js';
-export { ANY_CHARACTER, Languages } from './language/regular-language.js';
-export { asSchemaError, SchemaCompiler } from './schema/schema-compiler.js';
+export { ANY_CHARACTER, LanguageFactory } from './language/regular-language.js';
+export { SchemaCompiler, toSchemaError } from './schema/schema-compiler.js';
 export { SchemaError } from './schema/schema-error.js';
-export { fitsDocument, fitsSchema } from './validation/validator.js';
+export { isValidDocument, schemaValidator } from './validation/validator.js';

@@ -1,7 +1,7 @@
 /** A schema of a few hundred bytes whose texts soon match thousands of grammar positions in parallel. */
 
 /** Nested lists, each one of ten indistinguishable alternatives. `length`: length of a preceding text. */
-export function crowding(length: number): Record<string, unknown> {
+export function ambiguousSchema(length: number): Record<string, unknown> {
   const $defs: Record<string, unknown> = { list0: { type: 'integer' } };
   for (let depth = 1; depth <= 6; depth++) {
     const items = { $ref: `#/$defs/list${depth - 1}` };

@@ -3,25 +3,25 @@ import Schema from 'typebox/schema';
 import { describe, expect, test } from 'vitest';
 import { seededRandom } from '../../../test/support/seeded-random.js';
 import { type Grammar, GrammarBuilder } from '../src/grammar/grammar.js';
-import { GrammarMachine } from '../src/grammar/grammar-matcher.js';
+import { GrammarMatcher } from '../src/grammar/grammar-matcher.js';
 import { JsonGrammar } from '../src/grammar/json-grammar.js';
-import { Languages } from '../src/language/regular-language.js';
-import { asSchemaError, SchemaCompiler } from '../src/schema/schema-compiler.js';
-import { fitsDocument, fitsSchema } from '../src/validation/validator.js';
-import { crowding } from './ambiguous-schema.js';
+import { LanguageFactory } from '../src/language/regular-language.js';
+import { SchemaCompiler, toSchemaError } from '../src/schema/schema-compiler.js';
+import { isValidDocument, schemaValidator } from '../src/validation/validator.js';
+import { ambiguousSchema } from './ambiguous-schema.js';
 
 function compile(schema: unknown, isStrict = true): Grammar | null {
   const builder = new GrammarBuilder();
   try {
-    const compiler = new SchemaCompiler(new JsonGrammar(builder, new Languages()), schema, isStrict);
+    const compiler = new SchemaCompiler(new JsonGrammar(builder, new LanguageFactory()), schema, isStrict);
     return builder.grammar(compiler.value([schema as Record<string, unknown>]));
   } catch (error) {
-    throw asSchemaError(error);
+    throw toSchemaError(error);
   }
 }
 
 /** A random text of the grammar, ended by the shortest completion. */
-function write(grammar: Grammar, machine: GrammarMachine, random: () => number, length: number): string {
+function write(grammar: Grammar, machine: GrammarMatcher, random: () => number, length: number): string {
   let state = machine.start();
   let text = '';
   while (text.length < length) {
@@ -123,7 +123,7 @@ describe('whatever is written by the grammar of', () => {
   test.each(SCHEMAS)('%s fits the schema', (_what, schema) => {
     const grammar = compile(schema);
     if (grammar === null) throw new Error('nothing fits');
-    const machine = new GrammarMachine(grammar);
+    const machine = new GrammarMatcher(grammar);
     const random = seededRandom(1);
     const texts = new Set<string>();
     for (let round = 0; round < 40; round++) {
@@ -132,13 +132,13 @@ describe('whatever is written by the grammar of', () => {
       expect(Schema.Check(schema, JSON.parse(text)), text).toBe(true);
     }
     expect(texts.size).toBeGreaterThan(1);
-    expect(machine.mayCrowd(machine.start(), 10_000)).toBe(false);
+    expect(machine.mayExceedPositions(machine.start(), 10_000)).toBe(false);
   });
 });
 
 describe('places of a text in a grammar', () => {
   /** Number of positions after each character. */
-  function placesOf(machine: GrammarMachine, text: string): number[] {
+  function placesOf(machine: GrammarMatcher, text: string): number[] {
     let state = machine.start();
     return Array.from(text, (character) => {
       state = machine.step(state, character.codePointAt(0) as number);
@@ -148,7 +148,7 @@ describe('places of a text in a grammar', () => {
 
   test('are few for many values, of which each can be written, and no other', () => {
     const values = [...Array.from({ length: 3000 }, (_, i) => `value ${i}`), ...Array.from({ length: 300 }, (_, i) => i), '', null, [1]];
-    const machine = new GrammarMachine(compile({ enum: values }) as Grammar);
+    const machine = new GrammarMatcher(compile({ enum: values }) as Grammar);
     for (const value of values) {
       const text = JSON.stringify(value);
       const places = placesOf(machine, text);
@@ -158,18 +158,18 @@ describe('places of a text in a grammar', () => {
     }
     for (const text of ['"value 3000"', '"value 01"', '300', '[1,']) expect(placesOf(machine, text).at(-1), text).toBe(0);
     for (const text of ['"value 3', '2', '[1]']) expect(placesOf(machine, text).at(-1), text).toBeGreaterThan(0);
-    expect(machine.mayCrowd(machine.start(), 10_000)).toBe(false);
+    expect(machine.mayExceedPositions(machine.start(), 10_000)).toBe(false);
   });
 
   test.each([0, 300])('are seen to be too many where choices multiply, %i characters ahead', (length) => {
-    const machine = new GrammarMachine(compile(crowding(length)) as Grammar);
-    expect(machine.mayCrowd(machine.start(), 10_000)).toBe(true);
-    expect(machine.mayCrowd(machine.start(), 2)).toBe(false);
+    const machine = new GrammarMatcher(compile(ambiguousSchema(length)) as Grammar);
+    expect(machine.mayExceedPositions(machine.start(), 10_000)).toBe(true);
+    expect(machine.mayExceedPositions(machine.start(), 2)).toBe(false);
   });
 });
 
 test('the shortest end is the shortest', () => {
-  const machine = new GrammarMachine(compile({ ...person, required: ['name', 'age'] }) as Grammar);
+  const machine = new GrammarMatcher(compile({ ...person, required: ['name', 'age'] }) as Grammar);
   let state = machine.start();
   expect(machine.rest(state)).toBe('{"name":"a","age":0}');
   for (const character of '{ "name": "Zoë') state = machine.step(state, character.codePointAt(0) as number);
@@ -180,7 +180,7 @@ test('the shortest end is the shortest', () => {
 test('names and values with any characters are spelled as JSON', () => {
   const name = 'a "\\na\\"me"\n\r\t\f\u0001';
   const grammar = compile({ type: 'object', properties: { [name]: { const: name } }, required: [name] }) as Grammar;
-  const machine = new GrammarMachine(grammar);
+  const machine = new GrammarMatcher(grammar);
   expect(JSON.parse(machine.rest(machine.start()))).toEqual({ [name]: name });
 });
 
@@ -190,7 +190,7 @@ test.each<[object, unknown]>([
   [{ type: 'object', const: { a: [1] } }, { a: [1] }],
   [{ enum: ['a', 'b'], const: 'b' }, 'b'],
 ])('the one value that a whole schema names is written: %j', (schema, value) => {
-  const machine = new GrammarMachine(compile(schema) as Grammar);
+  const machine = new GrammarMatcher(compile(schema) as Grammar);
   expect(JSON.parse(machine.rest(machine.start()))).toEqual(value);
 });
 
@@ -216,8 +216,8 @@ describe('values are held against a schema', () => {
     ],
     ['in a value with a name', { properties: { a: { $ref: 'v' } }, enum: [{ a: text }, { $id: 'v', ...slow }] }, { a: text }],
   ])('without the patterns %s', (_where, schema, value) => {
-    expect(fitsDocument(schema, value)).toBe(true);
-    expect(fitsSchema(schema, schema)(value)).toBe(true);
+    expect(isValidDocument(schema, value)).toBe(true);
+    expect(schemaValidator(schema, schema)(value)).toBe(true);
   });
 
   test.each<[string, string, string]>([
@@ -230,25 +230,25 @@ describe('values are held against a schema', () => {
     ],
     ['whose name has a pattern', '{"patternProperties":{"^x":{"type":"string"}},"additionalProperties":false}', '{"x1":"a"}'],
   ])('with members %s', (_how, schema, value) => {
-    expect(fitsDocument(JSON.parse(schema), JSON.parse(value))).toBe(true);
-    expect(fitsSchema({}, JSON.parse(schema))(JSON.parse(value))).toBe(true);
+    expect(isValidDocument(JSON.parse(schema), JSON.parse(value))).toBe(true);
+    expect(schemaValidator({}, JSON.parse(schema))(JSON.parse(value))).toBe(true);
   });
 
   test('unless there are too many ways to look at, or one has no end', () => {
     const twice = (index: number) => ({ anyOf: [{ $ref: `#/$defs/d${index + 1}` }, { $ref: `#/$defs/d${index + 1}` }] });
     const $defs = { ...Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`d${index}`, twice(index)])), d60: { const: 1 } };
-    expect(fitsDocument({ $defs, anyOf: [{ $ref: '#/$defs/d0' }, { type: 'integer' }] }, 2)).toBeNull();
+    expect(isValidDocument({ $defs, anyOf: [{ $ref: '#/$defs/d0' }, { type: 'integer' }] }, 2)).toBeNull();
     expect(() => compile({ $defs, properties: { a: { $ref: '#/$defs/d0' } }, const: { a: 2 } })).toThrow(
       expect.objectContaining({ code: 'unsupported' }),
     );
-    expect(fitsDocument({ anyOf: [{ $ref: '#' }, { type: 'integer' }] }, 2)).toBeNull();
+    expect(isValidDocument({ anyOf: [{ $ref: '#' }, { type: 'integer' }] }, 2)).toBeNull();
   });
 
   test('with all that it says besides', () => {
     const schema = { type: 'object', properties: { enum: { type: 'string', maxLength: 2 } }, required: ['enum'] };
-    expect(fitsDocument(schema, { enum: 'ab' })).toBe(true);
-    expect(fitsDocument(schema, { enum: 'abc' })).toBe(false);
-    expect(fitsDocument({ $defs: { v: { maxLength: 2 } }, $ref: '#/$defs/v' }, 'abc')).toBe(false);
+    expect(isValidDocument(schema, { enum: 'ab' })).toBe(true);
+    expect(isValidDocument(schema, { enum: 'abc' })).toBe(false);
+    expect(isValidDocument({ $defs: { v: { maxLength: 2 } }, $ref: '#/$defs/v' }, 'abc')).toBe(false);
   });
 });
 
@@ -296,7 +296,7 @@ describe('a schema', () => {
         oneOf: [
           ['a', 'b'],
           ['b', 'c'],
-        ].map((kinds) => tagged('', { enum: kinds })),
+        ].map((types) => tagged('', { enum: types })),
       },
       'oneOf',
     ],

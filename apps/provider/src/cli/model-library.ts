@@ -2,18 +2,18 @@
 import { join } from 'node:path';
 import { dataDirOf } from '../config/data-dir.js';
 import { FileHashes } from '../models/file-hash.js';
-import { Library } from '../models/store/model-store.js';
+import { ModelStore } from '../models/store/model-store.js';
 import { startupErrorText } from '../startup-error.js';
 import { parsed, UsageError } from './input/owner-options.js';
 
-export interface ModelStore {
-  readonly library: Library;
+export interface OpenModelStore {
+  readonly library: ModelStore;
   readonly hashes: FileHashes;
 }
 
 /** Folder of the library in a data directory. */
-export function modelStoreOf(dataDir: string): ModelStore {
-  return { library: new Library(join(dataDir, 'models')), hashes: new FileHashes(join(dataDir, 'model-hashes.json')) };
+export function modelStoreOf(dataDir: string): OpenModelStore {
+  return { library: new ModelStore(join(dataDir, 'models')), hashes: new FileHashes(join(dataDir, 'model-hashes.json')) };
 }
 
 export const COMMON_OPTIONS = { 'data-dir': { type: 'string' }, json: { type: 'boolean' } } as const;
@@ -31,7 +31,7 @@ export function readArguments<Read extends { readonly positionals: readonly stri
 }
 
 /** The library of a command line. */
-export function shelf(dataDir: string | undefined): ModelStore {
+export function shelf(dataDir: string | undefined): OpenModelStore {
   return modelStoreOf(dataDirOf({ 'data-dir': dataDir }));
 }
 

@@ -11,11 +11,11 @@ import type { DaemonStatus } from '../control/daemon-status.js';
 import type { LinkStatus } from '../control/link-status.js';
 import type { CurrentAvailability } from '../host/availability/availability-controller.js';
 import type { HostFacts } from '../host/hardware/host-facts.js';
-import { OutputForms } from '../jobs/constraint/constraint-compiler.js';
+import { ConstraintCompiler } from '../jobs/constraint/constraint-compiler.js';
 import { leaseModel } from '../jobs/model-lease.js';
 import type { SealingKeys } from '../jobs/sealing-keys.js';
 import type { ServedModels } from '../jobs/serving/served-models.js';
-import { Jobs } from '../jobs/session-jobs.js';
+import { SessionJobs } from '../jobs/session-jobs.js';
 import { Enrolment, simulatedInstaller } from '../session/enrolment.js';
 import type { Session } from '../session/session.js';
 import { stayConnected } from '../session/stay-connected.js';
@@ -29,8 +29,8 @@ import { hardwareStatus, reportedHardware } from './hardware.js';
 import { type HostAvailability, reportedAvailability } from './host-availability.js';
 import { machineState, outcomeOf } from './status.js';
 
-/** Time for running jobs when this machine leaves: `graceMs` normally, `hurryMs` for jobs with output when the drain is forced. */
-const DRAIN_LIMITS = { graceMs: 10 * 60_000, hurryMs: 10_000 };
+/** Time for running jobs when this machine leaves: `graceMs` normally, `forcedMs` for jobs with output when the drain is forced. */
+const DRAIN_LIMITS = { graceMs: 10 * 60_000, forcedMs: 10_000 };
 /** Time that a command waits for the coordinator's answer to a new sign-in. */
 const LINK_TIMEOUT_MS = 5_000;
 /** Identifies the engine build: each agent version pins one engine version. */
@@ -49,14 +49,14 @@ export class CoordinatorConnection {
   readonly #options: CoordinatorConnectionOptions;
   readonly #abort = new AbortController();
   readonly #state = new ConnectionState();
-  readonly #forms = new OutputForms();
+  readonly #forms = new ConstraintCompiler();
   readonly #wakeDetector = new WakeDetector();
   readonly #link: LinkClient;
   readonly #enrolment: Enrolment | null;
   readonly #dutyCycle: DutyCycleRecorder;
   readonly #connected: Promise<void>;
   #session: Session | null = null;
-  #jobs: Jobs | null = null;
+  #jobs: SessionJobs | null = null;
   #trust: TrustMessage | null = null;
 
   constructor(options: CoordinatorConnectionOptions) {
@@ -204,9 +204,9 @@ export class CoordinatorConnection {
     );
   }
 
-  #jobsOf(session: Session, keys: SealingKeys): Jobs {
+  #jobsOf(session: Session, keys: SealingKeys): SessionJobs {
     const { availability, daemon, enclave, models } = this.#options;
-    return new Jobs({
+    return new SessionJobs({
       providerId: this.providerId,
       keys,
       enclave,

@@ -32,7 +32,7 @@ export function logModel(log: Logger, event: ModelEvent): void {
         'the engine died and is started again',
       );
       return;
-    case 'set_aside':
+    case 'disabled':
       log.error(
         { event: 'model_set_aside', model: id, reason: event.reason, retry_in_ms: event.retryInMs },
         `a model is not offered for now: ${event.reason}`,

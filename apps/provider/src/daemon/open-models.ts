@@ -2,10 +2,10 @@
  * Opens the configured models: reads their metadata, plans the shared memory, and reports models that cannot be served. The caller
  * closes the result.
  */
-import { Engine, type EngineEvent } from '../engine/engine.js';
+import { Engine, type EngineStatusEvent } from '../engine/engine.js';
 import type { Confinement } from '../host/hardening/confinement.js';
-import { ImageEngine, type ImageEngineEvent } from '../imaging/image-engine.js';
-import type { Keep } from '../jobs/serving/keep-alive.js';
+import { ImageEngine, type ImageEngineStatusEvent } from '../imaging/image-engine.js';
+import type { KeepAlive } from '../jobs/serving/keep-alive.js';
 import type { ModelEvent, RunningEngine, ServedModel, Serving } from '../jobs/serving/served-model.js';
 import { ServedModels } from '../jobs/serving/served-models.js';
 import { memoryCeiling, type Planned, planModels } from '../models/capacity.js';
@@ -18,7 +18,7 @@ import { StartupError } from '../startup-error.js';
 /** Model that the owner selected. */
 export interface ModelChoice {
   readonly path: string;
-  readonly keep: Keep;
+  readonly keep: KeepAlive;
   /** Replaces the id derived from the file name. */
   readonly id?: string;
   /** Expected hash (FileHashes.ofModel). */
@@ -178,7 +178,7 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
 function startEngine(
   { serving }: ServedModel,
   { addOnPath: addOn, confinement }: OpenModelsOptions,
-  onEvent: (event: EngineEvent | ImageEngineEvent) => void,
+  onEvent: (event: EngineStatusEvent | ImageEngineStatusEvent) => void,
   signal: AbortSignal,
 ): Promise<RunningEngine> {
   const { facts, capacity, need } = serving;

@@ -5,7 +5,7 @@ import { modelMemorySettings } from '../config/model-memory.js';
 import { ControlError, requestStatus } from '../control/control-client.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import { FileHashes } from '../models/file-hash.js';
-import { Library } from '../models/store/model-store.js';
+import { ModelStore } from '../models/store/model-store.js';
 import { labelOf, serviceManager } from '../service/choose-manager.js';
 import type { Installation } from '../update/installation.js';
 import { checkForUpdate } from '../update/prepare-release.js';
@@ -63,7 +63,7 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
   const limit = AbortSignal.timeout(CHECK_MS);
   const simulated = known?.simulated_enclave ?? target.simulated;
   const wishes = modelMemorySettings(config ?? DEFAULTS);
-  const library = new Library(join(dataDir, 'models'));
+  const library = new ModelStore(join(dataDir, 'models'));
   const hashes = new FileHashes(join(dataDir, 'model-hashes.json'));
   const isStuck = silent !== 'the provider does not run';
   const untold = async (): Promise<Finding[]> => [skipped(silent)];
@@ -92,14 +92,14 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
 }
 
 /** Model files that are or would be served; a single null if none is known. */
-function modelsOf({ model }: DoctorTarget, status: DaemonStatus | null, library: Library): readonly (string | null)[] {
+function modelsOf({ model }: DoctorTarget, status: DaemonStatus | null, library: ModelStore): readonly (string | null)[] {
   if (model !== null) return [model];
   if (status !== null) return status.model_files;
   const used = entriesOf(library).filter(({ use }) => use !== null);
   return used.length > 0 ? used.map((entry) => library.path(entry)) : [null];
 }
 
-function entriesOf(library: Library): ReturnType<Library['entries']> {
+function entriesOf(library: ModelStore): ReturnType<ModelStore['entries']> {
   try {
     return library.entries();
   } catch {

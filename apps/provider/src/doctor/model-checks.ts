@@ -2,13 +2,13 @@
 import { stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { type FileHashes, modelHash } from '../models/file-hash.js';
-import type { Library, LibraryEntry } from '../models/store/model-store.js';
+import type { ModelStore, StoredModel } from '../models/store/model-store.js';
 import { type Finding, note, ok, problem, skipped } from './check.js';
 
 /** Larger files take too long to read while the owner waits. */
 const MAX_HASHED_BYTES = 512 << 20;
 
-export async function checkModelFiles(library: Library, hashes: FileHashes, signal: AbortSignal): Promise<Finding[]> {
+export async function checkModelFiles(library: ModelStore, hashes: FileHashes, signal: AbortSignal): Promise<Finding[]> {
   const used = library.entries().filter(({ use }) => use !== null);
   if (used.length === 0) return [skipped('no model of the library is in use')];
   const findings = await Promise.all(used.map((entry) => checkEntry(entry, library.directory, hashes, signal)));
@@ -18,7 +18,7 @@ export async function checkModelFiles(library: Library, hashes: FileHashes, sign
     : [ok(used.length === 1 ? 'the model is as it was pulled' : `all ${used.length} models are as they were pulled`)];
 }
 
-async function checkEntry(entry: LibraryEntry, folder: string, hashes: FileHashes, signal: AbortSignal): Promise<Finding> {
+async function checkEntry(entry: StoredModel, folder: string, hashes: FileHashes, signal: AbortSignal): Promise<Finding> {
   const { id, sha256, bytes } = entry;
   const again = `Run: inference-provider models rm ${id}, then pull it again`;
   const paths = entry.files.map((file) => (isAbsolute(file) ? file : join(folder, file)));

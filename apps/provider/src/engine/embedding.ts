@@ -26,7 +26,7 @@ export class Embedding {
   }
 
   /** Number of inputs read so far. */
-  get signsOfWork(): number {
+  get workCount(): number {
     return this.#vectors.length;
   }
 

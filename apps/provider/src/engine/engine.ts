@@ -4,25 +4,25 @@
  */
 import { createRequire } from 'node:module';
 import type { ProcessKind } from '../model-process/model-process.js';
-import { type KeepingOptions, KeptProcess, type KeptProcessEvent } from '../model-process/supervised-process.js';
+import { type ProcessStatusEvent, SupervisedProcess, type SupervisionOptions } from '../model-process/supervised-process.js';
 import { Embedding } from './embedding.js';
 import { Generation } from './generation.js';
 import type {
   EmbeddingRequest,
+  EngineEvent,
   EngineFacts,
-  EngineNews,
-  EngineOrder,
+  EngineRequest,
   EngineSettings,
   GenerationRequest,
   PieceLogprobs,
 } from './messages.js';
 
-type Tick = EngineNews & { readonly type: 'tick' };
+type Tick = EngineEvent & { readonly type: 'tick' };
 
-export type EngineEvent = KeptProcessEvent | { readonly type: 'ready'; readonly facts: EngineFacts };
+export type EngineStatusEvent = ProcessStatusEvent | { readonly type: 'ready'; readonly facts: EngineFacts };
 
-export interface EngineOptions extends KeepingOptions<EngineSettings> {
-  readonly onEvent?: (event: EngineEvent) => void;
+export interface EngineOptions extends SupervisionOptions<EngineSettings> {
+  readonly onEvent?: (event: EngineStatusEvent) => void;
 }
 
 const KIND: ProcessKind = {
@@ -38,14 +38,14 @@ const KIND: ProcessKind = {
 export class Engine {
   readonly #generations = new Map<number, Generation>();
   readonly #embeddings = new Map<number, Embedding>();
-  readonly #kept: KeptProcess<EngineSettings, EngineFacts, EngineOrder, EngineNews>;
+  readonly #kept: SupervisedProcess<EngineSettings, EngineFacts, EngineRequest, EngineEvent>;
   #nextJob = 1;
 
   private constructor({ onEvent = () => {}, ...options }: EngineOptions) {
-    this.#kept = new KeptProcess(KIND, options, {
-      onNews: (news) => this.#receive(news),
+    this.#kept = new SupervisedProcess(KIND, options, {
+      onMessage: (news) => this.#receive(news),
       onReady: (facts) => onEvent({ type: 'ready', facts }),
-      onGone: (reason) => this.#failAll(reason),
+      onExit: (reason) => this.#failAll(reason),
       onEvent,
     });
   }
@@ -100,7 +100,7 @@ export class Engine {
     await this.#kept.close();
   }
 
-  #receive(news: EngineNews): void {
+  #receive(news: EngineEvent): void {
     switch (news.type) {
       case 'tick':
         // A working engine is progress also for streams queued behind others.

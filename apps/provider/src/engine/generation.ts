@@ -37,7 +37,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
   #unread: Piece[] = [];
   #started: Started | null = null;
   #ended: Ended | null = null;
-  #signsOfWork = 0;
+  #workCount = 0;
   #paused = false;
   #wake: (() => void) | null = null;
 
@@ -52,8 +52,8 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
   }
 
   /** Grows while the engine works on this stream or on streams queued before. */
-  get signsOfWork(): number {
-    return this.#signsOfWork;
+  get workCount(): number {
+    return this.#workCount;
   }
 
   /** Number of unread pieces. */
@@ -76,7 +76,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
 
   /** For the engine client only, as are the next three. */
   engineWorked(): void {
-    this.#signsOfWork += 1;
+    this.#workCount += 1;
   }
 
   /** The engine took the stream on. */

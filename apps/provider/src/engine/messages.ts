@@ -4,7 +4,7 @@
  */
 import type { TokenLogprob } from '@inference/formats';
 import type { Grammar } from '@inference/json-schema-grammar/grammar';
-import type { ModelOrder, ModelSign } from '../model-process/messages.js';
+import type { ModelProcessEvent, ModelProcessRequest } from '../model-process/messages.js';
 
 /** Tool call in the form that chat templates expect (Hugging Face conventions). */
 export interface PromptToolCall {
@@ -94,7 +94,7 @@ export interface EngineSettings {
   readonly type?: 'text' | 'embedding';
   /** Path of a GGUF file. */
   readonly modelPath: string;
-  /** Sequences that decode together. */
+  /** SequencePool that decode together. */
   readonly slots: number;
   /** Tokens of one sequence, prompt and answer together. */
   readonly contextSize: number;
@@ -113,14 +113,14 @@ export interface EngineFacts {
 }
 
 /** Requests specific to the engine process. */
-export type EngineOrder =
+export type EngineRequest =
   | { readonly type: 'start'; readonly job: number; readonly request: GenerationRequest }
   | { readonly type: 'embed'; readonly job: number; readonly request: EmbeddingRequest }
   | { readonly type: 'cancel'; readonly job: number }
   | { readonly type: 'pause'; readonly job: number }
   | { readonly type: 'resume'; readonly job: number };
 
-export type ToEngine = ModelOrder<EngineSettings> | EngineOrder;
+export type ToEngine = ModelProcessRequest<EngineSettings> | EngineRequest;
 
 export interface Started {
   readonly job: number;
@@ -145,7 +145,7 @@ export interface PieceLogprobs {
 }
 
 /** Events specific to the engine process. */
-export type EngineNews =
+export type EngineEvent =
   | {
       readonly type: 'tick';
       readonly started: readonly Started[];
@@ -159,4 +159,4 @@ export type EngineNews =
   | { readonly type: 'embedded'; readonly job: number; readonly vector: string; readonly tokens: number }
   | { readonly type: 'embedding_ended'; readonly ended: Ended };
 
-export type FromEngine = ModelSign<EngineFacts> | EngineNews;
+export type FromEngine = ModelProcessEvent<EngineFacts> | EngineEvent;

@@ -4,14 +4,14 @@
  */
 import { createRequire } from 'node:module';
 import type { ProcessKind } from '../model-process/model-process.js';
-import { type KeepingOptions, KeptProcess, type KeptProcessEvent } from '../model-process/supervised-process.js';
-import { Drawing } from './image-job.js';
-import type { DrawingNews, DrawingOrder, DrawRequest, ImageEngineFacts, ImageSettings } from './messages.js';
+import { type ProcessStatusEvent, SupervisedProcess, type SupervisionOptions } from '../model-process/supervised-process.js';
+import { ImageJob } from './image-job.js';
+import type { ImageEngineFacts, ImageProcessEvent, ImageProcessRequest, ImageRequest, ImageSettings } from './messages.js';
 
-export type ImageEngineEvent = KeptProcessEvent | { readonly type: 'ready' };
+export type ImageEngineStatusEvent = ProcessStatusEvent | { readonly type: 'ready' };
 
-export interface ImageEngineOptions extends KeepingOptions<ImageSettings> {
-  readonly onEvent?: (event: ImageEngineEvent) => void;
+export interface ImageEngineOptions extends SupervisionOptions<ImageSettings> {
+  readonly onEvent?: (event: ImageEngineStatusEvent) => void;
 }
 
 const KIND: ProcessKind = {
@@ -25,15 +25,15 @@ const KIND: ProcessKind = {
 };
 
 export class ImageEngine {
-  readonly #drawings = new Map<number, Drawing>();
-  readonly #kept: KeptProcess<ImageSettings, ImageEngineFacts, DrawingOrder, DrawingNews>;
+  readonly #drawings = new Map<number, ImageJob>();
+  readonly #kept: SupervisedProcess<ImageSettings, ImageEngineFacts, ImageProcessRequest, ImageProcessEvent>;
   #nextJob = 1;
 
   private constructor({ onEvent = () => {}, ...options }: ImageEngineOptions) {
-    this.#kept = new KeptProcess(KIND, options, {
-      onNews: (news) => this.#deliver(news),
+    this.#kept = new SupervisedProcess(KIND, options, {
+      onMessage: (news) => this.#deliver(news),
       onReady: () => onEvent({ type: 'ready' }),
-      onGone: (reason) => this.#failAll(reason),
+      onExit: (reason) => this.#failAll(reason),
       onEvent,
     });
   }
@@ -56,10 +56,10 @@ export class ImageEngine {
   }
 
   /** Starts or queues an image job. While the engine is down, the job ends at once with `engine_failed`. */
-  draw(request: DrawRequest): Drawing {
+  generateImages(request: ImageRequest): ImageJob {
     const job = this.#nextJob++;
     const child = this.#kept.current;
-    const drawing = new Drawing((type) => child?.send({ type, job }));
+    const drawing = new ImageJob((type) => child?.send({ type, job }));
     if (child === null) {
       drawing.end({ kind: 'engine_failed', message: 'the engine is not running' });
     } else {
@@ -74,7 +74,7 @@ export class ImageEngine {
     await this.#kept.close();
   }
 
-  #deliver(news: DrawingNews): void {
+  #deliver(news: ImageProcessEvent): void {
     const drawing = this.#drawings.get(news.job);
     switch (news.type) {
       case 'reading':

@@ -2,22 +2,22 @@
  * One image request as the daemon sees it. Counts steps, collects images and returns them together. A cancel takes effect before
  * the next step.
  */
-import type { DrawingEnd } from './messages.js';
+import type { ImageJobEnd } from './messages.js';
 
 /** End of a job that did not finish. */
-export class DrawingError extends Error {
-  constructor(readonly end: Exclude<DrawingEnd, { kind: 'finished' }>) {
+export class ImageJobError extends Error {
+  constructor(readonly end: Exclude<ImageJobEnd, { kind: 'finished' }>) {
     super(`the engine ended the drawing: ${end.kind}`);
-    this.name = 'DrawingError';
+    this.name = 'ImageJobError';
   }
 }
 
-export interface Drawn {
+export interface GeneratedImages {
   readonly images: readonly Uint8Array[];
   readonly promptTokens: number;
 }
 
-export interface DrawingProgress {
+export interface ImageProgress {
   /** Number of finished images. */
   readonly image: number;
   readonly step: number;
@@ -27,15 +27,15 @@ export interface DrawingProgress {
 /** The process is silent during a step; being alive counts as progress. */
 const SIGN_EVERY_MS = 1000;
 
-export class Drawing {
+export class ImageJob {
   /** Called at every step. */
-  onProgress: (progress: DrawingProgress) => void = () => {};
+  onProgress: (progress: ImageProgress) => void = () => {};
   readonly #images: Uint8Array[] = [];
   readonly #since = performance.now();
   #promptTokens = 0;
   #ended = false;
-  #settle: (end: DrawingEnd) => void = () => {};
-  readonly #end: Promise<DrawingEnd>;
+  #settle: (end: ImageJobEnd) => void = () => {};
+  readonly #end: Promise<ImageJobEnd>;
 
   constructor(private readonly command: (command: 'cancel') => void) {
     this.#end = new Promise((resolve) => (this.#settle = resolve));
@@ -45,16 +45,16 @@ export class Drawing {
    * Grows while the engine works on this job or on jobs before. Steps of large models outlast a coordinator's stall timeout. A
    * hanging process is killed, and the job fails.
    */
-  get signsOfWork(): number {
+  get workCount(): number {
     return Math.floor((performance.now() - this.#since) / SIGN_EVERY_MS);
   }
 
-  /** Throws {@link DrawingError} when the engine did not finish; nothing of the images is kept then. */
-  async result(): Promise<Drawn> {
+  /** Throws {@link ImageJobError} when the engine did not finish; nothing of the images is kept then. */
+  async result(): Promise<GeneratedImages> {
     const end = await this.#end;
     if (end.kind === 'finished') return { images: this.#images, promptTokens: this.#promptTokens };
     for (const image of this.#images) image.fill(0);
-    throw new DrawingError(end);
+    throw new ImageJobError(end);
   }
 
   cancel(): void {
@@ -66,7 +66,7 @@ export class Drawing {
     this.#promptTokens = promptTokens;
   }
 
-  step(progress: DrawingProgress): void {
+  step(progress: ImageProgress): void {
     this.onProgress(progress);
   }
 
@@ -74,7 +74,7 @@ export class Drawing {
     this.#images.push(image);
   }
 
-  end(end: DrawingEnd): void {
+  end(end: ImageJobEnd): void {
     this.#ended = true;
     this.#settle(end);
   }

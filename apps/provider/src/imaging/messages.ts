@@ -1,10 +1,10 @@
 /** IPC contract of daemon and image process, for all image backends. Both ends come from one build, so this union is complete. */
-import type { ModelOrder, ModelSign } from '../model-process/messages.js';
+import type { ModelProcessEvent, ModelProcessRequest } from '../model-process/messages.js';
 import type { ImageSize } from '../models/image/image-facts.js';
 
 export type ImageEncoding = 'png' | 'jpeg' | 'webp';
 
-export interface DrawRequest {
+export interface ImageRequest {
   readonly prompt: string;
   readonly size: ImageSize;
   /** Number of images, generated in sequence. */
@@ -37,23 +37,23 @@ export interface ImageEngineFacts {
 }
 
 /** Requests specific to the image process. */
-export type DrawingOrder =
-  | { readonly type: 'draw'; readonly job: number; readonly request: DrawRequest }
+export type ImageProcessRequest =
+  | { readonly type: 'draw'; readonly job: number; readonly request: ImageRequest }
   | { readonly type: 'cancel'; readonly job: number };
 
-export type ToImageEngine = ModelOrder<ImageSettings> | DrawingOrder;
+export type ToImageEngine = ModelProcessRequest<ImageSettings> | ImageProcessRequest;
 
-export type DrawingEnd =
+export type ImageJobEnd =
   | { readonly kind: 'finished' }
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'engine_failed'; readonly message: string };
 
 /** Events specific to the image process. */
-export type DrawingNews =
+export type ImageProcessEvent =
   /** The prompt was read; token count without padding. */
   | { readonly type: 'reading'; readonly job: number; readonly promptTokens: number }
   | { readonly type: 'step'; readonly job: number; readonly image: number; readonly step: number; readonly steps: number }
   | { readonly type: 'image'; readonly job: number; readonly bytes: Uint8Array }
-  | { readonly type: 'ended'; readonly job: number; readonly end: DrawingEnd };
+  | { readonly type: 'ended'; readonly job: number; readonly end: ImageJobEnd };
 
-export type FromImageEngine = ModelSign<ImageEngineFacts> | DrawingNews;
+export type FromImageEngine = ModelProcessEvent<ImageEngineFacts> | ImageProcessEvent;

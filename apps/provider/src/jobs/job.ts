@@ -11,7 +11,7 @@ import { answerEmbeddings } from './answer/answer-embeddings.js';
 import { answerImages } from './answer/answer-images.js';
 import { type Answered, answer } from './answer/answer-text.js';
 import { computedBy, type ModelIdentity } from './answer/computed-by.js';
-import type { OutputForms } from './constraint/constraint-compiler.js';
+import type { ConstraintCompiler } from './constraint/constraint-compiler.js';
 import { JobError } from './job-error.js';
 import type { ModelLease } from './model-lease.js';
 import { type Opened, readRequest } from './opened-request.js';
@@ -26,10 +26,10 @@ const PING_AFTER_MS = 10_000;
 /** Well below the coordinator's stall timeout. */
 const PROGRESS_EVERY_MS = 3000;
 
-export interface JobSurroundings extends FrameSink {
+export interface JobDependencies extends FrameSink {
   send(message: ProviderMessage): void;
   readonly enclave: Pick<Enclave, 'signResponse'>;
-  readonly forms: Pick<OutputForms, 'form'>;
+  readonly forms: Pick<ConstraintCompiler, 'form'>;
   /** Waits until a model is loaded. Throws {@link JobError}, or the signal's reason. */
   readonly lease: (model: string, signal: AbortSignal) => Promise<ModelLease>;
   /** Receipt version that the coordinator accepts. Default: 1. */
@@ -63,7 +63,7 @@ export class Job {
   constructor(
     private readonly message: JobMessage,
     key: SealingKey,
-    private readonly surroundings: JobSurroundings,
+    private readonly deps: JobDependencies,
   ) {
     try {
       this.#opener = new RequestOpener(message.context, fromBase64(message.enc), key.pair, message.request_bytes);
@@ -106,7 +106,7 @@ export class Job {
     if (this.context.stream && this.#frames !== null && this.#frames.written > 0) {
       this.#closing.abort();
       // Ends the job even if the coordinator never grants more credit.
-      this.#closeTimer ??= setTimeout(() => this.giveUp(), this.surroundings.closeTimeoutMs ?? CLOSE_TIMEOUT_MS);
+      this.#closeTimer ??= setTimeout(() => this.giveUp(), this.deps.closeTimeoutMs ?? CLOSE_TIMEOUT_MS);
     } else this.giveUp();
   }
 
@@ -144,7 +144,7 @@ export class Job {
     } catch (error) {
       const failure = error instanceof JobError ? error.failure : { code: 'internal' as const };
       this.#abort.abort(error);
-      this.surroundings.send({ type: 'job_failed', job_id, failure });
+      this.deps.send({ type: 'job_failed', job_id, failure });
       return { kind: 'failed', failure, ...(error instanceof JobError ? {} : { cause: error }) };
     } finally {
       if (this.#closeTimer !== null) clearTimeout(this.#closeTimer);
@@ -155,15 +155,15 @@ export class Job {
   }
 
   async #run(): Promise<Answered> {
-    const { context, surroundings } = this;
+    const { context, deps } = this;
     const { signal } = this.#abort;
     const body = await this.#bodyInTime();
     this.#toErase.push(body);
-    const opened = await readRequest(context, body, surroundings.forms, signal);
-    surroundings.send({ type: 'job_accepted', job_id: context.job_id });
+    const opened = await readRequest(context, body, deps.forms, signal);
+    deps.send({ type: 'job_accepted', job_id: context.job_id });
     const startedAt = Date.now();
     const hash = responseHash();
-    const frames = new ResponseFrames(this.#opener.responseSealer(), hash, surroundings, this.message.credit + this.#extraCredit, signal);
+    const frames = new ResponseFrames(this.#opener.responseSealer(), hash, deps, this.message.credit + this.#extraCredit, signal);
     this.#frames = frames;
     const { answered, identity } = await this.#answer(opened, frames);
     await frames.finish();
@@ -172,12 +172,12 @@ export class Job {
   }
 
   async #answer(opened: Opened, frames: ResponseFrames): Promise<{ readonly answered: Answered; readonly identity: ModelIdentity }> {
-    const { context, surroundings } = this;
+    const { context, deps } = this;
     const { signal } = this.#abort;
     const work = this.#reportWork();
     let lease: ModelLease | null = null;
     try {
-      lease = await surroundings.lease(context.model, signal);
+      lease = await deps.lease(context.model, signal);
       const model = lease;
       const { identity } = model;
       const shared = {
@@ -195,7 +195,7 @@ export class Job {
           ...shared,
           opened,
           overrides: context.overrides,
-          model: { ...model, draw: (request) => work.watch(model.draw(request)) },
+          model: { ...model, generateImages: (request) => work.watch(model.generateImages(request)) },
           writeUnsigned: (bytes) => frames.writeUnsigned(bytes),
           eraseLater: (bytes) => void this.#toErase.push(bytes),
         });
@@ -210,7 +210,7 @@ export class Job {
         thinkTags: model.thinkTags,
         thinks: model.thinks,
         generate: (request) => work.watch(model.generate(request)),
-        pingAfterMs: surroundings.pingAfterMs ?? PING_AFTER_MS,
+        pingAfterMs: deps.pingAfterMs ?? PING_AFTER_MS,
         closing: this.#closing.signal,
       });
       return { identity, answered };
@@ -222,21 +222,21 @@ export class Job {
 
   /** Reports progress to the coordinator at intervals, so a long prompt or a loading model does not look like a dead provider. */
   #reportWork() {
-    const { surroundings, context } = this;
-    let watched: { readonly signsOfWork: number } | null = null;
+    const { deps, context } = this;
+    let watched: { readonly workCount: number } | null = null;
     let seen = 0;
     let seenWritten = 0;
     const timer = setInterval(() => {
-      const signs = watched?.signsOfWork ?? 0;
+      const signs = watched?.workCount ?? 0;
       const written = this.#frames?.written ?? 0;
       // Frames are signs of life themselves.
       const isSilent = written === seenWritten;
       seenWritten = written;
-      if (watched === null || (signs > seen && isSilent)) surroundings.send({ type: 'job_progress', job_id: context.job_id });
+      if (watched === null || (signs > seen && isSilent)) deps.send({ type: 'job_progress', job_id: context.job_id });
       seen = signs;
-    }, surroundings.progressEveryMs ?? PROGRESS_EVERY_MS);
+    }, deps.progressEveryMs ?? PROGRESS_EVERY_MS);
     return {
-      watch: <Work extends { readonly signsOfWork: number }>(started: Work): Work => {
+      watch: <Work extends { readonly workCount: number }>(started: Work): Work => {
         watched = started;
         return started;
       },
@@ -254,8 +254,8 @@ export class Job {
   }
 
   async #sign(answered: Answered, identity: ModelIdentity, responseSha256: string, startedAt: number): Promise<void> {
-    const { context, surroundings } = this;
-    const version = surroundings.receiptVersion ?? 1;
+    const { context, deps } = this;
+    const version = deps.receiptVersion ?? 1;
     const draft: ReceiptDraft = {
       v: version,
       ...(version === 1 ? {} : computedBy(identity, answered.computation)),
@@ -275,12 +275,12 @@ export class Job {
     };
     let signed: Awaited<ReturnType<Enclave['signResponse']>>;
     try {
-      signed = await surroundings.enclave.signResponse(draft, this.#abort.signal);
+      signed = await deps.enclave.signResponse(draft, this.#abort.signal);
     } catch {
       this.#abort.signal.throwIfAborted();
       throw new JobError('signing_failed');
     }
-    surroundings.send({
+    deps.send({
       type: 'job_completed',
       job_id: context.job_id,
       response_sha256: responseSha256,

@@ -4,8 +4,8 @@ import { sha256Hex } from '@inference/protocol/crypto';
 import type { Embedding } from '../engine/embedding.js';
 import type { Generation } from '../engine/generation.js';
 import type { EmbeddingRequest, GenerationRequest } from '../engine/messages.js';
-import type { Drawing } from '../imaging/image-job.js';
-import type { DrawRequest } from '../imaging/messages.js';
+import type { ImageJob } from '../imaging/image-job.js';
+import type { ImageRequest } from '../imaging/messages.js';
 import type { EmbeddingFacts } from '../models/embedding-facts.js';
 import { type ImageFacts, sizeText } from '../models/image/image-facts.js';
 import type { ThinkTags } from '../models/think-tags.js';
@@ -28,7 +28,7 @@ export interface ModelLease {
   readonly systemFingerprint?: string;
   generate(request: GenerationRequest): Generation;
   embed(request: EmbeddingRequest): Embedding;
-  draw(request: DrawRequest): Drawing;
+  generateImages(request: ImageRequest): ImageJob;
   /** The job is over. */
   release(): void;
 }
@@ -47,7 +47,7 @@ export async function leaseModel(models: ServedModels, id: string, engineBuild: 
       systemFingerprint: systemFingerprint(model, engineBuild),
       generate: (request) => model.generate(request),
       embed: (request) => model.embed(request),
-      draw: (request) => model.draw(request),
+      generateImages: (request) => model.generateImages(request),
       release,
     };
   } catch (error) {

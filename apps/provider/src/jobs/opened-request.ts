@@ -15,11 +15,11 @@ import {
 } from '@inference/formats';
 import type { JobContext } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
-import type { OutputForm, OutputForms } from './constraint/constraint-compiler.js';
+import type { ConstraintCompiler, OutputConstraint } from './constraint/constraint-compiler.js';
 import { JobError } from './job-error.js';
 
 export interface OpenedRequest extends ParsedRequest {
-  readonly form: OutputForm | null;
+  readonly form: OutputConstraint | null;
 }
 
 export type Opened =
@@ -33,7 +33,7 @@ type Parsed = ParsedRequest | ParsedEmbeddings | ParsedImages;
 export async function readRequest(
   context: JobContext,
   body: Uint8Array,
-  forms: Pick<OutputForms, 'form'>,
+  forms: Pick<ConstraintCompiler, 'form'>,
   signal: AbortSignal,
 ): Promise<Opened> {
   if (sha256Hex(body) !== context.request_sha256) throw new JobError('bad_context');

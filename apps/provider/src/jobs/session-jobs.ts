@@ -2,7 +2,7 @@
 import type { CoordinatorMessage, Frame, JobId, ProviderId, ProviderMessage } from '@inference/protocol';
 import { admit } from './admission-policy.js';
 import type { Answered } from './answer/answer-text.js';
-import { Job, type JobEnd, type JobSurroundings } from './job.js';
+import { Job, type JobDependencies, type JobEnd } from './job.js';
 import { JobError } from './job-error.js';
 import type { SealingKeys } from './sealing-keys.js';
 
@@ -21,7 +21,7 @@ export interface MeasuredRates {
   readonly prefillTps: number | null;
 }
 
-export interface JobsOptions extends JobSurroundings {
+export interface SessionJobsOptions extends JobDependencies {
   readonly providerId: ProviderId;
   readonly keys: Pick<SealingKeys, 'find'>;
   /** Ids of the available models. */
@@ -38,14 +38,14 @@ export interface JobsOptions extends JobSurroundings {
 /** Changes of load within this time share one message, in milliseconds. */
 const LOAD_DELAY_MS = 100;
 
-export class Jobs {
+export class SessionJobs {
   readonly #running = new Map<JobId, { readonly job: Job; readonly done: Promise<void> }>();
   #draining = false;
   #abandoned = false;
   #rates: MeasuredRates = { decodeTps: null, prefillTps: null };
   #loadTimer: NodeJS.Timeout | null = null;
 
-  constructor(private readonly options: JobsOptions) {}
+  constructor(private readonly options: SessionJobsOptions) {}
 
   get rates(): MeasuredRates {
     return this.#rates;
@@ -83,45 +83,45 @@ export class Jobs {
 
   /**
    * Takes no more jobs, hands back jobs that have not begun, and resolves when the running jobs are done. After `graceMs`, or at
-   * `hurry`, jobs without output are handed back and the others cancelled.
+   * `forced`, jobs without output are handed back and the others cancelled.
    */
-  async drain(graceMs: number, hurry?: AbortSignal): Promise<void> {
+  async drain(graceMs: number, forced?: AbortSignal): Promise<void> {
     this.#draining = true;
     this.#send({ type: 'draining' });
     const running = [...this.#running.values()];
     const leaveAll = (): void => running.forEach(({ job }) => void job.leave('draining'));
     for (const { job } of running) if (!job.accepted) job.leave('draining');
     const timer = setTimeout(leaveAll, graceMs);
-    hurry?.addEventListener('abort', leaveAll, { once: true });
-    if (hurry?.aborted) leaveAll();
+    forced?.addEventListener('abort', leaveAll, { once: true });
+    if (forced?.aborted) leaveAll();
     await Promise.all(running.map(({ done }) => done));
-    hurry?.removeEventListener('abort', leaveAll);
+    forced?.removeEventListener('abort', leaveAll);
     clearTimeout(timer);
   }
 
   /**
    * Resolves when no job runs any more, or at `stay`. Jobs that have not begun are handed back; the others get `graceMs`. From
-   * `hurry` on, jobs without output are handed back too, and the others get `hurryMs`.
+   * `forced` on, jobs without output are handed back too, and the others get `forcedMs`.
    */
-  async stepAside(times: { readonly graceMs: number; readonly hurryMs: number }, hurry: AbortSignal, stay: AbortSignal): Promise<void> {
+  async stepAside(times: { readonly graceMs: number; readonly forcedMs: number }, forced: AbortSignal, stay: AbortSignal): Promise<void> {
     const code = this.options.away?.() ?? 'busy';
     const running = [...this.#running.values()];
     for (const { job } of running) if (!job.accepted) job.leave(code);
     const leaveAll = (): void => running.forEach(({ job }) => void job.leave(code));
     let timer = setTimeout(leaveAll, times.graceMs);
-    const onHurry = (): void => {
+    const onForced = (): void => {
       for (const { job } of running) if (!job.begun) job.leave(code);
       clearTimeout(timer);
-      timer = setTimeout(leaveAll, Math.min(times.hurryMs, times.graceMs));
+      timer = setTimeout(leaveAll, Math.min(times.forcedMs, times.graceMs));
     };
     let onStay = (): void => {};
     const stays = new Promise<void>((resolve) => (onStay = resolve));
-    hurry.addEventListener('abort', onHurry, { once: true });
+    forced.addEventListener('abort', onForced, { once: true });
     stay.addEventListener('abort', onStay, { once: true });
-    if (hurry.aborted) onHurry();
+    if (forced.aborted) onForced();
     if (stay.aborted) onStay();
     await Promise.race([Promise.all(running.map(({ done }) => done)), stays]);
-    hurry.removeEventListener('abort', onHurry);
+    forced.removeEventListener('abort', onForced);
     stay.removeEventListener('abort', onStay);
     clearTimeout(timer);
   }

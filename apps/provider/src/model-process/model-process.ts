@@ -6,7 +6,7 @@ import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { type Confinement, forkedIn } from '../host/hardening/confinement.js';
 import { engineEnvironment } from '../host/hardening/engine-environment.js';
-import type { ModelOrder, ModelSign } from './messages.js';
+import type { ModelProcessEvent, ModelProcessRequest } from './messages.js';
 
 const PING_EVERY_MS = 10_000;
 /** Maximum characters of one line of output. */
@@ -27,17 +27,17 @@ export interface ProcessKind {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-export interface ProcessHandlers<News> {
-  readonly onNews: (news: News) => void;
+export interface ProcessHandlers<Event> {
+  readonly onMessage: (news: Event) => void;
   /** One output line of the native library, truncated. */
   readonly onOutput: (line: string) => void;
 }
 
-type LoadEnd<Facts> = Exclude<ModelSign<Facts>, { type: 'pong' }>;
+type LoadEnd<Facts> = Exclude<ModelProcessEvent<Facts>, { type: 'pong' }>;
 
-export class ModelProcess<Settings, Facts, Order extends object, News extends object> {
+export class ModelProcess<Settings, Facts, Request extends object, Event extends object> {
   readonly #kind: ProcessKind;
-  readonly #handlers: ProcessHandlers<News>;
+  readonly #handlers: ProcessHandlers<Event>;
   readonly #child: ChildProcess;
   /** Settles with the reason when the process is gone. */
   readonly exited: Promise<string>;
@@ -47,7 +47,7 @@ export class ModelProcess<Settings, Facts, Order extends object, News extends ob
   #unanswered = 0;
   #onLoad: ((end: LoadEnd<Facts>) => void) | null = null;
 
-  constructor(kind: ProcessKind, handlers: ProcessHandlers<News>, confinement: Pick<Confinement, 'wrap'> = { wrap: [] }) {
+  constructor(kind: ProcessKind, handlers: ProcessHandlers<Event>, confinement: Pick<Confinement, 'wrap'> = { wrap: [] }) {
     this.#kind = kind;
     this.#pingEveryMs = kind.pingEveryMs ?? PING_EVERY_MS;
     this.#handlers = handlers;
@@ -71,7 +71,7 @@ export class ModelProcess<Settings, Facts, Order extends object, News extends ob
       if (output === null) continue;
       createInterface({ input: output }).on('line', (line) => handlers.onOutput(line.slice(0, MAX_LINE)));
     }
-    this.#child.on('message', (message) => this.#receive(message as ModelSign<Facts> | News));
+    this.#child.on('message', (message) => this.#receive(message as ModelProcessEvent<Facts> | Event));
   }
 
   get pid(): number | undefined {
@@ -105,7 +105,7 @@ export class ModelProcess<Settings, Facts, Order extends object, News extends ob
     }
   }
 
-  send(message: ModelOrder<Settings> | Order): void {
+  send(message: ModelProcessRequest<Settings> | Request): void {
     // Ignores errors of a closing channel; `exited` reports the end.
     if (this.#alive && this.#child.connected) this.#child.send(message, () => {});
   }
@@ -116,9 +116,9 @@ export class ModelProcess<Settings, Facts, Order extends object, News extends ob
     await this.exited;
   }
 
-  #receive(message: ModelSign<Facts> | News): void {
+  #receive(message: ModelProcessEvent<Facts> | Event): void {
     this.#unanswered = 0;
-    if (!isSign<Facts>(message)) this.#handlers.onNews(message);
+    if (!isProcessEvent<Facts>(message)) this.#handlers.onMessage(message);
     else if (message.type !== 'pong') this.#onLoad?.(message);
   }
 
@@ -132,8 +132,8 @@ export class ModelProcess<Settings, Facts, Order extends object, News extends ob
   }
 }
 
-const SIGNS: ReadonlySet<unknown> = new Set<ModelSign<unknown>['type']>(['loaded', 'load_failed', 'pong']);
+const PROCESS_EVENTS: ReadonlySet<unknown> = new Set<ModelProcessEvent<unknown>['type']>(['loaded', 'load_failed', 'pong']);
 
-function isSign<Facts>(message: object): message is ModelSign<Facts> {
-  return 'type' in message && SIGNS.has(message.type);
+function isProcessEvent<Facts>(message: object): message is ModelProcessEvent<Facts> {
+  return 'type' in message && PROCESS_EVENTS.has(message.type);
 }

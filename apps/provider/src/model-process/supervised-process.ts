@@ -13,14 +13,14 @@ export class EngineStartError extends Error {
   }
 }
 
-export type KeptProcessEvent =
+export type ProcessStatusEvent =
   | { readonly type: 'output'; readonly line: string }
   | { readonly type: 'died'; readonly reason: string; readonly retryInMs: number }
   /** The process crashed too often and is not restarted. */
   | { readonly type: 'given_up'; readonly reason: string };
 
 /** Options of supervision. */
-export interface KeepingOptions<Settings> {
+export interface SupervisionOptions<Settings> {
   readonly settings: Settings;
   /** Deadline of loading, in milliseconds. Large models take a while from a slow disk. */
   readonly loadTimeoutMs?: number;
@@ -32,13 +32,13 @@ export interface KeepingOptions<Settings> {
   readonly confinement?: Pick<Confinement, 'wrap'>;
 }
 
-export interface KeptProcessHandlers<Facts, News> {
-  readonly onNews: (news: News) => void;
+export interface SupervisedProcessHandlers<Facts, Event> {
+  readonly onMessage: (news: Event) => void;
   /** The model is loaded, at the start and after every death. */
   readonly onReady: (facts: Facts) => void;
   /** The process has ended; called before any restart. */
-  readonly onGone: (reason: string) => void;
-  readonly onEvent: (event: KeptProcessEvent) => void;
+  readonly onExit: (reason: string) => void;
+  readonly onEvent: (event: ProcessStatusEvent) => void;
 }
 
 const LOAD_TIMEOUT_MS = 10 * 60_000;
@@ -47,12 +47,12 @@ const MAX_RETRY_MS = 60_000;
 /** Uptime after which the restart pause is reset. */
 const STABLE_AFTER_MS = 60_000;
 
-export class KeptProcess<Settings, Facts, Order extends object, News extends object> {
+export class SupervisedProcess<Settings, Facts, Request extends object, Event extends object> {
   readonly #kind: ProcessKind;
-  readonly #options: KeepingOptions<Settings>;
-  readonly #handlers: KeptProcessHandlers<Facts, News>;
-  #process: ModelProcess<Settings, Facts, Order, News> | null = null;
-  #loading: ModelProcess<Settings, Facts, Order, News> | null = null;
+  readonly #options: SupervisionOptions<Settings>;
+  readonly #handlers: SupervisedProcessHandlers<Facts, Event>;
+  #process: ModelProcess<Settings, Facts, Request, Event> | null = null;
+  #loading: ModelProcess<Settings, Facts, Request, Event> | null = null;
   #facts: Facts | null = null;
   #retryMs: number;
   /** Times of crashes, in milliseconds. */
@@ -60,7 +60,7 @@ export class KeptProcess<Settings, Facts, Order extends object, News extends obj
   #retryTimer: NodeJS.Timeout | null = null;
   #closed = false;
 
-  constructor(kind: ProcessKind, options: KeepingOptions<Settings>, handlers: KeptProcessHandlers<Facts, News>) {
+  constructor(kind: ProcessKind, options: SupervisionOptions<Settings>, handlers: SupervisedProcessHandlers<Facts, Event>) {
     this.#kind = kind;
     this.#options = options;
     this.#handlers = handlers;
@@ -68,7 +68,7 @@ export class KeptProcess<Settings, Facts, Order extends object, News extends obj
   }
 
   /** The running process; null while down. */
-  get current(): Pick<ModelProcess<Settings, Facts, Order, News>, 'pid' | 'send'> | null {
+  get current(): Pick<ModelProcess<Settings, Facts, Request, Event>, 'pid' | 'send'> | null {
     return this.#process;
   }
 
@@ -80,9 +80,9 @@ export class KeptProcess<Settings, Facts, Order extends object, News extends obj
   /** Starts the process and loads the model. Throws {@link EngineStartError}. */
   async start(signal?: AbortSignal): Promise<void> {
     const { settings, confinement, loadTimeoutMs = LOAD_TIMEOUT_MS } = this.#options;
-    const { onNews, onReady, onEvent } = this.#handlers;
+    const { onMessage, onReady, onEvent } = this.#handlers;
     const onOutput = (line: string): void => onEvent({ type: 'output', line });
-    const child = new ModelProcess<Settings, Facts, Order, News>(this.#kind, { onNews, onOutput }, confinement);
+    const child = new ModelProcess<Settings, Facts, Request, Event>(this.#kind, { onMessage, onOutput }, confinement);
     this.#loading = child;
     let facts: Facts;
     try {
@@ -108,10 +108,10 @@ export class KeptProcess<Settings, Facts, Order extends object, News extends obj
     await this.#process?.kill();
   }
 
-  #onExit(child: ModelProcess<Settings, Facts, Order, News>, reason: string, since: number): void {
+  #onExit(child: ModelProcess<Settings, Facts, Request, Event>, reason: string, since: number): void {
     if (this.#process !== child) return;
     this.#process = null;
-    this.#handlers.onGone(reason);
+    this.#handlers.onExit(reason);
     if (this.#closed) return;
     if (Date.now() - since > STABLE_AFTER_MS) this.#retryMs = this.#options.firstRetryMs ?? FIRST_RETRY_MS;
     this.#retry(reason);

@@ -2,7 +2,7 @@
  * Plans slots and context length of models, and the memory of each. Pure. Models that do not fit beside the owner's reserve are
  * detected before loading.
  */
-import { drawingBytes, type ImageFacts, type ImageSize, sizesWithin } from './image/image-facts.js';
+import { type ImageFacts, type ImageSize, imageJobBytes, sizesWithin } from './image/image-facts.js';
 import type { ModelFacts } from './model-facts.js';
 
 export interface Capacity {
@@ -13,7 +13,7 @@ export interface Capacity {
   readonly sizes?: readonly ImageSize[];
 }
 
-export interface CapacityWishes {
+export interface CapacityRequest {
   readonly slots: number | null;
   readonly context: number | null;
   /** Maximum bytes of the model with its caches. */
@@ -52,26 +52,26 @@ export function memoryCeiling(totalMemory: number, reserve: number | null): numb
 }
 
 /** Applies the owner's settings first and fits the rest to the budget: the longest context that leaves a few slots. */
-export function planCapacity(model: ModelFacts, wishes: CapacityWishes): Capacity {
+export function planCapacity(model: ModelFacts, requested: CapacityRequest): Capacity {
   if (model.embedding !== null) {
     return {
-      slots: wishes.slots ?? EMBEDDING_SLOTS,
-      contextSize: Math.min(wishes.context ?? LONGEST_EMBEDDING_CONTEXT, model.trainedContext),
+      slots: requested.slots ?? EMBEDDING_SLOTS,
+      contextSize: Math.min(requested.context ?? LONGEST_EMBEDDING_CONTEXT, model.trainedContext),
     };
   }
   if (model.image !== null)
-    return { slots: IMAGE_SLOTS, contextSize: model.trainedContext, sizes: imageSizes(model, model.image, wishes.budget) };
-  const free = wishes.budget - OVERHEAD - model.fileBytes;
+    return { slots: IMAGE_SLOTS, contextSize: model.trainedContext, sizes: imageSizes(model, model.image, requested.budget) };
+  const free = requested.budget - OVERHEAD - model.fileBytes;
   const slotsAt = (contextSize: number): number => Math.floor(free / Math.max(1, model.cacheBytesPerToken * contextSize));
-  let contextSize = Math.min(wishes.context ?? LONGEST_CONTEXT, model.trainedContext);
+  let contextSize = Math.min(requested.context ?? LONGEST_CONTEXT, model.trainedContext);
   const shorten = (min: number, enough: number): void => {
-    while (wishes.context === null && contextSize > min && slotsAt(contextSize) < enough) {
+    while (requested.context === null && contextSize > min && slotsAt(contextSize) < enough) {
       contextSize = Math.max(min, Math.floor(contextSize / 2));
     }
   };
-  shorten(SHORTEST_CONTEXT, wishes.slots ?? ENOUGH_SLOTS);
+  shorten(SHORTEST_CONTEXT, requested.slots ?? ENOUGH_SLOTS);
   shorten(MIN_CONTEXT, 1);
-  return { slots: wishes.slots ?? Math.max(1, Math.min(MAX_SLOTS, slotsAt(contextSize))), contextSize };
+  return { slots: requested.slots ?? Math.max(1, Math.min(MAX_SLOTS, slotsAt(contextSize))), contextSize };
 }
 
 /** Sizes that fit; otherwise the smallest, so the plan can report the missing memory. */
@@ -88,7 +88,7 @@ export function memoryNeed(model: ModelFacts, { slots, contextSize, sizes }: Cap
     return (
       OVERHEAD +
       IMAGE_WEIGHTS[image.engine] * model.fileBytes +
-      Math.max(...(sizes ?? image.sizes).map((size) => drawingBytes(image, size)))
+      Math.max(...(sizes ?? image.sizes).map((size) => imageJobBytes(image, size)))
     );
   }
   const streams = model.embedding === null ? slots : 1;

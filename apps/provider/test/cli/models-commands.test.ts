@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { afterAll, expect, test } from 'vitest';
 import { rowOf } from '../../src/cli/commands/models/list.js';
 import { modelChoices } from '../../src/cli/input/model-choices.js';
-import { Library } from '../../src/models/store/model-store.js';
+import { ModelStore } from '../../src/models/store/model-store.js';
 import { demoModel } from '../demo-model.js';
 import { tinyImageModel } from '../image-model.js';
 
@@ -16,7 +16,7 @@ const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const dir = mkdtempSync(join(tmpdir(), 'commands-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 const run = (...args: string[]) => promisify(execFile)(process.execPath, [MAIN, 'models', ...args, '--data-dir', dir]);
-const serve = (...models: string[]) => modelChoices(models.length === 0 ? undefined : models, new Library(join(dir, 'models')));
+const serve = (...models: string[]) => modelChoices(models.length === 0 ? undefined : models, new ModelStore(join(dir, 'models')));
 
 test('a model is pulled, listed, used, served and removed', async () => {
   expect(serve()).toEqual([{ path: demoModel(), keep: { kind: 'always' } }]);
@@ -73,7 +73,7 @@ test('what ships with the program can be named', () => {
 });
 
 test('the list says what fits, at what speed, and what is broken', () => {
-  const library = new Library(join(dir, 'list'));
+  const library = new ModelStore(join(dir, 'list'));
   const entry = {
     id: 'a',
     file: demoModel(),

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FileHashes } from '../../src/models/file-hash.js';
-import { Library } from '../../src/models/store/model-store.js';
+import { ModelStore } from '../../src/models/store/model-store.js';
 import { demoModel } from '../demo-model.js';
 import { FakeCoordinator, type FakeProviderSession } from '../support/fake-coordinator.js';
 import { ProviderProcess } from '../support/provider-process.js';
@@ -23,7 +23,7 @@ let provider: ProviderProcess;
 let session: FakeProviderSession;
 
 beforeAll(async () => {
-  const library = new Library(join(dir, 'models'));
+  const library = new ModelStore(join(dir, 'models'));
   const file = demoModel();
   const sha256 = await new FileHashes(join(dir, 'model-hashes.json')).ofModel([file]);
   const entry = { file, files: [file], sha256, bytes: 1, source: file, pulled_at: 0 };

@@ -18,7 +18,7 @@ import { checkDataDirectory, checkDisk, checkModel, judgeSleep, parsePmset } fro
 import { checkModelFiles } from '../../src/doctor/model-checks.js';
 import { reachCoordinator } from '../../src/doctor/network-check.js';
 import { FileHashes } from '../../src/models/file-hash.js';
-import { Library } from '../../src/models/store/model-store.js';
+import { ModelStore } from '../../src/models/store/model-store.js';
 import type { ServiceManager, ServiceState } from '../../src/service/service.js';
 import { UpdateError } from '../../src/update/releases.js';
 import { readTrial, rollBack, switchTo, type Trial } from '../../src/update/trial.js';
@@ -166,7 +166,7 @@ describe('this machine', () => {
 
   it('notices models that are gone, cut off or damaged since they were pulled', async () => {
     const directory = mkdtempSync(join(folder, 'models-'));
-    const library = new Library(directory);
+    const library = new ModelStore(directory);
     const hashes = new FileHashes(join(directory, 'hashes.json'));
     const signal = new AbortController().signal;
     const looked = async (): Promise<string[]> => states(await checkModelFiles(library, hashes, signal));

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Ended } from '../../src/engine/messages.js';
 import { Decoder } from '../../src/engine/process/decoding/decoder.js';
 import type { Repeatability } from '../../src/engine/process/decoding/repeatability.js';
-import { Sequences } from '../../src/engine/process/decoding/sequence-pool.js';
+import { SequencePool } from '../../src/engine/process/decoding/sequence-pool.js';
 import type { NativeContext, NativeSampler } from '../../src/engine/process/native.js';
 import { Outbox } from '../../src/engine/process/outbox.js';
 import { StreamControl, TextStream } from '../../src/engine/process/output/text-stream.js';
@@ -98,7 +98,7 @@ async function run(machine: Machine, repeatability: Repeatability, wanted: reado
     written();
     if (ends.length === wanted.length) over();
   });
-  const sequences = new Sequences(machine.context, { count: wanted.length, grain: 1, minRest: 1, window: null, now: () => now });
+  const sequences = new SequencePool(machine.context, { count: wanted.length, grain: 1, minRest: 1, window: null, now: () => now });
   const decoder = new Decoder({ context: machine.context, model, sequences, repeatability, batchTokens: BATCH_TOKENS, outbox });
   for (const [job, { prompt, limit, repeatable, onToken }] of wanted.entries()) {
     decoder.add(

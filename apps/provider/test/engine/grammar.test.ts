@@ -2,17 +2,17 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Grammar, GrammarBuilder, JsonGrammar, Languages, SchemaCompiler } from '@inference/json-schema-grammar';
+import { type Grammar, GrammarBuilder, JsonGrammar, LanguageFactory, SchemaCompiler } from '@inference/json-schema-grammar';
 import Schema from 'typebox/schema';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { crowding } from '../../../../packages/json-schema-grammar/test/ambiguous-schema.js';
+import { ambiguousSchema } from '../../../../packages/json-schema-grammar/test/ambiguous-schema.js';
 import { runProgram } from '../../../../test/support/program.js';
 import { Engine } from '../../src/engine/engine.js';
 import { ask, collect, demoModel } from '../demo-model.js';
 
 function grammarOf(schema: Record<string, unknown>): Grammar {
   const builder = new GrammarBuilder();
-  const compiler = new SchemaCompiler(new JsonGrammar(builder, new Languages()), schema, true);
+  const compiler = new SchemaCompiler(new JsonGrammar(builder, new LanguageFactory()), schema, true);
   const grammar = builder.grammar(compiler.value([schema]));
   if (grammar === null) throw new Error('nothing fits');
   return grammar;
@@ -117,11 +117,11 @@ test('a grammar whose texts would stand at too many places is refused, or its te
   const engine = await Engine.start({ settings: { modelPath: demoModel(), slots: 2, contextSize: 1024, gpu: 'none' } });
   try {
     await expect(
-      collect(engine.generate({ ...ask('Hi'), grammar: grammarOf({ $defs: crowding(0).$defs, $ref: '#/$defs/list6' }) })),
+      collect(engine.generate({ ...ask('Hi'), grammar: grammarOf({ $defs: ambiguousSchema(0).$defs, $ref: '#/$defs/list6' }) })),
     ).rejects.toThrow('invalid_request');
-    const { text, reason } = await collect(engine.generate({ ...ask('Hi', 900), grammar: grammarOf(crowding(200)) }));
+    const { text, reason } = await collect(engine.generate({ ...ask('Hi', 900), grammar: grammarOf(ambiguousSchema(200)) }));
     expect(reason).toBe('stop');
-    expect(Schema.Check(crowding(200), JSON.parse(text)), text).toBe(true);
+    expect(Schema.Check(ambiguousSchema(200), JSON.parse(text)), text).toBe(true);
   } finally {
     await engine.close();
   }

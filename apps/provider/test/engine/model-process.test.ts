@@ -14,13 +14,13 @@ afterEach(async () => {
 });
 
 /** Answers its pings and reports each as a message. */
-function start(onNews: () => void) {
+function start(onMessage: () => void) {
   const folder = mkdtempSync(join(tmpdir(), 'model-process-'));
   folders.push(folder);
   const entry = join(folder, 'entry.mjs');
   writeFileSync(entry, `process.on('message', () => { process.send({ type: 'pong' }); process.send({ type: 'alive' }); });\n`);
   const kind = { name: 'test', entry, silenceLimitMs: 400, pingEveryMs: 100 };
-  const one = new ModelProcess<object, object, { type: 'none' }, { type: 'alive' }>(kind, { onOutput: () => {}, onNews });
+  const one = new ModelProcess<object, object, { type: 'none' }, { type: 'alive' }>(kind, { onOutput: () => {}, onMessage });
   processes.push(one);
   return one;
 }

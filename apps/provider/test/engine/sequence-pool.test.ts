@@ -1,7 +1,7 @@
 /** Choice of a sequence for a request, and its reusable prefix. */
 import type { Token } from 'node-llama-cpp';
 import { expect, test } from 'vitest';
-import { Sequences } from '../../src/engine/process/decoding/sequence-pool.js';
+import { SequencePool } from '../../src/engine/process/decoding/sequence-pool.js';
 
 function prompt(...tokens: number[]): Token[] {
   return tokens as Token[];
@@ -19,7 +19,7 @@ function memory(oldest = 0) {
   };
 }
 
-function leave(sequences: Sequences, scope: string | null, tokens: readonly Token[], repeatable = tokens.length): number {
+function leave(sequences: SequencePool, scope: string | null, tokens: readonly Token[], repeatable = tokens.length): number {
   const held = sequences.take({ prompt: tokens, scope, repeatable: false });
   if (held === null) throw new Error('no sequence is free');
   held.tokens = [...tokens];
@@ -30,7 +30,7 @@ function leave(sequences: Sequences, scope: string | null, tokens: readonly Toke
 
 test('a second turn finds all of the first', () => {
   const native = memory();
-  const sequences = new Sequences(native, { count: 3, grain: 1, minRest: 1, window: null });
+  const sequences = new SequencePool(native, { count: 3, grain: 1, minRest: 1, window: null });
   const id = leave(sequences, 'a', prompt(1, 2, 3, 4));
   const held = sequences.take({ prompt: prompt(1, 2, 3, 4, 5, 6), scope: 'a', repeatable: false });
   expect(held).toMatchObject({ id, tokens: [1, 2, 3, 4] });
@@ -39,7 +39,7 @@ test('a second turn finds all of the first', () => {
 
 test('what differs is cut off, and the last token of a prompt is always computed', () => {
   const native = memory();
-  const sequences = new Sequences(native, { count: 1, grain: 1, minRest: 1, window: null });
+  const sequences = new SequencePool(native, { count: 1, grain: 1, minRest: 1, window: null });
   leave(sequences, 'a', prompt(1, 2, 3, 4));
   const other = sequences.take({ prompt: prompt(1, 2, 9), scope: 'a', repeatable: false });
   expect(other?.tokens).toEqual([1, 2]);
@@ -59,7 +59,7 @@ test.each([
   ['no scope, of what had none', null, null],
 ])('%s finds nothing', (_what, left, wanted) => {
   const native = memory();
-  const sequences = new Sequences(native, { count: 1, grain: 1, minRest: 1, window: null });
+  const sequences = new SequencePool(native, { count: 1, grain: 1, minRest: 1, window: null });
   leave(sequences, left, prompt(1, 2, 3));
   expect(sequences.take({ prompt: prompt(1, 2, 3, 4), scope: wanted, repeatable: false })?.tokens).toEqual([]);
   expect(native.wiped).toContain(0);
@@ -67,14 +67,14 @@ test.each([
 
 test('what has no scope is wiped as soon as it is given back', () => {
   const native = memory();
-  const sequences = new Sequences(native, { count: 1, grain: 1, minRest: 1, window: null });
+  const sequences = new SequencePool(native, { count: 1, grain: 1, minRest: 1, window: null });
   leave(sequences, null, prompt(1, 2, 3));
   expect(native.wiped).toEqual([0]);
 });
 
 test('the longest beginning is taken; where there is none, an empty sequence, then the one that was idle longest', () => {
   let now = 0;
-  const sequences = new Sequences(memory(), { count: 3, grain: 1, minRest: 1, window: null, now: () => ++now });
+  const sequences = new SequencePool(memory(), { count: 3, grain: 1, minRest: 1, window: null, now: () => ++now });
   const short = leave(sequences, 'a', prompt(1, 2));
   const longer = leave(sequences, 'a', prompt(1, 2, 3));
   // The second request took the first one's sequence because of the common prefix.
@@ -97,7 +97,7 @@ test('a repeatable request reuses only what is the same each time, to whole slic
     [3, 1, 6, 3],
     [10, 1, 64, 0],
   ] as const) {
-    const sequences = new Sequences(memory(), { count: 1, grain, minRest, window: null });
+    const sequences = new SequencePool(memory(), { count: 1, grain, minRest, window: null });
     leave(sequences, 'a', tokens, repeatable);
     expect(sequences.take({ prompt: tokens, scope: 'a', repeatable: true })?.tokens).toHaveLength(expected);
   }
@@ -109,7 +109,7 @@ test.each([
   ['a window that still reaches far enough back', memory(1), 1, 2],
   ['a window that has moved on', memory(2), 1, 0],
 ])('%s keeps what it can', (_what, native, window, expected) => {
-  const sequences = new Sequences(native, { count: 1, grain: 1, minRest: 1, window });
+  const sequences = new SequencePool(native, { count: 1, grain: 1, minRest: 1, window });
   leave(sequences, 'a', prompt(1, 2, 3));
   expect(sequences.take({ prompt: prompt(1, 2, 9), scope: 'a', repeatable: false })?.tokens).toHaveLength(expected);
 });
@@ -117,7 +117,7 @@ test.each([
 test('what lies idle is wiped in time', () => {
   let now = 0;
   const native = memory();
-  const sequences = new Sequences(native, { count: 2, grain: 1, minRest: 1, window: null, now: () => now });
+  const sequences = new SequencePool(native, { count: 2, grain: 1, minRest: 1, window: null, now: () => now });
   leave(sequences, 'a', prompt(1, 2, 3));
   now = 99;
   expect(sequences.wipeIdle(100)).toBe(true);

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { GraphBuilder } from '../../../../scripts/fixtures/onnx/graph.js';
 import { seededRandom } from '../../../../test/support/seeded-random.js';
-import type { ImageEngine, ImageEngineEvent } from '../../src/imaging/image-engine.js';
-import { DrawingError } from '../../src/imaging/image-job.js';
-import type { DrawRequest } from '../../src/imaging/messages.js';
+import type { ImageEngine, ImageEngineStatusEvent } from '../../src/imaging/image-engine.js';
+import { ImageJobError } from '../../src/imaging/image-job.js';
+import type { ImageRequest } from '../../src/imaging/messages.js';
 import { ModelFileError } from '../../src/models/gguf-header.js';
 import { readModelFacts } from '../../src/models/model-facts.js';
 import { picture, startImageEngine, tinyImageModel } from '../image-model.js';
@@ -25,7 +25,7 @@ describe('drawing', () => {
   });
   afterAll(() => engine.close());
 
-  const drawn = async (changes: Partial<DrawRequest> = {}) => (await engine.draw(picture(changes)).result()).images;
+  const drawn = async (changes: Partial<ImageRequest> = {}) => (await engine.generateImages(picture(changes)).result()).images;
 
   test('the same seed gives the same bytes, whatever else is drawn between and at once', async () => {
     const [alone] = hashes(await drawn());
@@ -38,7 +38,7 @@ describe('drawing', () => {
 
   test('a new process draws the same', async () => {
     const second = await startImageEngine(model.folder);
-    const { images } = await second.draw(picture()).result();
+    const { images } = await second.generateImages(picture()).result();
     await second.close();
     expect(hashes(images)).toEqual(hashes(await drawn()));
   });
@@ -83,7 +83,7 @@ describe('drawing', () => {
   });
 
   test('tells the tokens of the prompt, and every step', async () => {
-    const drawing = engine.draw(picture({ count: 2, steps: 3 }));
+    const drawing = engine.generateImages(picture({ count: 2, steps: 3 }));
     const steps: string[] = [];
     drawing.onProgress = ({ image, step, steps: of }) => steps.push(`${image}: ${step}/${of}`);
     // Begin, `a`, `red`, six letters of an unknown word, end.
@@ -93,15 +93,15 @@ describe('drawing', () => {
 
   test('reads the beginning of a prompt that is too long', async () => {
     const long = 'red '.repeat(8000);
-    const { promptTokens } = await engine.draw(picture({ prompt: long })).result();
+    const { promptTokens } = await engine.generateImages(picture({ prompt: long })).result();
     expect(promptTokens).toBe(77);
     expect(hashes(await drawn({ prompt: long }))).toEqual(hashes(await drawn({ prompt: `${'red '.repeat(75)}and more` })));
   });
 
   test('a cancelled drawing ends before its next step, and those that wait are drawn', async () => {
-    const endless = engine.draw(picture({ steps: 100_000 }));
-    const waiting = engine.draw(picture());
-    const dropped = engine.draw(picture());
+    const endless = engine.generateImages(picture({ steps: 100_000 }));
+    const waiting = engine.generateImages(picture());
+    const dropped = engine.generateImages(picture());
     let last = 0;
     endless.onProgress = ({ step }) => {
       last = step;
@@ -112,7 +112,7 @@ describe('drawing', () => {
     };
     await expect(endless.result()).rejects.toMatchObject({ end: { kind: 'cancelled' } });
     expect(last).toBeLessThan(1000);
-    await expect(dropped.result()).rejects.toBeInstanceOf(DrawingError);
+    await expect(dropped.result()).rejects.toBeInstanceOf(ImageJobError);
     expect(hashes((await waiting.result()).images)).toEqual(hashes(await drawn()));
   });
 });
@@ -128,7 +128,7 @@ describe('other models of the family', () => {
   ])('draws repeatably with %s', async (_what, options) => {
     const other = tinyImageModel(options);
     const engine = await startImageEngine(other.folder);
-    const [first, second] = await Promise.all([engine.draw(picture()).result(), engine.draw(picture()).result()]);
+    const [first, second] = await Promise.all([engine.generateImages(picture()).result(), engine.generateImages(picture()).result()]);
     await engine.close();
     other.remove();
     expect(hashes(first.images)).toEqual(hashes(second.images));
@@ -137,7 +137,7 @@ describe('other models of the family', () => {
 
 describe('a process that dies', () => {
   test('fails what it was drawing, and is started again', async () => {
-    const events: ImageEngineEvent[] = [];
+    const events: ImageEngineStatusEvent[] = [];
     let back: () => void = () => {};
     const again = new Promise<void>((resolve) => (back = resolve));
     const engine = await startImageEngine(
@@ -151,12 +151,12 @@ describe('a process that dies', () => {
         },
       },
     );
-    const before = await engine.draw(picture()).result();
-    const drawing = engine.draw(picture({ steps: 100_000 }));
+    const before = await engine.generateImages(picture()).result();
+    const drawing = engine.generateImages(picture({ steps: 100_000 }));
     drawing.onProgress = () => process.kill(engine.pid as number, 'SIGKILL');
     await expect(drawing.result()).rejects.toMatchObject({ end: { kind: 'engine_failed' } });
     await again;
-    expect(hashes((await engine.draw(picture()).result()).images)).toEqual(hashes(before.images));
+    expect(hashes((await engine.generateImages(picture()).result()).images)).toEqual(hashes(before.images));
     await engine.close();
   });
 
@@ -168,7 +168,9 @@ describe('a process that dies', () => {
       { giveUpAfter: { deaths: 1, withinMs: 60_000 }, onEvent: (event) => event.type === 'given_up' && gone.push(event.reason) },
     );
     // Attention among 128 x 128 places takes two gigabytes.
-    await expect(engine.draw(picture({ size: size(1024), steps: 2 })).result()).rejects.toMatchObject({ end: { kind: 'engine_failed' } });
+    await expect(engine.generateImages(picture({ size: size(1024), steps: 2 })).result()).rejects.toMatchObject({
+      end: { kind: 'engine_failed' },
+    });
     expect(gone).toHaveLength(1);
     await engine.close();
   });
@@ -315,7 +317,9 @@ describe('models that are wrong', () => {
     writeFileSync(join(folder, 'vae_decoder/model.onnx'), graph.model('vae_decoder'));
     const engine = await startImageEngine(folder);
     for (let again = 0; again < 2; again++) {
-      await expect(engine.draw(picture()).result()).rejects.toMatchObject({ end: { kind: 'engine_failed', message: /another size/ } });
+      await expect(engine.generateImages(picture()).result()).rejects.toMatchObject({
+        end: { kind: 'engine_failed', message: /another size/ },
+      });
     }
     expect(engine.facts).not.toBeNull();
     await engine.close();
@@ -330,7 +334,7 @@ describe('models that are wrong', () => {
     graph.output('sample', 'float32', ['batch', 3, 'rows', 'columns'], x);
     writeFileSync(join(folder, 'vae_decoder/model.onnx'), graph.model('vae_decoder'));
     const engine = await startImageEngine(folder, { memoryLimit: 1e9 }, { giveUpAfter: { deaths: 1, withinMs: 60_000 } });
-    await expect(engine.draw(picture({ steps: 1 })).result()).rejects.toMatchObject({ end: { kind: 'engine_failed' } });
+    await expect(engine.generateImages(picture({ steps: 1 })).result()).rejects.toMatchObject({ end: { kind: 'engine_failed' } });
     await engine.close();
   });
 });

@@ -30,7 +30,8 @@ describe.skipIf(!hasImageAddOn())('stable-diffusion.cpp', () => {
   afterAll(() => engine?.close());
 
   test('draws: the same seed the same bytes, another seed others, in the size and format that was asked for', async () => {
-    const draw = async (changes: object) => (await engine.draw(picture({ steps: 2, guidance: 1, ...changes })).result()).images[0];
+    const draw = async (changes: object) =>
+      (await engine.generateImages(picture({ steps: 2, guidance: 1, ...changes })).result()).images[0];
     const first = await draw({});
     expect(hash(await draw({}))).toBe(hash(first));
     expect(hash(await draw({ seed: 2 }))).not.toBe(hash(first));
@@ -41,7 +42,7 @@ describe.skipIf(!hasImageAddOn())('stable-diffusion.cpp', () => {
   });
 
   test('tells its steps, and stops between them', async () => {
-    const drawing = engine.draw(picture({ steps: 500, guidance: 1 }));
+    const drawing = engine.generateImages(picture({ steps: 500, guidance: 1 }));
     const steps: number[] = [];
     drawing.onProgress = ({ step }) => {
       steps.push(step);
@@ -50,7 +51,7 @@ describe.skipIf(!hasImageAddOn())('stable-diffusion.cpp', () => {
     await expect(drawing.result()).rejects.toMatchObject({ end: { kind: 'cancelled' } });
     expect(steps.slice(0, 2)).toEqual([1, 2]);
     expect(steps.length).toBeLessThan(400);
-    expect((await engine.draw(picture({ steps: 2, guidance: 1 })).result()).images).toHaveLength(1);
+    expect((await engine.generateImages(picture({ steps: 2, guidance: 1 })).result()).images).toHaveLength(1);
   });
 
   test('leaves nothing behind when it is closed or killed', async () => {
@@ -72,13 +73,13 @@ describe.skipIf(!hasImageAddOn())('stable-diffusion.cpp', () => {
         if (type === 'ready' && events.includes('died')) back();
       },
     });
-    const drawing = other.draw(picture({ steps: 500, guidance: 1 }));
+    const drawing = other.generateImages(picture({ steps: 500, guidance: 1 }));
     drawing.onProgress = () => {
       for (const { pid } of childrenOf(other.pid as number)) process.kill(pid, 'SIGKILL');
     };
     await expect(drawing.result()).rejects.toMatchObject({ end: { kind: 'engine_failed' } });
     await ready;
-    expect((await other.draw(picture({ steps: 1, guidance: 1 })).result()).images).toHaveLength(1);
+    expect((await other.generateImages(picture({ steps: 1, guidance: 1 })).result()).images).toHaveLength(1);
     await other.close();
   });
 

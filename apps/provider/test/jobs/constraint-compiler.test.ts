@@ -1,12 +1,12 @@
 /** Constraints with client schemas are compiled beside the agent's event loop: none blocks others, and each has a time limit. */
 import { formatFor, type ParsedRequest, type TextFormat } from '@inference/formats';
-import { type Grammar, GrammarMachine } from '@inference/json-schema-grammar';
+import { type Grammar, GrammarMatcher } from '@inference/json-schema-grammar';
 import { afterAll, describe, expect, test } from 'vitest';
-import { crowding } from '../../../../packages/json-schema-grammar/test/ambiguous-schema.js';
-import { OutputForms } from '../../src/jobs/constraint/constraint-compiler.js';
+import { ambiguousSchema } from '../../../../packages/json-schema-grammar/test/ambiguous-schema.js';
+import { ConstraintCompiler } from '../../src/jobs/constraint/constraint-compiler.js';
 import type { JobError } from '../../src/jobs/job-error.js';
 
-const forms = new OutputForms();
+const forms = new ConstraintCompiler();
 afterAll(() => forms.close());
 
 const going = new AbortController().signal;
@@ -42,7 +42,7 @@ function failureOf(promise: Promise<unknown>): Promise<unknown> {
 /** Whether the grammar lets a text end as is. */
 function accepts(grammar: Grammar | undefined, text: string): boolean {
   if (grammar === undefined) throw new Error('there is no grammar');
-  const machine = new GrammarMachine(grammar);
+  const machine = new GrammarMatcher(grammar);
   let state = machine.start();
   for (const character of text) state = machine.step(state, character.codePointAt(0) ?? 0);
   return state.length > 0 && machine.rest(state) === '';
@@ -83,7 +83,7 @@ describe('forms', () => {
   });
 
   test('of tools that may be called as the model likes need no thread', async () => {
-    const closed = new OutputForms();
+    const closed = new ConstraintCompiler();
     await closed.close();
     const tool = { type: 'function', function: { name: 'paint', parameters: objectOf({ colour: { type: 'string' } }) } };
     const form = await closed.form(chat({ tools: [tool] }), going);
@@ -102,8 +102,8 @@ describe('forms', () => {
 
   test('whose texts would keep the engine busy with one token are refused', async () => {
     const failure = { code: 'unsupported', param: 'response_format.json_schema.schema' };
-    expect(await failureOf(forms.form(structured(crowding(0)), going))).toEqual(failure);
-    const tool = { type: 'function', function: { name: 'paint', parameters: crowding(0) } };
+    expect(await failureOf(forms.form(structured(ambiguousSchema(0)), going))).toEqual(failure);
+    const tool = { type: 'function', function: { name: 'paint', parameters: ambiguousSchema(0) } };
     const forced = chat({ tools: [tool], tool_choice: 'required' });
     expect(await failureOf(forms.form(forced, going))).toEqual({ code: 'unsupported', param: 'tools' });
     expect(await forms.form(chat({ tools: [tool] }), going)).not.toBeNull();
@@ -156,7 +156,7 @@ describe('forms', () => {
   });
 
   test('that take too long are given up, and the next is made', async () => {
-    const hasty = new OutputForms({ maxMs: 100 });
+    const hasty = new ConstraintCompiler({ maxMs: 100 });
     try {
       for (const _ of [1, 2, 3]) {
         expect(await failureOf(hasty.form(slow, going))).toEqual({ code: 'unsupported', param: 'response_format.json_schema.schema' });
@@ -178,7 +178,7 @@ describe('forms', () => {
   });
 
   test('end with whoever makes them', async () => {
-    const ending = new OutputForms();
+    const ending = new ConstraintCompiler();
     const asked = ending.form(slow, going).catch((error: unknown) => error);
     await new Promise(setImmediate);
     await ending.close();

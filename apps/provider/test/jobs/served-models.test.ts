@@ -1,9 +1,9 @@
 /** Several models that share a machine's memory: loaded on request, unloaded when unused, disabled when failing. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
-import { Engine, type EngineEvent } from '../../src/engine/engine.js';
+import { Engine, type EngineStatusEvent } from '../../src/engine/engine.js';
 import { GenerationError } from '../../src/engine/generation.js';
-import type { Keep } from '../../src/jobs/serving/keep-alive.js';
+import type { KeepAlive } from '../../src/jobs/serving/keep-alive.js';
 import type { ModelEvent, RunningEngine, Serving, ServingTimings, StartEngine } from '../../src/jobs/serving/served-model.js';
 import { ModelUnavailable, ServedModels } from '../../src/jobs/serving/served-models.js';
 import { planCapacity } from '../../src/models/capacity.js';
@@ -12,10 +12,10 @@ import { ask, collect, demoModel } from '../demo-model.js';
 
 const demo = readModelFacts(demoModel());
 const never = new AbortController().signal;
-const onDemand: Keep = { kind: 'on_demand' };
-const always: Keep = { kind: 'always' };
+const onDemand: KeepAlive = { kind: 'on_demand' };
+const always: KeepAlive = { kind: 'always' };
 
-function serving(id: string, need: number, keep: Keep = { kind: 'idle', minutes: 30 }): Serving {
+function serving(id: string, need: number, keep: KeepAlive = { kind: 'idle', minutes: 30 }): Serving {
   return { facts: { ...demo, id }, capacity: { slots: 2, contextSize: 512 }, need, keep, fileSha256: () => null };
 }
 
@@ -171,7 +171,7 @@ describe('memory', () => {
   });
 
   test('a model in use is waited for, and after some patience its newer jobs wait behind', async () => {
-    bench = new Bench([serving('a', 6), serving('b', 6)], 9, { patienceMs: 1 });
+    bench = new Bench([serving('a', 6), serving('b', 6)], 9, { priorityAfterMs: 1 });
     const first = bench.models.lease('a', never);
     (await bench.started('a')).ready();
     const held = await first;
@@ -218,7 +218,7 @@ describe('memory', () => {
   });
 
   test('who waits too long for room is refused, and nobody is unloaded in vain', async () => {
-    bench = new Bench([serving('a', 6), serving('b', 2), serving('c', 8)], 9, { patienceMs: 1, roomMs: 20 });
+    bench = new Bench([serving('a', 6), serving('b', 2), serving('c', 8)], 9, { priorityAfterMs: 1, roomMs: 20 });
     for (const id of ['a', 'b']) {
       const lease = bench.models.lease(id, never);
       (await bench.started(id)).ready();
@@ -247,16 +247,16 @@ describe('memory', () => {
 });
 
 test('a model that cannot be loaded is set aside with the reason, and tried again later, ever later', async () => {
-  bench = new Bench([serving('a', 4)], 9, { firstAsideMs: 10 });
+  bench = new Bench([serving('a', 4)], 9, { firstDisabledMs: 10 });
   const lease = bench.models.lease('a', never);
   (await bench.started('a')).fail(new Error('the file is damaged'));
-  await expect(lease).rejects.toMatchObject({ reason: 'set_aside' });
+  await expect(lease).rejects.toMatchObject({ reason: 'disabled' });
   expect(bench.models.offers()).toEqual([]);
   await bench.until(() => bench.models.offers().length === 1);
   const again = bench.models.lease('a', never);
   (await bench.started('a')).fail(new Error('the file is damaged'));
-  await expect(again).rejects.toMatchObject({ reason: 'set_aside' });
-  const aside = bench.events.flatMap((event) => (event.type === 'set_aside' ? [event] : []));
+  await expect(again).rejects.toMatchObject({ reason: 'disabled' });
+  const aside = bench.events.flatMap((event) => (event.type === 'disabled' ? [event] : []));
   expect(aside.map(({ reason, retryInMs }) => [reason, retryInMs])).toEqual([
     ['the file is damaged', 10],
     ['the file is damaged', 20],
@@ -266,7 +266,7 @@ test('a model that cannot be loaded is set aside with the reason, and tried agai
 test('a killed process fails its jobs only; killed again and again, its model is set aside, and others go on', async () => {
   const events: ModelEvent[] = [];
   let changed: () => void = () => {};
-  const start: StartEngine = ({ serving: { capacity } }, onEvent: (event: EngineEvent) => void, signal) =>
+  const start: StartEngine = ({ serving: { capacity } }, onEvent: (event: EngineStatusEvent) => void, signal) =>
     Engine.start(
       {
         settings: { modelPath: demoModel(), ...capacity, gpu: 'none' },
@@ -302,14 +302,14 @@ test('a killed process fails its jobs only; killed again and again, its model is
     expect(models.offers().map(({ state }) => state)).toEqual(['ready', 'ready']);
 
     process.kill(after.model.pid ?? 0, 'SIGKILL');
-    await until(() => after.model.state === 'aside');
+    await until(() => after.model.state === 'disabled');
     after.release();
     expect(models.offers().map(({ id }) => id)).toEqual(['b']);
     expect(after.model.reason).toMatch(/again and again.*SIGKILL/);
-    await expect(models.lease('a', never)).rejects.toMatchObject({ reason: 'set_aside' });
-    expect(events.filter(({ type }) => type === 'died' || type === 'set_aside').map(({ type, id }) => [type, id])).toEqual([
+    await expect(models.lease('a', never)).rejects.toMatchObject({ reason: 'disabled' });
+    expect(events.filter(({ type }) => type === 'died' || type === 'disabled').map(({ type, id }) => [type, id])).toEqual([
       ['died', 'a'],
-      ['set_aside', 'a'],
+      ['disabled', 'a'],
     ]);
     expect((await collect(b.model.generate(ask('What is the capital of France?')))).text).toContain('Paris');
   } finally {
@@ -366,7 +366,7 @@ describe('resting', () => {
 });
 
 describe('what an owner changes while it runs', () => {
-  const minutes = (count: number): Keep => ({ kind: 'idle', minutes: count });
+  const minutes = (count: number): KeepAlive => ({ kind: 'idle', minutes: count });
   async function bothReady(ceiling: number): Promise<void> {
     bench = new Bench([serving('a', 5, always), serving('b', 4, minutes(30))], ceiling);
     const starting = bench.models.start(never);

@@ -22,18 +22,18 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { Embedding } from '../../src/engine/embedding.js';
 import { Generation, type StreamCommand } from '../../src/engine/generation.js';
 import type { EmbeddingRequest, Ended, GenerationRequest } from '../../src/engine/messages.js';
-import { Drawing } from '../../src/imaging/image-job.js';
-import type { DrawRequest } from '../../src/imaging/messages.js';
-import { OutputForms } from '../../src/jobs/constraint/constraint-compiler.js';
+import { ImageJob } from '../../src/imaging/image-job.js';
+import type { ImageRequest } from '../../src/imaging/messages.js';
+import { ConstraintCompiler } from '../../src/jobs/constraint/constraint-compiler.js';
 import type { ModelLease } from '../../src/jobs/model-lease.js';
 import type { SealingKey } from '../../src/jobs/sealing-keys.js';
-import { Jobs } from '../../src/jobs/session-jobs.js';
+import { SessionJobs } from '../../src/jobs/session-jobs.js';
 import type { EmbeddingFacts } from '../../src/models/embedding-facts.js';
 
 const providerId = '0123456789abcdef0123456789abcdef' as ProviderId;
 const now = 1_800_000_000_000;
 
-const forms = new OutputForms();
+const forms = new ConstraintCompiler();
 afterAll(() => forms.close());
 
 function sealingKey(): SealingKey {
@@ -56,7 +56,7 @@ class Bench {
   readonly embeddings: { readonly embedding: Embedding; readonly request: EmbeddingRequest }[] = [];
   /** Null: the model writes text. */
   embedding: EmbeddingFacts | null = null;
-  readonly drawings: { readonly drawing: Drawing; readonly request: DrawRequest; readonly commands: string[] }[] = [];
+  readonly drawings: { readonly drawing: ImageJob; readonly request: ImageRequest; readonly commands: string[] }[] = [];
   /** Null: the model makes no images. */
   image: ModelLease['image'] = null;
   /** Resolves when the model is in memory. */
@@ -69,11 +69,11 @@ class Bench {
   unsent: (() => void)[] | null = null;
   /** Constraints being compiled or checked. */
   readonly #thoughts = new Set<Promise<unknown>>();
-  readonly jobs: Jobs;
+  readonly jobs: SessionJobs;
 
   constructor(slots = 2, { pingAfterMs = 10_000, closeTimeoutMs = 5000, progressEveryMs = 15_000 } = {}) {
     const keys = new Map<KeyId, SealingKey>([this.key, this.oldKey].map((key) => [key.id, key]));
-    this.jobs = new Jobs({
+    this.jobs = new SessionJobs({
       providerId,
       keys: { find: (id) => keys.get(id) ?? null },
       modelIds: () => new Set(['pico']),
@@ -136,9 +136,9 @@ class Bench {
         this.embeddings.push({ embedding, request });
         return embedding;
       },
-      draw: (request) => {
+      generateImages: (request) => {
         const commands: string[] = [];
-        const drawing = new Drawing((command) => {
+        const drawing = new ImageJob((command) => {
           commands.push(command);
           drawing.end({ kind: 'cancelled' });
         });
@@ -342,14 +342,14 @@ test('draining hands back at once what has not begun, and after its time what no
   );
 });
 
-test('draining does not wait when it is told to hurry', async () => {
+test('draining does not wait when it is told to forced', async () => {
   const bench = new Bench(4);
   await fourJobs(bench);
-  const hurry = new AbortController();
-  const drained = bench.jobs.drain(60_000, hurry.signal);
+  const forced = new AbortController();
+  const drained = bench.jobs.drain(60_000, forced.signal);
   await bench.settle();
   expect(failuresOf(bench).size).toBe(1);
-  hurry.abort();
+  forced.abort();
   await drained;
   expect(failuresOf(bench).size).toBe(4);
 });
@@ -361,7 +361,7 @@ describe('a machine that leaves', () => {
     const bench = new Bench(8);
     const [bodiless] = (await fourJobs(bench)) as [JobContext];
     bench.away = 'away';
-    const aside = bench.jobs.stepAside({ graceMs: 60_000, hurryMs: 60_000 }, new AbortController().signal, stays);
+    const aside = bench.jobs.stepAside({ graceMs: 60_000, forcedMs: 60_000 }, new AbortController().signal, stays);
     expect(await bench.failureOf(chat(), bench.context(chat()))).toEqual({ code: 'away' });
     expect(failuresOf(bench).get(bodiless.job_id)).toBe('away');
     for (const { generation } of bench.streams) {
@@ -376,13 +376,13 @@ describe('a machine that leaves', () => {
     expect(await bench.failureOf(chat(), bench.context(chat()))).toBeNull();
   });
 
-  test('in a hurry hands back all of which nothing is out, and gives up the rest after its time', async () => {
+  test('a forced shutdown hands back jobs without output, and cancels the rest after a grace time', async () => {
     const bench = new Bench(8);
     const [bodiless, silent, begun, plain] = (await fourJobs(bench)) as [JobContext, JobContext, JobContext, JobContext];
     bench.away = 'busy';
-    const hurry = new AbortController();
-    const aside = bench.jobs.stepAside({ graceMs: 60_000, hurryMs: 50 }, hurry.signal, stays);
-    hurry.abort();
+    const forced = new AbortController();
+    const aside = bench.jobs.stepAside({ graceMs: 60_000, forcedMs: 50 }, forced.signal, stays);
+    forced.abort();
     await bench.settle();
     const handedBack = [bodiless, silent, plain].map(({ job_id }) => [job_id, 'busy']);
     expect([...failuresOf(bench)].sort()).toEqual(handedBack.sort());
@@ -395,7 +395,7 @@ describe('a machine that leaves', () => {
     await fourJobs(bench);
     bench.away = 'away';
     const stay = new AbortController();
-    const aside = bench.jobs.stepAside({ graceMs: 60_000, hurryMs: 60_000 }, new AbortController().signal, stay.signal);
+    const aside = bench.jobs.stepAside({ graceMs: 60_000, forcedMs: 60_000 }, new AbortController().signal, stay.signal);
     stay.abort();
     await aside;
     await bench.settle();

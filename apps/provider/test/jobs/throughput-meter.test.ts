@@ -1,10 +1,10 @@
 /** Measured throughput of a stream. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { Pace } from '../../src/jobs/answer/throughput-meter.js';
+import { ThroughputMeter } from '../../src/jobs/answer/throughput-meter.js';
 
 test('the rates of prompt and answer are told apart, and of too few tokens none', async () => {
-  const pace = new Pace();
+  const pace = new ThroughputMeter();
   expect([pace.tokensPerSecond(), pace.promptTokensPerSecond(1000)]).toEqual([null, null]);
   await delay(20);
   pace.count(1);

@@ -140,7 +140,7 @@ test('models that do not fit together take turns, and what fits nowhere is found
   expect(small?.need).toBeLessThanOrEqual(ceiling);
   expect(huge?.need).toBeGreaterThan(huge?.max ?? 0);
   expect(large?.max).toBe(ceiling - (small?.need ?? 0));
-  const wishes = planModels([model(4 * gigabyte)], { ceiling: 8e9, slots: 8, context: 32_768 });
-  expect(wishes[0]?.need).toBeGreaterThan(8e9);
+  const requested = planModels([model(4 * gigabyte)], { ceiling: 8e9, slots: 8, context: 32_768 });
+  expect(requested[0]?.need).toBeGreaterThan(8e9);
   expect(memoryNeed(model(4 * gigabyte).facts, { slots: 1, contextSize: 1024 })).toBeLessThan(8e9);
 });

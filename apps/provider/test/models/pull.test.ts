@@ -8,8 +8,8 @@ import { ProgressLine } from '../../src/cli/output/progress-line.js';
 import { FileHashes, modelHash } from '../../src/models/file-hash.js';
 import { readModelFacts } from '../../src/models/model-facts.js';
 import { type Download, DownloadError, download, type Tuning } from '../../src/models/store/download.js';
-import { hubOf, readSource } from '../../src/models/store/model-repository.js';
-import { Library, LibraryError } from '../../src/models/store/model-store.js';
+import { modelRepositoryOf, readSource } from '../../src/models/store/model-repository.js';
+import { ModelStore, ModelStoreError } from '../../src/models/store/model-store.js';
 import { type PullOptions, pull } from '../../src/models/store/pull.js';
 import { demoModel } from '../demo-model.js';
 import { FileServer } from '../file-server.js';
@@ -179,9 +179,9 @@ describe('a pull', () => {
   let installed = 0;
   const options = (source: string, changes: Partial<PullOptions> = {}): PullOptions => ({
     source,
-    library: new Library(join(dir, 'models')),
+    library: new ModelStore(join(dir, 'models')),
     hashes: new FileHashes(join(dir, 'hashes.json')),
-    hub: hubOf({ HF_ENDPOINT: server.url, HF_TOKEN: 'hf_secret' }),
+    hub: modelRepositoryOf({ HF_ENDPOINT: server.url, HF_TOKEN: 'hf_secret' }),
     id: null,
     sha256: null,
     catalogued: async () => null,
@@ -209,7 +209,7 @@ describe('a pull', () => {
     const folder = join(dir, 'models', 'owner--repo');
     expect(readdirSync(folder).toSorted()).toEqual(['model_index.json', 'scheduler', 'text_encoder', 'tokenizer', 'unet', 'vae_decoder']);
     expect(existsSync(join(dir, 'outside.json'))).toBe(false);
-    const library = new Library(join(dir, 'models'));
+    const library = new ModelStore(join(dir, 'models'));
     expect(readModelFacts(library.path(pulled.entry))).toMatchObject({ path: folder, image: { engine: 'onnx' } });
     expect(library.remove('tiny-diffusion')).toBe(true);
     expect(existsSync(folder)).toBe(false);
@@ -228,7 +228,7 @@ describe('a pull', () => {
     const pulled = await pull(options('hf:leejet/Z-Image-Turbo-GGUF:Q4_K'));
     expect(installed).toBe(before + 1);
     expect(pulled).toMatchObject({ entry: { id: 'z-image-turbo', bytes: expect.any(Number) }, verifiedBy: 'repository' });
-    const library = new Library(join(dir, 'models'));
+    const library = new ModelStore(join(dir, 'models'));
     const folder = library.path(pulled.entry);
     expect(readdirSync(folder).toSorted()).toEqual([
       'Qwen3-4B-Instruct-2507-Q4_K_M.gguf',
@@ -256,7 +256,7 @@ describe('a pull', () => {
     const pulled = await pull(options('hf:owner/repo:q4_k_m'));
     expect(pulled).toMatchObject({ entry: { sha256: modelSha256, file: 'Model-Q4_K_M.gguf', use: null }, verifiedBy: 'repository' });
     expect(server.authorizations.at(-1)).toBe('Bearer hf_secret');
-    expect(new Library(join(dir, 'models')).find(pulled.entry.id)?.source).toBe('hf:owner/repo:q4_k_m');
+    expect(new ModelStore(join(dir, 'models')).find(pulled.entry.id)?.source).toBe('hf:owner/repo:q4_k_m');
     server.ranges.length = 0;
     await pull(options('hf:owner/repo:q4_k_m'));
     expect(server.ranges).toEqual([]);
@@ -280,7 +280,7 @@ describe('a pull', () => {
     await expect(pull(options('hf:owner/repo', { catalogued: async () => ['cd'.repeat(32)] }))).rejects.toThrow(
       /catalogue lists another file/,
     );
-    expect(new Library(join(dir, 'models')).entries()).toEqual([]);
+    expect(new ModelStore(join(dir, 'models')).entries()).toEqual([]);
     const good = await pull(options('hf:owner/repo', { catalogued: async () => [modelSha256], id: 'my-model' }));
     expect(good).toMatchObject({ verifiedBy: 'catalogue', entry: { id: 'my-model' } });
   });
@@ -288,12 +288,12 @@ describe('a pull', () => {
   test('refuses what is no model', async () => {
     server.put('/page.gguf', Buffer.from('<html>Not found, but said with status 200</html>'));
     await expect(pull(options(`${server.url}/page.gguf`))).rejects.toThrow(/GGUF/);
-    expect(new Library(join(dir, 'models')).entries()).toEqual([]);
+    expect(new ModelStore(join(dir, 'models')).entries()).toEqual([]);
   });
 
   test('takes in a file that is here, where it lies, and leaves it there', async () => {
     const { entry } = await pull(options(demoModel(), { id: 'here' }));
-    const library = new Library(join(dir, 'models'));
+    const library = new ModelStore(join(dir, 'models'));
     expect(library.path(entry)).toBe(demoModel());
     expect(library.remove('here')).toBe(true);
     expect(library.remove('here')).toBe(false);
@@ -302,7 +302,7 @@ describe('a pull', () => {
 
   test('from an address is removed with its file', async () => {
     const { entry } = await pull(options(`${server.url}/m.gguf`));
-    const library = new Library(join(dir, 'models'));
+    const library = new ModelStore(join(dir, 'models'));
     expect(existsSync(library.path(entry))).toBe(true);
     library.remove(entry.id);
     expect(existsSync(library.path(entry))).toBe(false);
@@ -326,9 +326,9 @@ test('hashes are kept while a file is the same, and computed again when it is no
 });
 
 test('a damaged list of models is said to be one', () => {
-  const library = new Library(dir);
+  const library = new ModelStore(dir);
   writeFileSync(join(dir, 'library.json'), '{"version":1,"models":[{"id":"../x"}]}');
-  expect(() => library.entries()).toThrow(LibraryError);
+  expect(() => library.entries()).toThrow(ModelStoreError);
 });
 
 test('progress tells rate and time left', () => {

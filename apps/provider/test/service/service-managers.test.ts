@@ -25,7 +25,7 @@ const DEFINITION: ServiceDefinition = {
 // Recorded on macOS 15; names are changed.
 const PRINT_RUNNING = `gui/501/inference-provider = {
 	active count = 1
-	path = /Users/a/Library/LaunchAgents/inference-provider.plist
+	path = /Users/a/ModelStore/LaunchAgents/inference-provider.plist
 	type = LaunchAgent
 	state = running
 

@@ -1,5 +1,5 @@
 /** Writes a grammar in llama.cpp's notation (GBNF). */
-import type { Grammar, Ranges, Term } from './grammar.js';
+import type { CodePointRanges, Grammar, Term } from './grammar.js';
 
 export function gbnf({ classes, rules }: Grammar): string {
   const spelled = classes.map(spellClass);
@@ -16,7 +16,7 @@ function ruleName(rule: number): string {
   return rule === 0 ? 'root' : `r${rule}`;
 }
 
-function spellClass(ranges: Ranges): string {
+function spellClass(ranges: CodePointRanges): string {
   let spelled = '';
   for (let i = 0; i + 1 < ranges.length; i += 2) {
     const [from, to] = [ranges[i] as number, ranges[i + 1] as number];

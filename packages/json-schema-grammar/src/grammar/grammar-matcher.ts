@@ -2,62 +2,72 @@
  * Follows a text through a grammar, character by character, and computes the shortest completion at every position. Reads the rules
  * exactly as llama.cpp does (a set of stacks), so the two always agree.
  */
-import { bytesOf, type Grammar, GrammarTooLarge, inRanges, minCosts, plainest, type Sequence, sequenceCost, type Term } from './grammar.js';
+import {
+  type Grammar,
+  GrammarTooLarge,
+  inRanges,
+  minRuleBytes,
+  representative,
+  type Sequence,
+  sequenceBytes,
+  type Term,
+  utf8Length,
+} from './grammar.js';
 
 /**
  * Maximum parallel positions. llama.cpp checks every position for each token of the vocabulary, and compares all positions pairwise
  * for each character. With a few thousand, a token takes minutes and blocks all streams of the model.
  */
-const MAX_PLACES = 512;
+const MAX_POSITIONS = 512;
 /** Maximum depth of nested rules at one character; matching recurses per rule, in llama.cpp too. */
-const MAX_RULES_WITHIN = 1000;
+const MAX_RULE_DEPTH = 1000;
 /** Characters tried per look-ahead step. */
-const TRIED_AHEAD = 32;
+const MAX_TRIED_CHARACTERS = 32;
 
 /** A position in a sequence, with the continuation after the sequence's end. */
-interface Place {
+interface Position {
   readonly id: number;
   readonly sequence: Sequence;
   readonly index: number;
-  readonly after: Place | null;
+  readonly after: Position | null;
   /** UTF-8 bytes of the shortest text from here to the end. */
   readonly cost: number;
   readonly depth: number;
   /** Predecessors of this position, so that equal positions are one object. */
-  readonly before: Map<Sequence, Map<number, Place>>;
+  readonly before: Map<Sequence, Map<number, Position>>;
 }
 
 /** All parallel positions of a text. Null among them: the text may end here. Immutable. */
-export type MachineState = readonly (Place | null)[];
+export type MatcherState = readonly (Position | null)[];
 
-export class GrammarMachine {
+export class GrammarMatcher {
   readonly #classCosts: readonly number[];
   readonly #costs: readonly number[];
   /** First characters of rules in a shortest text: the alternative to take. */
   readonly #shortest: readonly (Sequence | undefined)[];
-  readonly #first = new Map<Sequence, Map<number, Place>>();
+  readonly #first = new Map<Sequence, Map<number, Position>>();
   /** Cost from each term to the end, per visited sequence. */
   readonly #restCosts = new Map<Sequence, readonly number[]>();
   #places = 0;
 
   constructor(private readonly grammar: Grammar) {
     const { classes, rules } = grammar;
-    this.#classCosts = classes.map((ranges) => bytesOf(plainest(ranges)));
-    const costs = minCosts(classes, rules);
+    this.#classCosts = classes.map((ranges) => utf8Length(representative(ranges)));
+    const costs = minRuleBytes(classes, rules);
     this.#costs = costs;
     this.#shortest = rules.map((alternatives, rule) => alternatives.find((each) => this.#sum(each) === costs[rule]));
   }
 
   /** Throws {@link GrammarTooLarge} for too many positions or too deeply nested rules, like {@link step}. */
-  start(): MachineState {
-    const places: (Place | null)[] = [];
+  start(): MatcherState {
+    const places: (Position | null)[] = [];
     for (const sequence of this.grammar.rules[0] ?? []) this.#enter(sequence, 0, null, places);
     return places;
   }
 
   /** State after one more character; empty for a mismatch. */
-  step(state: MachineState, code: number): MachineState {
-    const next: (Place | null)[] = [];
+  step(state: MatcherState, code: number): MatcherState {
+    const next: (Position | null)[] = [];
     for (const place of state) {
       if (place === null || !inRanges(this.grammar.classes[~(place.sequence[place.index] as Term)] ?? [], code)) continue;
       this.#enter(place.sequence, place.index + 1, place.after, next);
@@ -66,7 +76,7 @@ export class GrammarMachine {
   }
 
   /** As {@link step}, but null where the grammar is too large to follow. */
-  tryStep(state: MachineState, code: number): MachineState | null {
+  tryStep(state: MatcherState, code: number): MatcherState | null {
     try {
       return this.step(state, code);
     } catch (error) {
@@ -79,10 +89,10 @@ export class GrammarMachine {
    * Estimates whether a text may reach too many positions. Explores `steps` characters in total, always at the state with the most
    * positions.
    */
-  mayCrowd(from: MachineState, steps: number): boolean {
-    const seen = new Set([nameOf(from)]);
-    const waiting: MachineState[][] = [];
-    const wait = (state: MachineState): void => {
+  mayExceedPositions(from: MatcherState, steps: number): boolean {
+    const seen = new Set([stateKey(from)]);
+    const waiting: MatcherState[][] = [];
+    const wait = (state: MatcherState): void => {
       waiting[state.length] ??= [];
       waiting[state.length]?.push(state);
     };
@@ -97,7 +107,7 @@ export class GrammarMachine {
         left--;
         const next = this.tryStep(state, code);
         if (next === null) return true;
-        const name = nameOf(next);
+        const name = stateKey(next);
         if (seen.has(name)) continue;
         seen.add(name);
         wait(next);
@@ -108,35 +118,35 @@ export class GrammarMachine {
   }
 
   /** Candidate next characters: one per range; if too many, those of the most positions. */
-  #codes(state: MachineState): readonly number[] {
+  #codes(state: MatcherState): readonly number[] {
     const counts = new Map<number, number>();
     for (const place of state) {
       if (place === null) continue;
       const ranges = this.grammar.classes[~(place.sequence[place.index] as Term)] ?? [];
-      for (let i = 0; i < Math.min(ranges.length, 2 * TRIED_AHEAD); i += 2) {
+      for (let i = 0; i < Math.min(ranges.length, 2 * MAX_TRIED_CHARACTERS); i += 2) {
         const code = ranges[i] as number;
         counts.set(code, (counts.get(code) ?? 0) + 1);
       }
     }
-    if (counts.size <= TRIED_AHEAD) return [...counts.keys()];
+    if (counts.size <= MAX_TRIED_CHARACTERS) return [...counts.keys()];
     return [...counts]
       .sort(([, a], [, b]) => b - a)
-      .slice(0, TRIED_AHEAD)
+      .slice(0, MAX_TRIED_CHARACTERS)
       .map(([code]) => code);
   }
 
   /** UTF-8 bytes of {@link rest}. */
-  cost(state: MachineState): number {
+  cost(state: MatcherState): number {
     return cheapest(state)?.cost ?? 0;
   }
 
   /** Length of the continuation chain, which grows with nesting. */
-  depth(state: MachineState): number {
+  depth(state: MatcherState): number {
     return cheapest(state)?.depth ?? 0;
   }
 
   /** The shortest completion. */
-  rest(state: MachineState): string {
+  rest(state: MatcherState): string {
     let text = '';
     for (let place = cheapest(state); place !== null; place = place.after) {
       text += this.#spell(place.sequence.slice(place.index));
@@ -148,15 +158,15 @@ export class GrammarMachine {
     let text = '';
     const waiting = [...sequence].reverse();
     for (let term = waiting.pop(); term !== undefined; term = waiting.pop()) {
-      if (term < 0) text += String.fromCodePoint(plainest(this.grammar.classes[~term] ?? []));
+      if (term < 0) text += String.fromCodePoint(representative(this.grammar.classes[~term] ?? []));
       else waiting.push(...[...(this.#shortest[term] ?? [])].reverse());
     }
     return text;
   }
 
   /** Descends to the next characters; `within`: number of rules entered. */
-  #enter(sequence: Sequence, index: number, after: Place | null, into: (Place | null)[], within = 0): void {
-    if (within > MAX_RULES_WITHIN) throw new GrammarTooLarge();
+  #enter(sequence: Sequence, index: number, after: Position | null, into: (Position | null)[], within = 0): void {
+    if (within > MAX_RULE_DEPTH) throw new GrammarTooLarge();
     const term = sequence[index];
     if (term === undefined) {
       if (after !== null) this.#enter(after.sequence, after.index, after.after, into, within + 1);
@@ -171,7 +181,7 @@ export class GrammarMachine {
     for (const alternative of this.grammar.rules[term] ?? []) this.#enter(alternative, 0, follows, into, within + 1);
   }
 
-  #place(sequence: Sequence, index: number, after: Place | null): Place {
+  #place(sequence: Sequence, index: number, after: Position | null): Position {
     const known = after === null ? this.#first : after.before;
     let places = known.get(sequence);
     if (places === undefined) {
@@ -202,25 +212,25 @@ export class GrammarMachine {
   }
 
   #sum(sequence: Sequence): number {
-    return sequenceCost(sequence, this.#costs, this.#classCosts);
+    return sequenceBytes(sequence, this.#costs, this.#classCosts);
   }
 }
 
 /** Throws {@link GrammarTooLarge} for too many positions. */
-function add(place: Place | null, into: (Place | null)[]): void {
+function add(place: Position | null, into: (Position | null)[]): void {
   if (into.includes(place)) return;
-  if (into.length === MAX_PLACES) throw new GrammarTooLarge();
+  if (into.length === MAX_POSITIONS) throw new GrammarTooLarge();
   into.push(place);
 }
 
 /** Key of a state; equal states have equal keys. */
-export function nameOf(state: MachineState): string {
+export function stateKey(state: MatcherState): string {
   return state.map((place) => place?.id ?? '').join();
 }
 
 /** Null if the text may end here. */
-function cheapest(state: MachineState): Place | null {
-  let best: Place | null = null;
+function cheapest(state: MatcherState): Position | null {
+  let best: Position | null = null;
   for (const place of state) {
     if (place === null) return null;
     if (best === null || place.cost < best.cost) best = place;

@@ -4,13 +4,13 @@
  */
 
 /** Inclusive ranges of code points, flat: from, to, from, to. */
-export type Ranges = readonly number[];
+export type CodePointRanges = readonly number[];
 /** Index of a rule, or `~index` of a character class. */
 export type Term = number;
 export type Sequence = readonly Term[];
 
 export interface Grammar {
-  readonly classes: readonly Ranges[];
+  readonly classes: readonly CodePointRanges[];
   /** Alternatives of each rule; an empty sequence is the empty text. The first rule is the root. No left recursion. */
   readonly rules: readonly (readonly Sequence[])[];
 }
@@ -27,7 +27,7 @@ export class GrammarTooLarge extends Error {
 
 /** Builds the rules of one grammar. */
 export class GrammarBuilder {
-  readonly #classes: Ranges[] = [];
+  readonly #classes: CodePointRanges[] = [];
   readonly #classIds = new Map<string, Term>();
   readonly #characters = new Map<string, Term>();
   readonly #rules: Sequence[][] = [];
@@ -53,7 +53,7 @@ export class GrammarBuilder {
   }
 
   /** One character of the ranges. */
-  class(ranges: Ranges): Term {
+  class(ranges: CodePointRanges): Term {
     const key = ranges.join();
     let id = this.#classIds.get(key);
     if (id === undefined) {
@@ -78,7 +78,7 @@ export class GrammarBuilder {
 
   /** The grammar with this root, without unproductive alternatives. Null if no text matches. */
   grammar(root: Term): Grammar | null {
-    const costs = minCosts(this.#classes, this.#rules);
+    const costs = minRuleBytes(this.#classes, this.#rules);
     const mayEnd = (term: Term) => term < 0 || (costs[term] ?? Infinity) < Infinity;
     if (!mayEnd(root)) return null;
     const ids = new Map<Term, number>();
@@ -103,12 +103,12 @@ export class GrammarBuilder {
 }
 
 /** Representative character of a class in shortest texts; a plain character if possible. */
-export function plainest(ranges: Ranges): number {
+export function representative(ranges: CodePointRanges): number {
   for (const wanted of [0x22, 0x61, 0x30]) if (inRanges(ranges, wanted)) return wanted;
   return ranges[0] ?? 0;
 }
 
-export function inRanges(ranges: Ranges, code: number): boolean {
+export function inRanges(ranges: CodePointRanges, code: number): boolean {
   for (let i = 0; i + 1 < ranges.length; i += 2) {
     if (code >= (ranges[i] as number) && code <= (ranges[i + 1] as number)) return true;
   }
@@ -116,13 +116,13 @@ export function inRanges(ranges: Ranges, code: number): boolean {
 }
 
 /** UTF-8 bytes of a code point. */
-export function bytesOf(code: number): number {
+export function utf8Length(code: number): number {
   return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 }
 
 /** UTF-8 bytes of the shortest text of each rule; Infinity for unproductive rules. */
-export function minCosts(classes: readonly Ranges[], rules: readonly (readonly Sequence[])[]): number[] {
-  const classCosts = classes.map((ranges) => bytesOf(plainest(ranges)));
+export function minRuleBytes(classes: readonly CodePointRanges[], rules: readonly (readonly Sequence[])[]): number[] {
+  const classCosts = classes.map((ranges) => utf8Length(representative(ranges)));
   const costs = new Array<number>(rules.length).fill(Infinity);
   const users = new Map<number, Set<number>>();
   for (const [rule, alternatives] of rules.entries()) {
@@ -138,7 +138,7 @@ export function minCosts(classes: readonly Ranges[], rules: readonly (readonly S
   const isWaiting = new Array<boolean>(rules.length).fill(true);
   for (let rule = waiting.pop(); rule !== undefined; rule = waiting.pop()) {
     isWaiting[rule] = false;
-    const cost = Math.min(...(rules[rule] ?? []).map((sequence) => sequenceCost(sequence, costs, classCosts)), Infinity);
+    const cost = Math.min(...(rules[rule] ?? []).map((sequence) => sequenceBytes(sequence, costs, classCosts)), Infinity);
     if (cost >= (costs[rule] as number)) continue;
     costs[rule] = cost;
     for (const user of users.get(rule) ?? []) {
@@ -150,7 +150,7 @@ export function minCosts(classes: readonly Ranges[], rules: readonly (readonly S
   return costs;
 }
 
-export function sequenceCost(sequence: Sequence, ruleCosts: readonly number[], classCosts: readonly number[]): number {
+export function sequenceBytes(sequence: Sequence, ruleCosts: readonly number[], classCosts: readonly number[]): number {
   let sum = 0;
   for (const term of sequence) sum += term < 0 ? (classCosts[~term] ?? Infinity) : (ruleCosts[term] ?? Infinity);
   return sum;

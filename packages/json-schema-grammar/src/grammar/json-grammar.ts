@@ -3,7 +3,7 @@
  */
 
 import { ANY_NUMBER, languageOfNumber } from '../language/number-language.js';
-import { ANY_CHARACTER, type Language, type Languages, type State } from '../language/regular-language.js';
+import { ANY_CHARACTER, type Language, type LanguageFactory, type State } from '../language/regular-language.js';
 import type { GrammarBuilder, Sequence, Term } from './grammar.js';
 
 /** Maximum indentation; more white space means a degenerate model. */
@@ -27,7 +27,7 @@ export class JsonGrammar {
 
   constructor(
     readonly builder: GrammarBuilder,
-    readonly languages: Languages,
+    readonly languages: LanguageFactory,
   ) {
     this.gap = this.#gap();
     this.space = builder.rule([], builder.text(' '));

@@ -1,10 +1,10 @@
 /**
- * Languages of JSON numbers within bounds and of multiples. Small automata count and compare digit by digit, so the size of a bound
+ * LanguageFactory of JSON numbers within bounds and of multiples. Small automata count and compare digit by digit, so the size of a bound
  * does not matter.
  */
 
 import { languageOfPattern } from './pattern-language.js';
-import type { Language, Languages, Leaf } from './regular-language.js';
+import type { Language, LanguageFactory, Leaf } from './regular-language.js';
 
 export interface NumberBounds {
   readonly isInteger: boolean;
@@ -39,7 +39,7 @@ const DIGIT = [0x30, 0x39] as const;
 const POINT = 0x2e;
 
 /** Throws {@link MultipleError}. */
-export function languageOfNumber(languages: Languages, bounds: NumberBounds): Language {
+export function languageOfNumber(languages: LanguageFactory, bounds: NumberBounds): Language {
   const { isInteger, min, max, multiplesOf, except } = bounds;
   const integers = languageOfPattern(languages, `^${INTEGER}$`);
   const isFree = min === null && max === null && multiplesOf.length === 0 && except.length === 0;
@@ -53,7 +53,7 @@ export function languageOfNumber(languages: Languages, bounds: NumberBounds): La
 }
 
 /** Numbers at or above the value (`sign` 1), or at or below the value (-1). */
-function beyond(languages: Languages, value: number, isExclusive: boolean, sign: 1 | -1): Language {
+function beyond(languages: LanguageFactory, value: number, isExclusive: boolean, sign: 1 | -1): Language {
   const minus = languages.oneOf([0x2d, 0x2d]);
   // Signs chosen so that "beyond" means away from zero.
   const [near, far] = sign === 1 ? [languages.empty, minus] : [minus, languages.empty];
@@ -65,10 +65,10 @@ function beyond(languages: Languages, value: number, isExclusive: boolean, sign:
   return languages.either(languages.sequence(near, zero), within);
 }
 
-function magnitude(languages: Languages, value: number, wanted: readonly Order[]): Language {
+function magnitude(languages: LanguageFactory, value: number, wanted: readonly Order[]): Language {
   if (value >= BEYOND) return wanted.includes('<') ? languages.anyText : languages.nothing;
   const [whole = '0', decimals = ''] = plainDecimal(value).split('.');
-  return languages.leaf(new Compared(whole, decimals.replace(/0+$/, ''), wanted, 0, '=', null));
+  return languages.leaf(new DecimalComparison(whole, decimals.replace(/0+$/, ''), wanted, 0, '=', null));
 }
 
 /** Decimal notation without an exponent. Decimals beyond those of the compared numbers make no difference. */
@@ -83,7 +83,7 @@ function plainDecimal(value: number): string {
 type Order = '<' | '=' | '>';
 
 /** Automaton that compares a decimal number, without leading zeros, with a constant. */
-class Compared implements Leaf {
+class DecimalComparison implements Leaf {
   readonly key: string;
   readonly nullable: boolean;
   readonly cuts = [...DIGIT.map((code, at) => code + at), ...Array.from({ length: 9 }, (_, digit) => 0x31 + digit), POINT, POINT + 1];
@@ -101,7 +101,7 @@ class Compared implements Leaf {
     this.nullable = read > 0 && fraction !== 0 && wanted.includes(this.#final());
   }
 
-  step(code: number): Compared | null {
+  step(code: number): DecimalComparison | null {
     if (code === POINT) return this.fraction === null && this.read > 0 ? this.#with(this.read, this.#wholeOrder(), 0) : null;
     if (code < DIGIT[0] || code > DIGIT[1]) return null;
     const digit = code - DIGIT[0];
@@ -113,8 +113,8 @@ class Compared implements Leaf {
     return this.#with(this.read, order, Math.min(this.fraction + 1, this.decimals.length + 1));
   }
 
-  #with(read: number, order: Order, fraction: number | null): Compared {
-    return new Compared(this.whole, this.decimals, this.wanted, read, order, fraction);
+  #with(read: number, order: Order, fraction: number | null): DecimalComparison {
+    return new DecimalComparison(this.whole, this.decimals, this.wanted, read, order, fraction);
   }
 
   /** More digits before the point are more. */
@@ -138,14 +138,14 @@ function compare(a: number, b: number): Order {
  * Multiples of an integer, or of a fraction that is exact in a double (0.5, 0.25). For others, such as 0.01, validators that divide
  * doubles reject some multiples.
  */
-function multiples(languages: Languages, divisor: number, integers: Language): Language {
+function multiples(languages: LanguageFactory, divisor: number, integers: Language): Language {
   const text = plainDecimal(divisor);
   const decimals = text.split('.')[1]?.length ?? 0;
   const scaled = divisor * 10 ** decimals;
   const isExact = Number.isInteger(divisor * 2 ** MAX_DECIMALS) && Number.isInteger(scaled);
   if (!isExact || scaled > MAX_MODULUS || decimals > MAX_DECIMALS) throw new MultipleError();
   const minus = languages.optional(languages.oneOf([0x2d, 0x2d]));
-  const count = (modulus: number) => languages.sequence(minus, languages.leaf(new Remainder(modulus, 0)));
+  const count = (modulus: number) => languages.sequence(minus, languages.leaf(new RemainderLeaf(modulus, 0)));
   const whole = languages.all(integers, count(scaled / greatestCommonDivisor(scaled, 10 ** decimals)));
   if (decimals === 0) return whole;
   const digits = languages.oneOf(DIGIT);
@@ -155,7 +155,7 @@ function multiples(languages: Languages, divisor: number, integers: Language): L
 }
 
 /** Automaton for the remainder of the digits read so far. The decimal point is skipped. */
-class Remainder implements Leaf {
+class RemainderLeaf implements Leaf {
   readonly key: string;
   readonly nullable: boolean;
   readonly cuts = [POINT, POINT + 1, ...Array.from({ length: 11 }, (_, digit) => 0x30 + digit)];
@@ -168,10 +168,10 @@ class Remainder implements Leaf {
     this.nullable = rest === 0;
   }
 
-  step(code: number): Remainder | null {
+  step(code: number): RemainderLeaf | null {
     if (code === POINT) return this;
     if (code < DIGIT[0] || code > DIGIT[1]) return null;
-    return new Remainder(this.modulus, (this.rest * 10 + code - DIGIT[0]) % this.modulus);
+    return new RemainderLeaf(this.modulus, (this.rest * 10 + code - DIGIT[0]) % this.modulus);
   }
 }
 
@@ -180,7 +180,7 @@ function greatestCommonDivisor(a: number, b: number): number {
 }
 
 /** All ways to write a number without an exponent. */
-function spellings(languages: Languages, value: number): Language {
+function spellings(languages: LanguageFactory, value: number): Language {
   const [whole = '', decimals = ''] = plainDecimal(Math.abs(value)).split('.');
   const zeros = languages.repeat(languages.oneOf([0x30, 0x30]), 0, Infinity);
   const point = languages.oneOf([POINT, POINT]);

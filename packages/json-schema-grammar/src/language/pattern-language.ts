@@ -1,8 +1,8 @@
 /**
- * Languages of ECMA-262 regular expressions, for JSON Schema's `pattern`. Supports look-ahead; rejects back references and
+ * LanguageFactory of ECMA-262 regular expressions, for JSON Schema's `pattern`. Supports look-ahead; rejects back references and
  * look-behind. Unanchored patterns match anywhere.
  */
-import { ANY_CHARACTER, holds, type Language, type Languages, normalise } from './regular-language.js';
+import { ANY_CHARACTER, holds, type Language, type LanguageFactory, normalise } from './regular-language.js';
 
 /** Invalid regular expression, or an unsupported construct. */
 export class PatternError extends Error {
@@ -32,7 +32,7 @@ const LINE_BREAKS = [0x0a, 0x0a, 0x0d, 0x0d, 0x2028, 0x2029];
 const CONTROL_ESCAPES: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, v: 11, f: 12 };
 
 /** Texts that contain a match of the pattern. Throws {@link PatternError}. */
-export function languageOfPattern(languages: Languages, pattern: string): Language {
+export function languageOfPattern(languages: LanguageFactory, pattern: string): Language {
   if (pattern.length > MAX_LENGTH) throw new PatternError('unsupported', MAX_LENGTH);
   try {
     new RegExp(pattern, 'u');
@@ -50,16 +50,16 @@ export function languageOfPattern(languages: Languages, pattern: string): Langua
   const found = languages.sequence(around, reader.read(around));
   const [begin, end] = [languages.oneOf([BEGIN, BEGIN]), languages.oneOf([END, END])];
   const framed = languages.all(found, languages.sequence(begin, languages.anyText, end));
-  return languages.leaf(new Framed(languages, languages.after(framed, BEGIN)));
+  return languages.leaf(new UnframedLeaf(languages, languages.after(framed, BEGIN)));
 }
 
 /** A language whose texts end with END, as a language without END. */
-class Framed {
+class UnframedLeaf {
   readonly key: string;
   readonly nullable: boolean;
 
   constructor(
-    private readonly languages: Languages,
+    private readonly languages: LanguageFactory,
     private readonly rest: Language,
   ) {
     this.key = `framed ${rest.id}`;
@@ -70,9 +70,9 @@ class Framed {
     return this.languages.cuts(this.rest);
   }
 
-  step(code: number): Framed | null {
+  step(code: number): UnframedLeaf | null {
     const next = this.languages.after(this.rest, code);
-    return next.kind === 'nothing' ? null : new Framed(this.languages, next);
+    return next.kind === 'nothing' ? null : new UnframedLeaf(this.languages, next);
   }
 }
 
@@ -84,7 +84,7 @@ class PatternReader {
   #looksAhead = false;
 
   constructor(
-    private readonly languages: Languages,
+    private readonly languages: LanguageFactory,
     private readonly pattern: string,
   ) {}
 

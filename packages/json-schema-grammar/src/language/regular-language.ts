@@ -51,7 +51,7 @@ export interface State {
 }
 
 /** Factory and cache of expressions. One instance per schema, so its memory is freed with the request. */
-export class Languages {
+export class LanguageFactory {
   readonly #known = new Map<string, Language>();
   readonly #after = new Map<number, Language>();
   readonly #cuts = new Map<Language, readonly number[]>();

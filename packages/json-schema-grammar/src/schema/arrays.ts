@@ -1,6 +1,6 @@
 /** Rules of arrays: counted items singly, then any number of further items. */
 import type { Term } from '../grammar/grammar.js';
-import { canonical, literalsOf } from './literals.js';
+import { canonicalJson, literalsOf } from './literals.js';
 import { countOf } from './scalars.js';
 import type { SchemaCompiler } from './schema-compiler.js';
 import type { Schema } from './schema-document.js';
@@ -76,9 +76,11 @@ function distinctValues(compiler: SchemaCompiler, items: readonly (Schema | bool
   const plain = compiler.document.flatten(items) ?? [];
   const isChoice = plain.some(({ anyOf, oneOf }) => anyOf !== undefined || oneOf !== undefined);
   const named = isChoice ? null : literalsOf(compiler, plain);
-  const kinds = compiler.document.kinds(plain);
-  const values = named ?? (!isChoice && kinds.size === 1 && kinds.has('boolean') ? [true, false] : null);
-  return values === null || values.length > MAX_DISTINCT ? null : [...new Map(values.map((value) => [canonical(value), value])).values()];
+  const types = compiler.document.types(plain);
+  const values = named ?? (!isChoice && types.size === 1 && types.has('boolean') ? [true, false] : null);
+  return values === null || values.length > MAX_DISTINCT
+    ? null
+    : [...new Map(values.map((value) => [canonicalJson(value), value])).values()];
 }
 
 /** One rule per set of written values. */

@@ -3,10 +3,10 @@
  * faster than comparing grammars.
  */
 
-import { canonical } from './literals.js';
+import { canonicalJson } from './literals.js';
 import type { Schema, SchemaDocument } from './schema-document.js';
 
-export interface Tags {
+export interface Discriminators {
   /** Every text of the branch is an object, so its member constraints apply. */
   readonly isObject: boolean;
   readonly required: ReadonlySet<unknown>;
@@ -15,7 +15,7 @@ export interface Tags {
 }
 
 /** Throws SchemaError for an invalid schema. */
-export function tagsOf(document: SchemaDocument, branch: Schema | boolean): Tags {
+export function discriminatorsOf(document: SchemaDocument, branch: Schema | boolean): Discriminators {
   const plain = document.flatten([branch]) ?? [];
   const values = new Map<string, ReadonlySet<string>>();
   for (const { properties } of plain) {
@@ -30,7 +30,7 @@ export function tagsOf(document: SchemaDocument, branch: Schema | boolean): Tags
 }
 
 /** Whether no text of one branch matches the other. */
-export function differ(one: Tags, other: Tags): boolean {
+export function areDisjoint(one: Discriminators, other: Discriminators): boolean {
   if (!one.isObject) return false;
   for (const [name, values] of one.values) {
     const others = other.values.get(name);
@@ -44,6 +44,6 @@ export function differ(one: Tags, other: Tags): boolean {
 function namedBy(member: unknown): ReadonlySet<string> | null {
   if (typeof member !== 'object' || member === null) return null;
   const { const: only, enum: several } = member as Schema;
-  if (only !== undefined) return new Set([canonical(only)]);
-  return Array.isArray(several) ? new Set(several.map(canonical)) : null;
+  if (only !== undefined) return new Set([canonicalJson(only)]);
+  return Array.isArray(several) ? new Set(several.map(canonicalJson)) : null;
 }

@@ -1,10 +1,10 @@
 /** Values excluded by `not`, as far as expressible by types, single values or strings. */
 
-import type { Language, Languages } from '../language/regular-language.js';
-import { type Kind, kindOf, type Schema, type SchemaDocument } from './schema-document.js';
+import type { Language, LanguageFactory } from '../language/regular-language.js';
+import { type JsonType, jsonTypeOf, type Schema, type SchemaDocument } from './schema-document.js';
 
 export interface Exclusions {
-  readonly kinds: ReadonlySet<Kind>;
+  readonly types: ReadonlySet<JsonType>;
   readonly numbers: readonly number[];
   /** Each language is excluded independently. */
   readonly strings: readonly Language[];
@@ -13,16 +13,16 @@ export interface Exclusions {
 const NOTES = ['title', 'description', '$comment', 'default', 'examples', 'deprecated'];
 const OF_STRINGS = ['pattern', 'minLength', 'maxLength', 'format'];
 
-interface Surroundings {
+interface CompilerContext {
   readonly document: SchemaDocument;
-  readonly languages: Languages;
+  readonly languages: LanguageFactory;
   refuse(schema: Schema, keyword: string): void;
   stringLanguage(plain: readonly Schema[]): Language;
 }
 
 /** Throws SchemaError for an inexpressible exclusion. */
-export function exclusionsOf(around: Surroundings, plain: readonly Schema[]): Exclusions {
-  const kinds = new Set<Kind>();
+export function exclusionsOf(around: CompilerContext, plain: readonly Schema[]): Exclusions {
+  const types = new Set<JsonType>();
   const numbers: number[] = [];
   const strings: Language[] = [];
   for (const schema of plain) {
@@ -32,28 +32,28 @@ export function exclusionsOf(around: Surroundings, plain: readonly Schema[]): Ex
       if (ruled === null) continue;
       const keywords = Object.keys(ruled).filter((name) => !NOTES.includes(name));
       const literals = ruled.enum ?? (ruled.const === undefined ? undefined : [ruled.const]);
-      if (keywords.length === 0) for (const kind of ALL) kinds.add(kind);
-      else if (keywords.every((name) => name === 'type')) for (const kind of around.document.kinds([ruled])) kinds.add(kind);
+      if (keywords.length === 0) for (const kind of ALL) types.add(kind);
+      else if (keywords.every((name) => name === 'type')) for (const kind of around.document.types([ruled])) types.add(kind);
       else if (keywords.every((name) => name === 'type' || OF_STRINGS.includes(name)) && isOfStrings(around, ruled)) {
         strings.push(around.stringLanguage([ruled]));
       } else if (Array.isArray(literals) && keywords.every((name) => name === 'enum' || name === 'const' || name === 'type')) {
         for (const value of literals as readonly unknown[]) {
-          const kind = kindOf(value);
+          const kind = jsonTypeOf(value);
           if (typeof value === 'string') strings.push(around.languages.text(value));
           else if (typeof value === 'number') numbers.push(value);
-          else if (kind === 'null') kinds.add(kind);
+          else if (kind === 'null') types.add(kind);
           else around.refuse(schema, 'not');
         }
       } else around.refuse(schema, 'not');
     }
   }
-  return { kinds, numbers, strings };
+  return { types, numbers, strings };
 }
 
-const ALL: readonly Kind[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
+const ALL: readonly JsonType[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
 
 /** `not anyOf` excludes each branch. */
-function branchesOf({ document }: Surroundings, schema: Schema): readonly (Schema | boolean)[] {
+function branchesOf({ document }: CompilerContext, schema: Schema): readonly (Schema | boolean)[] {
   const plain = document.flatten([document.inner(schema, schema.not, 'not')]);
   if (plain === null) return [false];
   const [only, ...others] = plain;
@@ -63,7 +63,7 @@ function branchesOf({ document }: Surroundings, schema: Schema): readonly (Schem
 }
 
 /** Without a type, string keywords exclude no other value, but all other values match them. */
-function isOfStrings({ document }: Surroundings, schema: Schema): boolean {
-  const kinds = document.kinds([schema]);
-  return schema.type !== undefined && kinds.size === 1 && kinds.has('string');
+function isOfStrings({ document }: CompilerContext, schema: Schema): boolean {
+  const types = document.types([schema]);
+  return schema.type !== undefined && types.size === 1 && types.has('string');
 }

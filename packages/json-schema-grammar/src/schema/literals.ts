@@ -1,7 +1,7 @@
 /** Values of `const` and `enum`, filtered by the rest of the conjunction. */
 
-import { decided } from '../validation/time-limit.js';
-import { fitsSchema } from '../validation/validator.js';
+import { withTimeLimit } from '../validation/time-limit.js';
+import { schemaValidator } from '../validation/validator.js';
 import type { SchemaCompiler } from './schema-compiler.js';
 import type { Schema } from './schema-document.js';
 import { SchemaError } from './schema-error.js';
@@ -13,21 +13,21 @@ export function literalsOf(compiler: SchemaCompiler, plain: readonly Schema[]): 
   if (first === undefined) return null;
   compiler.hold(first.size);
   const fits = fitting(compiler, plain);
-  const fit = decided(() =>
+  const fit = withTimeLimit(() =>
     [...first].flatMap(([name, value]) => (others.every((values) => values.has(name)) && fits(value) ? [value] : [])),
   );
   if (fit === null) throw new SchemaError('unsupported', []);
   return fit;
 }
 
-/** Values by canonical text. */
+/** Values by canonical JSON text. */
 function namedBy({ document }: SchemaCompiler, schema: Schema): ReadonlyMap<string, unknown> {
   const { const: only, enum: several } = schema;
   if (several !== undefined && (!Array.isArray(several) || several.length === 0)) document.invalid(schema, 'enum');
   const values = several === undefined ? [only] : (several as readonly unknown[]);
-  const named = new Map(values.map((value) => [canonical(value), value]));
+  const named = new Map(values.map((value) => [canonicalJson(value), value]));
   if (only === undefined) return named;
-  const name = canonical(only);
+  const name = canonicalJson(only);
   return new Map(named.has(name) ? [[name, only]] : []);
 }
 
@@ -39,7 +39,7 @@ function fitting(compiler: SchemaCompiler, plain: readonly Schema[]): (value: un
     .filter((schema) => Object.keys(schema).length > 0);
   if (others.length === 0) return () => true;
   const { language, min, max } = compiler.stringBounds(others);
-  const fits = fitsSchema(document.root, { allOf: others });
+  const fits = schemaValidator(document.root, { allOf: others });
   return (value) => {
     if (typeof value === 'string') {
       const length = [...value].length;
@@ -50,9 +50,9 @@ function fitting(compiler: SchemaCompiler, plain: readonly Schema[]): (value: un
 }
 
 /** Equal for equal JSON values, regardless of member order. */
-export function canonical(value: unknown): string {
+export function canonicalJson(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(canonical)}]`;
-  const members = Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson)}]`;
+  const members = Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`);
   return `{${members.sort()}}`;
 }

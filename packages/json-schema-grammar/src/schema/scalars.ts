@@ -2,7 +2,7 @@
 
 import type { NumberBounds } from '../language/number-language.js';
 import { languageOfPattern, PatternError } from '../language/pattern-language.js';
-import type { Language, Languages } from '../language/regular-language.js';
+import type { Language, LanguageFactory } from '../language/regular-language.js';
 import { STRING_FORMATS } from '../language/string-formats.js';
 import type { Schema, SchemaDocument } from './schema-document.js';
 import { SchemaError } from './schema-error.js';
@@ -19,14 +19,14 @@ export interface StringBounds {
 const MAX_LENGTH = 100_000;
 const MAX_MIN_LENGTH = 10_000;
 
-interface Surroundings {
+interface CompilerContext {
   readonly document: SchemaDocument;
-  readonly languages: Languages;
+  readonly languages: LanguageFactory;
   refuse(schema: Schema, keyword: string, limit?: number | null): void;
 }
 
 /** Throws {@link SchemaError}. */
-export function stringBounds(around: Surroundings, plain: readonly Schema[]): StringBounds {
+export function stringBounds(around: CompilerContext, plain: readonly Schema[]): StringBounds {
   const { document, languages } = around;
   const parts: Language[] = [];
   let min = 0;
@@ -44,7 +44,7 @@ export function stringBounds(around: Surroundings, plain: readonly Schema[]): St
   return { language: parts.length === 0 ? null : languages.all(...parts), min, max };
 }
 
-function patternOf(around: Surroundings, schema: Schema): Language[] {
+function patternOf(around: CompilerContext, schema: Schema): Language[] {
   const { document, languages } = around;
   if (typeof schema.pattern !== 'string') return document.invalid(schema, 'pattern');
   try {
@@ -99,7 +99,7 @@ function numberOf(document: SchemaDocument, schema: Schema, keyword: string): nu
 }
 
 /** Strings that match. Expects string schemas only. Throws {@link SchemaError}. */
-export function stringLanguage(around: Surroundings, plain: readonly Schema[]): Language {
+export function stringLanguage(around: CompilerContext, plain: readonly Schema[]): Language {
   const { languages } = around;
   const { language, min, max } = stringBounds(around, plain);
   const named = plain.flatMap((schema) => {

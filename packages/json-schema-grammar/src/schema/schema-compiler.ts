@@ -9,18 +9,18 @@
 import { GrammarBuilder, GrammarTooLarge, type Sequence, type Term } from '../grammar/grammar.js';
 import { JsonGrammar } from '../grammar/json-grammar.js';
 import { languageOfNumber, MultipleError } from '../language/number-language.js';
-import { type Language, type Languages, LanguageTooLarge } from '../language/regular-language.js';
+import { type Language, type LanguageFactory, LanguageTooLarge } from '../language/regular-language.js';
 import { arrayRule } from './arrays.js';
-import { differ, type Tags, tagsOf } from './discriminators.js';
+import { areDisjoint, type Discriminators, discriminatorsOf } from './discriminators.js';
 import { type Exclusions, exclusionsOf } from './exclusions.js';
 import { literalsOf } from './literals.js';
 import { objectRule } from './objects.js';
 import { numberBounds, type StringBounds, stringBounds, stringLanguage } from './scalars.js';
-import { type Kind, kindOf, type Schema, SchemaDocument } from './schema-document.js';
+import { type JsonType, jsonTypeOf, type Schema, SchemaDocument } from './schema-document.js';
 import { SchemaError } from './schema-error.js';
 
 /** Validating keywords without a rule here. */
-const NOT_KNOWN = [
+const UNSUPPORTED_KEYWORDS = [
   '$dynamicRef',
   '$recursiveRef',
   'contains',
@@ -38,16 +38,16 @@ const NOT_KNOWN = [
 /** Maximum nesting of schemas, references followed. */
 const MAX_DEPTH = 200;
 /** Maximum checks of values against schemas or exclusions. */
-const MAX_HELD = 20_000;
+const MAX_CHECKED_VALUES = 20_000;
 /** Maximum pairs of `oneOf` branches compared. */
-const MAX_CHOICES = 32;
+const MAX_BRANCHES = 32;
 /** Maximum rules created to compare pairs of `oneOf`. */
 const MAX_COMPARED = 100_000;
 
 export class SchemaCompiler {
   readonly document: SchemaDocument;
   readonly builder: GrammarBuilder;
-  readonly languages: Languages;
+  readonly languages: LanguageFactory;
   readonly #rules = new Map<string, Term>();
   /** Choices in progress without any text; a choice within itself adds nothing. */
   #opening = new Set<string>();
@@ -74,7 +74,7 @@ export class SchemaCompiler {
   /** Counts checked values to bound the work. Throws {@link SchemaError}. */
   hold(values: number): void {
     this.#held += values;
-    if (this.#held > MAX_HELD) throw new SchemaError('unsupported', []);
+    if (this.#held > MAX_CHECKED_VALUES) throw new SchemaError('unsupported', []);
   }
 
   /** Rule of values that match all schemas. Throws {@link SchemaError}. */
@@ -105,7 +105,7 @@ export class SchemaCompiler {
   }
 
   #alternatives(plain: readonly Schema[], key: string): readonly Sequence[] {
-    for (const schema of plain) for (const keyword of NOT_KNOWN) if (schema[keyword] !== undefined) this.refuse(schema, keyword);
+    for (const schema of plain) for (const keyword of UNSUPPORTED_KEYWORDS) if (schema[keyword] !== undefined) this.refuse(schema, keyword);
     const choice = plain.find(({ anyOf, oneOf }) => anyOf !== undefined || oneOf !== undefined);
     if (choice !== undefined) return this.#choices(plain, choice, key);
     const excluded = exclusionsOf(this, plain);
@@ -114,7 +114,7 @@ export class SchemaCompiler {
       this.hold(literals.length * (excluded.strings.length + excluded.numbers.length));
       return this.json.anyOf(literals.filter((value) => !isExcluded(this.languages, excluded, value)));
     }
-    return [...this.document.kinds(plain)].flatMap((kind) => this.#kind(kind, plain, excluded));
+    return [...this.document.types(plain)].flatMap((kind) => this.#kind(kind, plain, excluded));
   }
 
   #choices(plain: readonly Schema[], choice: Schema, key: string): readonly Sequence[] {
@@ -130,9 +130,9 @@ export class SchemaCompiler {
 
   /** Whether no text generated for one branch matches another. */
   #areApart(branches: readonly (Schema | boolean)[]): boolean {
-    if (branches.length * (branches.length - 1) > MAX_CHOICES ** 2) return false;
-    const tags = branches.map((branch) => tagsOf(this.document, branch));
-    const areTagged = (i: number, j: number): boolean => differ(tags[i] as Tags, tags[j] as Tags);
+    if (branches.length * (branches.length - 1) > MAX_BRANCHES ** 2) return false;
+    const tags = branches.map((branch) => discriminatorsOf(this.document, branch));
+    const areTagged = (i: number, j: number): boolean => areDisjoint(tags[i] as Discriminators, tags[j] as Discriminators);
     return branches.every((one, i) => branches.every((other, j) => i === j || areTagged(i, j) || !this.#meet(this.#closed(one), other)));
   }
 
@@ -144,7 +144,7 @@ export class SchemaCompiler {
       return builder.grammar(scratch.value(schemas)) !== null;
     } catch (error) {
       // An undecidable comparison counts as an overlap.
-      if (asSchemaError(error) instanceof SchemaError) return true;
+      if (toSchemaError(error) instanceof SchemaError) return true;
       throw error;
     } finally {
       this.#compared += builder.size;
@@ -157,8 +157,8 @@ export class SchemaCompiler {
     return { ...schema, additionalProperties: false };
   }
 
-  #kind(kind: Kind, plain: readonly Schema[], excluded: Exclusions): readonly Sequence[] {
-    if (excluded.kinds.has(kind)) return [];
+  #kind(kind: JsonType, plain: readonly Schema[], excluded: Exclusions): readonly Sequence[] {
+    if (excluded.types.has(kind)) return [];
     switch (kind) {
       case 'null':
         return [this.json.literal(null)];
@@ -167,7 +167,7 @@ export class SchemaCompiler {
       case 'integer':
         return [[this.#number(plain, true, excluded)]];
       case 'number':
-        if (excluded.kinds.has('integer')) this.refuse(plain.find(({ not }) => not !== undefined) ?? {}, 'not');
+        if (excluded.types.has('integer')) this.refuse(plain.find(({ not }) => not !== undefined) ?? {}, 'not');
         return [[this.#number(plain, false, excluded)]];
       case 'string':
         return [[this.#string(plain, excluded)]];
@@ -210,15 +210,15 @@ export class SchemaCompiler {
   }
 }
 
-function isExcluded(languages: Languages, { kinds, numbers, strings }: Exclusions, value: unknown): boolean {
-  const kind = kindOf(value);
-  if (kinds.has(kind) || (kind === 'integer' && kinds.has('number'))) return true;
+function isExcluded(languages: LanguageFactory, { types, numbers, strings }: Exclusions, value: unknown): boolean {
+  const kind = jsonTypeOf(value);
+  if (types.has(kind) || (kind === 'integer' && types.has('number'))) return true;
   if (typeof value === 'number') return numbers.includes(value);
   return typeof value === 'string' && strings.some((language) => languages.has(language, value));
 }
 
 /** Converts errors about size to SchemaError; returns other errors unchanged. */
-export function asSchemaError(error: unknown): unknown {
+export function toSchemaError(error: unknown): unknown {
   // RangeError: nesting deeper than the call stack.
   const isTooLarge = error instanceof LanguageTooLarge || error instanceof GrammarTooLarge || error instanceof RangeError;
   return isTooLarge ? new SchemaError('unsupported', []) : error;

@@ -5,11 +5,11 @@
 import { SchemaError } from './schema-error.js';
 
 export type Schema = Readonly<Record<string, unknown>>;
-export type Kind = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object';
+export type JsonType = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object';
 
-const KINDS: readonly Kind[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
+const KINDS: readonly JsonType[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
 /** Types implied by keywords of a schema without a type. No other type is generated. */
-const HINTS: readonly (readonly [Kind, readonly string[]])[] = [
+const HINTS: readonly (readonly [JsonType, readonly string[]])[] = [
   ['object', ['properties', 'required', 'additionalProperties', 'propertyNames', 'minProperties', 'maxProperties']],
   ['array', ['items', 'prefixItems', 'minItems', 'maxItems', 'uniqueItems']],
   ['string', ['pattern', 'minLength', 'maxLength', 'format']],
@@ -96,26 +96,26 @@ export class SchemaDocument {
   }
 
   /** Possible types of a value; never both `number` and `integer`. */
-  kinds(schemas: readonly Schema[]): ReadonlySet<Kind> {
-    let kinds: ReadonlySet<Kind> | null = null;
+  types(schemas: readonly Schema[]): ReadonlySet<JsonType> {
+    let types: ReadonlySet<JsonType> | null = null;
     for (const schema of schemas) {
       if (schema.type === undefined) continue;
       const own = this.#kindsOf(schema);
-      kinds = kinds === null ? own : new Set([...both(kinds, own)]);
+      types = types === null ? own : new Set([...both(types, own)]);
     }
-    if (kinds !== null) return kinds;
+    if (types !== null) return types;
     const hinted = HINTS.filter(([, keywords]) => schemas.some((schema) => keywords.some((keyword) => schema[keyword] !== undefined)));
     return new Set(hinted.length > 0 ? hinted.map(([kind]) => kind) : KINDS.filter((kind) => kind !== 'integer'));
   }
 
-  #kindsOf(schema: Schema): ReadonlySet<Kind> {
+  #kindsOf(schema: Schema): ReadonlySet<JsonType> {
     const { type } = schema;
     const names: readonly unknown[] = Array.isArray(type) ? type : [type];
     if (names.length === 0) return this.invalid(schema, 'type');
-    const kinds = new Set<Kind>();
-    for (const name of names) kinds.add(KINDS.find((kind) => kind === name) ?? this.invalid(schema, 'type'));
-    if (kinds.has('number')) kinds.delete('integer');
-    return kinds;
+    const types = new Set<JsonType>();
+    for (const name of names) types.add(KINDS.find((kind) => kind === name) ?? this.invalid(schema, 'type'));
+    if (types.has('number')) types.delete('integer');
+    return types;
   }
 
   /** Target of `$ref`: `#` and JSON Pointers (RFC 6901) into this document. */
@@ -155,14 +155,14 @@ export class SchemaDocument {
   }
 }
 
-export function kindOf(value: unknown): Kind {
+export function jsonTypeOf(value: unknown): JsonType {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
   if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
   return KINDS.find((kind) => kind === typeof value) ?? 'object';
 }
 
-function* both(a: ReadonlySet<Kind>, b: ReadonlySet<Kind>): Generator<Kind> {
+function* both(a: ReadonlySet<JsonType>, b: ReadonlySet<JsonType>): Generator<JsonType> {
   for (const kind of a) {
     if (b.has(kind)) yield kind;
     else if (kind === 'integer' && b.has('number')) yield kind;

@@ -14,7 +14,7 @@ const asked: { ask: () => void } = { ask: () => {} };
 const context = createContext(asked);
 
 /** Result of the check, or null after a timeout or stack overflow. Errors of the check are rethrown. Not reentrant. */
-export function decided<T>(question: () => T): T | null {
+export function withTimeLimit<T>(question: () => T): T | null {
   let answer: T | null = null;
   asked.ask = () => {
     answer = question();

@@ -3,17 +3,17 @@
  * grammar, because a client's pattern can occupy a backtracking engine for hours.
  */
 import Schema from 'typebox/schema';
-import { decided } from './time-limit.js';
+import { withTimeLimit } from './time-limit.js';
 
 /** Validator of a schema, without patterns. `root`: target of references. */
-export function fitsSchema(root: unknown, schema: unknown): (value: unknown) => boolean {
+export function schemaValidator(root: unknown, schema: unknown): (value: unknown) => boolean {
   const checked = { ...definitionsOf(root), allOf: [withoutPatterns(schema)] };
   return (value) => Schema.Check(checked, value);
 }
 
 /** Whether a value matches the document, without patterns. Null if undecided in time. */
-export function fitsDocument(root: unknown, value: unknown): boolean | null {
-  return decided(() => Schema.Check(withoutPatterns(root) as object, value));
+export function isValidDocument(root: unknown, value: unknown): boolean | null {
+  return withTimeLimit(() => Schema.Check(withoutPatterns(root) as object, value));
 }
 
 /**

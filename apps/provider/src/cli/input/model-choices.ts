@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import type { ModelChoice } from '../../daemon/open-models.js';
-import { DEFAULT_IDLE, type Keep, readKeep, shorterKeep } from '../../jobs/serving/keep-alive.js';
-import type { Library, LibraryEntry } from '../../models/store/model-store.js';
+import { DEFAULT_KEEP_ALIVE, type KeepAlive, parseKeepAlive, shorterKeepAlive } from '../../jobs/serving/keep-alive.js';
+import type { ModelStore, StoredModel } from '../../models/store/model-store.js';
 import { StartupError } from '../../startup-error.js';
 
 const require = createRequire(import.meta.url);
@@ -19,7 +19,7 @@ function demoModel(name: '#demo-model' | '#demo-image-model'): string {
   }
 }
 
-const ALWAYS: Keep = { kind: 'always' };
+const ALWAYS: KeepAlive = { kind: 'always' };
 
 /** Names of models that ship with the program. */
 const SHIPPED: Readonly<Record<string, () => string>> = {
@@ -35,17 +35,19 @@ const SHIPPED: Readonly<Record<string, () => string>> = {
  *
  * `longest`: the settings' maximum keep-alive time; a KEEP on the command line overrides it.
  */
-export function modelChoices(given: readonly string[] | undefined, library: Library, longest: Keep = ALWAYS): ModelChoice[] {
+export function modelChoices(given: readonly string[] | undefined, library: ModelStore, longest: KeepAlive = ALWAYS): ModelChoice[] {
   if (given === undefined) {
     const used = library.entries().filter(({ use }) => use !== null);
-    const choices = used.map((entry) => ofLibrary(entry, library, shorterKeep(readKeep(entry.use ?? '') ?? DEFAULT_IDLE, longest)));
+    const choices = used.map((entry) =>
+      ofLibrary(entry, library, shorterKeepAlive(parseKeepAlive(entry.use ?? '') ?? DEFAULT_KEEP_ALIVE, longest)),
+    );
     return choices.length > 0 ? choices : [{ path: demoModel('#demo-model'), keep: longest }];
   }
   return given.map((text, index) => {
     const at = text.lastIndexOf('@');
-    const said = at < 0 ? null : readKeep(text.slice(at + 1));
+    const said = at < 0 ? null : parseKeepAlive(text.slice(at + 1));
     const name = said === null ? text : text.slice(0, at);
-    const keep = said ?? shorterKeep(index === 0 ? ALWAYS : DEFAULT_IDLE, longest);
+    const keep = said ?? shorterKeepAlive(index === 0 ? ALWAYS : DEFAULT_KEEP_ALIVE, longest);
     const shipped = Object.hasOwn(SHIPPED, name) ? SHIPPED[name] : undefined;
     if (shipped !== undefined) return { path: shipped(), keep };
     const path = resolve(name);
@@ -54,6 +56,6 @@ export function modelChoices(given: readonly string[] | undefined, library: Libr
   });
 }
 
-function ofLibrary(entry: LibraryEntry, library: Library, keep: Keep): ModelChoice {
+function ofLibrary(entry: StoredModel, library: ModelStore, keep: KeepAlive): ModelChoice {
   return { path: library.path(entry), keep, id: entry.id, sha256: entry.sha256 };
 }

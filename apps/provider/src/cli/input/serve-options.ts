@@ -9,7 +9,7 @@ import type { Config } from '../../config/config.js';
 import { configPath, dataDirOf } from '../../config/data-dir.js';
 import { modelMemorySettings } from '../../config/model-memory.js';
 import type { DaemonOptions } from '../../daemon/daemon-options.js';
-import type { Keep } from '../../jobs/serving/keep-alive.js';
+import type { KeepAlive } from '../../jobs/serving/keep-alive.js';
 import { StartupError } from '../../startup-error.js';
 import { modelStoreOf } from '../model-library.js';
 import { modelChoices } from './model-choices.js';
@@ -121,7 +121,7 @@ export function serveOptions(flags: ServeFlags, config: Config): ServeOptions {
   };
 }
 
-function longestKeep({ models }: Config): Keep {
+function longestKeep({ models }: Config): KeepAlive {
   const { keep, idle_minutes: minutes } = models;
   return keep === 'idle' ? { kind: keep, minutes } : { kind: keep };
 }

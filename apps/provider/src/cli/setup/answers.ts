@@ -28,7 +28,7 @@ export interface Answers {
   readonly link: boolean | null;
   readonly name: string | null;
   readonly mayOpenBrowser: boolean;
-  /** Library id, a source for `models pull`, or `demo`. */
+  /** ModelStore id, a source for `models pull`, or `demo`. */
   readonly model: string | null;
   /** Text for `schedule set`, or `always`. */
   readonly schedule: string | null;
@@ -72,7 +72,7 @@ export interface Settled {
   readonly schedule: boolean;
 }
 
-/** Throws ConfigError and LibraryError. */
+/** Throws ConfigError and ModelStoreError. */
 export function settledIn(dataDir: string): Settled {
   const path = configPath(dataDir);
   const { coordinator } = readConfig(path);

@@ -5,7 +5,7 @@ import { CoordinatorError, requestCoordinator } from '../../account/coordinator-
 import type { ModelMemorySettings } from '../../config/model-memory.js';
 import { readHostFacts } from '../../host/hardware/host-facts.js';
 import { rowOf } from '../commands/models/list.js';
-import { gigabytes, type ModelStore } from '../model-library.js';
+import { gigabytes, type OpenModelStore } from '../model-library.js';
 import { clean } from '../output/terminal.js';
 
 export interface MenuItem {
@@ -43,7 +43,7 @@ export const DEMO: MenuItem = {
 };
 
 /** Fitting models first, local ones before others. Never rejects for an unreachable catalogue. */
-export async function modelMenu({ library }: ModelStore, coordinator: string, wishes: ModelMemorySettings): Promise<MenuItem[]> {
+export async function modelMenu({ library }: OpenModelStore, coordinator: string, wishes: ModelMemorySettings): Promise<MenuItem[]> {
   const host = await readHostFacts();
   const own = library.entries().map((entry): MenuItem => {
     const { id, bytes, fits, problem, estimated_tokens_per_second: speed } = rowOf(entry, library, { ...host, ...wishes });

@@ -5,12 +5,12 @@ import type { Token } from 'node-llama-cpp';
 import type { Ended, EngineFacts, GenerationRequest } from '../messages.js';
 import { Decoder } from './decoding/decoder.js';
 import { GrammarError, grammarState, samplerConfig } from './decoding/sampling.js';
-import { Sequences } from './decoding/sequence-pool.js';
+import { SequencePool } from './decoding/sequence-pool.js';
 import type { LoadedModel } from './load-model.js';
 import { buildOf } from './load-weights.js';
 import { type NativeSampler, nativeGrammar, newSampler } from './native.js';
 import type { Outbox } from './outbox.js';
-import { FormText } from './output/grammar-text.js';
+import { GrammarText } from './output/grammar-text.js';
 import { StreamControl, TextStream } from './output/text-stream.js';
 import { TextAssembler } from './output/token-text.js';
 import { type PromptTokens, PromptTooLong, TemplateError } from './prompt/chat-prompt.js';
@@ -26,7 +26,7 @@ export class Runtime {
   ) {
     const { model, context, native, repeatability } = loaded;
     const { minRows, slice } = repeatability;
-    const sequences = new Sequences(native, {
+    const sequences = new SequencePool(native, {
       count: context.totalSequences,
       // Where any cut of a prompt gives the same, reuse may end anywhere, as long as a slice is left.
       ...(minRows === null ? { grain: slice, minRest: 1 } : { grain: 1, minRest: slice }),
@@ -79,7 +79,7 @@ export class Runtime {
     if (request.maxTokens === 0) return this.#counted(job, tokens.length, startsInsideThinking);
     const limit = Math.min(request.maxTokens, contextSize - tokens.length);
     const { vocabulary } = this.loaded;
-    let text: TextAssembler | FormText;
+    let text: TextAssembler | GrammarText;
     let sampler: NativeSampler;
     try {
       text = request.grammar === null ? new TextAssembler(vocabulary) : this.#formText(request.grammar, limit);
@@ -111,10 +111,10 @@ export class Runtime {
     return { job, kind: 'finished', reason: 'stop', completionTokens: 0 };
   }
 
-  #formText(grammar: Grammar, limit: number): FormText {
+  #formText(grammar: Grammar, limit: number): GrammarText {
     const { tokenize, vocabulary } = this.loaded;
     const pieceBytes = (token: Token) => vocabulary.pieceBytes(token);
-    return new FormText({ pieceBytes, tokenize: (text) => tokenize(text, false) }, grammar, limit);
+    return new GrammarText({ pieceBytes, tokenize: (text) => tokenize(text, false) }, grammar, limit);
   }
 
   async #sampler(request: GenerationRequest, limit: number): Promise<NativeSampler> {

@@ -1,24 +1,24 @@
 /**
  * Interface of an image backend within the image process. Generates one image at a time and checks for cancellation between steps.
  */
-import type { DrawRequest, ImageEngineFacts } from '../messages.js';
+import type { ImageEngineFacts, ImageRequest } from '../messages.js';
 
 /** An image before encoding: 8 bits per colour, RGB, row by row. */
-export interface Picture {
+export interface RawImage {
   readonly width: number;
   readonly height: number;
   readonly rgb: Uint8Array;
 }
 
-export interface PictureRequest extends Omit<DrawRequest, 'count' | 'seed' | 'encoding' | 'quality'> {
+export interface SingleImageRequest extends Omit<ImageRequest, 'count' | 'seed' | 'encoding' | 'quality'> {
   /** Determines the picture; decimal digits, and perhaps a sign. */
   readonly seed: string;
 }
 
-export interface Painter {
+export interface ImageBackend {
   readonly facts: ImageEngineFacts;
   /** Number of prompt tokens that the model reads. */
   promptTokens(prompt: string): number;
   /** Throws the signal's reason when aborted between two steps. */
-  paint(request: PictureRequest, onStep: (step: number) => void, signal: AbortSignal): Promise<Picture>;
+  generate(request: SingleImageRequest, onStep: (step: number) => void, signal: AbortSignal): Promise<RawImage>;
 }

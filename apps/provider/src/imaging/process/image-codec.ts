@@ -1,14 +1,14 @@
 /** Encodes and decodes images. The output contains pixels only: no metadata, no profile, no time. */
 import sharp from 'sharp';
 import type { ImageEncoding } from '../messages.js';
-import type { Picture } from './image-backend.js';
+import type { RawImage } from './image-backend.js';
 
 // One thread and no cache: bytes are reproducible, and no image stays in memory.
 sharp.concurrency(1);
 sharp.cache(false);
 
 /** `quality` in percent, for JPEG and WebP. */
-export async function encodePicture({ rgb, width, height }: Picture, encoding: ImageEncoding, quality: number | null): Promise<Uint8Array> {
+export async function encodeImage({ rgb, width, height }: RawImage, encoding: ImageEncoding, quality: number | null): Promise<Uint8Array> {
   const image = sharp(rgb, { raw: { width, height, channels: 3 } });
   // Encoders reject a quality of 0.
   const chosen = quality === null ? {} : { quality: Math.max(1, quality) };
@@ -25,7 +25,7 @@ export async function encodePicture({ rgb, width, height }: Picture, encoding: I
 }
 
 /** Pixels of an encoded image of any format. Throws for invalid data or more than `maxPixels` pixels. */
-export async function decodePicture(bytes: Uint8Array, maxPixels: number): Promise<Picture> {
+export async function decodeImage(bytes: Uint8Array, maxPixels: number): Promise<RawImage> {
   const { data, info } = await sharp(bytes, { limitInputPixels: maxPixels })
     .flatten()
     .toColourspace('srgb')

@@ -3,26 +3,26 @@
  * job is cancelled before its next step, a queued job at once.
  */
 import { randomInt } from 'node:crypto';
-import type { DrawingEnd, DrawRequest, FromImageEngine } from '../messages.js';
-import type { Painter } from './image-backend.js';
-import { encodePicture } from './image-codec.js';
+import type { FromImageEngine, ImageJobEnd, ImageRequest } from '../messages.js';
+import type { ImageBackend } from './image-backend.js';
+import { encodeImage } from './image-codec.js';
 
 interface Task {
   readonly job: number;
-  readonly request: DrawRequest;
+  readonly request: ImageRequest;
   readonly cancelled: AbortController;
 }
 
-export class Easel {
+export class ImageJobQueue {
   readonly #waiting: Task[] = [];
   #current: Task | null = null;
 
   constructor(
-    private readonly painter: Painter,
+    private readonly backend: ImageBackend,
     private readonly send: (message: FromImageEngine, sent?: () => void) => void,
   ) {}
 
-  add(job: number, request: DrawRequest): void {
+  add(job: number, request: ImageRequest): void {
     this.#waiting.push({ job, request, cancelled: new AbortController() });
     if (this.#current === null) void this.#work();
   }
@@ -45,17 +45,17 @@ export class Easel {
   }
 
   /** Never rejects; failures are the end of the job. */
-  async #draw({ job, request, cancelled }: Task): Promise<DrawingEnd> {
+  async #draw({ job, request, cancelled }: Task): Promise<ImageJobEnd> {
     const { signal } = cancelled;
     const { count, encoding, quality, seed, ...rest } = request;
     const first = seed === null ? BigInt(randomInt(2 ** 47)) : BigInt(seed);
     try {
-      this.send({ type: 'reading', job, promptTokens: this.painter.promptTokens(request.prompt) });
+      this.send({ type: 'reading', job, promptTokens: this.backend.promptTokens(request.prompt) });
       for (let image = 0; image < count; image++) {
         const onStep = (step: number): void => this.send({ type: 'step', job, image, step, steps: request.steps });
-        const picture = await this.painter.paint({ ...rest, seed: String(first + BigInt(image)) }, onStep, signal);
+        const picture = await this.backend.generate({ ...rest, seed: String(first + BigInt(image)) }, onStep, signal);
         signal.throwIfAborted();
-        const bytes = await encodePicture(picture, encoding, quality);
+        const bytes = await encodeImage(picture, encoding, quality);
         picture.rgb.fill(0);
         await new Promise<void>((resolve) => this.send({ type: 'image', job, bytes }, resolve));
         bytes.fill(0);

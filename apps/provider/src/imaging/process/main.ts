@@ -6,22 +6,22 @@
 import { Worker } from 'node:worker_threads';
 import { endWithParent } from '../../model-process/end-with-parent.js';
 import type { FromImageEngine, ImageSettings, ToImageEngine } from '../messages.js';
-import type { Painter } from './image-backend.js';
-import { Easel } from './image-job-queue.js';
+import type { ImageBackend } from './image-backend.js';
+import { ImageJobQueue } from './image-job-queue.js';
 
-let easel: Easel | null = null;
+let queue: ImageJobQueue | null = null;
 
 function send(message: FromImageEngine, sent: () => void = () => {}): void {
   process.send?.(message, undefined, undefined, sent);
 }
 
 /** Backends are imported on demand: their native code is large, and stable-diffusion.cpp may not be installed. */
-async function painterFor(settings: ImageSettings): Promise<Painter> {
+async function loadBackend(settings: ImageSettings): Promise<ImageBackend> {
   switch (settings.engine) {
     case 'onnx':
-      return await (await import('./onnx/onnx-backend.js')).OnnxPainter.load(settings);
+      return await (await import('./onnx/onnx-backend.js')).OnnxBackend.load(settings);
     case 'stable-diffusion.cpp':
-      return await (await import('./stable-diffusion-cpp/stable-diffusion-cpp-backend.js')).DiffusionCppPainter.load(settings);
+      return await (await import('./stable-diffusion-cpp/stable-diffusion-cpp-backend.js')).StableDiffusionCppBackend.load(settings);
     default:
       return settings.engine satisfies never;
   }
@@ -30,9 +30,9 @@ async function painterFor(settings: ImageSettings): Promise<Painter> {
 async function load(settings: ImageSettings): Promise<void> {
   try {
     if (settings.memoryLimit !== null) guardMemory(settings.memoryLimit);
-    const painter = await painterFor(settings);
-    easel = new Easel(painter, send);
-    send({ type: 'loaded', facts: painter.facts });
+    const backend = await loadBackend(settings);
+    queue = new ImageJobQueue(backend, send);
+    send({ type: 'loaded', facts: backend.facts });
   } catch (error) {
     send({ type: 'load_failed', message: error instanceof Error ? error.message : 'unknown' });
   }
@@ -65,10 +65,10 @@ process.on('message', (message: ToImageEngine) => {
       void load(message.settings);
       return;
     case 'draw':
-      easel?.add(message.job, message.request);
+      queue?.add(message.job, message.request);
       return;
     case 'cancel':
-      easel?.cancel(message.job);
+      queue?.cancel(message.job);
       return;
     case 'ping':
       send({ type: 'pong' });

@@ -5,7 +5,7 @@
 import { type Envelope, imageSizeOf, imagesBody, type ParsedImages, pixelsOf } from '@inference/formats';
 import { bodyPartHeader, imagePartHeader, type Overrides } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
-import { DrawingError } from '../../imaging/image-job.js';
+import { ImageJobError } from '../../imaging/image-job.js';
 import { MAX_IMAGES_OF_A_JOB } from '../../models/image/image-facts.js';
 import { JobError } from '../job-error.js';
 import type { ModelLease } from '../model-lease.js';
@@ -16,7 +16,7 @@ export interface ImagesOptions {
   readonly opened: ParsedImages;
   readonly envelope: Envelope;
   readonly overrides: Overrides;
-  readonly model: Pick<ModelLease, 'image' | 'draw'>;
+  readonly model: Pick<ModelLease, 'image' | 'generateImages'>;
   /** Of the request's body. */
   readonly requestBytes: number;
   /** Each waits while the reader is slow. */
@@ -42,7 +42,7 @@ export async function answerImages(options: ImagesOptions): Promise<Answered> {
   if (request.count > MAX_IMAGES_OF_A_JOB) throw new JobError('unsupported', { param: 'n' });
   const size = imageSizeOf(request.size, model.image.sizes);
   if (size === null) throw new JobError('unsupported', { param: 'size' });
-  const drawing = model.draw({
+  const drawing = model.generateImages({
     prompt: request.prompt,
     size: pixelsOf(size),
     count: request.count,
@@ -81,7 +81,7 @@ export async function answerImages(options: ImagesOptions): Promise<Answered> {
     return { usage, hiddenTokens: 0, finishReason: 'stop', computation, decodeTps: null, imageSha256: images.map(sha256Hex) };
   } catch (error) {
     signal.throwIfAborted();
-    throw error instanceof DrawingError ? new JobError(error.end.kind) : error;
+    throw error instanceof ImageJobError ? new JobError(error.end.kind) : error;
   } finally {
     signal.removeEventListener('abort', cancel);
     drawing.cancel();

@@ -15,7 +15,7 @@ import type { Computation } from './computed-by.js';
 import { failureOf } from './engine-failure.js';
 import { generationRequest } from './generation-request.js';
 import { type OutputCounts, type PromptCounts, signedOutput, signedPrompt, usageOf } from './signed-usage.js';
-import { Pace } from './throughput-meter.js';
+import { ThroughputMeter } from './throughput-meter.js';
 
 export interface AnswerOptions {
   readonly opened: OpenedRequest;
@@ -58,7 +58,7 @@ const USAGE_DIGITS = 32;
 const MAX_ATTEMPTS = 3;
 
 /** The output missed its format before anything was sent; another attempt is possible. */
-class FormMissed extends Error {}
+class ConstraintViolation extends Error {}
 
 /** Throws {@link JobError}, or the signal's reason when the job was given up. */
 export async function answer(options: AnswerOptions): Promise<Answered> {
@@ -66,7 +66,7 @@ export async function answer(options: AnswerOptions): Promise<Answered> {
     try {
       return await attemptAnswer(options, attempt);
     } catch (error) {
-      if (!(error instanceof FormMissed)) throw error;
+      if (!(error instanceof ConstraintViolation)) throw error;
       if (options.opened.request.stream || attempt + 1 === MAX_ATTEMPTS) throw new JobError('engine_failed');
     }
   }
@@ -118,7 +118,7 @@ async function writeAnswer(options: AnswerOptions, generation: Generation): Prom
     return outputFilter(options, generation);
   };
   let completionTokens = 0;
-  const pace = new Pace();
+  const pace = new ThroughputMeter();
   for await (const batch of orIdle(generation, options.pingAfterMs)) {
     signal.throwIfAborted();
     if (closing.aborted) break;
@@ -148,7 +148,7 @@ async function writeAnswer(options: AnswerOptions, generation: Generation): Prom
   await emit(rest);
   const isWhole = ended === 'stop' && filter.stopSequence === null;
   if (isWhole && formed !== null && form !== null && !(await form.fits({ text: formed.text, calls: formed.toolCalls })))
-    throw new FormMissed();
+    throw new ConstraintViolation();
   const { hiddenTokens, ...output } = counted(plain === null ? written : Number.POSITIVE_INFINITY);
   const usage = usageOf(prompt, output.completionTokens);
   const finish = finishEvent(filter, ended, usage, hiddenTokens);
@@ -170,7 +170,7 @@ function promptOf({ requestBytes }: Pick<AnswerOptions, 'requestBytes'>, { start
   return signedPrompt(started ?? { promptTokens: 0 }, requestBytes);
 }
 
-function ratesOf(pace: Pace, { started }: Generation): Pick<Answered, 'decodeTps' | 'prefillTps'> {
+function ratesOf(pace: ThroughputMeter, { started }: Generation): Pick<Answered, 'decodeTps' | 'prefillTps'> {
   const { promptTokens = 0, cachedTokens = 0 } = started ?? {};
   return { decodeTps: pace.tokensPerSecond(), prefillTps: pace.promptTokensPerSecond(promptTokens - cachedTokens) };
 }

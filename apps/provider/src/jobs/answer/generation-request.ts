@@ -1,13 +1,13 @@
 /** Converts the parsed request into the engine's request, with messages and tools in the form that chat templates expect. */
 import type { ChatMessage, TextRequest, Tool, ToolCall } from '@inference/formats';
 import type { GenerationRequest, PromptInput, PromptMessage, PromptTool, PromptToolCall } from '../../engine/messages.js';
-import type { MadeForm } from '../constraint/output-constraint.js';
+import type { CompiledConstraint } from '../constraint/output-constraint.js';
 
 /** `maxTokens` and `cacheScope` come from the job's context. `attempt` counts from 0. */
 export function generationRequest(
   request: TextRequest,
   { maxTokens, cacheScope }: { readonly maxTokens: number; readonly cacheScope: string | null },
-  form: MadeForm | null,
+  form: CompiledConstraint | null,
   attempt = 0,
 ): GenerationRequest {
   const { sampling } = request;

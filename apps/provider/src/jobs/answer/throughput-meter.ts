@@ -3,7 +3,7 @@
 /** Minimum prompt tokens for a measurement; shorter prompts measure mainly other load. */
 const MIN_PROMPT = 64;
 
-export class Pace {
+export class ThroughputMeter {
   readonly #beganAt = performance.now();
   #firstAt = 0;
   #firstTokens = 0;

@@ -7,7 +7,15 @@ import type { ParsedRequest } from '@inference/formats';
 import type { JobFailure } from '@inference/protocol';
 import { type Pool, Promise as PoolPromise, pool, TerminateError } from 'workerpool';
 import { JobError } from '../job-error.js';
-import { type FormDemand, type FormedOutput, fitsForm, formDemand, type MadeForm, makeForm, schemaField } from './output-constraint.js';
+import {
+  type CompiledConstraint,
+  type ConstraintRequest,
+  compileConstraint,
+  constraintRequest,
+  type FinishedOutput,
+  satisfiesConstraint,
+  schemaField,
+} from './output-constraint.js';
 
 /** Resolved through package.json, so the entry is found from the sources (tests) and from the build. */
 const ENTRY = createRequire(import.meta.url).resolve('#constraint-thread');
@@ -20,15 +28,15 @@ const MAX_HEAP_MB = 512;
 /** Grace period for terminating a thread, in milliseconds. */
 const END_MS = 50;
 
-export interface OutputForm extends MadeForm {
+export interface OutputConstraint extends CompiledConstraint {
   /** Whether a complete output satisfies the constraint. */
-  fits(output: FormedOutput): Promise<boolean>;
+  fits(output: FinishedOutput): Promise<boolean>;
 }
 
 /** How the thread answers. */
-export type FormAnswer = { readonly form: MadeForm } | { readonly failure: JobFailure };
+export type CompilationResult = { readonly form: CompiledConstraint } | { readonly failure: JobFailure };
 
-export class OutputForms {
+export class ConstraintCompiler {
   /** Threads start with the first task. */
   readonly #pool: Pool;
   readonly #maxMs: number;
@@ -47,12 +55,12 @@ export class OutputForms {
   /**
    * Null without a constraint. Throws {@link JobError} `unsupported` or `invalid_request` with the field, or the signal's reason.
    */
-  async form(parsed: ParsedRequest, signal: AbortSignal): Promise<OutputForm | null> {
-    const demand = formDemand(parsed);
+  async form(parsed: ParsedRequest, signal: AbortSignal): Promise<OutputConstraint | null> {
+    const demand = constraintRequest(parsed);
     if (demand === null) return null;
     const field = schemaField(demand);
-    if (field === null) return { ...makeForm(demand), fits: async (output) => fitsForm(demand, output) };
-    const answer = await this.#ask<FormAnswer>('make', [demand], field, signal);
+    if (field === null) return { ...compileConstraint(demand), fits: async (output) => satisfiesConstraint(demand, output) };
+    const answer = await this.#ask<CompilationResult>('make', [demand], field, signal);
     if ('failure' in answer) throw new JobError(answer.failure.code, answer.failure);
     return { ...answer.form, fits: (output) => this.#ask<boolean>('fits', [demand, output], field, signal) };
   }
@@ -61,7 +69,7 @@ export class OutputForms {
     await this.#pool.terminate(true);
   }
 
-  async #ask<Answer>(question: string, about: [FormDemand, FormedOutput?], field: string, signal: AbortSignal): Promise<Answer> {
+  async #ask<Answer>(question: string, about: [ConstraintRequest, FinishedOutput?], field: string, signal: AbortSignal): Promise<Answer> {
     signal.throwIfAborted();
     const asked = this.#pool.exec(question, about).timeout(this.#maxMs);
     const cancel = (): void => void asked.cancel();

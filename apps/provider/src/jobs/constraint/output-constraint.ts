@@ -2,38 +2,38 @@
 import { DEFAULT_TOOL_CALL_TAGS, isJsonObject, type ParsedRequest, parsedJson, type TextRequest, type Tool } from '@inference/formats';
 import {
   ANY_CHARACTER,
-  asSchemaError,
-  fitsDocument,
   type Grammar,
   GrammarBuilder,
-  GrammarMachine,
+  GrammarMatcher,
   GrammarTooLarge,
+  isValidDocument,
   JsonGrammar,
-  Languages,
+  LanguageFactory,
   languageOfPattern,
   PatternError,
   SchemaCompiler,
   SchemaError,
   type Sequence,
   type Term,
+  toSchemaError,
 } from '@inference/json-schema-grammar';
 import type { JobFailure } from '@inference/protocol';
 import { type FieldNames, fieldNames } from '../field-names.js';
 import { JobError } from '../job-error.js';
 
 /** A finished output. */
-export interface FormedOutput {
+export interface FinishedOutput {
   readonly text: string;
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];
 }
 
 /** Constraint of a request as plain data, so other threads can process the value. */
-export interface FormDemand extends Pick<TextRequest, 'parallelToolCalls' | 'responseFormat' | 'toolChoice' | 'tools'> {
+export interface ConstraintRequest extends Pick<TextRequest, 'parallelToolCalls' | 'responseFormat' | 'toolChoice' | 'tools'> {
   readonly fields: FieldNames;
 }
 
 /** Plain data as well. */
-export interface MadeForm {
+export interface CompiledConstraint {
   readonly grammar: Grammar;
   /** The constraint covers the output from its first character, so think sections are impossible. */
   readonly isWhole: boolean;
@@ -45,7 +45,7 @@ const STEPS_AHEAD = 10_000;
 const MAX_CALLS = 16;
 
 /** Null without a constraint. */
-export function formDemand(parsed: ParsedRequest): FormDemand | null {
+export function constraintRequest(parsed: ParsedRequest): ConstraintRequest | null {
   const { request } = parsed;
   if (request.task === 'count') return null;
   const { parallelToolCalls, responseFormat, toolChoice, tools } = request;
@@ -54,19 +54,19 @@ export function formDemand(parsed: ParsedRequest): FormDemand | null {
 }
 
 /** The field with client schemas, or null. */
-export function schemaField(demand: FormDemand): string | null {
+export function schemaField(demand: ConstraintRequest): string | null {
   const format = answerFormat(demand);
   if (format !== null && format.type !== 'json_object') return format.field ?? demand.fields.responseSchema;
   return callable(demand).some((tool) => isShaped(demand, tool)) ? 'tools' : null;
 }
 
 /** Throws {@link JobError} `unsupported` or `invalid_request` with the field. */
-export function makeForm(demand: FormDemand): MadeForm {
+export function compileConstraint(demand: ConstraintRequest): CompiledConstraint {
   const { fields, parallelToolCalls, toolChoice } = demand;
   const tools = callable(demand);
   const isForced = isCallForced(demand);
   const format = answerFormat(demand);
-  const form = new FormBuilder(fields);
+  const form = new ConstraintGrammarBuilder(fields);
   const call = tools.length === 0 ? null : form.call(tools, (tool) => isShaped(demand, tool));
   const isSingle = toolChoice.type === 'named' || !parallelToolCalls;
   const calls = call === null ? null : isSingle ? form.opened(call) : form.listed(call);
@@ -79,12 +79,12 @@ export function makeForm(demand: FormDemand): MadeForm {
 }
 
 /** The tools that the model may call. */
-function callable({ toolChoice, tools }: FormDemand): readonly Tool[] {
+function callable({ toolChoice, tools }: ConstraintRequest): readonly Tool[] {
   if (toolChoice.type === 'none') return [];
   return toolChoice.type === 'named' ? tools.filter(({ name }) => name === toolChoice.name) : tools;
 }
 
-function isCallForced(demand: FormDemand): boolean {
+function isCallForced(demand: ConstraintRequest): boolean {
   const { type } = demand.toolChoice;
   return (type === 'required' || type === 'named') && callable(demand).length > 0;
 }
@@ -92,19 +92,19 @@ function isCallForced(demand: FormDemand): boolean {
 type AnswerFormat = Exclude<TextRequest['responseFormat'], { type: 'text' }>;
 
 /** Format of the answer text, or null if unconstrained or replaced by a tool call. */
-function answerFormat(demand: FormDemand): AnswerFormat | null {
+function answerFormat(demand: ConstraintRequest): AnswerFormat | null {
   const { responseFormat } = demand;
   return responseFormat.type === 'text' || isCallForced(demand) ? null : responseFormat;
 }
 
 /** Where calls are optional, only arguments of strict tools are constrained. */
-function isShaped(demand: FormDemand, { strict }: Tool): boolean {
+function isShaped(demand: ConstraintRequest, { strict }: Tool): boolean {
   return strict || isCallForced(demand);
 }
 
-class FormBuilder {
+class ConstraintGrammarBuilder {
   readonly #builder = new GrammarBuilder();
-  readonly #json = new JsonGrammar(this.#builder, new Languages());
+  readonly #json = new JsonGrammar(this.#builder, new LanguageFactory());
 
   constructor(private readonly fields: FieldNames) {}
 
@@ -208,8 +208,8 @@ class FormBuilder {
   /** The engine repeats the look-ahead while generating; here the request is rejected before any cost. Throws {@link JobError}. */
   lookAhead(grammar: Grammar, field: string): void {
     this.#guarded(field, () => {
-      const machine = new GrammarMachine(grammar);
-      if (machine.mayCrowd(machine.start(), STEPS_AHEAD)) throw new GrammarTooLarge();
+      const machine = new GrammarMatcher(grammar);
+      if (machine.mayExceedPositions(machine.start(), STEPS_AHEAD)) throw new GrammarTooLarge();
     });
   }
 
@@ -221,7 +221,7 @@ class FormBuilder {
     try {
       return make();
     } catch (thrown) {
-      const error = thrown instanceof PatternError ? new SchemaError(thrown.code, [], thrown.limit) : asSchemaError(thrown);
+      const error = thrown instanceof PatternError ? new SchemaError(thrown.code, [], thrown.limit) : toSchemaError(thrown);
       throw error instanceof SchemaError ? new JobError(error.code, { param: paramOf(field, error), ...limitOf(error) }) : error;
     }
   }
@@ -264,11 +264,11 @@ function paramOf(field: string, { path, limit }: SchemaError): string {
 
 /** The grammar already enforces the schema; an undecided check is no reason to reject the answer. */
 function mayFit(schema: unknown, value: unknown): boolean {
-  return fitsDocument(schema, value) !== false;
+  return isValidDocument(schema, value) !== false;
 }
 
 /** Whether a complete output satisfies the constraint. */
-export function fitsForm(demand: FormDemand, { text, calls }: FormedOutput): boolean {
+export function satisfiesConstraint(demand: ConstraintRequest, { text, calls }: FinishedOutput): boolean {
   const { responseFormat, tools, toolChoice } = demand;
   const known = new Map(tools.map((tool) => [tool.name, tool]));
   const right = calls.every((call) => {

@@ -1,19 +1,19 @@
 /** How long an unused model stays in memory. */
 
-export type Keep =
+export type KeepAlive =
   /** Loaded at the start, and never unloaded. */
   | { readonly kind: 'always' }
   | { readonly kind: 'idle'; readonly minutes: number }
   /** Unloaded as soon as no job uses the model. */
   | { readonly kind: 'on_demand' };
 
-export const DEFAULT_IDLE: Keep = { kind: 'idle', minutes: 30 };
+export const DEFAULT_KEEP_ALIVE: KeepAlive = { kind: 'idle', minutes: 30 };
 
 /** Grace period between two jobs of one conversation, in milliseconds. */
 const ON_DEMAND_MS = 10_000;
 
 /** Maximum idle time in milliseconds; null: unlimited. */
-export function idleLimitMs(keep: Keep): number | null {
+export function idleLimitMs(keep: KeepAlive): number | null {
   switch (keep.kind) {
     case 'always':
       return null;
@@ -27,19 +27,19 @@ export function idleLimitMs(keep: Keep): number | null {
 }
 
 /** The setting that frees memory sooner. */
-export function shorterKeep(one: Keep, other: Keep): Keep {
+export function shorterKeepAlive(one: KeepAlive, other: KeepAlive): KeepAlive {
   const [a, b] = [idleLimitMs(one), idleLimitMs(other)];
   return a === null || (b !== null && b < a) ? other : one;
 }
 
 /** Parses `always`, `on_demand` or a number of minutes. Null for other text. */
-export function readKeep(text: string): Keep | null {
+export function parseKeepAlive(text: string): KeepAlive | null {
   if (text === 'always' || text === 'on_demand') return { kind: text };
   const minutes = Number(text);
   return /^\d{1,5}$/.test(text) && minutes > 0 ? { kind: 'idle', minutes } : null;
 }
 
 /** The setting as text. */
-export function keepText(keep: Keep): string {
+export function keepAliveText(keep: KeepAlive): string {
   return keep.kind === 'idle' ? String(keep.minutes) : keep.kind;
 }

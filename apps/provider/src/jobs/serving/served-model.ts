@@ -4,26 +4,26 @@
  */
 import type { ModelOffer } from '@inference/protocol';
 import type { Embedding } from '../../engine/embedding.js';
-import type { Engine, EngineEvent } from '../../engine/engine.js';
+import type { Engine, EngineStatusEvent } from '../../engine/engine.js';
 import type { Generation } from '../../engine/generation.js';
 import type { EmbeddingRequest, GenerationRequest } from '../../engine/messages.js';
-import type { ImageEngine, ImageEngineEvent } from '../../imaging/image-engine.js';
-import type { Drawing } from '../../imaging/image-job.js';
-import type { DrawRequest } from '../../imaging/messages.js';
+import type { ImageEngine, ImageEngineStatusEvent } from '../../imaging/image-engine.js';
+import type { ImageJob } from '../../imaging/image-job.js';
+import type { ImageRequest } from '../../imaging/messages.js';
 import type { Capacity } from '../../models/capacity.js';
 import { type ImageSize, MAX_IMAGES_OF_A_JOB, sizeText } from '../../models/image/image-facts.js';
 import { type ModelFacts, modelTypeOf } from '../../models/model-facts.js';
-import { idleLimitMs, type Keep, keepText } from './keep-alive.js';
+import { idleLimitMs, type KeepAlive, keepAliveText } from './keep-alive.js';
 
 /** An engine with its model, for text and embeddings or for images. */
-export type RunningEngine = TextEngine | PaintingEngine;
+export type RunningEngine = TextEngine | ImageGenerator;
 type TextEngine = Pick<Engine, 'facts' | 'generate' | 'embed' | 'close' | 'pid'>;
-type PaintingEngine = Pick<ImageEngine, 'facts' | 'draw' | 'close' | 'pid'>;
+type ImageGenerator = Pick<ImageEngine, 'facts' | 'generateImages' | 'close' | 'pid'>;
 
 /** Starts an engine for a model. Rejects with an Error with a message for the owner. */
 export type StartEngine = (
   model: ServedModel,
-  onEvent: (event: EngineEvent | ImageEngineEvent) => void,
+  onEvent: (event: EngineStatusEvent | ImageEngineStatusEvent) => void,
   signal: AbortSignal,
 ) => Promise<RunningEngine>;
 
@@ -33,7 +33,7 @@ export type ModelEvent =
   | { readonly type: 'ready'; readonly id: string; readonly milliseconds: number }
   | { readonly type: 'unloaded'; readonly id: string }
   | { readonly type: 'died'; readonly id: string; readonly reason: string; readonly retryInMs: number }
-  | { readonly type: 'set_aside'; readonly id: string; readonly reason: string; readonly retryInMs: number }
+  | { readonly type: 'disabled'; readonly id: string; readonly reason: string; readonly retryInMs: number }
   | { readonly type: 'output'; readonly id: string; readonly line: string };
 
 export interface Serving {
@@ -41,7 +41,7 @@ export interface Serving {
   readonly capacity: Capacity;
   /** Memory in bytes while loaded. */
   readonly need: number;
-  readonly keep: Keep;
+  readonly keep: KeepAlive;
   /** SHA-256 of the file, once computed. */
   readonly fileSha256: () => string | null;
 }
@@ -56,27 +56,27 @@ export interface ServedModelOptions {
 }
 
 export interface ServingTimings {
-  /** First time that a failing model stays disabled; doubles up to `longestAsideMs`. Milliseconds, like the others. */
-  readonly firstAsideMs: number;
-  readonly longestAsideMs: number;
+  /** First time that a failing model stays disabled; doubles up to `maxDisabledMs`. Milliseconds, like the others. */
+  readonly firstDisabledMs: number;
+  readonly maxDisabledMs: number;
   /** Overrides the idle limit of all models. */
   readonly idleMs: number | null;
   /** Maximum wait of a job for memory used by other models. */
   readonly roomMs: number;
   /** After this wait for memory, a job goes before newer jobs of models in its way. */
-  readonly patienceMs: number;
+  readonly priorityAfterMs: number;
 }
 
 export const SERVING_TIMINGS: ServingTimings = {
-  firstAsideMs: 60_000,
-  longestAsideMs: 60 * 60_000,
+  firstDisabledMs: 60_000,
+  maxDisabledMs: 60 * 60_000,
   idleMs: null,
   roomMs: 60_000,
-  patienceMs: 5000,
+  priorityAfterMs: 5000,
 };
 
 /** `aside`: failing, not offered. */
-export type ModelState = 'cold' | 'loading' | 'ready' | 'unloading' | 'aside';
+export type ModelState = 'cold' | 'loading' | 'ready' | 'unloading' | 'disabled';
 
 /** Estimates of the loading time before the first load: disk speed in bytes per millisecond, and process start. */
 const BYTES_PER_MS = 1e6;
@@ -86,7 +86,7 @@ const GOOD_AFTER_MS = 10 * 60_000;
 
 export class ServedModel {
   readonly serving: Serving;
-  #keep: Keep;
+  #keep: KeepAlive;
   /** Fits beside the models that are always loaded. A model that does not fit is not offered. */
   fits = true;
   readonly #options: ServedModelOptions;
@@ -98,7 +98,7 @@ export class ServedModel {
   #loadMs: number | null = null;
   #loadingSince = 0;
   #goodSince: number | null = null;
-  #asideMs: number;
+  #disabledMs: number;
   #reason: string | null = null;
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
@@ -114,20 +114,20 @@ export class ServedModel {
     this.serving = options.serving;
     this.#keep = options.serving.keep;
     this.#timings = { ...SERVING_TIMINGS, ...options.timings };
-    this.#asideMs = this.#timings.firstAsideMs;
+    this.#disabledMs = this.#timings.firstDisabledMs;
   }
 
   get id(): string {
     return this.serving.facts.id;
   }
 
-  get keep(): Keep {
+  get keep(): KeepAlive {
     return this.#keep;
   }
 
   /** Takes effect at once; a running idle timer restarts. */
-  set keep(keep: Keep) {
-    if (keepText(keep) === keepText(this.#keep)) return;
+  set keep(keep: KeepAlive) {
+    if (keepAliveText(keep) === keepAliveText(this.#keep)) return;
     this.#keep = keep;
     if (this.#state === 'ready') this.#clearTimer();
   }
@@ -149,7 +149,7 @@ export class ServedModel {
 
   /** Reason for being disabled, for the owner; null otherwise. */
   get reason(): string | null {
-    return this.#state === 'aside' ? this.#reason : null;
+    return this.#state === 'disabled' ? this.#reason : null;
   }
 
   /** Process id of the engine, for tests and the owner. */
@@ -177,7 +177,7 @@ export class ServedModel {
   /** The offer for the coordinator; null while the model is unavailable. */
   offer(): ModelOffer | null {
     const { facts, fileSha256 } = this.serving;
-    if (this.#state === 'aside' || !this.fits) return null;
+    if (this.#state === 'disabled' || !this.fits) return null;
     const sha256 = fileSha256();
     return {
       id: facts.id,
@@ -202,10 +202,10 @@ export class ServedModel {
     return this.#textEngine().embed(request);
   }
 
-  draw(request: DrawRequest): Drawing {
+  generateImages(request: ImageRequest): ImageJob {
     const engine = this.#running();
-    if (!('draw' in engine)) throw new Error(`the model ${this.id} makes no images`);
-    return engine.draw(request);
+    if (!('generateImages' in engine)) throw new Error(`the model ${this.id} makes no images`);
+    return engine.generateImages(request);
   }
 
   /** Loads a `cold` model. Resolves when the model is ready, or with the error when disabled. */
@@ -239,7 +239,7 @@ export class ServedModel {
         this.#to('cold');
         return null;
       }
-      if (!this.#closed) this.#setAside(failure.message);
+      if (!this.#closed) this.#disable(failure.message);
       return failure;
     } finally {
       this.#starting = null;
@@ -303,7 +303,7 @@ export class ServedModel {
     return engine;
   }
 
-  #follow(event: EngineEvent | ImageEngineEvent): void {
+  #follow(event: EngineStatusEvent | ImageEngineStatusEvent): void {
     switch (event.type) {
       case 'output':
         this.#tell({ type: 'output', id: this.id, line: event.line });
@@ -319,7 +319,7 @@ export class ServedModel {
         this.#to('loading');
         return;
       case 'given_up':
-        if (!this.#closed) this.#setAside(`its process ended again and again: ${event.reason}`);
+        if (!this.#closed) this.#disable(`its process ended again and again: ${event.reason}`);
         return;
       default:
         event satisfies never;
@@ -333,20 +333,20 @@ export class ServedModel {
     this.#to('ready');
   }
 
-  #setAside(reason: string): void {
+  #disable(reason: string): void {
     this.#engine = null;
     this.#reason = reason;
-    if (this.#goodSince !== null && performance.now() - this.#goodSince > GOOD_AFTER_MS) this.#asideMs = this.#timings.firstAsideMs;
-    const retryInMs = this.#asideMs;
-    this.#asideMs = Math.min(2 * retryInMs, this.#timings.longestAsideMs);
+    if (this.#goodSince !== null && performance.now() - this.#goodSince > GOOD_AFTER_MS) this.#disabledMs = this.#timings.firstDisabledMs;
+    const retryInMs = this.#disabledMs;
+    this.#disabledMs = Math.min(2 * retryInMs, this.#timings.maxDisabledMs);
     this.#clearTimer();
     this.#timer = setTimeout(() => {
       this.#timer = null;
       this.#to('cold');
     }, retryInMs);
     this.#timer.unref();
-    this.#tell({ type: 'set_aside', id: this.id, reason, retryInMs });
-    this.#to('aside');
+    this.#tell({ type: 'disabled', id: this.id, reason, retryInMs });
+    this.#to('disabled');
   }
 
   #expectedMs(): number {

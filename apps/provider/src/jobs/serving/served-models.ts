@@ -7,7 +7,7 @@
  * The list of models may change at any time: a removed model finishes its jobs first and counts until its memory is free.
  */
 import type { ModelOffer } from '@inference/protocol';
-import type { Keep } from './keep-alive.js';
+import type { KeepAlive } from './keep-alive.js';
 import { type ModelEvent, SERVING_TIMINGS, ServedModel, type Serving, type ServingTimings, type StartEngine } from './served-model.js';
 
 export interface ServedModelsOptions {
@@ -24,7 +24,7 @@ export interface ServedModelsOptions {
 
 /** The model is unavailable: not served, failing, or without memory. */
 export class ModelUnavailable extends Error {
-  constructor(readonly reason: 'not_served' | 'set_aside' | 'no_room' | 'resting' | 'closed') {
+  constructor(readonly reason: 'not_served' | 'disabled' | 'no_room' | 'resting' | 'closed') {
     super(`the model cannot be had: ${reason}`);
     this.name = 'ModelUnavailable';
   }
@@ -80,7 +80,7 @@ export class ServedModels {
     signal.removeEventListener('abort', stop);
     this.#started = true;
     if (this.#closed) throw new Error('loading the model was interrupted');
-    if (failure !== null && [...this.#models.values()].every(({ state }) => state === 'aside')) throw failure;
+    if (failure !== null && [...this.#models.values()].every(({ state }) => state === 'disabled')) throw failure;
   }
 
   /** Offers for the coordinator: all available models, loaded or not. */
@@ -125,7 +125,7 @@ export class ServedModels {
    * Applies new keep-alive settings (by id) and a new memory ceiling. Models that no longer fit are unloaded when unused and not
    * offered. Returns the models that do not fit.
    */
-  adjust(keeps: ReadonlyMap<string, Keep>, ceiling: number): readonly ServedModel[] {
+  adjust(keeps: ReadonlyMap<string, KeepAlive>, ceiling: number): readonly ServedModel[] {
     for (const model of this.#models.values()) model.keep = keeps.get(model.id) ?? model.keep;
     return this.#fitInto(ceiling);
   }
@@ -286,8 +286,8 @@ export class ServedModels {
       const { model } = waiter;
       const waited = now - waiter.since;
       switch (model.state) {
-        case 'aside':
-          waiter.refuse(new ModelUnavailable('set_aside'));
+        case 'disabled':
+          waiter.refuse(new ModelUnavailable('disabled'));
           break;
         case 'ready':
           if (!model.fits) waiter.refuse(new ModelUnavailable('no_room'));
@@ -308,8 +308,11 @@ export class ServedModels {
           }
           if (this.#isSomeoneGoing()) break;
           if (waited >= this.#timings.roomMs) waiter.refuse(new ModelUnavailable('no_room'));
-          else if (waited >= this.#timings.patienceMs) heldBack = true;
-          nextLook = Math.min(nextLook, (waited < this.#timings.patienceMs ? this.#timings.patienceMs : this.#timings.roomMs) - waited);
+          else if (waited >= this.#timings.priorityAfterMs) heldBack = true;
+          nextLook = Math.min(
+            nextLook,
+            (waited < this.#timings.priorityAfterMs ? this.#timings.priorityAfterMs : this.#timings.roomMs) - waited,
+          );
           break;
         }
         default:

@@ -20,7 +20,7 @@ export interface ImageFacts {
 export const MAX_IMAGES_OF_A_JOB = 4;
 
 /** Memory of an image job beside the weights, in bytes: decoder activations per pixel, and attention over all latent positions. */
-export function drawingBytes({ engine, scale }: Pick<ImageFacts, 'engine' | 'scale'>, { width, height }: ImageSize): number {
+export function imageJobBytes({ engine, scale }: Pick<ImageFacts, 'engine' | 'scale'>, { width, height }: ImageSize): number {
   const pixels = width * height;
   const places = pixels / scale ** 2;
   // stable-diffusion.cpp computes attention in pieces.
@@ -34,7 +34,7 @@ const BYTES_PER_PAIR = 64;
 
 /** Sizes that fit the memory, the native size first. */
 export function sizesWithin(facts: ImageFacts, bytes: number): ImageSize[] {
-  return facts.sizes.filter((size) => drawingBytes(facts, size) <= bytes);
+  return facts.sizes.filter((size) => imageJobBytes(facts, size) <= bytes);
 }
 
 export function sizeText({ width, height }: ImageSize): string {

@@ -86,7 +86,7 @@ export async function download(options: Download): Promise<{ readonly bytes: num
 
 async function attempt(options: Download, tuning: Tuning): Promise<{ bytes: number; sha256: string }> {
   const { file, signal } = options;
-  const found = await patiently(() => probe(options, signal, tuning.stallMs), tuning, signal);
+  const found = await withRetries(() => probe(options, signal, tuning.stallMs), tuning, signal);
   if (options.bytes !== null && found.bytes !== null && found.bytes !== options.bytes) {
     throw new DownloadError(`the server offers ${found.bytes} bytes, and the file should have ${options.bytes}`);
   }
@@ -140,7 +140,7 @@ async function inRanges(options: Download, tuning: Tuning, { validator }: Probe,
             onProgress?.({ phase: 'downloading', bytes: written, total: bytes });
           }
         };
-        await patiently(rest, tuning, stop, () => got);
+        await withRetries(rest, tuning, stop, () => got);
         done.add(index);
         // Serialised, so an older state never overwrites a newer one.
         saved = saved.then(() => saveState(file, { ...state, done: [...done] }));
@@ -185,11 +185,11 @@ async function inOne(options: Download, tuning: Tuning, bytes: number | null, pa
       await handle.close();
     }
   };
-  await patiently(whole, tuning, signal);
+  await withRetries(whole, tuning, signal);
 }
 
 /** Retries after transient failures. `progress` returns the current position: progress resets the failure count. */
-async function patiently<T>(work: () => Promise<T>, tuning: Tuning, signal: AbortSignal, progress: () => number = () => 0): Promise<T> {
+async function withRetries<T>(work: () => Promise<T>, tuning: Tuning, signal: AbortSignal, progress: () => number = () => 0): Promise<T> {
   let failures = 0;
   let before = progress();
   for (;;) {

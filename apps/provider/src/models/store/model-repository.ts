@@ -22,14 +22,14 @@ export type Source =
   | { readonly kind: 'address'; readonly url: string }
   | { readonly kind: 'file'; readonly path: string };
 
-export interface Hub {
+export interface ModelRepository {
   /** Of the Hugging Face hub, without a slash at the end. */
   readonly url: string;
   readonly token: string | null;
 }
 
 /** From the environment, by the variable names of Hugging Face's own tools. */
-export function hubOf(env: Readonly<Record<string, string | undefined>>): Hub {
+export function modelRepositoryOf(env: Readonly<Record<string, string | undefined>>): ModelRepository {
   return { url: (env.HF_ENDPOINT || 'https://huggingface.co').replace(/\/+$/, ''), token: env.HF_TOKEN || null };
 }
 
@@ -67,12 +67,12 @@ export type Repository = Source & { readonly kind: 'repository' };
 export type Entries = Static<typeof TreeSchema>;
 
 /** Files of a repository. Throws {@link DownloadError}. */
-export async function repositoryEntries({ repository }: Repository, hub: Hub, signal: AbortSignal): Promise<Entries> {
+export async function repositoryEntries({ repository }: Repository, hub: ModelRepository, signal: AbortSignal): Promise<Entries> {
   return await list(`${hub.url}/api/models/${repository}/tree/main?recursive=true`, headersOf(hub), signal);
 }
 
 /** The files of a quantisation, in order; or the single file of a model. Throws {@link DownloadError}. */
-export function repositoryFiles({ repository, quantization }: Repository, entries: Entries, hub: Hub): RemoteFile[] {
+export function repositoryFiles({ repository, quantization }: Repository, entries: Entries, hub: ModelRepository): RemoteFile[] {
   const models = entries.filter(({ type, path }) => type === 'file' && /\.gguf$/i.test(path) && !/mmproj|imatrix/i.test(basename(path)));
   const groups = groupsOf(models);
   const names = [...groups.keys()];
@@ -89,7 +89,7 @@ export function repositoryFiles({ repository, quantization }: Repository, entrie
 }
 
 /** The file at a path of a repository, under its own name. Throws {@link DownloadError}. */
-export function repositoryFile({ repository }: Repository, entries: Entries, path: string, hub: Hub): RemoteFile {
+export function repositoryFile({ repository }: Repository, entries: Entries, path: string, hub: ModelRepository): RemoteFile {
   const entry = entries.find((one) => one.type === 'file' && one.path === path);
   if (entry === undefined) throw new DownloadError(`${repository} has no file ${path} any more`);
   return remoteFile(entry, basename(path), repository, hub);
@@ -102,7 +102,7 @@ const IMAGE_PARTS = /^(?:model_index\.json|(?:tokenizer|scheduler|text_encoder|u
 export function imageFolderOf(
   { repository, quantization }: Repository,
   entries: Entries,
-  hub: Hub,
+  hub: ModelRepository,
 ): { readonly folder: string; readonly files: readonly RemoteFile[] } | null {
   const isImageModel = ['model_index.json', 'unet/model.onnx'].every((name) => entries.some(({ path }) => path === name));
   if (!isImageModel || quantization !== null) return null;
@@ -111,12 +111,12 @@ export function imageFolderOf(
   return { folder, files: parts.map((entry) => remoteFile(entry, `${folder}/${entry.path}`, repository, hub)) };
 }
 
-function remoteFile({ path, size, lfs }: Entries[number], name: string, repository: string, hub: Hub): RemoteFile {
+function remoteFile({ path, size, lfs }: Entries[number], name: string, repository: string, hub: ModelRepository): RemoteFile {
   const url = `${hub.url}/${repository}/resolve/main/${path.split('/').map(encodeURIComponent).join('/')}`;
   return { name, url, headers: headersOf(hub), bytes: size, sha256: lfs?.oid ?? null };
 }
 
-function headersOf({ token }: Hub): Record<string, string> {
+function headersOf({ token }: ModelRepository): Record<string, string> {
   return token === null ? {} : { authorization: `Bearer ${token}` };
 }
 

@@ -22,19 +22,19 @@ const EntrySchema = Type.Object({
   use: Type.Union([Type.String(), Type.Null()]),
 });
 const ListSchema = Type.Object({ version: Type.Literal(1), models: Type.Array(EntrySchema) });
-export type LibraryEntry = Static<typeof EntrySchema>;
+export type StoredModel = Static<typeof EntrySchema>;
 
 const list = Compile(ListSchema);
 
 /** The list is unusable. The message is one sentence for the owner. */
-export class LibraryError extends Error {
+export class ModelStoreError extends Error {
   constructor(message: string) {
     super(message);
-    this.name = 'LibraryError';
+    this.name = 'ModelStoreError';
   }
 }
 
-export class Library {
+export class ModelStore {
   readonly #list: string;
 
   /** `directory`: created at the first write. */
@@ -42,8 +42,8 @@ export class Library {
     this.#list = join(directory, 'library.json');
   }
 
-  /** Throws {@link LibraryError} for a damaged list. */
-  entries(): readonly LibraryEntry[] {
+  /** Throws {@link ModelStoreError} for a damaged list. */
+  entries(): readonly StoredModel[] {
     if (!existsSync(this.#list)) return [];
     let value: unknown;
     try {
@@ -51,16 +51,16 @@ export class Library {
     } catch {
       value = null;
     }
-    if (!list.Check(value)) throw new LibraryError(`the list of models ${this.#list} is damaged; remove it and pull the models again`);
+    if (!list.Check(value)) throw new ModelStoreError(`the list of models ${this.#list} is damaged; remove it and pull the models again`);
     return value.models;
   }
 
-  find(id: string): LibraryEntry | null {
+  find(id: string): StoredModel | null {
     return this.entries().find((entry) => entry.id === id) ?? null;
   }
 
   /** Adds an entry, or replaces the entry of the same id. */
-  put(entry: LibraryEntry): void {
+  put(entry: StoredModel): void {
     this.#write([...this.entries().filter(({ id }) => id !== entry.id), entry]);
   }
 
@@ -80,11 +80,11 @@ export class Library {
   }
 
   /** Path of the model's first file or folder. */
-  path({ file }: LibraryEntry): string {
+  path({ file }: StoredModel): string {
     return isAbsolute(file) ? file : join(this.directory, file);
   }
 
-  #write(models: readonly LibraryEntry[]): void {
+  #write(models: readonly StoredModel[]): void {
     mkdirSync(dirname(this.#list), { recursive: true, mode: 0o700 });
     writePrivateFile(this.#list, `${JSON.stringify({ version: 1, models }, null, 2)}\n`);
   }

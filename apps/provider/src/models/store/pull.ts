@@ -12,8 +12,8 @@ import { DownloadError, download, type Progress, type Tuning } from './download.
 import {
   addressFile,
   type Entries,
-  type Hub,
   imageFolderOf,
+  type ModelRepository,
   type RemoteFile,
   type Repository,
   readSource,
@@ -21,13 +21,13 @@ import {
   repositoryFile,
   repositoryFiles,
 } from './model-repository.js';
-import type { Library, LibraryEntry } from './model-store.js';
+import type { ModelStore, StoredModel } from './model-store.js';
 
 export interface PullOptions {
   readonly source: string;
-  readonly library: Library;
+  readonly library: ModelStore;
   readonly hashes: FileHashes;
-  readonly hub: Hub;
+  readonly hub: ModelRepository;
   /** Overrides the id derived from the model's name. */
   readonly id: string | null;
   /** Expected hash of the model, given by the owner. */
@@ -44,13 +44,13 @@ export interface PullOptions {
 }
 
 export interface Pulled {
-  readonly entry: LibraryEntry;
+  readonly entry: StoredModel;
   readonly facts: ModelFacts;
   /** Source of the verified hash. */
   readonly verifiedBy: 'owner' | 'catalogue' | 'repository' | null;
 }
 
-/** Throws {@link DownloadError}, ModelFileError or LibraryError, each with a sentence for the owner. */
+/** Throws {@link DownloadError}, ModelFileError or ModelStoreError, each with a sentence for the owner. */
 export async function pull(options: PullOptions): Promise<Pulled> {
   const { library, hashes, hub, signal } = options;
   const source = readSource(options.source);
@@ -192,7 +192,7 @@ async function take(
       `the catalogue lists another file as ${id}: this one's SHA-256 is ${sha256}; pull the one it names, or give this one another --id`,
     );
   }
-  const entry: LibraryEntry = {
+  const entry: StoredModel = {
     id,
     file: folder ?? (files[0] as string),
     files: [...files],

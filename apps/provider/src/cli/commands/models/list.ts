@@ -7,7 +7,7 @@ import { type HostFacts, readHostFacts } from '../../../host/hardware/host-facts
 import { estimatedTokensPerSecond, memoryCeiling, planModels } from '../../../models/capacity.js';
 import { sizeText } from '../../../models/image/image-facts.js';
 import { modelTypeOf, readModelFacts } from '../../../models/model-facts.js';
-import type { Library, LibraryEntry } from '../../../models/store/model-store.js';
+import type { ModelStore, StoredModel } from '../../../models/store/model-store.js';
 import type { Command } from '../../command.js';
 import { COMMON_OPTIONS, gigabytes, orSentence, print, readArguments, shelf } from '../../model-library.js';
 
@@ -37,8 +37,8 @@ type Row = ReturnType<typeof rowOf>;
 
 /** Evaluates one library entry for a machine and the owner's reserved memory. */
 export function rowOf(
-  entry: LibraryEntry,
-  library: Library,
+  entry: StoredModel,
+  library: ModelStore,
   machine: Pick<HostFacts, 'memoryBytes' | 'bandwidthGbs'> & ModelMemorySettings,
 ) {
   const { id, bytes, sha256, source, use } = entry;

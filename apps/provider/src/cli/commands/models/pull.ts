@@ -5,7 +5,7 @@ import { Compile } from 'typebox/compile';
 import { dataDirOf } from '../../../config/data-dir.js';
 import { addOnPath, installAddOn, isAddOnInstalled } from '../../../models/store/add-on.js';
 import type { Progress } from '../../../models/store/download.js';
-import { hubOf } from '../../../models/store/model-repository.js';
+import { modelRepositoryOf } from '../../../models/store/model-repository.js';
 import { pull } from '../../../models/store/pull.js';
 import { StartupError } from '../../../startup-error.js';
 import type { Command } from '../../command.js';
@@ -50,7 +50,7 @@ async function run(args: readonly string[]): Promise<number> {
     source: positionals[0] as string,
     library,
     hashes,
-    hub: hubOf(process.env),
+    hub: modelRepositoryOf(process.env),
     id: values.id ?? null,
     sha256,
     catalogued: async (id) => (coordinator === undefined ? null : await catalogueHashes(coordinator, id, stopping.signal)),

@@ -1,7 +1,7 @@
 /** `models use`: selects which models are served and how long each stays in memory. */
 import { parseArgs } from 'node:util';
 import { dataDirOf } from '../../../config/data-dir.js';
-import { keepText, readKeep } from '../../../jobs/serving/keep-alive.js';
+import { keepAliveText, parseKeepAlive } from '../../../jobs/serving/keep-alive.js';
 import { StartupError } from '../../../startup-error.js';
 import type { Command } from '../../command.js';
 import { EXIT } from '../../exit-codes.js';
@@ -29,11 +29,11 @@ async function run(args: readonly string[]): Promise<number> {
   );
   const { library } = shelf(values['data-dir']);
   const id = positionals[0] as string;
-  const keep = readKeep(values.keep ?? 'always');
+  const keep = parseKeepAlive(values.keep ?? 'always');
   if (keep === null) throw new UsageError('--keep must be always, on_demand or a number of minutes.');
   const entry = library.find(id);
   if (entry === null) throw new StartupError(`there is no model ${id}; models list shows those there are`);
-  const use = values.off === true ? null : keepText(keep);
+  const use = values.off === true ? null : keepAliveText(keep);
   library.put({ ...entry, use });
   const told = await tellDaemon(dataDirOf(values), library.path(entry));
   const problem = use === null || told.kind !== 'live' ? null : told.problem;

@@ -10,8 +10,8 @@ import { type NativeContext, nativeTokens } from '../native.js';
 import type { Outbox } from '../outbox.js';
 import { RawLogprobs } from '../output/logprobs.js';
 import type { TextStream } from '../output/text-stream.js';
-import { type Repeatability, rowsOf } from './repeatability.js';
-import type { Held, Sequences } from './sequence-pool.js';
+import { batchRows, type Repeatability } from './repeatability.js';
+import type { CachedSequence, SequencePool } from './sequence-pool.js';
 
 /** Prompt time per round while streams are running, in milliseconds; the current slice may exceed the limit. */
 const PROMPT_MS = 30;
@@ -28,7 +28,7 @@ const NONE = new Uint32Array(0);
 export interface DecoderOptions {
   readonly context: NativeContext;
   readonly model: LlamaModel;
-  readonly sequences: Sequences;
+  readonly sequences: SequencePool;
   readonly repeatability: Repeatability;
   /** Maximum tokens of one batch. */
   readonly batchTokens: number;
@@ -38,7 +38,7 @@ export interface DecoderOptions {
 /** A stream with its sequence. */
 interface Running {
   readonly stream: TextStream;
-  readonly held: Held;
+  readonly held: CachedSequence;
   /** The token to decode next; null while the prompt is read. */
   next: Token | null;
 }
@@ -132,7 +132,7 @@ export class Decoder {
     while (this.#waiting.length > 0 && this.options.sequences.hasFree) {
       const stream = this.#waiting.shift() as TextStream;
       const { prompt, scope, repeatable } = stream.options;
-      const held = this.options.sequences.take({ prompt, scope, repeatable }) as Held;
+      const held = this.options.sequences.take({ prompt, scope, repeatable }) as CachedSequence;
       stream.begin(held.tokens.length);
       this.#prompts.push({ stream, held, next: null });
     }
@@ -151,7 +151,7 @@ export class Decoder {
     // llama.cpp decodes neighbouring sequences together only in the order of their ids.
     const ordered = [...batch].sort((a, b) => a.held.id - b.held.id);
     const min = batch.some(({ stream }) => stream.options.repeatable) ? (repeatability.minRows ?? 1) : 1;
-    const rows = rowsOf(
+    const rows = batchRows(
       ordered.map(({ held }) => held.id),
       min,
     );
@@ -230,7 +230,7 @@ export class Decoder {
     return minRows === null ? tokens === slice && at % slice === 0 : tokens >= slice;
   }
 
-  #hold(held: Held, tokens: readonly Token[], isSame: boolean): void {
+  #hold(held: CachedSequence, tokens: readonly Token[], isSame: boolean): void {
     if (isSame && held.repeatable === held.tokens.length) held.repeatable += tokens.length;
     for (const token of tokens) held.tokens.push(token);
   }

@@ -175,6 +175,6 @@ class Probe {
  * llama.cpp decodes only neighbouring ids together, so an isolated stream gets a copy of itself as a second row. `min`: minimum
  * rows of a computation, 1 or 2.
  */
-export function rowsOf(ids: readonly number[], min: 1 | 2): number[] {
+export function batchRows(ids: readonly number[], min: 1 | 2): number[] {
   return ids.map((id, index) => (ids[index - 1] === id - 1 || ids[index + 1] === id + 1 ? 1 : min));
 }

@@ -9,7 +9,7 @@ import type { Token } from 'node-llama-cpp';
 import type { NativeContext } from '../native.js';
 
 /** One sequence. Changed only by its current holder. */
-export interface Held {
+export interface CachedSequence {
   readonly id: number;
   /** By position. */
   tokens: Token[];
@@ -21,14 +21,14 @@ export interface Held {
   idleSince: number;
 }
 
-export interface Wish {
+export interface SequenceRequest {
   readonly prompt: readonly Token[];
   readonly scope: string | null;
   /** Reuse only bit-exact tokens. */
   readonly repeatable: boolean;
 }
 
-export interface SequencesOptions {
+export interface SequencePoolOptions {
   readonly count: number;
   /** Repeatable reuse ends at a multiple of this number. */
   readonly grain: number;
@@ -42,12 +42,12 @@ export interface SequencesOptions {
 type Memory = Pick<NativeContext, 'disposeSequence' | 'removeTokenCellsFromSequence' | 'getSequenceKvCacheMinPosition'>;
 
 /** Not to be called while a batch is under way. */
-export class Sequences {
-  readonly #free: Held[];
+export class SequencePool {
+  readonly #free: CachedSequence[];
 
   constructor(
     private readonly memory: Memory,
-    private readonly options: SequencesOptions,
+    private readonly options: SequencePoolOptions,
   ) {
     this.#free = Array.from({ length: options.count }, (_, id) => ({ id, tokens: [], scope: null, repeatable: 0, idleSince: 0 }));
   }
@@ -57,28 +57,28 @@ export class Sequences {
   }
 
   /** Takes the sequence with the longest common prefix, cut to that prefix. Null if all are in use. */
-  take(wish: Wish): Held | null {
-    let best: Held | undefined;
+  take(request: SequenceRequest): CachedSequence | null {
+    let best: CachedSequence | undefined;
     let length = -1;
     for (const each of this.#free) {
-      const reusable = this.#reusable(each, wish);
+      const reusable = this.#reusable(each, request);
       if (best === undefined || reusable > length || (reusable === length && isSpent(each, best))) [best, length] = [each, reusable];
     }
     if (best === undefined) return null;
     this.#free.splice(this.#free.indexOf(best), 1);
     if (length === 0 || !this.#cut(best, length)) this.#wipe(best);
-    best.scope = wish.scope;
+    best.scope = request.scope;
     return best;
   }
 
-  give(held: Held): void {
+  give(held: CachedSequence): void {
     if (held.scope === null) this.#wipe(held);
     held.idleSince = this.#now();
     this.#free.push(held);
   }
 
   /** Releases a sequence with unknown contents. */
-  giveUp(held: Held): void {
+  giveUp(held: CachedSequence): void {
     held.scope = null;
     this.give(held);
   }
@@ -94,7 +94,7 @@ export class Sequences {
     return left;
   }
 
-  #reusable(held: Held, { prompt, scope, repeatable }: Wish): number {
+  #reusable(held: CachedSequence, { prompt, scope, repeatable }: SequenceRequest): number {
     if (scope === null || held.scope !== scope) return 0;
     // The last token is always computed, because sampling needs its logits.
     const max = Math.min(held.tokens.length, prompt.length - 1);
@@ -107,7 +107,7 @@ export class Sequences {
   }
 
   /** False when the memory could not keep just the beginning. */
-  #cut(held: Held, length: number): boolean {
+  #cut(held: CachedSequence, length: number): boolean {
     const { window } = this.options;
     if (held.tokens.length > length && !this.memory.removeTokenCellsFromSequence(held.id, length, -1)) return false;
     const oldest = this.memory.getSequenceKvCacheMinPosition(held.id);
@@ -117,7 +117,7 @@ export class Sequences {
     return true;
   }
 
-  #wipe(held: Held): void {
+  #wipe(held: CachedSequence): void {
     if (held.tokens.length > 0 || held.idleSince > 0) this.memory.disposeSequence(held.id);
     held.tokens = [];
     held.scope = null;
@@ -130,7 +130,7 @@ export class Sequences {
 }
 
 /** Whether the first sequence is the better one to lose: empty, or idle for longer. Low ids first, as neighbours share a batch. */
-function isSpent(one: Held, other: Held): boolean {
+function isSpent(one: CachedSequence, other: CachedSequence): boolean {
   if ((one.tokens.length === 0) !== (other.tokens.length === 0)) return one.tokens.length === 0;
   if (one.tokens.length === 0) return one.id < other.id;
   return one.idleSince < other.idleSince;

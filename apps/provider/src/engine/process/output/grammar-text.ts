@@ -3,7 +3,7 @@
  * the stream ends with the shortest completion.
  */
 
-import { type Grammar, GrammarMachine, GrammarTooLarge, type MachineState, nameOf } from '@inference/json-schema-grammar/grammar';
+import { type Grammar, GrammarMatcher, GrammarTooLarge, type MatcherState, stateKey } from '@inference/json-schema-grammar/grammar';
 import type { Token } from 'node-llama-cpp';
 import type { StreamText } from './token-text.js';
 
@@ -14,18 +14,18 @@ const MAX_DEPTH = 600;
 const STEPS_AHEAD = 80;
 
 /** Parts of the model used here. */
-export interface FormModel {
+export interface GrammarTextModel {
   /** Bytes of a token as the grammar reads them. */
   pieceBytes(token: Token): Uint8Array;
   /** Tokens of a text. */
   tokenize(text: string): Token[];
 }
 
-export class FormText implements StreamText {
-  readonly #machine: GrammarMachine;
-  readonly #decoder = new LooseDecoder();
+export class GrammarText implements StreamText {
+  readonly #machine: GrammarMatcher;
+  readonly #decoder = new LenientUtf8Decoder();
   readonly #canEnd: boolean;
-  #state: MachineState;
+  #state: MatcherState;
   #taken = '';
   readonly #crowded = new Map<string, boolean>();
 
@@ -34,11 +34,11 @@ export class FormText implements StreamText {
    * GrammarTooLarge} for a grammar with too many parallel positions.
    */
   constructor(
-    private readonly model: FormModel,
+    private readonly model: GrammarTextModel,
     grammar: Grammar,
     limit: number,
   ) {
-    this.#machine = new GrammarMachine(grammar);
+    this.#machine = new GrammarMatcher(grammar);
     this.#state = this.#machine.start();
     if (this.#isCrowdedAhead(this.#state)) throw new GrammarTooLarge();
     this.#canEnd = this.#fits(this.#state, limit);
@@ -60,7 +60,7 @@ export class FormText implements StreamText {
    */
   take(token: Token, left: number): boolean {
     const codes = this.#decoder.read(this.model.pieceBytes(token));
-    let next: MachineState | null = this.#state;
+    let next: MatcherState | null = this.#state;
     for (const code of codes.points) if (next !== null) next = this.#machine.tryStep(next, code);
     if (next === null) return false;
     if (next.length === 0) throw new Error('a token does not fit the grammar');
@@ -89,18 +89,18 @@ export class FormText implements StreamText {
   }
 
   /** Texts come back to the same places again and again. */
-  #isCrowdedAhead(state: MachineState): boolean {
-    const name = nameOf(state);
+  #isCrowdedAhead(state: MatcherState): boolean {
+    const name = stateKey(state);
     let isCrowded = this.#crowded.get(name);
     if (isCrowded === undefined) {
-      isCrowded = this.#machine.mayCrowd(state, STEPS_AHEAD);
+      isCrowded = this.#machine.mayExceedPositions(state, STEPS_AHEAD);
       this.#crowded.set(name, isCrowded);
     }
     return isCrowded;
   }
 
   /** Whether so many tokens can end the text. A token has a byte at least, so few bytes need no counting. */
-  #fits(state: MachineState, tokens: number): boolean {
+  #fits(state: MatcherState, tokens: number): boolean {
     if (this.#machine.cost(state) <= tokens) return true;
     return this.model.tokenize(this.#machine.rest(state)).length <= tokens;
   }
@@ -116,7 +116,7 @@ interface Read {
  * Decodes UTF-8 exactly as llama.cpp's grammars do. They accept some overlong forms; a stricter decoder would read another text
  * than the grammar allowed.
  */
-class LooseDecoder {
+class LenientUtf8Decoder {
   #value = 0;
   #missing = 0;
 

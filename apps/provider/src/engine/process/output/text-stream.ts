@@ -7,7 +7,7 @@ import type { Token } from 'node-llama-cpp';
 import type { Ended } from '../../messages.js';
 import type { NativeSampler } from '../native.js';
 import type { Outbox } from '../outbox.js';
-import { FormText } from './grammar-text.js';
+import { GrammarText } from './grammar-text.js';
 import { forcedLogprob, tokenLogprob } from './logprobs.js';
 import type { TextAssembler, Vocabulary } from './token-text.js';
 
@@ -55,7 +55,7 @@ export interface StreamOptions {
   /** Most tokens. */
   readonly limit: number;
   readonly sampler: NativeSampler;
-  readonly text: TextAssembler | FormText;
+  readonly text: TextAssembler | GrammarText;
   /** Null: no log probabilities are wanted. */
   readonly logprobs: { readonly vocabulary: Vocabulary; readonly alternatives: number } | null;
   readonly isEnd: (token: Token) => boolean;
@@ -66,14 +66,14 @@ export interface StreamOptions {
 type Logprobs = ReadonlyMap<Token, number>;
 
 export class TextStream {
-  readonly #form: FormText | null;
+  readonly #form: GrammarText | null;
   #count = 0;
   #silent = 0;
   #logprobs: TokenLogprob[] = [];
   #isOver = false;
 
   constructor(readonly options: StreamOptions) {
-    this.#form = options.text instanceof FormText ? options.text : null;
+    this.#form = options.text instanceof GrammarText ? options.text : null;
   }
 
   /** The engine has begun with the prompt, of which `cachedTokens` were cached. */
@@ -134,7 +134,7 @@ export class TextStream {
   }
 
   /** Writes the forced tokens that complete the grammar. */
-  #close(form: FormText): void {
+  #close(form: GrammarText): void {
     const { text, tokens } = form.closing();
     const { logprobs } = this.options;
     if (logprobs !== null) {

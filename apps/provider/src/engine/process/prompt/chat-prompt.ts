@@ -7,9 +7,9 @@ import { Template } from '@huggingface/jinja';
 import type { Token } from 'node-llama-cpp';
 import type { ThinkTags } from '../../../models/think-tags.js';
 import type { ChatInput, PromptInput, PromptMessage } from '../../messages.js';
-import { alternation, HiddenTexts } from './control-text-mask.js';
-import { fitted } from './fit-conversation.js';
-import { type TemplateNeeds, templateNeeds } from './template-requirements.js';
+import { alternation, ControlTextMask } from './control-text-mask.js';
+import { fitConversation } from './fit-conversation.js';
+import { type TemplateRequirements, templateRequirements } from './template-requirements.js';
 
 /** The template rejected the messages. The reason may quote them and is dropped. */
 export class TemplateError extends Error {
@@ -56,7 +56,7 @@ export class ChatPrompt {
   readonly #template: Template;
   readonly #controls: RegExp | null;
   readonly #variables: Record<string, unknown>;
-  readonly #needs: TemplateNeeds;
+  readonly #needs: TemplateRequirements;
 
   /** Throws when the template is not valid Jinja. */
   constructor(
@@ -71,7 +71,7 @@ export class ChatPrompt {
       bos_token: model.tokens.bosString ?? '',
       eos_token: model.tokens.eosString ?? '',
     };
-    this.#needs = templateNeeds((messages, tools) => this.#fill({ messages, ...(tools.length === 0 ? {} : { tools }) }));
+    this.#needs = templateRequirements((messages, tools) => this.#fill({ messages, ...(tools.length === 0 ? {} : { tools }) }));
   }
 
   /** False for a template that rejects every conversation. */
@@ -89,7 +89,7 @@ export class ChatPrompt {
       this.#refuseTooLong(input.text, limit);
       return { tokens: this.#complete(this.model.tokenize(input.text, false), limit), startsInsideThinking: false };
     }
-    const hidden = new HiddenTexts(this.#controls);
+    const hidden = new ControlTextMask(this.#controls);
     const rendered = this.#render(input, hidden);
     this.#refuseTooLong(rendered, limit);
     const tokens: Token[] = [];
@@ -118,10 +118,10 @@ export class ChatPrompt {
     if (tokens >= limit) throw new PromptTooLong(Math.ceil((tokens / sample) * rendered.length));
   }
 
-  #render(input: ChatInput, hidden: HiddenTexts): string {
+  #render(input: ChatInput, hidden: ControlTextMask): string {
     const last = input.continuesLast ? input.messages.at(-1) : undefined;
     const closed = last === undefined ? input.messages : input.messages.slice(0, -1);
-    const { messages, tools } = fitted({ messages: closed, tools: input.tools }, this.#needs);
+    const { messages, tools } = fitConversation({ messages: closed, tools: input.tools }, this.#needs);
     let rendered: string;
     try {
       rendered = this.#fill({
@@ -141,7 +141,7 @@ export class ChatPrompt {
   }
 
   /** Beginning of an open assistant turn. Not a thought, so a think section opened by the template is closed first. */
-  #beginning(last: PromptMessage, rendered: string, hidden: HiddenTexts): string {
+  #beginning(last: PromptMessage, rendered: string, hidden: ControlTextMask): string {
     const thought = this.#opensThinking(rendered) ? `${hidden.text(last.reasoning_content ?? '')}\n${this.tags?.close}\n\n` : '';
     return thought + hidden.text(last.content);
   }

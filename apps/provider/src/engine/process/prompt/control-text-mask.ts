@@ -2,7 +2,7 @@
 import { randomInt } from 'node:crypto';
 
 /** Placeholders for control text of one prompt. Private-use characters and digits survive every text filter of Jinja. */
-export class HiddenTexts {
+export class ControlTextMask {
   readonly #originals: string[] = [];
   readonly #mark = `\uE0F0${randomInt(2 ** 47)}${randomInt(2 ** 47)}\uE0F1`;
 

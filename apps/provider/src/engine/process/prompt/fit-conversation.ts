@@ -1,14 +1,14 @@
 /** Adapts a conversation to a chat template without losing content. Pure. */
 import { DEFAULT_TOOL_CALL_TAGS } from '@inference/formats';
 import type { PromptMessage, PromptTool } from '../../messages.js';
-import type { TemplateNeeds } from './template-requirements.js';
+import type { TemplateRequirements } from './template-requirements.js';
 
 export interface Conversation {
   readonly messages: readonly PromptMessage[];
   readonly tools: readonly PromptTool[];
 }
 
-export function fitted(conversation: Conversation, needs: TemplateNeeds): Conversation {
+export function fitConversation(conversation: Conversation, needs: TemplateRequirements): Conversation {
   const { messages, tools } = needs.tools === 'template' ? conversation : toolsAsText(conversation);
   const placed = withSystem(messages, needs.system);
   const opened = needs.userFirst ? userFirst(placed) : placed;
@@ -57,7 +57,7 @@ ${open}
 ${close}`;
 }
 
-function withSystem(messages: readonly PromptMessage[], place: TemplateNeeds['system']): readonly PromptMessage[] {
+function withSystem(messages: readonly PromptMessage[], place: TemplateRequirements['system']): readonly PromptMessage[] {
   if (place === 'anywhere' || !messages.some(({ role }) => role === 'system')) return messages;
   const [system, ...others] = systemFirst(messages);
   if (place === 'first' || system === undefined) return [...(system === undefined ? [] : [system]), ...others];

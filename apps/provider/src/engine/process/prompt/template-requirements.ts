@@ -4,7 +4,7 @@
  */
 import type { PromptMessage, PromptTool } from '../../messages.js';
 
-export interface TemplateNeeds {
+export interface TemplateRequirements {
   /** Position of system messages; `nowhere`: their text is added to the first user message. */
   readonly system: 'anywhere' | 'first' | 'nowhere';
   /** The first turn is the user's. */
@@ -39,7 +39,7 @@ const TOOL: PromptTool = {
 /** Tool call in the format that the output filter reads. */
 const READABLE_CALL = new RegExp(`<tool_call>\\s*\\{\\s*"name":\\s*"${TOOL_NAME}",\\s*"arguments":\\s*\\{\\s*"value":\\s*"${MARK.value}"`);
 
-export function templateNeeds(render: Render): TemplateNeeds {
+export function templateRequirements(render: Render): TemplateRequirements {
   const renders = (messages: readonly PromptMessage[], tools: readonly PromptTool[] = []): string | null => {
     try {
       return render(messages, tools);

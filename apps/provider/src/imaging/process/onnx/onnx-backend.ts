@@ -8,20 +8,20 @@ import type { Tensor } from 'onnxruntime-node';
 import type { ImageSize } from '../../../models/image/image-facts.js';
 import { type OnnxImageModel, readOnnxFolder } from '../../../models/image/onnx-folder.js';
 import type { ImageEngineFacts, ImageSettings } from '../../messages.js';
-import type { Painter, Picture, PictureRequest } from '../image-backend.js';
+import type { ImageBackend, RawImage, SingleImageRequest } from '../image-backend.js';
 import { ClipTokenizer } from './clip-tokenizer.js';
 import { Noise } from './noise.js';
-import { type Device, Graph, type GraphInput } from './onnx-graph.js';
+import { type Device, type GraphInput, OnnxGraph } from './onnx-graph.js';
 import { samplerOf } from './sampler.js';
 import { floats, floatsOf, wholes } from './tensors.js';
 
 interface Graphs {
-  readonly textEncoder: Graph;
-  readonly unet: Graph;
-  readonly vaeDecoder: Graph;
+  readonly textEncoder: OnnxGraph;
+  readonly unet: OnnxGraph;
+  readonly vaeDecoder: OnnxGraph;
 }
 
-export class OnnxPainter implements Painter {
+export class OnnxBackend implements ImageBackend {
   readonly facts: ImageEngineFacts;
   readonly #tokenizer: ClipTokenizer;
 
@@ -34,15 +34,15 @@ export class OnnxPainter implements Painter {
   }
 
   /** Throws an Error with a message for the owner. */
-  static async load({ modelPath, gpu }: ImageSettings): Promise<OnnxPainter> {
+  static async load({ modelPath, gpu }: ImageSettings): Promise<OnnxBackend> {
     const model = readOnnxFolder(modelPath);
     const devices: readonly Device[] = gpu === 'auto' && process.platform === 'darwin' ? ['coreml', 'webgpu', 'cpu'] : ['cpu'];
     // The text encoder takes milliseconds; a GPU would add rounding differences for no gain.
     const threads = Math.max(1, Math.min(MAX_THREADS, availableParallelism() >> 1));
-    return new OnnxPainter(model, {
-      textEncoder: await Graph.load(model.graphs.textEncoder, ['cpu'], threads),
-      unet: await Graph.load(model.graphs.unet, devices, threads),
-      vaeDecoder: await Graph.load(model.graphs.vaeDecoder, devices, threads),
+    return new OnnxBackend(model, {
+      textEncoder: await OnnxGraph.load(model.graphs.textEncoder, ['cpu'], threads),
+      unet: await OnnxGraph.load(model.graphs.unet, devices, threads),
+      vaeDecoder: await OnnxGraph.load(model.graphs.vaeDecoder, devices, threads),
     });
   }
 
@@ -50,7 +50,7 @@ export class OnnxPainter implements Painter {
     return this.#tokenizer.tokenize(prompt).used;
   }
 
-  async paint(request: PictureRequest, onStep: (step: number) => void, signal: AbortSignal): Promise<Picture> {
+  async generate(request: SingleImageRequest, onStep: (step: number) => void, signal: AbortSignal): Promise<RawImage> {
     const { size, steps, guidance, seed } = request;
     const { channels, scheduler, facts } = this.model;
     const [width, height] = [size.width / facts.scale, size.height / facts.scale];
@@ -128,7 +128,7 @@ export class OnnxPainter implements Painter {
     return said;
   }
 
-  async #decode(latent: Float32Array, shape: readonly number[], { width, height }: ImageSize): Promise<Picture> {
+  async #decode(latent: Float32Array, shape: readonly number[], { width, height }: ImageSize): Promise<RawImage> {
     const { vaeDecoder } = this.graphs;
     const { scaling, shift } = this.model;
     const [name = 'latent_sample'] = vaeDecoder.inputNames;

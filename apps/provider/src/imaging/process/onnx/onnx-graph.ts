@@ -11,14 +11,14 @@ export interface GraphInput {
 /** Execution providers, tried in order. */
 export type Device = 'coreml' | 'webgpu' | 'cpu';
 
-export class Graph {
+export class OnnxGraph {
   private constructor(
     private readonly session: InferenceSession,
     readonly device: Device,
   ) {}
 
   /** `devices`: in order of preference. Throws an Error with a message for the owner. */
-  static async load(path: string, devices: readonly Device[], threads: number): Promise<Graph> {
+  static async load(path: string, devices: readonly Device[], threads: number): Promise<OnnxGraph> {
     let failure: unknown;
     for (const device of devices) {
       try {
@@ -33,7 +33,7 @@ export class Graph {
           // A spinning thread would occupy a core of the owner's machine.
           extra: { session: { intra_op: { allow_spinning: '0' } } },
         });
-        return new Graph(session, device);
+        return new OnnxGraph(session, device);
       } catch (error) {
         failure = error;
       }

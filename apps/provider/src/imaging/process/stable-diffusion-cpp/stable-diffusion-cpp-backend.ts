@@ -4,11 +4,11 @@
  */
 import { readStableDiffusionFolder } from '../../../models/image/stable-diffusion-folder.js';
 import type { ImageEngineFacts, ImageSettings } from '../../messages.js';
-import type { Painter, Picture, PictureRequest } from '../image-backend.js';
-import { decodePicture } from '../image-codec.js';
-import { type WorkerNews, WorkerProcess } from './worker-process.js';
+import type { ImageBackend, RawImage, SingleImageRequest } from '../image-backend.js';
+import { decodeImage } from '../image-codec.js';
+import { type WorkerEvent, WorkerProcess } from './worker-process.js';
 
-export class DiffusionCppPainter implements Painter {
+export class StableDiffusionCppBackend implements ImageBackend {
   readonly facts: ImageEngineFacts;
 
   private constructor(
@@ -19,7 +19,7 @@ export class DiffusionCppPainter implements Painter {
   }
 
   /** Throws an Error with a message for the owner. */
-  static async load({ modelPath, gpu, addOnPath, memoryLimit }: ImageSettings): Promise<DiffusionCppPainter> {
+  static async load({ modelPath, gpu, addOnPath, memoryLimit }: ImageSettings): Promise<StableDiffusionCppBackend> {
     if (addOnPath === null) throw new Error('the engine stable-diffusion.cpp is not installed; models pull of such a model installs it');
     const { files, config } = readStableDiffusionFolder(modelPath);
     const device = gpu === 'auto' ? 'gpu' : 'cpu';
@@ -28,7 +28,7 @@ export class DiffusionCppPainter implements Painter {
       worker.onEnd = () => reject(new Error('the engine stable-diffusion.cpp ended while it loaded the model'));
     });
     const loaded = new Promise<void>((resolve, reject) => {
-      worker.onNews = (news) => {
+      worker.onMessage = (news) => {
         if (news.type === 'loaded') resolve();
         else if (news.type === 'failed') reject(new Error(`stable-diffusion.cpp cannot load the model: ${news.message}`));
       };
@@ -39,7 +39,7 @@ export class DiffusionCppPainter implements Painter {
     await Promise.race([loaded, ended]);
     // The daemon notices the exit and restarts both processes.
     worker.onEnd = () => process.exit(1);
-    return new DiffusionCppPainter(worker, device);
+    return new StableDiffusionCppBackend(worker, device);
   }
 
   /** The library does not tell. */
@@ -47,7 +47,7 @@ export class DiffusionCppPainter implements Painter {
     return 0;
   }
 
-  async paint(request: PictureRequest, onStep: (step: number) => void, signal: AbortSignal): Promise<Picture> {
+  async generate(request: SingleImageRequest, onStep: (step: number) => void, signal: AbortSignal): Promise<RawImage> {
     signal.throwIfAborted();
     const { prompt, size, steps, guidance, seed } = request;
     const { worker } = this;
@@ -56,7 +56,7 @@ export class DiffusionCppPainter implements Painter {
     let told = 0;
     try {
       await new Promise<void>((resolve, reject) => {
-        worker.onNews = (news: WorkerNews) => {
+        worker.onMessage = (news: WorkerEvent) => {
           switch (news.type) {
             case 'progress': {
               // Loading and decoding tell of steps, too.
@@ -92,7 +92,7 @@ export class DiffusionCppPainter implements Painter {
     signal.throwIfAborted();
     if (encoded === null) throw new Error('the engine made no picture');
     const bytes = Buffer.from(encoded, 'base64');
-    const picture = await decodePicture(bytes, size.width * size.height);
+    const picture = await decodeImage(bytes, size.width * size.height);
     bytes.fill(0);
     if (picture.width !== size.width || picture.height !== size.height) throw new Error('the engine made a picture of another size');
     return picture;

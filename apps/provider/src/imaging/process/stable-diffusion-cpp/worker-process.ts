@@ -14,7 +14,7 @@ const WORKER = createRequire(import.meta.url).resolve('#stable-diffusion-worker'
 const LOOK_EVERY_MS = 500;
 const PAGE_BYTES = 4096;
 
-export type WorkerNews =
+export type WorkerEvent =
   | { readonly type: 'loaded' }
   | { readonly type: 'progress'; readonly news: Readonly<Record<string, unknown>> }
   | { readonly type: 'image'; readonly base64: string }
@@ -24,7 +24,7 @@ export type WorkerNews =
 export class WorkerProcess {
   readonly #child: ChildProcess;
   readonly #channel: Duplex;
-  onNews: (news: WorkerNews) => void = () => {};
+  onMessage: (news: WorkerEvent) => void = () => {};
   onEnd: () => void = () => {};
 
   /** `addOn`: where the add-on is installed. `memoryLimit` in bytes. */
@@ -33,7 +33,7 @@ export class WorkerProcess {
     const bare = join(packages, `bare-runtime-${process.platform}-${process.arch}`, 'bin', 'bare');
     this.#child = spawn(bare, [WORKER, packages], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] });
     this.#channel = this.#child.stdio[3] as Duplex;
-    createInterface({ input: this.#channel }).on('line', (line) => this.onNews(JSON.parse(line) as WorkerNews));
+    createInterface({ input: this.#channel }).on('line', (line) => this.onMessage(JSON.parse(line) as WorkerEvent));
     const watch = memoryLimit === null ? null : setInterval(() => this.#watchMemory(memoryLimit), LOOK_EVERY_MS);
     const ended = (): void => {
       if (watch !== null) clearInterval(watch);
