@@ -1,18 +1,18 @@
 /**
- * Addresses under which images can be fetched for a while. An address is a secret of its own: it holds the key of its image,
- * and nothing else does. It also says when it ends, under a code that only this coordinator can make, so that an old address is
- * told from an invented one for good, without anything being remembered of it.
- *
- *   32 random bytes ‖ end in seconds u40 ‖ format u8 ‖ first 16 bytes of HMAC-SHA-256 over what stands before, in base64url
+ * Temporary image addresses and the encryption under them. An address is a secret: its random bytes derive the key of the image and
+ * exist nowhere else. An authentication code, which only this coordinator can make, covers the expiry time, so that expired and
+ * invented addresses stay distinguishable without stored state.
+ * 32 random bytes ‖ expiry in seconds u40 ‖ format u8 ‖ first 16 bytes of HMAC-SHA-256 over the preceding bytes, in base64url
  */
-import { createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ImageRequest } from '@inference/formats';
+import { utf8 } from '@inference/protocol';
 
 export type ImageFileFormat = ImageRequest['format'];
 
-/** What an address comes to. */
+/** Decoded address. */
 export interface ImageAddress {
-  /** Of the file that holds the image, sealed: a hash, from which nothing leads back to the key. */
+  /** Name of the encrypted file: a hash of the secret, from which the key cannot be derived. */
   readonly storedName: string;
   readonly key: Uint8Array;
   readonly format: ImageFileFormat;
@@ -37,7 +37,7 @@ export function newImageFile(codeKey: Uint8Array, format: ImageFileFormat, expir
   return `${Buffer.concat([coded, codeOf(codeKey, coded)]).toString('base64url')}.${EXTENSIONS[format]}`;
 }
 
-/** What a file name comes to; null when this coordinator never made it. */
+/** Decodes a file name; null: not made by this coordinator. */
 export function readImageFile(codeKey: Uint8Array, file: string): ImageAddress | null {
   const [, text = '', extension] = SHAPE.exec(file) ?? [];
   const bytes = Buffer.from(text, 'base64url');
@@ -57,4 +57,36 @@ export function readImageFile(codeKey: Uint8Array, file: string): ImageAddress |
 
 function codeOf(codeKey: Uint8Array, coded: Uint8Array): Buffer {
   return createHmac('sha256', codeKey).update('inference/image-address/v1\0').update(coded).digest().subarray(0, CODE_BYTES);
+}
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+/** Bytes that encryption adds. */
+export const SEALING_BYTES = NONCE_BYTES + TAG_BYTES;
+
+export interface Sealing {
+  readonly key: Uint8Array;
+  readonly storedName: string;
+}
+
+/** Nonce, ciphertext, tag. */
+export function sealImage(image: Uint8Array, { key, storedName }: Sealing): Uint8Array {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce);
+  cipher.setAAD(utf8(storedName));
+  return Buffer.concat([nonce, cipher.update(image), cipher.final(), cipher.getAuthTag()]);
+}
+
+/** The image, or null when any encrypted byte has changed. */
+export function openImage(sealed: Uint8Array, { key, storedName }: Sealing): Uint8Array | null {
+  if (sealed.length < SEALING_BYTES) return null;
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES));
+  decipher.setAAD(utf8(storedName));
+  decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, sealed.length - TAG_BYTES)), decipher.final()]);
+  } catch {
+    // With a valid length, only authentication can fail.
+    return null;
+  }
 }

@@ -1,22 +1,29 @@
 /**
- * Images that wait to be fetched: a bounded number of bytes on this disk, each image sealed under a key that only its address
- * holds, gone after its time. What lies here can be read by nobody who does not have the address. A restart keeps all of it.
+ * Store of generated images until clients fetch them: a bounded number of bytes on disk. Each image is encrypted under a key that
+ * only its address holds, and deleted at expiry. Only holders of an address can read an image. Images survive a restart.
  */
 import { mkdir, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ImageAddress, type ImageFileFormat, newImageFile, readImageFile } from './image-address.js';
-import { openImage, SEALING_BYTES, sealImage } from './sealed-image.js';
+import {
+  type ImageAddress,
+  type ImageFileFormat,
+  newImageFile,
+  openImage,
+  readImageFile,
+  SEALING_BYTES,
+  sealImage,
+} from './image-address.js';
 import { Semaphore } from './semaphore.js';
 
 export interface ImageStoreOptions {
   readonly directory: string;
-  /** Bytes on the disk, and those that machines have sent of images which are not finished. */
+  /** Maximum of stored bytes plus bytes received from providers for unfinished images. */
   readonly maxBytes: number;
-  /** Part of it that one account may fill, and that unfinished images of one machine may take, in percent. 100 by default. */
+  /** Maximum share of one account, and of one provider's unfinished images, in percent. Default 100. */
   readonly sharePercent?: number;
   /** How long an address is good, from the request on, in milliseconds. */
   readonly lifetimeMs: number;
-  /** Makes addresses that are told from invented ones; 32 bytes that outlive this process. */
+  /** Key of the authentication code in addresses; 32 bytes, stable across restarts. */
   readonly codeKey: Uint8Array;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;
@@ -30,39 +37,39 @@ export type FoundImage =
       readonly expiresAt: number;
       readonly storedName: string;
     }
-  /** Its time is over. */
+  /** Expired. */
   | { readonly kind: 'gone' }
-  /** There never was such an image, or it was lost. */
+  /** Never existed, or was lost. */
   | { readonly kind: 'unknown' };
 
 /**
- * Addresses for the images of one job, and the room that they take. Only what a machine has sent takes room: one that takes jobs
- * and never answers blocks nobody. Whoever gets an allocation ends it.
+ * Addresses and space for the images of one job. Only bytes received from a provider take space, so a provider that never answers
+ * blocks nobody. The caller must call `close`.
  */
 export interface ImageAllocation {
-  /** Last parts of the addresses, one for each image. */
+  /** Last path segments of the addresses, one per image. */
   readonly files: readonly string[];
   readonly expiresAt: number;
-  /** Takes room for bytes that have come from a machine. False: there is none, and the job cannot be finished. */
-  take(bytes: number, machine: string): boolean;
-  /** Gives back what was taken: the machine's part in the job is over. */
-  giveBack(): void;
-  /** Stores the images, one for each address. Rejects when that fails; then none is stored. */
-  keep(images: readonly Uint8Array[]): Promise<void>;
-  /** Removes what was stored. */
-  drop(): Promise<void>;
-  /** Gives back the room that is not used. */
-  end(): void;
+  /** Holds space for bytes received from a provider. False: no space; the job cannot be completed. */
+  holdBytes(bytes: number, providerId: string): boolean;
+  /** Frees held bytes, when the provider's attempt is over. */
+  releaseBytes(): void;
+  /** Stores the images, one per address. On failure, rejects and stores none. */
+  store(images: readonly Uint8Array[]): Promise<void>;
+  /** Deletes the stored images. */
+  deleteStored(): Promise<void>;
+  /** Frees unused space. */
+  close(): void;
 }
 
 interface Stored {
   readonly bytes: number;
   readonly expiresAt: number;
-  /** Null: it was stored before this process began. */
+  /** Null: stored before this process started. */
   readonly accountId: string | null;
 }
 
-/** Expired images are removed this often, in milliseconds. */
+/** Interval of the deletion of expired images, in milliseconds. */
 const SWEEP_MS = 15_000;
 const STORED_NAME = /^(\d{1,12})-([0-9a-f]{64})$/;
 
@@ -72,10 +79,10 @@ export class ImageStore {
   readonly #reads = new Semaphore(8);
   readonly #sweeper: NodeJS.Timeout;
   #bytes = 0;
-  /** Of images that are not finished. */
+  /** Bytes of unfinished images. */
   #heldBytes = 0;
-  readonly #heldByMachine = new Map<string, number>();
-  /** What an account has stored, and the largest that its running jobs can come to. */
+  readonly #heldByProvider = new Map<string, number>();
+  /** Per account: stored bytes plus the maximum that its running jobs can add. */
   readonly #ofAccounts = new Map<string, number>();
 
   private constructor(options: ImageStoreOptions) {
@@ -84,11 +91,11 @@ export class ImageStore {
     this.#sweeper.unref();
   }
 
-  /** Opens a directory and takes in what lies there. */
+  /** Opens a directory and lists the images in it. */
   static async open(options: ImageStoreOptions): Promise<ImageStore> {
     const store = new ImageStore(options);
     try {
-      await store.#takeIn();
+      await store.#loadDirectory();
       return store;
     } catch (error) {
       store.close();
@@ -96,16 +103,16 @@ export class ImageStore {
     }
   }
 
-  /** Bytes on the disk, and those of images that are not finished. */
+  /** Stored images and bytes, and bytes of unfinished images. */
   get usage(): { readonly images: number; readonly bytes: number; readonly heldBytes: number } {
     return { images: this.#stored.size, bytes: this.#bytes, heldBytes: this.#heldBytes };
   }
 
   /**
-   * Addresses for so many images of at most so many bytes each. Null: there is no room for them now, or the account's share is used
-   * up. An account that has nothing here may always have one job.
+   * Addresses for `count` images of at most `maxBytesEach` each. Null: no space, or the account's share is used up. An account
+   * without stored images may always have one job.
    */
-  allot(count: number, format: ImageFileFormat, maxBytesEach: number, accountId = ''): ImageAllocation | null {
+  allocate(count: number, format: ImageFileFormat, maxBytesEach: number, accountId = ''): ImageAllocation | null {
     const { maxBytes, codeKey, lifetimeMs, now } = this.#options;
     const promised = count * (maxBytesEach + SEALING_BYTES);
     if (this.#bytes + this.#heldBytes + promised > maxBytes) return null;
@@ -115,56 +122,56 @@ export class ImageStore {
     const expiresAt = now() + lifetimeMs;
     const files = Array.from({ length: count }, () => newImageFile(codeKey, format, expiresAt));
     const addresses = files.map((file) => this.#read(file) as ImageAddress);
-    let ended = false;
-    let taken: { readonly machine: string; bytes: number } | null = null;
-    const giveBack = (): void => {
+    let isClosed = false;
+    let taken: { readonly providerId: string; bytes: number } | null = null;
+    const releaseBytes = (): void => {
       if (taken === null) return;
       this.#heldBytes -= taken.bytes;
-      add(this.#heldByMachine, taken.machine, -taken.bytes);
+      add(this.#heldByProvider, taken.providerId, -taken.bytes);
       taken = null;
     };
-    const take = (bytes: number, machine: string): boolean => {
-      if (ended || this.#bytes + this.#heldBytes + bytes > maxBytes) return false;
-      if (taken !== null && taken.machine !== machine) giveBack();
-      taken ??= { machine, bytes: 0 };
-      const ofMachine = this.#heldByMachine.get(machine) ?? 0;
-      // A machine may always finish one job.
-      if (ofMachine > taken.bytes && ofMachine + bytes > this.#share) return false;
+    const holdBytes = (bytes: number, providerId: string): boolean => {
+      if (isClosed || this.#bytes + this.#heldBytes + bytes > maxBytes) return false;
+      if (taken !== null && taken.providerId !== providerId) releaseBytes();
+      taken ??= { providerId, bytes: 0 };
+      const ofProvider = this.#heldByProvider.get(providerId) ?? 0;
+      // A provider may always finish one job.
+      if (ofProvider > taken.bytes && ofProvider + bytes > this.#share) return false;
       taken.bytes += bytes;
       this.#heldBytes += bytes;
-      add(this.#heldByMachine, machine, bytes);
+      add(this.#heldByProvider, providerId, bytes);
       return true;
     };
-    const end = (): void => {
-      if (ended) return;
-      ended = true;
-      giveBack();
+    const close = (): void => {
+      if (isClosed) return;
+      isClosed = true;
+      releaseBytes();
       add(this.#ofAccounts, accountId, -promised);
     };
-    const drop = async (): Promise<void> => {
+    const deleteStored = async (): Promise<void> => {
       await Promise.all(addresses.map((address) => this.#remove(fileNameOf(address))));
     };
     return {
       files,
       expiresAt,
-      take,
-      giveBack,
-      keep: async (images) => {
-        if (ended || images.length !== count) throw new Error('these images have no room here');
+      holdBytes,
+      releaseBytes,
+      store: async (images) => {
+        if (isClosed || images.length !== count) throw new Error('these images have no room here');
         const writing = images.map((image, index) => this.#write(addresses[index] as ImageAddress, image, accountId));
         const written = await Promise.allSettled(writing);
-        end();
+        close();
         const failure = written.find((one) => one.status === 'rejected');
         if (failure === undefined) return;
-        await drop();
+        await deleteStored();
         throw failure.reason;
       },
-      drop,
-      end,
+      deleteStored,
+      close,
     };
   }
 
-  /** What the last part of an address leads to. */
+  /** Finds an image by the last path segment of its address. */
   async find(file: string): Promise<FoundImage> {
     const address = this.#read(file);
     if (address === null) return { kind: 'unknown' };
@@ -173,7 +180,7 @@ export class ImageStore {
     if (!this.#stored.has(name)) return { kind: 'unknown' };
     return this.#reads.run(async () => {
       const sealed = await this.#readFile(name);
-      // It was removed meanwhile, which happens when its time is over.
+      // Deleted meanwhile, because the image expired.
       if (sealed === null) return { kind: 'gone' };
       const bytes = openImage(sealed, address);
       if (bytes === null) {
@@ -185,7 +192,7 @@ export class ImageStore {
     });
   }
 
-  /** Removes what is over its time. */
+  /** Deletes expired images. */
   async sweep(): Promise<void> {
     const now = this.#options.now();
     const over = [...this.#stored].filter(([, { expiresAt }]) => expiresAt <= now);
@@ -213,12 +220,12 @@ export class ImageStore {
     }
   }
 
-  async #takeIn(): Promise<void> {
+  async #loadDirectory(): Promise<void> {
     const { directory } = this.#options;
     await mkdir(directory, { recursive: true, mode: 0o700 });
     for (const name of await readdir(directory)) {
       const [, seconds] = STORED_NAME.exec(name) ?? [];
-      // What was being written when the process ended is of no use.
+      // Partial files of an earlier process are useless.
       if (name.endsWith('.part')) await rm(join(directory, name), { force: true });
       else if (seconds !== undefined)
         this.#note(name, { bytes: (await stat(join(directory, name))).size, expiresAt: 1000 * Number(seconds), accountId: null });
@@ -254,7 +261,7 @@ export class ImageStore {
       await unlink(join(this.#options.directory, name));
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
-        // Its bytes are still there; the next sweep tries again.
+        // The file still exists; the next sweep retries.
         this.#stored.set(name, stored);
         throw error;
       }
@@ -264,14 +271,14 @@ export class ImageStore {
   }
 }
 
-/** Names that have come to nothing are forgotten. */
+/** Removes entries that reach zero. */
 function add(sums: Map<string, number>, name: string, bytes: number): void {
   const sum = (sums.get(name) ?? 0) + bytes;
   if (sum === 0) sums.delete(name);
   else sums.set(name, sum);
 }
 
-/** The end stands in the name, so that a sweep needs no look into the file. */
+/** The name contains the expiry time, so that a sweep opens no file. */
 function fileNameOf({ expiresAt, storedName }: ImageAddress): string {
   return `${expiresAt / 1000}-${storedName}`;
 }

@@ -1,7 +1,7 @@
 /**
- * Looks whether bytes of a provider are an image of the format and size that were asked for. They are decoded to the last pixel,
- * outside this thread and within that size, a few at a time. Bytes that do not begin as that format does reach no decoder, so
- * that of all that the library can read, three formats are open to strangers.
+ * Checks whether bytes of a provider are an image of the requested format and size. Decodes every pixel, outside this thread,
+ * bounded by that size, two images at a time. Only bytes with the signature of the expected format reach the decoder: of all
+ * formats that libvips reads, three are exposed to providers.
  */
 import type { ImageRequest } from '@inference/formats';
 import sharp from 'sharp';
@@ -14,15 +14,15 @@ export interface ExpectedImage {
   readonly height: number;
 }
 
-/** What is wrong with an image. */
+/** Fault of an image. */
 export type ImageProblem = 'image.unreadable' | 'image.format' | 'image.size';
 
-// Nothing of an image stays in memory when it has been looked at.
+// No image data stays cached after the check.
 sharp.cache(false);
 
 const turns = new Semaphore(2);
 
-/** Null: it is what was asked for. */
+/** Null: the image is as requested. */
 export function inspectImage(bytes: Uint8Array, expected: ExpectedImage): Promise<ImageProblem | null> {
   const { format, width, height } = expected;
   if (formatOf(bytes) !== format) return Promise.resolve('image.format');
@@ -31,7 +31,7 @@ export function inspectImage(bytes: Uint8Array, expected: ExpectedImage): Promis
     try {
       const found = await image.metadata();
       if (found.width !== width || found.height !== height || (found.pages ?? 1) !== 1) return 'image.size';
-      // Whoever sends a good beginning and noise after it is found by decoding all of it.
+      // Full decoding detects noise after a valid beginning.
       await image.raw().toBuffer();
       return null;
     } catch (error) {
@@ -44,7 +44,7 @@ function isPixelLimit(error: unknown): boolean {
   return error instanceof Error && error.message.includes('pixel limit');
 }
 
-/** By the first bytes; the same that browsers go by (WHATWG MIME Sniffing section 6.1). */
+/** Detects the format by the first bytes, as browsers do (WHATWG MIME Sniffing section 6.1). */
 function formatOf(bytes: Uint8Array): ImageRequest['format'] | null {
   const begins = (at: number, ...values: readonly number[]): boolean => values.every((value, index) => bytes[at + index] === value);
   if (begins(0, 0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)) return 'png';

@@ -1,4 +1,4 @@
-/** Lets a few tasks run at a time; the others wait their turn, in order. */
+/** Runs a limited number of tasks at a time; others wait in order. */
 export class Semaphore {
   readonly #max: number;
   #running = 0;
@@ -15,7 +15,7 @@ export class Semaphore {
       return await task();
     } finally {
       const next = this.#waiting.shift();
-      // A place is handed on as it is.
+      // The permit passes to the next task.
       if (next === undefined) this.#running--;
       else next();
     }

@@ -1,45 +1,63 @@
+/** Limits on waits. */
+
 /**
- * A limit on how long a peer may take. A process that was held up itself (by its host, a collection, a stop) finds its timers
- * due and what its peers sent meanwhile unread: that is read first, and may put the limit off, before anything is decided.
+ * A limit on how long a peer may take. A process that was itself held up (by its host, garbage collection, SIGSTOP) finds timers due and
+ * messages unread. Those messages are read before the limit applies, and may renew it.
  */
 export class Deadline {
-  readonly #onOver: () => void;
+  readonly #onExpiry: () => void;
   #timer: NodeJS.Timeout | null = null;
-  #verdict: NodeJS.Immediate | null = null;
+  #expiry: NodeJS.Immediate | null = null;
 
   /** Not set until {@link set} is called. */
-  constructor(onOver: () => void) {
-    this.#onOver = onOver;
+  constructor(onExpiry: () => void) {
+    this.#onExpiry = onExpiry;
   }
 
-  /** From `set` to `clear`, also when it is over. */
+  /** True from `set` to `clear`, also after expiry. */
   get isSet(): boolean {
     return this.#timer !== null;
   }
 
-  /** Over in so many milliseconds, in place of what was set before. */
+  /** Expires after this many milliseconds. Replaces an earlier limit. */
   set(ms: number): void {
     this.clear();
-    // After the timers of a turn of the event loop come its sockets, and then what was put off to here.
+    // The event loop polls sockets after timers and runs immediates after that.
     this.#timer = setTimeout(() => {
-      this.#verdict = setImmediate(this.#onOver);
+      this.#expiry = setImmediate(this.#onExpiry);
     }, ms);
   }
 
-  /** Gives the whole time again, from now, also when it was over. */
+  /** Restarts the full time from now, also after expiry. */
   renew(): void {
-    this.#withholdVerdict();
+    this.#cancelExpiry();
     this.#timer?.refresh();
   }
 
   clear(): void {
-    this.#withholdVerdict();
+    this.#cancelExpiry();
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
   }
 
-  #withholdVerdict(): void {
-    if (this.#verdict !== null) clearImmediate(this.#verdict);
-    this.#verdict = null;
+  #cancelExpiry(): void {
+    if (this.#expiry !== null) clearImmediate(this.#expiry);
+    this.#expiry = null;
+  }
+}
+
+/**
+ * The value, or `'late'` after `ms`. For promises that cannot be cancelled: the promise continues, and its other listeners still see a
+ * later rejection.
+ */
+export async function within<Value>(promise: Promise<Value>, ms: number): Promise<Value | 'late'> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<'late'>((resolve) => {
+    timer = setTimeout(() => resolve('late'), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -1,22 +1,38 @@
-/**
- * What the running of jobs tells whoever counts it: the one place through which placing, trying and delivering are observed.
- * Codes and times alone; a listener must be quick and must not throw.
- */
+/** Interfaces through which jobs are observed: metrics count events, and a tracer follows single jobs. Codes, counts and times only. */
 
 export type JobEvent =
-  /** A request had its turn, or was refused one. `outcome` is `seated` or the reason. */
+  /** A request got a slot or none. `outcome`: why this provider was chosen, or the reason of the refusal. */
   | { readonly type: 'placed'; readonly outcome: string; readonly waitMs: number }
-  /** A provider was tried and failed before anything was committed; `reason` is a code of ours. */
+  /** An attempt failed before anything was isCommitted. `reason`: a code of the outcome policy. */
   | { readonly type: 'attempt_failed'; readonly reason: string; readonly retried: boolean }
-  /** A second provider was asked beside a slow first one: it was sent, its answer was taken, or it was cancelled. */
+  /** A second attempt beside a late first one: started, won, or cancelled. */
   | { readonly type: 'hedge'; readonly outcome: 'sent' | 'won' | 'lost' }
-  /** A stream's first content went out, so long after the request came. */
+  /** First content of a stream, in milliseconds since the request arrived. */
   | { readonly type: 'first_token'; readonly ms: number };
 
+/** Listeners must be quick and must not throw. */
 export interface JobObserver {
   event(event: JobEvent): void;
-  /** Content went out to a client, so long after the frame that brought it came. Called for every write. */
+  /** Content was written to a client, `ms` after the frame that brought it. Called for every write. */
   relayed(ms: number): void;
 }
 
-export const NOT_OBSERVED: JobObserver = { event: () => {}, relayed: () => {} };
+/** Never an account, a key, a prompt or an answer. */
+export type TraceAttributes = Readonly<Record<string, string | number | boolean>>;
+
+export interface TraceSpan {
+  /** Starts a child span. */
+  child(name: string, attributes?: TraceAttributes): TraceSpan;
+  /** `error`: a code of ours; null or left out: success. */
+  end(attributes?: TraceAttributes, error?: string | null): void;
+}
+
+export interface Tracer {
+  /** Starts the span of a request. `traceparent`: the client's W3C Trace Context header. */
+  start(name: string, attributes: TraceAttributes, traceparent: string | undefined): TraceSpan;
+}
+
+/** The default: tracing costs nothing. */
+export const NO_TRACE: TraceSpan = { child: () => NO_TRACE, end: () => {} };
+
+export const NO_TRACER: Tracer = { start: () => NO_TRACE };

@@ -1,4 +1,4 @@
-/** Deadlines of one job, in milliseconds, and the bounds of its attempts. */
+/** Time limits of one job, in milliseconds, and the maximums of its attempts. */
 import type { BillingTimings } from './settlement/bill.js';
 
 export interface JobTimings extends BillingTimings {
@@ -6,31 +6,31 @@ export interface JobTimings extends BillingTimings {
   readonly queueMs: number;
   /** From the job's sending to the provider's `job_accepted`. */
   readonly acceptMs: number;
-  /** From acceptance, or the last word that the provider is at work, to the first content. */
+  /** From acceptance, or the last progress message, to the first content. */
   readonly firstContentMs: number;
-  /** The first content is never late before this, however quick the machine is. */
+  /** Minimum time until first content counts as late, however fast the provider is. */
   readonly lateMs: number;
-  /** A machine that gives no sign of life for this long, or several times what was expected, is left when another is free. */
+  /** Minimum silence after which a provider is abandoned if another is free. The limit grows with the expected prefill time. */
   readonly silentMs: number;
-  /** Between two response frames, or words that the provider is at work, while the client drains. */
+  /** Between two response frames or progress messages, while the client drains. */
   readonly betweenFramesMs: number;
-  /** Time that an answer which has attemptCount may take without anything to show for it; see `Patience`. */
+  /** Maximum time of a begun answer without content or progress; see `StallBudget`. */
   readonly stallMs: number;
-  /** Most time that a provider may be at work without a response frame. */
+  /** Maximum time of work without a response frame. */
   readonly maxWorkWithoutFrameMs: number;
   /** From the final frame to `job_completed`. */
   readonly completionMs: number;
-  /** From a client's going away to the signed end of what its stream had delivered. */
+  /** From a client's disconnect to the provider's signature over the delivered part. */
   readonly closingMs: number;
-  /** A stream's status and headers go out this long after acceptance, even without content. */
+  /** From the first acceptance to a stream's status and headers, even without content. */
   readonly commitMs: number;
-  /** Silence after which a committed stream gets a comment. */
+  /** Silence after which a isCommitted stream gets a comment. */
   readonly keepAliveMs: number;
-  /** A client that takes nothing for this long is given up; and one that does not take in it what a stream may send ahead. */
+  /** Maximum time in which a client takes nothing, and in which it must take the bytes that a stream may send ahead. */
   readonly clientDrainMs: number;
-  /** No new attempt begins later than this after the request came. */
+  /** No attempt begins later than this after the request arrived. */
   readonly overallMs: number;
-  /** Validity of a job context, which covers its way to the provider. */
+  /** Validity of a job context, including its transfer to the provider. */
   readonly contextMs: number;
 }
 
@@ -56,15 +56,11 @@ export const JOB_TIMINGS: JobTimings = {
   settleGiveUpMs: 10 * 60_000,
 };
 
-/** Providers that one request is tried on, second ones beside a late first included. */
+/** Maximum attempts per request, hedged ones included. */
 export const MAX_ATTEMPTS = 3;
-/** Requests that wait for one model. */
+/** Maximum queued requests per model. */
 export const MAX_WAITING_PER_MODEL = 256;
 /** Injected when the client names no limit (spec: limits). Tokens. */
 export const DEFAULT_MAX_TOKENS = 8192;
-/** A stream has no more bytes than this, and this for each token that it may have: the widest of them carries twenty alternatives. */
+/** Maximum bytes of a stream: a base, plus bytes per allowed token. The widest tokens list twenty alternatives. */
 export const MAX_STREAM_BYTES = { atLeast: 256 * 1024, perToken: 16 * 1024 };
-/** Credit for what a provider had written when the client of its stream went away. It is hashed and dropped. */
-export const CLOSING_CREDIT_BYTES = 4 * 1024 * 1024;
-/** Returned credit is gathered to this many bytes, so that a long stream costs few messages. */
-export const CREDIT_STEP_BYTES = 64 * 1024;

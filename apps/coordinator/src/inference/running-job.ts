@@ -1,37 +1,42 @@
-/** What a job carries through all of its attempts, and what is written down of each of them. */
+/** State of one job across all of its attempts. */
 import type { ProviderId } from '@inference/protocol';
 import type { ProviderConnection } from '../providers/provider-connection.js';
-import type { AttemptOutcome } from './attempt/attempt.js';
-import type { AttemptPlan } from './attempt/hedged-request.js';
+import type { AttemptOutcome, AttemptPlan } from './attempt/attempt.js';
 import type { Delivery } from './delivery/delivery.js';
-import type { TraceSpan } from './job-trace.js';
+import type { TraceSpan } from './job-observer.js';
 import type { SlotRequest } from './queue/request-queue.js';
 import type { JobRequest } from './request/job-request.js';
 import type { Bill } from './settlement/bill.js';
+import type { EngineFailure } from './settlement/engine-failures.js';
 import type { AttemptRecord, AttemptSummary } from './settlement/job-outcome.js';
-import { isFailure, judgeFailure } from './settlement/outcome-policy.js';
+import { isFailure, outcomePolicy } from './settlement/outcome-policy.js';
 import type { ProviderRefusal } from './settlement/refusal-tracker.js';
 
-/** What stays the same over all attempts of a job. */
 export interface RunningJob {
   readonly job: JobRequest;
   readonly delivery: Delivery;
   readonly bill: Bill;
-  readonly gone: AbortSignal;
-  readonly request: SlotRequest & { readonly exclude: Set<ProviderId> };
-  /** No new attempt begins after it, in milliseconds. */
+  /** Aborted when the client disconnects. */
+  readonly clientSignal: AbortSignal;
+  readonly slotRequest: SlotRequest & { readonly exclude: Set<ProviderId> };
+  /** No attempt begins after this time, in milliseconds. */
   readonly deadline: number;
-  readonly attemptRecords: AttemptRecord[];
   readonly span: TraceSpan;
-  readonly attempts: Map<AttemptPlan, TraceSpan>;
-  /** Providers whose engine failed at it, and whether that was held against them. */
-  readonly engines: Map<ProviderId, boolean>;
-  /** RefusalTracker that blame the client, in the order in which they came. */
+  /** Spans of the attempts that run. */
+  readonly attemptSpans: Map<AttemptPlan, TraceSpan>;
+  /** Ended attempts, in the order in which they ended. */
+  readonly attemptRecords: AttemptRecord[];
+  readonly engineFailures: Map<ProviderId, EngineFailure>;
+  /** Refusals that blame the client, oldest first. */
   readonly refusals: ProviderRefusal[];
-  /** Attempts that began. */
+  /** Attempts begun. */
   attemptCount: number;
-  /** As many as had attemptCount when somebody was waited for last: nobody is waited for twice between two attempts. */
+  /** `attemptCount` at the last wait for an image provider: the job waits at most once between two attempts. */
   imageWaitAttempt: number | null;
+}
+
+export function providerIdOf(provider: ProviderConnection): ProviderId {
+  return provider.registration.identity.providerId;
 }
 
 export function attemptSummary(
@@ -41,20 +46,15 @@ export function attemptSummary(
   return { attemptRecords, attempts: attemptCount, provider };
 }
 
-export function providerOf(provider: ProviderConnection): ProviderId {
-  return provider.registration.identity.providerId;
+/** Records how an attempt ended, for log, metrics and traces. */
+export function recordAttempt({ attemptRecords, attemptSpans }: RunningJob, plan: AttemptPlan, outcome: AttemptOutcome, ms: number): void {
+  const end = endCode(outcome);
+  attemptRecords.push({ providerId: providerIdOf(plan.slot.provider), role: plan.role, end, ms: Math.round(ms) });
+  attemptSpans.get(plan)?.end({ 'inference.outcome': end }, isFailure(outcome) ? end : null);
+  attemptSpans.delete(plan);
 }
 
-/** How an attempt ended. */
-export function note({ attemptRecords, attempts }: RunningJob, plan: AttemptPlan, outcome: AttemptOutcome, elapsedMs: number): void {
-  const { slot, role } = plan;
-  const end = endOf(outcome);
-  attemptRecords.push({ providerId: providerOf(slot.provider), role, end, ms: Math.round(elapsedMs) });
-  attempts.get(plan)?.end({ 'inference.outcome': end }, isFailure(outcome) ? end : null);
-  attempts.delete(plan);
-}
-
-function endOf(outcome: AttemptOutcome): string {
-  if (isFailure(outcome)) return judgeFailure(outcome).reason;
+function endCode(outcome: AttemptOutcome): string {
+  if (isFailure(outcome)) return outcomePolicy(outcome).reason;
   return outcome.kind === 'completed' ? 'answered' : outcome.kind;
 }

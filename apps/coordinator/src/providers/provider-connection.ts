@@ -47,6 +47,10 @@ export type JobFinding =
   | { readonly kind: 'busy' }
   /** The provider takes no new jobs until it reconnects. */
   | { readonly kind: 'draining' }
+  /** `reason`: a code of this coordinator, stored with the fault. */
+  | { readonly kind: 'fault'; readonly fault: 'failed' | 'timed_out' | 'unverified' | 'misbehaved'; readonly reason: string }
+  /** Another attempt at the same job was faster. */
+  | { readonly kind: 'slow' }
   /** The provider broke the job protocol: the connection is closed. `reason`: the exact problem, a code. */
   | { readonly kind: 'protocol_broken'; readonly reason: string }
   /** The signatures and the receipt of an answer verified. */

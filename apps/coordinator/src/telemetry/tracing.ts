@@ -4,7 +4,7 @@
  */
 import { type Tracer as OtelTracer, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
-import { NO_TRACER, type TraceAttributes, type Tracer, type TraceSpan } from '../inference/job-trace.js';
+import { NO_TRACER, type TraceAttributes, type Tracer, type TraceSpan } from '../inference/job-observer.js';
 import type { TracingSettings } from './tracing-settings.js';
 
 export interface Tracing {
@@ -67,7 +67,7 @@ function watched(exporter: SpanExporter, onError: (error: unknown) => void): Spa
 /** Spans on a tracer of OpenTelemetry's. */
 export function tracerOn(tracer: OtelTracer): Tracer {
   return {
-    begin: (name, attributes, traceparent) => {
+    start: (name, attributes, traceparent) => {
       const [, traceId, spanId, flags] = TRACEPARENT.exec(traceparent ?? '') ?? [];
       const parent =
         traceId === undefined || spanId === undefined
@@ -80,7 +80,7 @@ export function tracerOn(tracer: OtelTracer): Tracer {
 
 function spanOn(tracer: OtelTracer, span: Span): TraceSpan {
   return {
-    part: (name, attributes: TraceAttributes = {}) =>
+    child: (name, attributes: TraceAttributes = {}) =>
       spanOn(tracer, tracer.startSpan(name, { attributes }, trace.setSpan(ROOT_CONTEXT, span))),
     end: (attributes = {}, error = null) => {
       span.setAttributes(attributes);

@@ -40,7 +40,7 @@ export function openInference(context: StartContext, deps: InferenceDeps): Infer
   });
   disposal.defer(() => encapsulationPool.close());
   const runner = new JobRunner({
-    fleet: providers,
+    registry: providers,
     requestQueue,
     expected: expectedModels,
     imageSupply,

@@ -22,7 +22,7 @@ export async function shutDown(context: StartContext, deps: ShutdownDeps, graceM
   const { server, responses, providers, billing } = deps;
   const { runner, requestQueue, imageSupply } = deps.inference;
   context.draining.abort();
-  providers.drain(() => runner.wanted());
+  providers.drain(() => runner.drainDemands());
   requestQueue.drain();
   imageSupply.close();
   // A job ends when its response is complete; its client may still be reading that response.

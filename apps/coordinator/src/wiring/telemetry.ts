@@ -1,7 +1,7 @@
 /** Opens traces and metrics. Each capability adds its own gauges to the metrics that are returned here. */
 import type { Config } from '../config/config.js';
 import { errorReason, StartupError } from '../config/startup-error.js';
-import type { Tracer } from '../inference/job-trace.js';
+import type { Tracer } from '../inference/job-observer.js';
 import { errorFacts } from '../log.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { type MetricsServer, startMetricsServer } from '../telemetry/metrics-server.js';

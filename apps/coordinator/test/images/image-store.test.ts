@@ -38,9 +38,9 @@ async function open(options: { readonly maxBytes?: number; readonly sharePercent
 }
 
 async function keep(store: ImageStore, ...images: Uint8Array[]): Promise<readonly string[]> {
-  const allocation = store.allot(images.length, 'png', 1000);
+  const allocation = store.allocate(images.length, 'png', 1000);
   if (allocation === null) throw new Error('there is no room');
-  await allocation.keep(images);
+  await allocation.store(images);
   return allocation.files;
 }
 
@@ -121,69 +121,69 @@ describe('the store of images', () => {
 
   it('promises no more than it has room for, and takes back what was not used', async () => {
     const store = await open({ maxBytes: 3 * 1028 });
-    const one = store.allot(2, 'png', 1000);
+    const one = store.allocate(2, 'png', 1000);
     expect(one).not.toBeNull();
-    expect(store.allot(2, 'png', 1000)).toBeNull();
-    const two = store.allot(1, 'png', 1000);
+    expect(store.allocate(2, 'png', 1000)).toBeNull();
+    const two = store.allocate(1, 'png', 1000);
     expect(two).not.toBeNull();
-    expect(store.allot(1, 'png', 1)).toBeNull();
-    two?.end();
-    two?.end();
-    await one?.keep([first, second]);
+    expect(store.allocate(1, 'png', 1)).toBeNull();
+    two?.close();
+    two?.close();
+    await one?.store([first, second]);
     expect(store.usage).toEqual({ images: 2, bytes: first.length + second.length + 2 * 28, heldBytes: 0 });
-    expect(store.allot(2, 'png', 1000)).not.toBeNull();
+    expect(store.allocate(2, 'png', 1000)).not.toBeNull();
   });
 
   it('holds room only for what a machine has sent, and takes it back when the machine stops', async () => {
     const store = await open({ maxBytes: 10_000 });
-    const jobs = Array.from({ length: 4 }, (_, index) => store.allot(4, 'png', 2000, `account ${index}`));
+    const jobs = Array.from({ length: 4 }, (_, index) => store.allocate(4, 'png', 2000, `account ${index}`));
     expect(jobs).not.toContain(null);
     expect(store.usage.heldBytes).toBe(0);
-    expect(jobs[0]?.take(6000, 'machine 0')).toBe(true);
-    expect(jobs[1]?.take(4000, 'machine 1')).toBe(true);
-    expect(jobs[2]?.take(1, 'machine 2')).toBe(false);
-    jobs[1]?.giveBack();
-    expect(jobs[2]?.take(4000, 'machine 2')).toBe(true);
+    expect(jobs[0]?.holdBytes(6000, 'machine 0')).toBe(true);
+    expect(jobs[1]?.holdBytes(4000, 'machine 1')).toBe(true);
+    expect(jobs[2]?.holdBytes(1, 'machine 2')).toBe(false);
+    jobs[1]?.releaseBytes();
+    expect(jobs[2]?.holdBytes(4000, 'machine 2')).toBe(true);
     expect(store.usage.heldBytes).toBe(10_000);
-    for (const job of jobs) job?.end();
-    expect(jobs[3]?.take(1, 'machine 3')).toBe(false);
+    for (const job of jobs) job?.close();
+    expect(jobs[3]?.holdBytes(1, 'machine 3')).toBe(false);
     expect(store.usage).toEqual({ images: 0, bytes: 0, heldBytes: 0 });
   });
 
   it('gives an account its share of the room, and a first job in any case', async () => {
     const store = await open({ maxBytes: 10_000, sharePercent: 25 });
-    const large = store.allot(1, 'png', 5000, 'ada');
+    const large = store.allocate(1, 'png', 5000, 'ada');
     expect(large).not.toBeNull();
-    expect(store.allot(1, 'png', 100, 'ada')).toBeNull();
-    large?.end();
-    const kept = store.allot(1, 'png', 1000, 'ada');
-    await kept?.keep([Buffer.alloc(1000)]);
-    const second = store.allot(1, 'png', 1000, 'ada');
+    expect(store.allocate(1, 'png', 100, 'ada')).toBeNull();
+    large?.close();
+    const kept = store.allocate(1, 'png', 1000, 'ada');
+    await kept?.store([Buffer.alloc(1000)]);
+    const second = store.allocate(1, 'png', 1000, 'ada');
     expect(second).not.toBeNull();
-    expect(store.allot(1, 'png', 1000, 'ada')).toBeNull();
-    expect(store.allot(2, 'png', 1000, 'ben')).not.toBeNull();
-    second?.end();
-    await kept?.drop();
-    expect(store.allot(2, 'png', 1000, 'ada')).not.toBeNull();
+    expect(store.allocate(1, 'png', 1000, 'ada')).toBeNull();
+    expect(store.allocate(2, 'png', 1000, 'ben')).not.toBeNull();
+    second?.close();
+    await kept?.deleteStored();
+    expect(store.allocate(2, 'png', 1000, 'ada')).not.toBeNull();
   });
 
   it('gives unfinished images of a machine their share, and one job in any case', async () => {
     const store = await open({ maxBytes: 10_000, sharePercent: 25 });
-    const [one, two, other] = ['ada', 'ben', 'carl'].map((account) => store.allot(2, 'png', 2000, account));
-    expect(one?.take(4000, 'machine')).toBe(true);
-    expect(two?.take(1, 'machine')).toBe(false);
-    expect(other?.take(2000, 'another machine')).toBe(true);
-    one?.giveBack();
-    expect(two?.take(2000, 'machine')).toBe(true);
-    expect(one?.take(600, 'machine')).toBe(false);
-    expect(one?.take(400, 'machine')).toBe(true);
+    const [one, two, other] = ['ada', 'ben', 'carl'].map((account) => store.allocate(2, 'png', 2000, account));
+    expect(one?.holdBytes(4000, 'machine')).toBe(true);
+    expect(two?.holdBytes(1, 'machine')).toBe(false);
+    expect(other?.holdBytes(2000, 'another machine')).toBe(true);
+    one?.releaseBytes();
+    expect(two?.holdBytes(2000, 'machine')).toBe(true);
+    expect(one?.holdBytes(600, 'machine')).toBe(false);
+    expect(one?.holdBytes(400, 'machine')).toBe(true);
   });
 
   it('drops the images of a job that came to nothing', async () => {
     const store = await open();
-    const allocation = store.allot(2, 'webp', 1000);
-    await allocation?.keep([first, second]);
-    await allocation?.drop();
+    const allocation = store.allocate(2, 'webp', 1000);
+    await allocation?.store([first, second]);
+    await allocation?.deleteStored();
     expect(store.usage).toEqual({ images: 0, bytes: 0, heldBytes: 0 });
     expect(await readdir(directory)).toEqual([]);
     expect(await store.find(allocation?.files[0] ?? '')).toEqual({ kind: 'unknown' });
@@ -191,11 +191,11 @@ describe('the store of images', () => {
 
   it('stores all images of a job or none', async () => {
     const store = await open();
-    const allocation = store.allot(2, 'png', 1000);
+    const allocation = store.allocate(2, 'png', 1000);
     await rm(directory, { recursive: true });
-    await expect(allocation?.keep([first, second])).rejects.toThrow('ENOENT');
+    await expect(allocation?.store([first, second])).rejects.toThrow('ENOENT');
     expect(store.usage).toEqual({ images: 0, bytes: 0, heldBytes: 0 });
-    await expect(store.allot(2, 'png', 1000)?.keep([first])).rejects.toThrow('no room');
+    await expect(store.allocate(2, 'png', 1000)?.store([first])).rejects.toThrow('no room');
   });
 
   it('gives out nothing of a file that was changed on the disk', async () => {

@@ -1,124 +1,109 @@
 /**
- * One try of a job on one provider: seals it, follows it through its phases, opens and hashes every frame and passes it on.
- * It ends in exactly one outcome, and whatever ends it early also stops the provider.
+ * One attempt of a job on one provider: seals the request, follows the provider through its phases and passes response bytes on.
+ * Ends in exactly one outcome. An early end also cancels the job at the provider.
  */
-import {
-  type Frame,
-  INITIAL_CREDIT_BYTES,
-  type JobCompleted,
-  type JobContext,
-  type JobFailure,
-  toBase64,
-  UsageReader,
-  type UsageReport,
-} from '@inference/protocol';
-import {
-  type Encapsulation,
-  type ResponseHash,
-  type ResponseOpener,
-  responseHash,
-  SealingError,
-  sealRequest,
-} from '@inference/protocol/crypto';
-import type { JobHandle, JobSink, ProviderConnection, ProviderSlot } from '../../providers/provider-connection.js';
+import { type Frame, INITIAL_CREDIT_BYTES, type JobCompleted, type JobContext, type JobFailure, toBase64 } from '@inference/protocol';
+import { type Encapsulation, SealingError, sealRequest } from '@inference/protocol/crypto';
+import type { LatencyEstimate } from '@inference/scheduler';
+import type { JobHandle, JobSink, ProviderSlot } from '../../providers/provider-connection.js';
 import { Deadline } from '../deadline.js';
+import type { Delivery } from '../delivery/delivery.js';
 import type { JobTimings } from '../job-timings.js';
-import { CreditAccount } from './credit-account.js';
-import type { StallBudget } from './stall-budget.js';
-import { StreamLines } from './stream-lines.js';
+import { type ReadResponse, ResponseReader, type ResponseViolation } from './response-reader.js';
+import { StallBudget } from './stall-budget.js';
 
-/** Ways in which a provider breaks the protocol of a job. `unverifiable`: its stream has lines that clients do not count as signed. */
-export type Violation = 'tampered_frame' | 'credit_exceeded' | 'out_of_turn' | 'too_large' | 'unverifiable';
-/** `progress`: content comes, but so little of it that the answer would never be done. */
+/** Ways in which a provider breaks the job protocol. */
+export type Violation = ResponseViolation | 'out_of_turn' | 'too_large';
+/** `progress`: content arrives, but too little of it ever to complete the answer. */
 export type TimedPhase = 'acceptance' | 'first_content' | 'next_frame' | 'progress' | 'completion';
-/** `closing`: the client has gone, and the signed end of what it got is waited for. */
+/** `closing`: the client disconnected; the provider may still sign the part that was delivered. */
 type Phase = Exclude<TimedPhase, 'progress'> | 'closing';
 
-export type AttemptOutcome =
-  /** The provider says that it is done; nothing of it is verified yet. */
-  | {
-      readonly kind: 'completed';
-      readonly message: JobCompleted;
-      readonly finished: boolean;
-      readonly responseSha256: string;
-      /** Of the response, hashed. */
-      readonly bytes: number;
-      /** The usage that the response reports to its client. */
-      readonly reportedUsage: UsageReport;
-      /** From the sending of the job. */
-      readonly elapsedMs: number;
-      /** From the sending of the job to the first response frame. */
-      readonly firstContentMs: number;
-      /** The provider was told to end it where it stood. */
-      readonly recalled: boolean;
-    }
+/** A response that the provider reports as complete. Nothing of it is verified yet. */
+export interface CompletedAttempt extends ReadResponse {
+  readonly kind: 'completed';
+  readonly message: JobCompleted;
+  /** Since the job was sent. */
+  readonly elapsedMs: number;
+  /** From sending the job to the first response frame. */
+  readonly firstContentMs: number;
+  /** The provider was asked to end the response early. */
+  readonly recalled: boolean;
+}
+
+export type FailedAttempt =
   | { readonly kind: 'failed'; readonly failure: JobFailure }
+  /** The connection ended. */
   | { readonly kind: 'lost' }
   | { readonly kind: 'timeout'; readonly phase: TimedPhase }
   | { readonly kind: 'violated'; readonly violation: Violation }
-  /** The provider took nothing of the request in time, because other requests waited to be sent to it. */
+  /** The provider read nothing of the request in time, because other requests were sent to it first. */
   | { readonly kind: 'unsent' }
-  /** The provider's sealing key cannot be used. */
-  | { readonly kind: 'unsealable' }
-  /** The client went away and nothing signed came, or the coordinator is stopping. */
+  /** The provider's sealing key is malformed. */
+  | { readonly kind: 'unsealable' };
+
+export type AttemptOutcome =
+  | CompletedAttempt
+  | FailedAttempt
+  /** The client disconnected and no signature came, or the coordinator is shutting down. */
   | { readonly kind: 'stopped' }
-  /** Another attempt at the same job was quicker, or found that it cannot be done. */
+  /** Another attempt at the same job won, or found that the job cannot be done. */
   | { readonly kind: 'overtaken' };
 
-/** Where the bytes of an attempt go; see `Delivery`. */
-export interface Outlet {
-  readonly committed: boolean;
-  readonly stalled: boolean;
-  readonly delivered: number;
-  begin(provider: ProviderConnection, grant: (bytes: number) => void): void;
-  /** The provider has taken the job. */
-  accepted(): void;
-  push(bytes: Uint8Array, cameAt: number): boolean;
-  withdraw(): void;
-}
-
-/** Where an attempt goes and what it is sealed with. */
-export interface AttemptKeys {
+/** Everything that an attempt is started with. */
+export interface AttemptPlan {
   readonly slot: ProviderSlot;
   readonly context: JobContext;
-  /** For the key of the slot's provider. Called once; throws SealingError `bad_key` on a malformed key. */
+  /** For the provider's sealing key. Called once; throws SealingError `bad_key` on a malformed key. */
   readonly encapsulate: () => Encapsulation;
+  readonly estimate: LatencyEstimate;
+  /** Expected time per output token, in milliseconds. */
+  readonly tokenMs: number;
+  /** Jobs of the provider besides this one when the attempt began. */
+  readonly otherJobCount: number;
+  readonly role: 'first' | 'retry' | 'hedge';
+  /** Time without content after which a second attempt may begin, in milliseconds since the start. */
+  readonly lateAfterMs: number;
+  /** Time without a sign of activity after which the provider may be abandoned for another. */
+  readonly silentAfterMs: number;
+}
+
+/** The hedged request that an attempt belongs to. */
+export interface AttemptGroup {
+  /** The delivery while its headers name this attempt's provider; otherwise null. */
+  deliveryOf(attempt: Attempt): Delivery | null;
+  started(attempt: Attempt): void;
+  accepted(): void;
+  /** Writes response bytes if this attempt has won or wins now. False: more bytes than a client may receive. */
+  write(attempt: Attempt, bytes: Uint8Array, receivedAt: number): boolean;
 }
 
 export class Attempt implements JobSink {
-  readonly #delivery: Outlet;
+  readonly plan: AttemptPlan;
+  readonly #group: AttemptGroup;
   readonly #timings: JobTimings;
-  readonly #credit: CreditAccount;
   readonly #stallBudget: StallBudget;
-  readonly #hash: ResponseHash = responseHash();
   readonly #settle: (outcome: AttemptOutcome) => void;
-  #opener: ResponseOpener | null = null;
-  /** Null: the answer is no stream. */
-  #lines: StreamLines | null = null;
-  /** Null: images, whose body is found and read when they are all there. */
-  #usage: UsageReader | null = null;
+  /** Null until the request is sealed. */
+  #reader: ResponseReader | null = null;
   #handle: JobHandle | null = null;
-  #bytes = 0;
   readonly #startedAt = performance.now();
   #firstContentAt: number | null = null;
   #phase: Phase = 'acceptance';
   readonly #deadline = new Deadline(() => this.#timeOut());
-  /** Acceptance counts as one. */
+  /** Acceptance counts as a frame. */
   #lastFrameAt = 0;
-  #lastSignAt = this.#startedAt;
-  /** Since when the provider could send more of what it began; null: it is the client that is waited for. */
+  #lastActivityAt = this.#startedAt;
+  /** Since when the provider could send more of its response; null: the provider waits for the client. */
   #turnSince: number | null = null;
-  #over = false;
+  #isOver = false;
   readonly outcome: Promise<AttemptOutcome>;
 
-  constructor(delivery: Outlet, timings: JobTimings, stallBudget: StallBudget) {
-    this.#delivery = delivery;
+  constructor(plan: AttemptPlan, group: AttemptGroup, timings: JobTimings) {
+    this.plan = plan;
+    this.#group = group;
     this.#timings = timings;
-    this.#stallBudget = stallBudget;
-    this.#credit = new CreditAccount((bytes) => {
-      this.#turnSince ??= performance.now();
-      this.#handle?.grant(bytes);
-    });
+    this.#stallBudget = new StallBudget({ maxMs: timings.stallMs, tokenMs: plan.tokenMs, maxTokens: plan.context.max_tokens });
     let settle: (outcome: AttemptOutcome) => void = () => {};
     this.outcome = new Promise((resolve) => {
       settle = resolve;
@@ -127,24 +112,30 @@ export class Attempt implements JobSink {
     this.#deadline.set(timings.acceptMs);
   }
 
-  /** Since the sending of the job, in milliseconds. */
+  get isAccepted(): boolean {
+    return this.#phase !== 'acceptance';
+  }
+
+  /** Time since the start. */
   get elapsedMs(): number {
     return performance.now() - this.#startedAt;
   }
 
-  /** Since the provider last showed that it is at work on the job, in milliseconds. */
+  /** Time since the provider last showed activity on the job. */
   get silentMs(): number {
-    return performance.now() - this.#lastSignAt;
+    return performance.now() - this.#lastActivityAt;
   }
 
-  /** Seals the body for the slot's provider, and sends it. */
-  start({ slot, context, encapsulate }: AttemptKeys, body: Uint8Array): void {
-    this.#delivery.begin(slot.provider, (bytes) => this.#credit.drained(bytes));
+  /** Seals the body for the provider and sends it. */
+  start(body: Uint8Array): void {
+    const { slot, context, encapsulate } = this.plan;
+    this.#group.started(this);
     try {
       const sealed = sealRequest(context, encapsulate(), body);
-      this.#opener = sealed.responses;
-      if (context.stream) this.#lines = new StreamLines();
-      if (context.endpoint !== '/v1/images/generations') this.#usage = new UsageReader(context.endpoint, context.stream);
+      this.#reader = new ResponseReader(sealed.responses, context, (bytes) => {
+        this.#turnSince ??= performance.now();
+        this.#handle?.grant(bytes);
+      });
       const message = {
         type: 'job',
         context,
@@ -154,7 +145,7 @@ export class Attempt implements JobSink {
       } as const;
       const handle = slot.start(message, sealed.frames, this);
       this.#handle = handle;
-      if (this.#over) handle.cancel();
+      if (this.#isOver) handle.cancel();
     } catch (error) {
       slot.release();
       if (!(error instanceof SealingError)) throw error;
@@ -162,7 +153,11 @@ export class Attempt implements JobSink {
     }
   }
 
-  /** Ends the attempt from this side. */
+  /** Returns credit for bytes that the client's connection took. */
+  drained(bytes: number): void {
+    this.#reader?.drained(bytes);
+  }
+
   stop(): void {
     this.#abandon({ kind: 'stopped' });
   }
@@ -172,79 +167,76 @@ export class Attempt implements JobSink {
     this.#abandon({ kind: 'overtaken' });
   }
 
-  /** Ends the attempt of a provider that is silent, before its deadline. Only before the first content. */
-  leave(): void {
+  /** Ends the attempt of a silent provider before its deadline. Only before the first content. */
+  abandonSilent(): void {
     if (this.#phase === 'acceptance' || this.#phase === 'first_content') this.#abandonLate(this.#phase);
   }
 
   /**
-   * The client has gone. When a stream had delivered something, its provider is asked to sign that, and has a moment for it;
-   * otherwise the attempt ends here.
+   * The client disconnected. If the client received part of a stream, the provider is asked to sign that part within `closingMs`;
+   * otherwise the attempt ends at once.
    */
   recall(): void {
-    if (this.#over || this.#phase === 'closing') return;
-    if (this.#delivery.delivered === 0) this.stop();
+    if (this.#isOver || this.#phase === 'closing') return;
+    if ((this.#group.deliveryOf(this)?.delivered ?? 0) === 0) this.stop();
     else {
       this.#enter('closing', this.#timings.closingMs);
-      this.#credit.lift();
+      this.#reader?.grantClosingCredit();
       this.#handle?.recall();
     }
   }
 
-  /** The time for acceptance begins anew while the provider takes what is sent before and of this request. */
+  /** The acceptance timeout restarts while the provider reads this request and those sent before. */
   sending(): void {
-    if (this.#over || this.#phase !== 'acceptance') return;
-    this.#lastSignAt = performance.now();
+    if (this.#isOver || this.#phase !== 'acceptance') return;
+    this.#lastActivityAt = performance.now();
     if (this.#handle?.isSent() === true) this.#deadline.renew();
   }
 
   accepted(): void {
-    if (this.#over || this.#phase !== 'acceptance') return;
+    if (this.#isOver || this.#phase !== 'acceptance') return;
     this.#lastFrameAt = performance.now();
-    this.#lastSignAt = this.#lastFrameAt;
+    this.#lastActivityAt = this.#lastFrameAt;
     this.#enter('first_content', this.#timings.firstContentMs);
-    this.#delivery.accepted();
+    this.#group.accepted();
   }
 
-  /** Reading a long prompt, or writing an answer that goes out whole, may take minutes. */
+  /** Prefill of a long prompt, or an answer sent as a whole, may take minutes without a frame. */
   progressed(): void {
-    if (this.#over || (this.#phase !== 'first_content' && this.#phase !== 'next_frame')) return;
+    if (this.#isOver || (this.#phase !== 'first_content' && this.#phase !== 'next_frame')) return;
     const now = performance.now();
     if (now - this.#lastFrameAt >= this.#timings.maxWorkWithoutFrameMs) return;
-    this.#lastSignAt = now;
-    this.#spendPatience(now);
-    this.#stallBudget.working();
-    if (this.#stallBudget.isOver) this.#abandon({ kind: 'timeout', phase: 'progress' });
+    this.#lastActivityAt = now;
+    this.#spendStallBudget(now);
+    this.#stallBudget.reportedProgress();
+    if (this.#stallBudget.isExhausted) this.#abandon({ kind: 'timeout', phase: 'progress' });
     else this.#deadline.renew();
   }
 
   frame(frame: Frame): void {
-    if (this.#over || this.#opener === null) return;
+    if (this.#isOver || this.#reader === null) return;
     this.#lastFrameAt = performance.now();
-    this.#lastSignAt = this.#lastFrameAt;
+    this.#lastActivityAt = this.#lastFrameAt;
     this.#firstContentAt ??= this.#lastFrameAt;
-    this.#spendPatience(this.#lastFrameAt);
-    const violation = this.#take(frame, this.#opener);
-    // The delivery may have ended it.
-    if (this.#over) return;
+    this.#spendStallBudget(this.#lastFrameAt);
+    const violation = this.#receive(frame, this.#reader);
+    // The delivery may have ended the attempt.
+    if (this.#isOver) return;
     if (violation !== null) this.#abandon({ kind: 'violated', violation });
     else if (this.#phase === 'closing') return;
     else if (frame.final) this.#enter('completion', this.#timings.completionMs);
-    else if (this.#stallBudget.isOver) this.#abandon({ kind: 'timeout', phase: 'progress' });
+    else if (this.#stallBudget.isExhausted) this.#abandon({ kind: 'timeout', phase: 'progress' });
     else if (this.#phase === 'next_frame') this.#deadline.renew();
     else this.#enter('next_frame', this.#timings.betweenFramesMs);
   }
 
   completed(message: JobCompleted): void {
-    if (this.#over) return;
+    if (this.#isOver || this.#reader === null) return;
     const now = performance.now();
     this.#end({
       kind: 'completed',
       message,
-      finished: this.#opener?.finished ?? false,
-      responseSha256: this.#hash.digestHex(),
-      bytes: this.#bytes,
-      reportedUsage: this.#usage?.end() ?? [],
+      ...this.#reader.end(),
       elapsedMs: now - this.#startedAt,
       firstContentMs: (this.#firstContentAt ?? now) - this.#startedAt,
       recalled: this.#phase === 'closing',
@@ -259,27 +251,17 @@ export class Attempt implements JobSink {
     this.#end({ kind: 'lost' });
   }
 
-  #take(frame: Frame, opener: ResponseOpener): Violation | null {
+  #receive(frame: Frame, reader: ResponseReader): Violation | null {
     if (this.#phase === 'acceptance') return 'out_of_turn';
-    let plaintext: Uint8Array;
-    try {
-      plaintext = opener.open(frame);
-    } catch (error) {
-      if (error instanceof SealingError) return 'tampered_frame';
-      throw error;
-    }
-    if (!this.#credit.spend(plaintext.length)) return 'credit_exceeded';
-    if (this.#lines?.take(plaintext) === false) return 'unverifiable';
-    this.#hash.update(plaintext);
-    this.#usage?.push(plaintext);
-    this.#bytes += plaintext.length;
-    this.#stallBudget.got(plaintext.length);
-    this.#turnSince = this.#credit.isUsedUp ? null : this.#lastFrameAt;
-    return this.#delivery.push(plaintext, this.#lastFrameAt) ? null : 'too_large';
+    const read = reader.read(frame);
+    if (typeof read === 'string') return read;
+    this.#stallBudget.received(read.length);
+    this.#turnSince = reader.isOutOfCredit ? null : this.#lastFrameAt;
+    return this.#group.write(this, read, this.#lastFrameAt) ? null : 'too_large';
   }
 
-  /** The provider's turn until now is over, and the next one begins. */
-  #spendPatience(now: number): void {
+  /** Charges the time since the provider could send, and begins a new turn. */
+  #spendStallBudget(now: number): void {
     if (this.#turnSince === null) return;
     this.#stallBudget.spend(now - this.#turnSince);
     this.#turnSince = now;
@@ -292,7 +274,7 @@ export class Attempt implements JobSink {
 
   #timeOut(): void {
     // A provider without credit is silent because of the client, which has a deadline of its own.
-    if (this.#phase === 'next_frame' && this.#delivery.stalled) this.#deadline.renew();
+    if (this.#phase === 'next_frame' && this.#group.deliveryOf(this)?.isStalled === true) this.#deadline.renew();
     else if (this.#phase === 'closing') this.#abandon({ kind: 'stopped' });
     else this.#abandonLate(this.#phase);
   }
@@ -302,18 +284,19 @@ export class Attempt implements JobSink {
     this.#abandon(isUnsent ? { kind: 'unsent' } : { kind: 'timeout', phase });
   }
 
-  /** Ends the attempt while the provider may still be at work. */
+  /** Ends the attempt while the provider may still be working. */
   #abandon(outcome: AttemptOutcome): void {
-    if (this.#over) return;
+    if (this.#isOver) return;
     this.#end(outcome);
     this.#handle?.cancel();
   }
 
   #end(outcome: AttemptOutcome): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.#deadline.clear();
-    if (outcome.kind !== 'completed' && !this.#delivery.committed) this.#delivery.withdraw();
+    const delivery = outcome.kind === 'completed' ? null : this.#group.deliveryOf(this);
+    if (delivery !== null && !delivery.isCommitted) delivery.withdraw();
     this.#settle(outcome);
   }
 }

@@ -1,262 +1,207 @@
 /**
- * The attempts at one job that run at the same time: one, and beside it a second one on an idle machine when the first content
- * is late. Nothing is written before one of them brings content; that one has won, and the other is stopped in the same turn.
+ * The concurrent attempts at one job: a first one, and a second on an idle provider when the first content is late. The first attempt with
+ * content wins; the other is cancelled in the same turn, so that the client sees bytes of one provider only. Callers read decisions
+ * from `next` and answer them with `start` or `abandon`.
  */
-
-import type { LatencyEstimate } from '@inference/scheduler';
-import type { ProviderConnection } from '../../providers/provider-connection.js';
 import { Deadline } from '../deadline.js';
 import type { Delivery } from '../delivery/delivery.js';
 import type { JobTimings } from '../job-timings.js';
-import { Attempt, type AttemptKeys, type AttemptOutcome, type Outlet } from './attempt.js';
-import { StallBudget } from './stall-budget.js';
+import { Attempt, type AttemptGroup, type AttemptOutcome, type AttemptPlan } from './attempt.js';
 
-/** What an attempt is made with. */
-export interface AttemptPlan extends AttemptKeys {
-  readonly estimate: LatencyEstimate;
-  /** What a token of the answer is expected to take there, in milliseconds. */
-  readonly tokenMs: number;
-  /** Jobs that the provider had beside this one when it began. */
-  readonly otherJobs: number;
-  readonly role: 'first' | 'retry' | 'hedge';
-}
-
-export interface HedgingRules {
-  readonly timings: JobTimings;
-  readonly body: Uint8Array;
-  /** After this time without content a second attempt may begin, in milliseconds. */
-  lateAfterMs(plan: AttemptPlan): number;
-  /** After this time without a sign of life a machine may be left, in milliseconds. */
-  silentAfterMs(plan: AttemptPlan): number;
-  /** A place for a second attempt beside those that run, taken; null when there may be none now. */
-  second(running: readonly AttemptPlan[]): AttemptPlan | null;
-  /** Whether another machine could have the job at once. */
-  couldMove(running: readonly AttemptPlan[]): boolean;
-  /** An attempt has ended that did not decide the job. */
-  ended(plan: AttemptPlan, outcome: AttemptOutcome, elapsedMs: number): void;
-}
-
-/** How the race ended: the outcome that decides it, or the last of those that do not. */
-export interface Finish {
+export interface EndedAttempt {
   readonly plan: AttemptPlan;
   readonly outcome: AttemptOutcome;
   readonly elapsedMs: number;
 }
 
-/** A timer of more than this would fire at once, and again and again. Milliseconds. */
+export type HedgingDecision =
+  /**
+   * No content in time. `silent`: the only attempt, which shows no activity and may be abandoned if another provider is free.
+   * `isLate`: a second attempt may be started. Repeated until one of the two happens or content arrives.
+   */
+  | { readonly kind: 'overdue'; readonly running: readonly AttemptPlan[]; readonly silent: AttemptPlan | null; readonly isLate: boolean }
+  /** An attempt ended that does not decide the job. */
+  | ({ readonly kind: 'ended' } & EndedAttempt)
+  /** The outcome that decides the job, or the last one of those that do not. No decision follows. */
+  | ({ readonly kind: 'decided' } & EndedAttempt);
+
+/** Node.js fires longer timers at once. Milliseconds. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-export class HedgedRequest {
+export class HedgedRequest implements AttemptGroup {
   readonly #delivery: Delivery;
-  readonly #rules: HedgingRules;
-  #running: Lane[] = [];
-  /** Whose provider the delivery names. */
-  #holder: Lane | null = null;
-  #winner: Lane | null = null;
-  #hedged = false;
-  #over = false;
-  readonly #nextLook = new Deadline(() => this.#look());
+  readonly #body: Uint8Array;
+  readonly #timings: JobTimings;
+  #running: Attempt[] = [];
+  /** The attempt whose provider the delivery names. */
+  #named: Attempt | null = null;
+  #winner: Attempt | null = null;
+  #isHedged = false;
+  /** Reported once every overtaken attempt has ended. */
+  #decided: (HedgingDecision & { readonly kind: 'decided' }) | null = null;
+  readonly #nextCheck = new Deadline(() => this.#check());
   #commitTimer: NodeJS.Timeout | null = null;
-  readonly finish: Promise<Finish>;
-  #resolve: (finish: Finish) => void = () => {};
-  #reject: (error: unknown) => void = () => {};
+  readonly #decisions: HedgingDecision[] = [];
+  #onDecision: (() => void) | null = null;
 
-  constructor(delivery: Delivery, rules: HedgingRules) {
+  constructor(delivery: Delivery, body: Uint8Array, timings: JobTimings) {
     this.#delivery = delivery;
-    this.#rules = rules;
-    this.finish = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
+    this.#body = body;
+    this.#timings = timings;
   }
 
-  /** Begins an attempt. */
-  enter(plan: AttemptPlan): void {
-    const { timings, body } = this.#rules;
-    const lane = new Lane(this.#delivery, this, plan, timings);
-    this.#running.push(lane);
+  /** Starts an attempt. A throw also stops the other attempt. Once an attempt has won, only releases the slot. */
+  start(plan: AttemptPlan): void {
+    if (this.#winner !== null || this.#decided !== null) {
+      plan.slot.release();
+      return;
+    }
+    const attempt = new Attempt(plan, this, this.#timings);
+    if (this.#running.length > 0) {
+      this.#isHedged = true;
+      // The second attempt gets as much time as the first had.
+      if (this.#commitTimer !== null) this.#commitIn(this.#timings.commitMs);
+    }
+    this.#running.push(attempt);
     try {
-      lane.attempt.start(plan, body);
+      attempt.start(this.#body);
     } catch (error) {
-      this.#end();
-      for (const other of this.#running) other.attempt.stop();
-      this.#reject(error);
-      return;
+      this.#clearTimers();
+      this.stop();
+      throw error;
     }
-    void lane.attempt.outcome.then((outcome) => this.#ended(lane, outcome));
-    this.#plan();
+    void attempt.outcome.then((outcome) => this.#ended(attempt, outcome));
+    this.#scheduleCheck();
   }
 
-  /** Ends all of it from this side. */
+  /** The next decision. */
+  async next(): Promise<HedgingDecision> {
+    for (;;) {
+      const decision = this.#decisions.shift();
+      if (decision !== undefined) return decision;
+      await new Promise<void>((resolve) => {
+        this.#onDecision = resolve;
+      });
+    }
+  }
+
+  /** Abandons a silent attempt before its deadline. Does nothing once its content has arrived. */
+  abandon(plan: AttemptPlan): void {
+    this.#running.find((attempt) => attempt.plan === plan)?.abandonSilent();
+  }
+
+  /** Stops all attempts. */
   stop(): void {
-    for (const { attempt } of [...this.#running]) attempt.stop();
+    for (const attempt of [...this.#running]) attempt.stop();
   }
 
-  /** The client has gone; see {@link Attempt.recall}. */
+  /** The client disconnected; see {@link Attempt.recall}. */
   recall(): void {
-    for (const { attempt } of [...this.#running]) attempt.recall();
+    for (const attempt of [...this.#running]) attempt.recall();
   }
 
-  holds(lane: Lane): boolean {
-    return this.#holder === lane;
+  deliveryOf(attempt: Attempt): Delivery | null {
+    return this.#named === attempt ? this.#delivery : null;
   }
 
-  /** The delivery names this lane's provider, unless it names another already. */
-  began(lane: Lane): void {
-    if (this.#holder === null) this.#hold(lane);
+  started(attempt: Attempt): void {
+    if (this.#named === null) this.#name(attempt);
   }
 
-  /** A stream's headers go out some time after a provider took the job, and name one. */
+  /** A stream's headers, which name one provider, are sent `commitMs` after the first acceptance. */
   accepted(): void {
-    if (this.#winner === null && this.#commitTimer === null) this.#commitIn(this.#rules.timings.commitMs);
+    if (this.#winner === null && this.#commitTimer === null) this.#commitIn(this.#timings.commitMs);
   }
 
-  /** Content has come. Whether this lane may write it. */
-  claims(lane: Lane): boolean {
-    if (this.#winner === null) this.#award(lane);
-    return this.#winner === lane;
+  write(attempt: Attempt, bytes: Uint8Array, receivedAt: number): boolean {
+    if (bytes.length === 0) return true;
+    if (this.#winner === null) this.#award(attempt);
+    return this.#winner === attempt ? this.#delivery.push(bytes, receivedAt) : true;
   }
 
-  get #plans(): readonly AttemptPlan[] {
-    return this.#running.map(({ plan }) => plan);
-  }
-
-  #ended(lane: Lane, outcome: AttemptOutcome): void {
-    const { plan, attempt } = lane;
-    const { elapsedMs } = attempt;
-    this.#running = this.#running.filter((other) => other !== lane);
-    if (outcome.kind === 'completed' && this.#winner === null && !this.#over) this.#award(lane);
-    const isLast = this.#running.length === 0;
-    if (this.#over || outcome.kind === 'overtaken' || !(this.#winner === lane || isLast)) {
-      this.#rules.ended(plan, outcome, elapsedMs);
+  #ended(attempt: Attempt, outcome: AttemptOutcome): void {
+    const ended = { plan: attempt.plan, outcome, elapsedMs: attempt.elapsedMs };
+    this.#running = this.#running.filter((other) => other !== attempt);
+    if (outcome.kind === 'completed' && this.#winner === null && this.#decided === null) this.#award(attempt);
+    const isDecisive = this.#decided === null && outcome.kind !== 'overtaken' && (this.#winner === attempt || this.#running.length === 0);
+    if (isDecisive) {
+      this.#decided = { kind: 'decided', ...ended };
+      this.#clearTimers();
+      for (const other of this.#running) other.overtake();
+    } else {
+      this.#report({ kind: 'ended', ...ended });
       const [other] = this.#running;
-      if (this.#holder === lane && other !== undefined) this.#hold(other);
-      if (!this.#over) this.#plan();
-      return;
+      if (this.#named === attempt && other !== undefined) this.#name(other);
+      this.#scheduleCheck();
     }
-    this.#end();
-    for (const other of this.#running) other.attempt.overtake();
-    this.#resolve({ plan, outcome, elapsedMs });
+    if (this.#decided !== null && this.#running.length === 0) this.#report(this.#decided);
   }
 
-  #hold(lane: Lane): void {
-    if (this.#holder !== null) this.#delivery.withdraw();
-    this.#holder = lane;
-    this.#delivery.begin(lane.plan.slot.provider, lane.grant);
+  #report(decision: HedgingDecision): void {
+    this.#decisions.push(decision);
+    this.#onDecision?.();
+    this.#onDecision = null;
   }
 
-  #award(lane: Lane): void {
-    this.#winner = lane;
+  /** Makes the delivery name the attempt's provider. */
+  #name(attempt: Attempt): void {
+    if (this.#named !== null) this.#delivery.withdraw();
+    this.#named = attempt;
+    this.#delivery.begin(attempt.plan.slot.provider, (bytes) => attempt.drained(bytes));
+  }
+
+  #award(attempt: Attempt): void {
+    this.#winner = attempt;
     this.#clearTimers();
-    if (this.#holder !== lane) this.#hold(lane);
-    for (const other of this.#running) if (other !== lane) other.attempt.overtake();
+    if (this.#named !== attempt) this.#name(attempt);
+    for (const other of this.#running) if (other !== attempt) other.overtake();
   }
 
   #commitIn(ms: number): void {
     if (this.#commitTimer !== null) clearTimeout(this.#commitTimer);
-    this.#commitTimer = setTimeout(() => this.#commitDue(), ms);
+    this.#commitTimer = setTimeout(() => this.#commit(), ms);
   }
 
-  /** The headers name one provider, so that the race is over; it goes on with the one that was heard of last. */
-  #commitDue(): void {
+  /** Headers name one provider and so end the hedging: the most recently active attempt wins. */
+  #commit(): void {
     this.#commitTimer = null;
     const [first, second] = this.#running.filter(({ isAccepted }) => isAccepted);
     if (first === undefined) return;
-    const lane = second !== undefined && second.attempt.silentMs < first.attempt.silentMs ? second : first;
-    if (!lane.plan.context.stream) return;
-    this.#award(lane);
+    const attempt = second !== undefined && second.silentMs < first.silentMs ? second : first;
+    if (!attempt.plan.context.stream) return;
+    this.#award(attempt);
     this.#delivery.commit();
   }
 
-  /** Sets the timer for the next look. */
-  #plan(): void {
-    this.#nextLook.clear();
-    if (this.#over || this.#winner !== null) return;
-    const waits = this.#running.map(({ plan, attempt }) => this.#rules.silentAfterMs(plan) - attempt.silentMs);
+  #scheduleCheck(): void {
+    this.#nextCheck.clear();
+    if (this.#decided !== null || this.#winner !== null) return;
+    const waits = this.#running.map(({ plan, silentMs }) => plan.silentAfterMs - silentMs);
     const [only] = this.#running;
-    if (only !== undefined && !this.#hedged) waits.push(this.#rules.lateAfterMs(only.plan) - only.attempt.elapsedMs);
+    if (only !== undefined && !this.#isHedged) waits.push(only.plan.lateAfterMs - only.elapsedMs);
     if (waits.length === 0) return;
-    const soonest = Math.min(...waits.map((wait) => (wait > 0 ? wait : this.#rules.timings.lateMs)));
-    this.#nextLook.set(Math.min(Math.ceil(soonest), MAX_TIMER_MS));
+    const nextMs = Math.min(...waits.map((wait) => (wait > 0 ? wait : this.#timings.lateMs)));
+    this.#nextCheck.set(Math.min(Math.ceil(nextMs), MAX_TIMER_MS));
   }
 
-  #look(): void {
-    const silent = this.#running.find(({ plan, attempt }) => attempt.silentMs >= this.#rules.silentAfterMs(plan));
-    if (silent !== undefined && (this.#running.length > 1 || this.#rules.couldMove(this.#plans))) {
-      silent.attempt.leave();
+  #check(): void {
+    const silent = this.#running.find(({ plan, silentMs }) => silentMs >= plan.silentAfterMs) ?? null;
+    const [only, other] = this.#running;
+    if (only === undefined) return;
+    if (silent !== null && other !== undefined) {
+      silent.abandonSilent();
       return;
     }
-    const [only] = this.#running;
-    if (only !== undefined && !this.#hedged && only.attempt.elapsedMs >= this.#rules.lateAfterMs(only.plan)) {
-      const second = this.#rules.second(this.#plans);
-      if (second !== null) {
-        this.#hedged = true;
-        // The second one gets as much time as the first one had.
-        if (this.#commitTimer !== null) this.#commitIn(this.#rules.timings.commitMs);
-        this.enter(second);
-        return;
-      }
+    const isLate = other === undefined && !this.#isHedged && only.elapsedMs >= only.plan.lateAfterMs;
+    if (silent !== null || isLate) {
+      this.#report({ kind: 'overdue', running: this.#running.map(({ plan }) => plan), silent: silent?.plan ?? null, isLate });
     }
-    this.#plan();
-  }
-
-  #end(): void {
-    this.#over = true;
-    this.#clearTimers();
+    this.#scheduleCheck();
   }
 
   #clearTimers(): void {
-    this.#nextLook.clear();
+    this.#nextCheck.clear();
     if (this.#commitTimer !== null) clearTimeout(this.#commitTimer);
     this.#commitTimer = null;
-  }
-}
-
-/** One attempt's way to the delivery, open from its first content on, if that is the first of all. */
-class Lane implements Outlet {
-  readonly plan: AttemptPlan;
-  readonly attempt: Attempt;
-  readonly #delivery: Delivery;
-  readonly #race: HedgedRequest;
-  isAccepted = false;
-  grant: (bytes: number) => void = () => {};
-
-  constructor(delivery: Delivery, race: HedgedRequest, plan: AttemptPlan, timings: JobTimings) {
-    this.#delivery = delivery;
-    this.#race = race;
-    this.plan = plan;
-    const { tokenMs, context } = plan;
-    this.attempt = new Attempt(this, timings, new StallBudget({ maxMs: timings.stallMs, tokenMs, maxTokens: context.max_tokens }));
-  }
-
-  get committed(): boolean {
-    return this.#race.holds(this) && this.#delivery.committed;
-  }
-
-  get stalled(): boolean {
-    return this.#race.holds(this) && this.#delivery.stalled;
-  }
-
-  get delivered(): number {
-    return this.#race.holds(this) ? this.#delivery.delivered : 0;
-  }
-
-  begin(_provider: ProviderConnection, grant: (bytes: number) => void): void {
-    this.grant = grant;
-    this.#race.began(this);
-  }
-
-  accepted(): void {
-    this.isAccepted = true;
-    this.#race.accepted();
-  }
-
-  push(bytes: Uint8Array, cameAt: number): boolean {
-    if (bytes.length === 0) return true;
-    return this.#race.claims(this) ? this.#delivery.push(bytes, cameAt) : true;
-  }
-
-  withdraw(): void {
-    if (this.#race.holds(this)) this.#delivery.withdraw();
   }
 }

@@ -1,70 +1,69 @@
 /**
- * How long a provider that has attemptCount an answer may take for the rest. Time is spent while it could send, and given back for what it
- * sends and for its word that it is at work; both out of a store that is filled once, by the answer's longest length. So one that
- * trickles is noticed within minutes, and nothing holds a job for ever. Pure: times come in, in milliseconds.
+ * Time that a provider may spend on the rest of an answer that has begun. The time in which it could send is spent; content and progress
+ * messages give time back, from a reserve that is sized once for the longest possible answer. So a trickling provider is found within
+ * minutes, and no provider occupies a job for ever. Pure: times are arguments, in milliseconds.
  */
 import type { LatencyEstimate, Work } from '@inference/scheduler';
 
 export interface StallBudgetOptions {
-  /** Time that may be spent without anything coming back. */
+  /** Time that may pass without content or progress. */
   readonly maxMs: number;
-  /** What one token is expected to take. */
+  /** Expected time per output token. */
   readonly tokenMs: number;
-  /** Tokens that the answer may have. */
+  /** Maximum output tokens. */
   readonly maxTokens: number;
 }
 
-/** A machine may be this many times slower than it was thought to be; and no token has to come sooner than within a second. */
-const SLOWER = 16;
+/** A provider may be this many times slower than estimated. */
+const MAX_SLOWDOWN = 16;
+/** No token has to arrive sooner than this after the previous one. */
 const MIN_TOKEN_MS = 1000;
-/** Bytes that count as a token: every format takes more for one that is streamed by itself. */
+/** Bytes that count as one token: every format needs more for a token that is streamed alone. */
 const TOKEN_BYTES = 16;
-/** What there is beside that, for answers that are short and slow to be sent. */
-const MIN_STORE_MS = 10 * 60_000;
+/** Minimum reserve, for answers that are short and slow to send. */
+const MIN_RESERVE_MS = 10 * 60_000;
 
 export class StallBudget {
   readonly #maxMs: number;
   readonly #byteMs: number;
   #leftMs: number;
-  #storeMs: number;
+  #reserveMs: number;
 
   constructor({ maxMs, tokenMs, maxTokens }: StallBudgetOptions) {
-    const allowedMs = Math.max(MIN_TOKEN_MS, SLOWER * tokenMs);
+    const allowedMs = Math.max(MIN_TOKEN_MS, MAX_SLOWDOWN * tokenMs);
     this.#maxMs = maxMs;
     this.#byteMs = allowedMs / TOKEN_BYTES;
     this.#leftMs = maxMs;
-    this.#storeMs = Math.max(MIN_STORE_MS, maxTokens * allowedMs);
+    this.#reserveMs = Math.max(MIN_RESERVE_MS, maxTokens * allowedMs);
   }
 
-  /** Whether it is over. */
-  get isOver(): boolean {
+  get isExhausted(): boolean {
     return this.#leftMs <= 0;
   }
 
-  /** Time passed in which the provider could have sent something. */
+  /** Charges time in which the provider could have sent something. */
   spend(ms: number): void {
     this.#leftMs -= ms;
   }
 
-  /** Content came. */
-  got(bytes: number): void {
-    this.#give(bytes * this.#byteMs);
+  received(bytes: number): void {
+    this.#giveBack(bytes * this.#byteMs);
   }
 
-  /** The provider says that it is at work on what does not show: thinking, or an answer that goes out whole. */
-  working(): void {
-    this.#give(this.#maxMs);
+  /** The provider reports work that is not visible yet: thinking, or an answer that is sent as a whole. */
+  reportedProgress(): void {
+    this.#giveBack(this.#maxMs);
   }
 
-  #give(ms: number): void {
-    if (this.isOver) return;
-    const given = Math.min(ms, this.#maxMs - this.#leftMs, this.#storeMs);
-    this.#leftMs += given;
-    this.#storeMs -= given;
+  #giveBack(ms: number): void {
+    if (this.isExhausted) return;
+    const returnedMs = Math.min(ms, this.#maxMs - this.#leftMs, this.#reserveMs);
+    this.#leftMs += returnedMs;
+    this.#reserveMs -= returnedMs;
   }
 }
 
-/** What a token is expected to take on the machine that an estimate is for, in milliseconds. `work`: what was estimated. */
+/** Expected time per output token on the provider of an estimate, in milliseconds. `work`: the estimated work. */
 export function expectedTokenMs({ firstTokenMs, completionMs }: LatencyEstimate, { completionTokens }: Work): number {
   return Math.max(0, completionMs - firstTokenMs) / Math.max(1, completionTokens);
 }

@@ -1,7 +1,8 @@
 /**
- * The client's side of one request: knows when the client has gone, and gives up on a client that does not take what was written in
- * time. After the client has left, `end` and `answerError` do nothing; callers stop calling `write`. The end of an answer has a time of its own (`routes/answers-underway`).
- * Where the system reports it, a client that is more than a window behind is waited for.
+ * Client connection of one request: detects disconnects, and closes the connection of a client that does not drain its response in
+ * time. After a disconnect, `end` and `answerError` do nothing, and callers stop calling `write`. `ResponseDrain` limits the time
+ * after the response's last byte. Where the system reports unacknowledged bytes, writing pauses while more than one window is
+ * unacknowledged.
  */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -9,29 +10,29 @@ import type { HttpError } from '@inference/formats';
 import { Deadline } from '../deadline.js';
 import type { SendQueues } from './send-queues.js';
 
-/** Maximum of unacknowledged bytes; also the number of written bytes after which the kernel's send queue is read. */
+/** Maximum of unacknowledged bytes, and number of written bytes after which the kernel's send queue is read. */
 export const CLIENT_WINDOW_BYTES = 64 * 1024;
-/** Bytes that may be written while the send queue is being read, which takes some 50 ms. */
+/** Maximum of bytes written while the send queue is being read, which takes some 50 ms. */
 export const MAX_UNCHECKED_BYTES = 4 * CLIENT_WINDOW_BYTES;
-/** Between two readings of the send queue of a client that is behind, in milliseconds. */
-const LOOK_MS = 25;
+/** Interval between two readings of the send queue of a slow client, in milliseconds. */
+const READ_INTERVAL_MS = 25;
 
 export class ClientConnection {
   readonly response: ServerResponse;
-  readonly #gone = new AbortController();
+  readonly #disconnected = new AbortController();
   readonly #drainMs: number;
-  /** Destroys `req.socket`: a pipelined response has no socket of its own yet. */
+  /** Destroys `req.socket`, because a pipelined response has no socket of its own yet. */
   readonly #draining = new Deadline(() => this.response.req.socket.destroy());
-  /** Null: the system does not report what the client's machine acknowledged. */
+  /** Null: the system does not report unacknowledged bytes. */
   #queues: SendQueues | null;
   #written = 0;
   /** Bytes of chunks for which `response.write` returned false, until `drain`. */
   #buffered = 0;
-  /** Passed on, and not acknowledged at the last look. */
+  /** Passed on, and not acknowledged at the last readSendQueue. */
   #unacknowledged = 0;
-  /** Written since the last look began. */
+  /** Written since the last readSendQueue began. */
   #unchecked = 0;
-  #looking = false;
+  #isReading = false;
   #onReady: (() => void) | null = null;
 
   constructor(response: ServerResponse, drainMs: number, queues: SendQueues | null = null) {
@@ -40,32 +41,32 @@ export class ClientConnection {
     this.#queues = queues;
     response.once('close', () => {
       this.#draining.clear();
-      if (!response.writableFinished) this.#gone.abort();
+      if (!response.writableFinished) this.#disconnected.abort();
     });
-    // A reset connection also emits 'close'; without a listener it would be an uncaught error.
+    // A reset connection also emits 'error', which would be uncaught without a listener.
     response.on('error', () => {});
-    if (response.destroyed || response.closed) this.#gone.abort();
+    if (response.destroyed || response.closed) this.#disconnected.abort();
   }
 
-  /** Aborted when the client goes away before its answer is complete. */
+  /** Aborted when the client disconnects before its response is complete. */
   get signal(): AbortSignal {
-    return this.#gone.signal;
+    return this.#disconnected.signal;
   }
 
-  get gone(): boolean {
-    return this.#gone.signal.aborted;
+  get isDisconnected(): boolean {
+    return this.#disconnected.signal.aborted;
   }
 
   /**
-   * Bytes that are not billed once the client has left: all buffered ones, and after the first window at most one window of
-   * unacknowledged ones, because a client can read everything and leave between two readings.
+   * Bytes that are not billed after a disconnect: all buffered bytes, plus unacknowledged ones. After the first window, at most one
+   * window of unacknowledged bytes counts, because a client can read everything and disconnect between two readings.
    */
-  get untaken(): number {
+  get undeliveredBytes(): number {
     const passedOn = this.#written - this.#buffered;
     return this.#buffered + Math.min(this.#unacknowledged, CLIENT_WINDOW_BYTES, Math.max(0, passedOn - CLIENT_WINDOW_BYTES));
   }
 
-  /** Writes. False: the client is behind, and `onReady` is called when it has caught up. */
+  /** Writes a chunk. False: the client is slow; `onReady` is called when it has caught up. */
   write(chunk: Uint8Array | string, onReady: () => void): boolean {
     const bytes = typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.length;
     this.#written += bytes;
@@ -74,10 +75,10 @@ export class ClientConnection {
       this.#buffered += bytes;
       this.response.once('drain', () => {
         this.#buffered = 0;
-        this.#goOn();
+        this.#resume();
       });
     }
-    void this.#look();
+    void this.#readSendQueue();
     if (!this.#isBehind) return true;
     this.#onReady = onReady;
     this.#limitWait();
@@ -86,14 +87,14 @@ export class ClientConnection {
 
   /** Ends the response. */
   end(chunk?: Uint8Array | string): void {
-    if (this.gone) return;
+    if (this.isDisconnected) return;
     this.#draining.clear();
     this.response.end(chunk);
   }
 
   /** Answers with an error as a whole response. Only before anything else was sent. */
   answerError(error: HttpError): void {
-    if (this.gone) return;
+    if (this.isDisconnected) return;
     this.response.writeHead(error.status, { ...error.headers, 'content-length': Buffer.byteLength(error.body) });
     this.end(error.body);
   }
@@ -103,13 +104,15 @@ export class ClientConnection {
     return this.#queues !== null && (this.#unacknowledged > CLIENT_WINDOW_BYTES || this.#unchecked > MAX_UNCHECKED_BYTES);
   }
 
-  /** A client has a limited time to catch up. A look that is under way is not its fault. */
+  /**
+   * Limits the time in which a slow client must catch up. A pending reading of the send queue does not count against the client.
+   */
   #limitWait(): void {
     const isSlow = this.#buffered > 0 || this.#unacknowledged > CLIENT_WINDOW_BYTES;
     if (isSlow && this.#onReady !== null && !this.#draining.isSet) this.#draining.set(this.#drainMs);
   }
 
-  #goOn(): void {
+  #resume(): void {
     if (this.#isBehind) return;
     this.#draining.clear();
     const ready = this.#onReady;
@@ -117,25 +120,25 @@ export class ClientConnection {
     ready?.();
   }
 
-  /** Finds out how far the client is behind, once a window was written, and again until it has caught up. */
-  async #look(): Promise<void> {
-    if (this.#looking) return;
-    this.#looking = true;
-    while (this.#queues !== null && !this.gone && !this.response.writableEnded) {
-      if (this.#unacknowledged > CLIENT_WINDOW_BYTES) await pause(LOOK_MS);
+  /** Reads the send queue after each written window, and repeatedly while the client is slow. */
+  async #readSendQueue(): Promise<void> {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    while (this.#queues !== null && !this.isDisconnected && !this.response.writableEnded) {
+      if (this.#unacknowledged > CLIENT_WINDOW_BYTES) await pause(READ_INTERVAL_MS);
       else if (this.#unchecked < CLIENT_WINDOW_BYTES) break;
       const written = this.#unchecked;
       const unacknowledged = await this.#queues.unacknowledged(this.response.req.socket);
-      // A connection that is closed is in no list any more; what was seen last stands.
-      if (this.gone || this.response.writableEnded) break;
+      // The system lists no closed connection; the previous reading stays valid.
+      if (this.isDisconnected || this.response.writableEnded) break;
       if (unacknowledged === null) this.#queues = null;
-      // Less than before: it takes something.
+      // Fewer unacknowledged bytes than before: the client is reading.
       if ((unacknowledged ?? 0) < this.#unacknowledged) this.#draining.renew();
       this.#unacknowledged = unacknowledged ?? 0;
       this.#unchecked -= written;
       this.#limitWait();
-      this.#goOn();
+      this.#resume();
     }
-    this.#looking = false;
+    this.#isReading = false;
   }
 }

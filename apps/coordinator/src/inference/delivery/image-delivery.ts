@@ -1,6 +1,6 @@
 /**
- * Delivery of images: the parts of the answer are held in memory, bounded, until every image is found to be what the receipt
- * says and what the client asked for. Then the images are put where they can be fetched, and the body goes out as it came.
+ * Delivers images. Holds the parts of the response in memory, bounded, until every image matches the receipt and the request. Then
+ * stores the images for download and sends the body unchanged.
  */
 
 import type { ApiError, ImagesAnswer, SignedParts } from '@inference/formats';
@@ -23,15 +23,15 @@ import { type ImageJob, maxBodyBytes, maxBytesOf } from '../request/image-job.js
 import type { Attachments, Delivery } from './delivery.js';
 
 export interface ImageDeliveryOptions {
-  /** What sends the body. */
+  /** Sends the body. */
   readonly plain: Delivery;
   readonly envelope: Envelope;
   readonly work: ImageJob;
-  /** Where the images will lie; null where the body holds them. */
+  /** Addresses of the images; null: the body contains them. */
   readonly allocation: ImageAllocation | null;
-  /** Ends the attempt: there is no room for what comes, and its machine is not at fault. */
+  /** Ends the attempt: the image store has no space, and the provider is not at fault. */
   readonly onNoRoom: () => void;
-  /** From a provider's first byte to its last, in milliseconds: one that never ends must not be listened to for ever. */
+  /** Maximum time from a provider's first byte to its last, in milliseconds. */
   readonly maxMs: number;
 }
 
@@ -43,13 +43,13 @@ export class ImageDelivery implements Delivery {
   #grant: (bytes: number) => void = () => {};
   #reader: ImagePartsReader;
   #bytes = 0;
-  #machine = '';
+  #providerId = '';
   #firstAt: number | null = null;
   #problem: `image.${string}` | null = null;
   #parts: ImageParts | null = null;
   /** Nothing is sent before the end, so another provider can always take over. */
-  readonly committed = false;
-  readonly stalled = false;
+  readonly isCommitted = false;
+  readonly isStalled = false;
   readonly attachments: Attachments;
 
   constructor(options: ImageDeliveryOptions) {
@@ -59,8 +59,8 @@ export class ImageDelivery implements Delivery {
     this.#reader = new ImagePartsReader(bounds);
     this.attachments = {
       signedSha256: () => this.#signedSha256(),
-      examine: (receipt) => this.#examine(receipt),
-      keep: async () => this.#options.allocation?.keep(this.#parts?.images ?? []),
+      verify: (receipt) => this.#verify(receipt),
+      store: async () => this.#options.allocation?.store(this.#parts?.images ?? []),
     };
   }
 
@@ -70,17 +70,17 @@ export class ImageDelivery implements Delivery {
 
   begin(provider: ProviderConnection, grant: (bytes: number) => void): void {
     this.#grant = grant;
-    this.#machine = provider.registration.identity.providerId;
+    this.#providerId = provider.registration.identity.providerId;
     this.#options.plain.begin(provider, () => {});
   }
 
   commit(): void {}
 
-  push(bytes: Uint8Array, cameAt: number): boolean {
-    this.#firstAt ??= cameAt;
+  push(bytes: Uint8Array, receivedAt: number): boolean {
+    this.#firstAt ??= receivedAt;
     this.#bytes += bytes.length;
-    if (this.#bytes > this.#maxBytes || cameAt - this.#firstAt > this.#options.maxMs) return false;
-    if (this.#options.allocation?.take(bytes.length, this.#machine) === false) {
+    if (this.#bytes > this.#maxBytes || receivedAt - this.#firstAt > this.#options.maxMs) return false;
+    if (this.#options.allocation?.holdBytes(bytes.length, this.#providerId) === false) {
       this.#options.onNoRoom();
       return true;
     }
@@ -102,7 +102,7 @@ export class ImageDelivery implements Delivery {
     this.#firstAt = null;
     this.#problem = null;
     this.#parts = null;
-    this.#options.allocation?.giveBack();
+    this.#options.allocation?.releaseBytes();
     this.#options.plain.withdraw();
   }
 
@@ -122,7 +122,7 @@ export class ImageDelivery implements Delivery {
     return {
       images: allocation === null ? 0 : work.count,
       maxImageBytes: maxBytesOf(work.pixels),
-      // Requests whose answers could not have room were refused.
+      // Requests with a larger response were refused before.
       maxBodyBytes: maxBodyBytes(work) ?? 0,
     };
   }
@@ -138,7 +138,7 @@ export class ImageDelivery implements Delivery {
     }
   }
 
-  async #examine(receipt: Receipt): ReturnType<Attachments['examine']> {
+  async #verify(receipt: Receipt): ReturnType<Attachments['verify']> {
     const { work } = this.#options;
     if (this.#parts === null) return 'image.cut_off';
     if (receipt.usage.images !== work.count) return 'receipt.usage.images';
@@ -151,10 +151,7 @@ export class ImageDelivery implements Delivery {
     return problems.find((problem) => problem !== null) ?? null;
   }
 
-  /**
-   * The images that the body tells of, or null when it does not tell of exactly these, or says anything else: a provider has no
-   * words of its own for a client.
-   */
+  /** The images, if the body names exactly these and nothing else; otherwise null. Providers may add no text of their own. */
   #imagesOf({ images, body }: ImageParts, { usage }: Receipt): readonly Uint8Array[] | null {
     const { work, envelope } = this.#options;
     const answer = readBody(body);
@@ -176,7 +173,7 @@ function readBody(body: Uint8Array): ImagesAnswer | null {
   try {
     return readAnswer(JSON.parse(fromUtf8(body)));
   } catch {
-    // Not UTF-8, not JSON, or not of this shape: each is the provider's fault, and there is no more to tell of it.
+    // Not UTF-8, not JSON, or of another shape: the provider's fault in each case.
     return null;
   }
 }

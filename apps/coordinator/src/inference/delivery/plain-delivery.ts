@@ -1,4 +1,4 @@
-/** Delivery of an answer that is not streamed: held in memory, bounded, and sent with its signature once it is verified. */
+/** Delivers a response that is not streamed: holds it in memory, bounded, and sends it with its signature once verified. */
 import type { ApiError, SignedParts, TextFormat } from '@inference/formats';
 import { MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { MicroUsd } from '../../billing/micro-usd.js';
@@ -11,7 +11,7 @@ export interface PlainOptions {
   readonly client: ClientConnection;
   readonly format: Pick<TextFormat, 'error'>;
   readonly requestId: string;
-  /** What of the request has no effect. */
+  /** Members of the request without effect. */
   readonly ignored: readonly string[];
 }
 
@@ -24,8 +24,8 @@ export class PlainDelivery implements Delivery {
   #bytes = 0;
   #delivered = 0;
   /** Nothing is sent before the end, so another provider can always take over. */
-  readonly committed = false;
-  readonly stalled = false;
+  readonly isCommitted = false;
+  readonly isStalled = false;
 
   constructor(options: PlainOptions) {
     this.#options = options;
@@ -57,7 +57,7 @@ export class PlainDelivery implements Delivery {
 
   deliver(signed: SignedParts, cost: MicroUsd | null): void {
     const { client, ignored } = this.#options;
-    if (client.gone || this.#provider === null) return;
+    if (client.isDisconnected || this.#provider === null) return;
     const [only, ...more] = this.#parts;
     const body = only !== undefined && more.length === 0 ? only : Buffer.concat(this.#parts);
     client.response.writeHead(200, {

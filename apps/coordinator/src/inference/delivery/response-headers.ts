@@ -1,4 +1,4 @@
-/** The response headers that name the serving provider and its attestation status (spec: inference response headers). */
+/** Response headers that name the provider and its attestation status (spec: inference response headers). */
 import type { SignedParts } from '@inference/formats';
 import { toBase64 } from '@inference/protocol';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
@@ -8,7 +8,7 @@ type Headers = Record<string, string>;
 
 const fixedHeaders = new WeakMap<Identity, Headers>();
 
-/** What is known of the provider when its answer begins. */
+/** Headers known when the response begins. */
 export function providerHeaders(provider: ProviderConnection): Headers {
   const { identity } = provider.registration;
   let fixed = fixedHeaders.get(identity);
@@ -24,7 +24,7 @@ export function providerHeaders(provider: ProviderConnection): Headers {
   };
 }
 
-/** What the enclave signed. */
+/** Headers with the enclave's signature and receipt. */
 export function signatureHeaders(signed: SignedParts): Headers {
   return {
     'X-Se-Signature': signed.signature,
@@ -34,10 +34,10 @@ export function signatureHeaders(signed: SignedParts): Headers {
   };
 }
 
-/** Characters of the header, which some proxies take only so long. */
+/** Maximum length of the header, in characters: proxies limit header lines. */
 const MAX_IGNORED_LENGTH = 1024;
 
-/** Names what of a request has no effect. Nothing where all of it has. */
+/** Names the members of a request that have no effect. Empty if all have. */
 export function ignoredHeader(ignored: readonly string[]): Headers {
   if (ignored.length === 0) return {};
   let shown = '';
@@ -62,7 +62,7 @@ function describe({ attestation, providerId, publicKey }: Identity): Headers {
   };
 }
 
-/** Providers and clients choose these texts; only visible ASCII goes into a header. */
+/** Replaces characters outside visible ASCII: providers and clients choose these texts. */
 function headerText(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').trim();
 }

@@ -1,6 +1,6 @@
 /**
- * Bytes that lie in the kernel's send queues: written to a connection, and not acknowledged by the client's machine. Node does not
- * report them, and a queue grows to megabytes. Linux lists them in `/proc/net/tcp` (proc_pid_net(5)); on other systems they are unknown.
+ * Unacknowledged bytes in the kernel's send queues. Node.js does not report them, and a queue grows to megabytes. Linux lists them
+ * in `/proc/net/tcp` (proc_pid_net(5)); other systems report none.
  */
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
@@ -8,7 +8,7 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 
 type ReadTable = (table: 'tcp' | 'tcp6') => Promise<string>;
 
-/** Minimum pause after a reading, in milliseconds, and the pause as a multiple of the duration of that reading. */
+/** Minimum pause after a reading, in milliseconds, and the pause as a multiple of the reading's duration. */
 const MIN_PAUSE_MS = 10;
 const PAUSE_FACTOR = 5;
 /** Rows parsed before the event loop goes on: a busy machine lists tens of thousands. */
@@ -27,7 +27,7 @@ export class SendQueues {
     this.#supported = supported;
   }
 
-  /** Bytes of a connection that were not acknowledged at some moment after this call. Null: unknown. Never rejects. */
+  /** Unacknowledged bytes of a connection, read after this call. Null: unknown. Never rejects. */
   async unacknowledged(socket: Socket): Promise<number | null> {
     const row = this.#supported ? rowOf(socket) : null;
     if (row === null) return null;
@@ -36,7 +36,7 @@ export class SendQueues {
   }
 }
 
-/** One of the system's tables. Readings never overlap, and all callers that wait share the next one. */
+/** One kernel table. Readings never overlap; all waiting callers share the next reading. */
 class Table {
   readonly #text: () => Promise<string>;
   #next: Promise<Rows | null> | null = null;
@@ -48,7 +48,7 @@ class Table {
     this.#text = text;
   }
 
-  /** Rows of a reading that begins after this call. Null for good once a reading has failed. */
+  /** Rows of a reading that begins after this call. Always null after a failed reading. */
   read(): Promise<Rows | null> {
     this.#next ??= this.#begin();
     return this.#next;
@@ -88,7 +88,7 @@ function readTable(table: 'tcp' | 'tcp6'): Promise<string> {
   return readFile(`/proc/self/net/${table}`, 'latin1');
 }
 
-/** The table that lists a connection, and its two ends as listed. Null: not connected, or an address of an unknown form. */
+/** Table and row key of a connection. Null: not connected, or an unknown address form. */
 function rowOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): { table: 'tcp' | 'tcp6'; ends: string } | null {
   if (localAddress === undefined || localPort === undefined || remoteAddress === undefined || remotePort === undefined) return null;
   const local = addressHex(localAddress);
@@ -101,7 +101,10 @@ function portHex(port: number): string {
   return port.toString(16).toUpperCase().padStart(4, '0');
 }
 
-/** Words of 32 bits as the machine has them, which is little-endian wherever this runs. Null: an address of another form. */
+/**
+ * Formats an address as the kernel does: 32-bit words in host byte order, little-endian on all supported machines. Null: an unknown
+ * address form.
+ */
 function addressHex(address: string): string | null {
   const bytes = address.includes(':') ? bytesOfV6(address) : bytesOfV4(address);
   if (bytes === null) return null;

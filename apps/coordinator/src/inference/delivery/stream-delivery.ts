@@ -1,6 +1,6 @@
 /**
- * Delivery of a stream: the provider's bytes as they come, unchanged. What arrives within one turn of the event loop goes out
- * in one write, a window at a time; credit returns only for what the client has taken; comments fill silence, and only between two events.
+ * Delivers a stream, unchanged. Bytes that arrive within one turn of the event loop go out in one write, one window at a time.
+ * Credit returns only for bytes that the client took. SSE comments fill silence between two events.
  */
 import {
   type AnswerFormat,
@@ -25,10 +25,10 @@ export interface StreamOptions {
   readonly envelope: Envelope;
   readonly jobId: string;
   readonly signatureForm: SignatureForm;
-  /** What of the request has no effect. */
+  /** Members of the request without effect. */
   readonly ignored: readonly string[];
   readonly requestId: string;
-  /** Content bytes after which the provider must be wrong. */
+  /** Maximum content bytes; more are a provider's fault. */
   readonly maxBytes: number;
   /** The client sent `TE: trailers`. */
   readonly trailers: boolean;
@@ -44,16 +44,16 @@ export class StreamDelivery implements Delivery {
   readonly #options: StreamOptions;
   #provider: ProviderConnection | null = null;
   #grant: (bytes: number) => void = () => {};
-  #committed = false;
-  #stalled = false;
-  #over = false;
+  #isCommitted = false;
+  #isStalled = false;
+  #isOver = false;
   #written = 0;
   #pushed = 0;
   #pending: Uint8Array[] = [];
-  /** When the first of what is pending came; null while the client is what it waits for. */
+  /** Arrival time of the first pending byte; null while the client is slow. */
   #oldestAt: number | null = null;
   #flush: NodeJS.Immediate | null = null;
-  /** Written while the client is behind: no credit was returned for it. */
+  /** Bytes written while the client is slow, whose credit is not returned yet. */
   #undrained = 0;
   #keepAlive: NodeJS.Timeout | null = null;
   #lastByte = NEW_LINE;
@@ -64,16 +64,16 @@ export class StreamDelivery implements Delivery {
     options.client.signal.addEventListener('abort', () => this.#finish());
   }
 
-  get committed(): boolean {
-    return this.#committed;
+  get isCommitted(): boolean {
+    return this.#isCommitted;
   }
 
-  get stalled(): boolean {
-    return this.#stalled;
+  get isStalled(): boolean {
+    return this.#isStalled;
   }
 
   get delivered(): number {
-    return Math.max(0, this.#written - this.#options.client.untaken);
+    return Math.max(0, this.#written - this.#options.client.undeliveredBytes);
   }
 
   begin(provider: ProviderConnection, grant: (bytes: number) => void): void {
@@ -83,28 +83,28 @@ export class StreamDelivery implements Delivery {
 
   commit(): void {
     this.#commit();
-    if (!this.#over) this.#options.client.response.flushHeaders();
+    if (!this.#isOver) this.#options.client.response.flushHeaders();
   }
 
-  push(bytes: Uint8Array, cameAt: number): boolean {
-    if (bytes.length === 0 || this.#over) return true;
+  push(bytes: Uint8Array, receivedAt: number): boolean {
+    if (bytes.length === 0 || this.#isOver) return true;
     this.#pushed += bytes.length;
     if (this.#pushed > this.#options.maxBytes) return false;
     this.#commit();
-    if (!this.#stalled) this.#oldestAt ??= cameAt;
+    if (!this.#isStalled) this.#oldestAt ??= receivedAt;
     this.#pending.push(bytes);
     this.#flush ??= setImmediate(() => this.#writePending());
     return true;
   }
 
-  /** Whatever came has committed. */
+  /** Any content has isCommitted the stream. */
   withdraw(): void {}
 
   deliver(signed: SignedParts): void {
     const { client, answer, envelope, signatureForm, trailers } = this.#options;
     this.#commit();
     this.#writePending(true);
-    if (!this.#over) {
+    if (!this.#isOver) {
       if (trailers) client.response.addTrailers(signatureHeaders(signed));
       client.end(answer.signatureEvent(envelope, signed, signatureForm));
     }
@@ -113,22 +113,22 @@ export class StreamDelivery implements Delivery {
 
   fail(error: ApiError): void {
     const { client, format, answer, requestId } = this.#options;
-    if (!this.#committed) client.answerError(format.error(error, requestId));
-    else if (!this.#over) {
+    if (!this.#isCommitted) client.answerError(format.error(error, requestId));
+    else if (!this.#isOver) {
       this.#writePending(true);
-      // A provider that broke off inside an event must not swallow the error that follows.
-      client.end((this.#betweenEvents ? '' : '\n\n') + answer.streamError(error, requestId));
+      // An event that the provider left incomplete must not swallow the error after it.
+      client.end((this.#isBetweenEvents ? '' : '\n\n') + answer.streamError(error, requestId));
     }
     this.#finish();
   }
 
-  get #betweenEvents(): boolean {
+  get #isBetweenEvents(): boolean {
     return this.#pending.length === 0 && this.#lastByte === NEW_LINE && this.#secondLastByte === NEW_LINE;
   }
 
   #commit(): void {
-    if (this.#committed || this.#over || this.#provider === null) return;
-    this.#committed = true;
+    if (this.#isCommitted || this.#isOver || this.#provider === null) return;
+    this.#isCommitted = true;
     const { client, jobId, ignored, trailers, timings } = this.#options;
     client.response.writeHead(200, {
       'Content-Type': 'text/event-stream; charset=utf-8',
@@ -139,13 +139,13 @@ export class StreamDelivery implements Delivery {
       ...ignoredHeader(ignored),
       ...(trailers ? { Trailer: 'X-Se-Signature, X-Response-Hash, X-Inference-Receipt, X-Inference-Receipt-Signature' } : {}),
     });
-    this.#keepAlive = setTimeout(() => this.#fillSilence(), timings.keepAliveMs);
+    this.#keepAlive = setTimeout(() => this.#sendKeepAlive(), timings.keepAliveMs);
   }
 
   #writePending(last = false): void {
     if (this.#flush !== null) clearImmediate(this.#flush);
     this.#flush = null;
-    if (this.#over || this.#pending.length === 0 || (this.#stalled && !last)) return;
+    if (this.#isOver || this.#pending.length === 0 || (this.#isStalled && !last)) return;
     const [first] = this.#pending;
     const all = this.#pending.length === 1 && first !== undefined ? first : Buffer.concat(this.#pending);
     const chunk = last ? all : all.subarray(0, CLIENT_WINDOW_BYTES);
@@ -154,7 +154,7 @@ export class StreamDelivery implements Delivery {
     this.#secondLastByte = chunk.length > 1 ? (chunk[chunk.length - 2] as number) : this.#lastByte;
     this.#lastByte = chunk[chunk.length - 1] as number;
     this.#write(chunk, chunk.length);
-    if (this.#pending.length > 0 && !this.#stalled) this.#flush ??= setImmediate(() => this.#writePending());
+    if (this.#pending.length > 0 && !this.#isStalled) this.#flush ??= setImmediate(() => this.#writePending());
   }
 
   /** Content goes out now. */
@@ -171,28 +171,28 @@ export class StreamDelivery implements Delivery {
     this.#written += contentBytes;
     if (this.#options.client.write(chunk, () => this.#drained())) this.#grant(contentBytes);
     else {
-      this.#stalled = true;
+      this.#isStalled = true;
       this.#undrained += contentBytes;
     }
   }
 
   #drained(): void {
-    this.#stalled = false;
+    this.#isStalled = false;
     const drained = this.#undrained;
     this.#undrained = 0;
-    if (this.#over) return;
+    if (this.#isOver) return;
     this.#grant(drained);
     this.#writePending();
   }
 
-  #fillSilence(): void {
-    if (this.#over) return;
-    if (this.#betweenEvents && !this.#stalled) this.#write(SSE_COMMENT, 0);
+  #sendKeepAlive(): void {
+    if (this.#isOver) return;
+    if (this.#isBetweenEvents && !this.#isStalled) this.#write(SSE_COMMENT, 0);
     else this.#keepAlive?.refresh();
   }
 
   #finish(): void {
-    this.#over = true;
+    this.#isOver = true;
     this.#pending = [];
     if (this.#flush !== null) clearImmediate(this.#flush);
     if (this.#keepAlive !== null) clearTimeout(this.#keepAlive);

@@ -1,30 +1,30 @@
 /**
- * The requests that wait for one model, in an order that is fair between accounts: each account has a line of its own, and the
- * account that has been given the least work since it came is next. Someone's burst makes only their own line longer.
+ * Queued requests of one model, fair between accounts (start-time fair queuing). Each account has a line of its own, and the
+ * account that received the least work since it joined is next. A burst of one account lengthens only its own line.
  */
 
 export interface Queued {
   readonly accountId: string;
-  /** What serving it is expected to take, in any unit that is the same for all. More than 0. */
+  /** Expected work, in any unit common to all items. More than 0. */
   readonly cost: number;
 }
 
 interface Line<T> {
   readonly waiting: T[];
-  /** Virtual time at which its next one is due. */
+  /** Virtual time at which the next item is due. */
   due: number;
 }
 
 export class FairQueue<T extends Queued> {
   readonly #max: number;
   readonly #lines = new Map<string, Line<T>>();
-  /** Accounts without a line whose last work is not yet forgotten: when they would be due again. */
-  readonly #past = new Map<string, number>();
+  /** Due times of accounts without queued items whose recent work still counts. */
+  readonly #recentDue = new Map<string, number>();
   #size = 0;
-  /** Virtual time: how much work a line that was never empty has been given. */
+  /** Virtual time: work received by a line that was never empty. */
   #time = 0;
 
-  /** At most `most` wait at once. */
+  /** `max`: maximum queued items. */
   constructor(max: number) {
     this.#max = max;
   }
@@ -34,8 +34,8 @@ export class FairQueue<T extends Queued> {
   }
 
   /**
-   * How many would be served before a new one of this account, or after all others (null), if all cost the same and nobody else
-   * came. With `counts`, only those of which it holds are looked at.
+   * Items served before a new one of this account, or before one after all others (null), if all cost the same and no further items
+   * come. `counts` restricts the items counted.
    */
   aheadOf(accountId: string | null, counts: ((item: T) => boolean) | null = null): number {
     const lengthOf = (waiting: readonly T[]): number => (counts === null ? waiting.length : waiting.filter(counts).length);
@@ -46,15 +46,15 @@ export class FairQueue<T extends Queued> {
     return ahead;
   }
 
-  /** Whether it holds of anyone who waits. */
+  /** Whether the predicate holds for any queued item. */
   some(holds: (item: T) => boolean): boolean {
     for (const { waiting } of this.#lines.values()) if (waiting.some(holds)) return true;
     return false;
   }
 
   /**
-   * Takes one in. When the queue is full, the newest of the longest line has to go for it, and if that is its own line, it is
-   * turned away itself. Gives who must be told that there is no room: itself, another, or null.
+   * Adds an item. In a full queue, the newest item of the longest line is displaced; if that is the item's own line, the item
+   * itself is rejected. Returns the displaced or rejected item, or null.
    */
   add(item: T): T | null {
     let displaced: T | null = null;
@@ -67,15 +67,15 @@ export class FairQueue<T extends Queued> {
     const line = this.#lines.get(item.accountId);
     if (line !== undefined) line.waiting.push(item);
     else {
-      const due = Math.max(this.#time, this.#past.get(item.accountId) ?? 0);
-      this.#past.delete(item.accountId);
+      const due = Math.max(this.#time, this.#recentDue.get(item.accountId) ?? 0);
+      this.#recentDue.delete(item.accountId);
       this.#lines.set(item.accountId, { waiting: [item], due });
     }
     this.#size++;
     return displaced;
   }
 
-  /** Takes one out that waits no longer, served or not. */
+  /** Removes an item, served or not. */
   remove(item: T): void {
     const line = this.#lines.get(item.accountId);
     const place = line?.waiting.indexOf(item) ?? -1;
@@ -84,20 +84,20 @@ export class FairQueue<T extends Queued> {
     this.#size--;
     if (line.waiting.length > 0) return;
     this.#lines.delete(item.accountId);
-    if (line.due > this.#time) this.#past.set(item.accountId, line.due);
+    if (line.due > this.#time) this.#recentDue.set(item.accountId, line.due);
   }
 
-  /** Takes one out that is served: its account is due later by what that costs. */
+  /** Removes a served item, and makes its account due later by the item's cost. */
   served(item: T): void {
     const line = this.#lines.get(item.accountId);
     if (line === undefined || !line.waiting.includes(item)) return;
     this.#time = Math.max(this.#time, this.#firstDue());
     line.due = Math.max(line.due, this.#time) + item.cost;
     this.remove(item);
-    for (const [accountId, due] of this.#past) if (due <= this.#time) this.#past.delete(accountId);
+    for (const [accountId, due] of this.#recentDue) if (due <= this.#time) this.#recentDue.delete(accountId);
   }
 
-  /** Everyone in the order in which they would be served if each could be. Those who come or go meanwhile change nothing of it. */
+  /** All items in service order. Concurrent changes do not affect the iteration. */
   *inOrder(): Generator<T> {
     const lines = [...this.#lines.values()].map(({ waiting, due }) => ({ waiting: [...waiting], due, next: 0 }));
     const start = this.#time;

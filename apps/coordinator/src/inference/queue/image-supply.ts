@@ -1,6 +1,7 @@
 /**
- * Who can make the images of a request, and the wait for someone who can (spec: image rule). Nobody waits for what would not
- * come: a size that the model does not make, a model that writes text, or one that the image providers here do not have and none had lately.
+ * Matches image requests with providers, and queues them while no image provider is connected (spec: image rule). Requests never
+ * wait for a size that the model does not make, for a text model, or for a model that no connected image provider offers and none
+ * offered recently.
  */
 import { type ApiError, apiError, type ImageFacts, imageSizeOf } from '@inference/formats';
 import { type ImageOffer, MAX_IMAGES } from '@inference/protocol';
@@ -19,18 +20,18 @@ export interface ImageQuery {
 }
 
 export type ImageMatch =
-  | { readonly kind: 'made'; readonly model: string; readonly pixels: string }
+  | { readonly kind: 'matched'; readonly model: string; readonly pixels: string }
   /** Waiting would not help. */
   | { readonly kind: 'refused'; readonly error: ApiError; readonly reason: string }
-  /** No provider of images is here that could be asked. */
-  | { readonly kind: 'nobody' };
+  /** No suitable image provider is connected. */
+  | { readonly kind: 'none' };
 
-export type AwaitedMatch = Exclude<ImageMatch, { kind: 'nobody' }> | { readonly kind: 'gone' };
+export type AwaitedMatch = Exclude<ImageMatch, { kind: 'none' }> | { readonly kind: 'disconnected' };
 
-/** Requests that wait for somebody to come; each holds a connection and a small body. */
+/** Maximum queued requests; each holds a connection and a small body. */
 const MAX_WAITING = 1024;
 const MAX_WAITING_PER_ACCOUNT = 128;
-/** Sizes that a refusal lists. */
+/** Maximum sizes listed in a refusal. */
 const MAX_LISTED = 32;
 
 export class ImageSupply {
@@ -45,41 +46,41 @@ export class ImageSupply {
     this.#expected = expected;
   }
 
-  /** Requests that wait for a provider of images. */
+  /** Requests that wait for an image provider. */
   get waiting(): number {
     return this.#waiting;
   }
 
-  /** The model that would make the images now, and in which size. */
+  /** Model and size that the request would get now. */
   match({ model, image, mayUse }: ImageQuery): ImageMatch {
     const offered = this.#models.imageOffers();
     if (model !== null) return this.#matchNamed(model, image, offered);
     const allowed = [...offered].filter(([id]) => mayUse(id));
-    // The first by id among those that most machines have, so that equal requests get equal models.
+    // The model with the most providers, then the first by id, so that equal requests get equal models.
     allowed.sort(([a, ofA], [b, ofB]) => ofB.length - ofA.length || (a < b ? -1 : 1));
     const matches = allowed.map(([id, offers]) => sizeAndCount(id, offers, image));
-    return matches.find(({ kind }) => kind === 'made') ?? matches[0] ?? { kind: 'nobody' };
+    return matches.find(({ kind }) => kind === 'matched') ?? matches[0] ?? { kind: 'none' };
   }
 
-  /** As {@link match}, and where nobody is here, what it is when somebody has come; an error after `waitMs` of nobody. */
-  async wait(wish: ImageQuery, waitMs: number, signal: AbortSignal): Promise<AwaitedMatch> {
-    const first = this.match(wish);
-    if (first.kind !== 'nobody') return first;
+  /** As {@link match}, but waits for an image provider. Refused after `waitMs`. */
+  async wait(query: ImageQuery, waitMs: number, signal: AbortSignal): Promise<AwaitedMatch> {
+    const first = this.match(query);
+    if (first.kind !== 'none') return first;
     if (this.#closing.signal.aborted) return STOPPING;
-    const own = this.#waitingByAccount.get(wish.accountId) ?? 0;
+    const own = this.#waitingByAccount.get(query.accountId) ?? 0;
     if (this.#waiting >= MAX_WAITING || own >= MAX_WAITING_PER_ACCOUNT) {
       const error = apiError('rate_limit_exceeded', { message: 'Too many requests wait for a provider of images.' });
       return { kind: 'refused', error, reason: 'queue_full' };
     }
     this.#waiting++;
-    this.#waitingByAccount.set(wish.accountId, own + 1);
+    this.#waitingByAccount.set(query.accountId, own + 1);
     try {
-      return await this.#whenSomebodyIsHere(wish, waitMs, signal);
+      return await this.#waitForProvider(query, waitMs, signal);
     } finally {
       this.#waiting--;
-      const left = (this.#waitingByAccount.get(wish.accountId) ?? 0) - 1;
-      if (left > 0) this.#waitingByAccount.set(wish.accountId, left);
-      else this.#waitingByAccount.delete(wish.accountId);
+      const left = (this.#waitingByAccount.get(query.accountId) ?? 0) - 1;
+      if (left > 0) this.#waitingByAccount.set(query.accountId, left);
+      else this.#waitingByAccount.delete(query.accountId);
     }
   }
 
@@ -88,28 +89,33 @@ export class ImageSupply {
     this.#closing.abort();
   }
 
-  #whenSomebodyIsHere(wish: ImageQuery, waitMs: number, signal: AbortSignal): Promise<AwaitedMatch> {
+  #waitForProvider(query: ImageQuery, waitMs: number, signal: AbortSignal): Promise<AwaitedMatch> {
     return new Promise((resolve) => {
       const end = (match: AwaitedMatch): void => {
         clearTimeout(timer);
-        signal.removeEventListener('abort', leave);
-        this.#closing.signal.removeEventListener('abort', stop);
+        signal.removeEventListener('abort', onAbort);
+        this.#closing.signal.removeEventListener('abort', onClose);
         stopListening();
         resolve(match);
       };
-      const leave = (): void => end({ kind: 'gone' });
-      const stop = (): void => end(STOPPING);
+      const onAbort = (): void => end({ kind: 'disconnected' });
+      const onClose = (): void => end(STOPPING);
       const timer = setTimeout(
-        () => end({ kind: 'refused', error: apiError('no_provider', { message: NOBODY, retryAfter: 30 }), reason: 'no_image_provider' }),
+        () =>
+          end({
+            kind: 'refused',
+            error: apiError('no_provider', { message: NO_PROVIDER_MESSAGE, retryAfter: 30 }),
+            reason: 'no_image_provider',
+          }),
         Math.max(0, waitMs),
       );
       const stopListening = this.#models.onCapacity(() => {
-        const match = this.match(wish);
-        if (match.kind !== 'nobody') end(match);
+        const match = this.match(query);
+        if (match.kind !== 'none') end(match);
       });
-      signal.addEventListener('abort', leave);
-      this.#closing.signal.addEventListener('abort', stop);
-      if (signal.aborted) leave();
+      signal.addEventListener('abort', onAbort);
+      this.#closing.signal.addEventListener('abort', onClose);
+      if (signal.aborted) onAbort();
     });
   }
 
@@ -120,14 +126,14 @@ export class ImageSupply {
       const error = apiError('invalid_request', { param: 'model', message: 'This model makes no images.' });
       return { kind: 'refused', error, reason: 'other_model_type' };
     }
-    if (offered.size === 0 || this.#expected.has(model)) return { kind: 'nobody' };
+    if (offered.size === 0 || this.#expected.has(model)) return { kind: 'none' };
     const listed = this.#models.listedNames().filter((name) => offered.has(name));
     return { kind: 'refused', error: unknownModel(model, listed), reason: 'model_not_found' };
   }
 }
 
 const STOPPING: AwaitedMatch = { kind: 'refused', error: apiError('shutting_down'), reason: 'shutting_down' };
-const NOBODY = 'No provider of images came in time.';
+const NO_PROVIDER_MESSAGE = 'No provider of images came in time.';
 
 function sizeAndCount(model: string, offers: readonly ImageOffer[], image: ImageFacts): ImageMatch {
   const pixels = commonSize(offers, image);
@@ -136,13 +142,13 @@ function sizeAndCount(model: string, offers: readonly ImageOffer[], image: Image
     const listed = sizes.slice(0, MAX_LISTED).join(', ') + (sizes.length > MAX_LISTED ? ', and others' : '');
     return refused('size', `size must be one of those that this model makes: ${listed}.`);
   }
-  if (offers.some((offer) => makesImages(offer, image, pixels))) return { kind: 'made', model, pixels };
+  if (offers.some((offer) => makesImages(offer, image, pixels))) return { kind: 'matched', model, pixels };
   const ofSize = offers.filter((offer) => makesImages(offer, { ...image, count: 1 }, pixels));
   const max = ofSize.reduce((highest, offer) => Math.max(highest, offer.max_images), 1);
   return refused('n', `n must be at most ${Math.min(max, MAX_IMAGES)} for this model and size.`);
 }
 
-/** The size that the request comes to on most machines; null where none makes it. */
+/** Size that the request gets on most providers; null: none makes it. */
 function commonSize(offers: readonly ImageOffer[], { size }: ImageFacts): string | null {
   const counts = new Map<string, number>();
   for (const { sizes } of offers) {

@@ -1,10 +1,10 @@
-/** How long a place on a machine is taken by one job, per model, as measured: what waiting times are told from. */
+/** Measured time that a job occupies a slot, per model. The source of expected waits. */
 import { BoundedMap } from '../../limits/bounded-map.js';
 
 /** Weight of the newest job. */
 const NEWEST = 0.1;
 const MAX_MODELS = 10_000;
-/** Jobs before which nothing is told. */
+/** Minimum jobs before an estimate is given. */
 const MIN_JOBS = 3;
 
 export class ServiceTimes {
@@ -18,7 +18,7 @@ export class ServiceTimes {
     this.#models.set(model, { meanMs, jobs });
   }
 
-  /** When `ahead` jobs that wait will have attemptCount, on `slots` places that are all taken, in milliseconds from now; null: not known. */
+  /** Time until `ahead` queued jobs have begun, on `slots` busy slots, in milliseconds; null: unknown. */
   waitMs(model: string, ahead: number, slots: number): number | null {
     const known = this.#models.get(model);
     if (known === undefined || known.jobs < MIN_JOBS || slots < 1) return null;

@@ -1,6 +1,6 @@
 /**
- * Limits `POST /v1/messages/count_tokens` by account, because it is free: the bytes that an account may send in a minute (a token
- * bucket), and the requests and bytes that may be in progress at once.
+ * Limits `POST /v1/messages/count_tokens` per account, because counting is free: bytes per minute (token bucket), and concurrent
+ * requests and bytes.
  */
 import { BoundedMap } from '../../limits/bounded-map.js';
 
@@ -40,7 +40,7 @@ export class CountTokensLimit {
     this.#accounts = new BoundedMap(maxAccounts);
   }
 
-  /** Counts a request whose body has this many bytes. An admitted one is released when it is answered. */
+  /** Admits a request with this many body bytes. The caller releases an admitted request when it is answered. */
   admit(accountId: string, bytes: number): CountTokensAdmission {
     if (this.#bytesPerMinute === 0) return { kind: 'admitted', release: () => {} };
     const usage = this.#usageOf(accountId);

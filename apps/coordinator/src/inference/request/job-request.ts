@@ -1,7 +1,8 @@
 /**
- * One client's request, reduced to what the coordinator needs: facts from the body, and the body itself as opaque bytes.
- * Nothing after this file looks into the body.
+ * A client's request, reduced to the facts that the coordinator needs, with the body as opaque bytes. Nothing after this file
+ * parses the body.
  */
+import { randomUUID } from 'node:crypto';
 import {
   type AnswerFormat,
   apiError,
@@ -18,6 +19,7 @@ import {
   fromBase64Url,
   type JobContext,
   type JobId,
+  type KeyId,
   PROVIDER_ID_PATTERN,
   type ProviderId,
   type TrustLevel,
@@ -25,49 +27,47 @@ import {
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { PromptPrefix, Work } from '@inference/scheduler';
 import type { MicroUsd } from '../../billing/micro-usd.js';
-import type { ProviderConnection } from '../../providers/provider-connection.js';
 import { DEFAULT_MAX_TOKENS } from '../job-timings.js';
 import { type ImageJob, imageTokens } from './image-job.js';
-import { newJobId } from './job-id.js';
 import type { PrefixHashes } from './prefix-hashes.js';
 
 const PROVIDER_ID = new RegExp(PROVIDER_ID_PATTERN);
 /** Of a body, on average. */
 const BYTES_PER_TOKEN = 4;
-/** More do not fit into the header that tells them. */
+/** Maximum names in the `X-Inference-Ignored` header. */
 const MAX_IGNORED = 100;
-/** Most answers are shorter than their limit. Tokens. */
-const TYPICAL_COMPLETION = 400;
+/** Typical answer length in tokens; most answers are shorter than their limit. */
+const TYPICAL_COMPLETION_TOKENS = 400;
 
 export interface JobRequest {
   readonly jobId: JobId;
   readonly accountId: string;
   readonly apiKeyId: string;
-  /** What the key may spend in all, or null. */
+  /** Spend limit of the key, or null. */
   readonly keySpendLimit: MicroUsd | null;
   readonly endpoint: Endpoint;
   readonly facts: RequestFacts;
   /** Of image jobs alone. */
   readonly images: ImageJob | null;
-  /** Keyed hashes of the beginnings of the prompt, which stay in memory. */
+  /** Keyed prefix hashes of the prompt; never stored. */
   readonly chain: readonly PromptPrefix[];
   readonly envelope: Envelope;
-  /** What of the answer the coordinator itself writes. */
+  /** Format of the parts of the response that the coordinator writes. */
   readonly answer: AnswerFormat;
   /** The client's body, byte for byte. */
   readonly body: Uint8Array;
   readonly requestSha256: string;
   readonly clientNonce: string | null;
-  /** Least trust that the client asks of the machine, or null: what the model asks. */
+  /** Minimum trust level that the client requires of providers; null: the model's. */
   readonly trustFloor: TrustLevel | null;
   readonly signatureForm: SignatureForm;
   /** Members and tools of the request that have no effect. */
   readonly ignored: readonly string[];
-  /** The only provider that may serve, or null: any. */
+  /** The only provider that may serve the job; null: any. */
   readonly providerId: ProviderId | null;
 }
 
-/** What a request says beside its body, and who sent it. */
+/** Request parameters outside the body, and the caller. */
 export interface RequestInput {
   readonly endpoint: Endpoint;
   readonly body: Uint8Array;
@@ -78,7 +78,7 @@ export interface RequestInput {
   readonly prefixHashes: PrefixHashes;
   readonly trustHeader: string | undefined;
   readonly signatureHeader: string | undefined;
-  /** What the key asks for where the header does not; null: nothing. */
+  /** Default of the key where the header is missing; null: none. */
   readonly keySignatureForm: SignatureForm | null;
   readonly unknownMembers: UnknownMembers;
   readonly providerIdHeader: string | undefined;
@@ -86,17 +86,17 @@ export interface RequestInput {
   readonly now: number;
 }
 
-/** Reads a request for text or vectors. Throws RequestError naming what is wrong with it. */
+/** Parses a request for text or embeddings. Throws RequestError. */
 export function readJobRequest(input: RequestInput & { readonly endpoint: Exclude<Endpoint, ImagesEndpoint> }): JobRequest {
   const { request, facts, answer, ignored } = formatFor(input.endpoint).parse(input.body, input);
-  // Vectors are made of all of a text: nothing of it is remembered.
+  // Embeddings use the whole text, so no prefix is cached.
   const chain = request.task === 'embed' ? [] : input.prefixHashes.chain(request, input.accountId);
   return jobOf(input, { facts, answer, chain, images: null, ignored: ignored.slice(0, MAX_IGNORED) });
 }
 
 type ImagesEndpoint = '/v1/images/generations';
 
-/** The job of an image request that was read, for the model and the size that it comes to. Throws RequestError for a bad header. */
+/** Job of a parsed image request, for the resolved model and size. Throws RequestError for a malformed header. */
 export function imageJobRequest(
   input: RequestInput,
   { facts, answer, ignored }: Pick<ParsedImages, 'facts' | 'answer' | 'ignored'>,
@@ -129,18 +129,19 @@ function jobOf(input: RequestInput, parsed: Pick<JobRequest, 'facts' | 'answer' 
   };
 }
 
-/**
- * The context that binds a job to one provider and one of its keys. `cacheScope`: whose prefixes it may share with. Null when the
- * provider has no valid key left. Times in milliseconds.
- */
-export function jobContext(
-  job: JobRequest,
-  provider: ProviderConnection,
-  { cacheScope, now, lifetimeMs }: { readonly cacheScope: string; readonly now: number; readonly lifetimeMs: number },
-): JobContext | null {
-  const key = provider.key;
-  if (key === null) return null;
-  // In the order of its canonical text, so that nobody has to sort it.
+export interface ContextInput {
+  readonly providerId: ProviderId;
+  readonly keyId: KeyId;
+  /** Separates the prefix caches of accounts; see `CacheScopes`. */
+  readonly cacheScope: string;
+  /** Milliseconds. */
+  readonly now: number;
+  readonly lifetimeMs: number;
+}
+
+/** The context that binds a job to one provider and one of its sealing keys. */
+export function jobContext(job: JobRequest, { providerId, keyId, cacheScope, now, lifetimeMs }: ContextInput): JobContext {
+  // Members in canonical order, which saves the sorting.
   return {
     cache_scope: cacheScope,
     ...(job.clientNonce === null ? {} : { client_nonce: job.clientNonce }),
@@ -149,11 +150,11 @@ export function jobContext(
     expires_at: now + lifetimeMs,
     issued_at: now,
     job_id: job.jobId,
-    key_id: key.keyId,
+    key_id: keyId,
     max_tokens: job.facts.maxTokens ?? DEFAULT_MAX_TOKENS,
     model: job.facts.model,
     overrides: overridesOf(job),
-    provider_id: provider.registration.identity.providerId,
+    provider_id: providerId,
     request_sha256: job.requestSha256,
     response_id: job.envelope.responseId,
     stream: job.facts.stream,
@@ -168,12 +169,12 @@ function overridesOf({ facts, images }: JobRequest): JobContext['overrides'] {
   };
 }
 
-/** What the request may take, guessed from sizes alone: the body is never looked into. */
+/** Expected work, estimated from sizes alone. */
 export function expectedWork({ body, facts, images }: JobRequest): Work {
   if (images !== null) return { promptTokens: 1, completionTokens: imageTokens(images) };
   return {
     promptTokens: Math.ceil(body.length / BYTES_PER_TOKEN),
-    completionTokens: Math.min(facts.maxTokens ?? DEFAULT_MAX_TOKENS, TYPICAL_COMPLETION),
+    completionTokens: Math.min(facts.maxTokens ?? DEFAULT_MAX_TOKENS, TYPICAL_COMPLETION_TOKENS),
   };
 }
 
@@ -182,7 +183,7 @@ function readNonce(header: string | undefined): string | null {
   try {
     if (fromBase64Url(header).length === 32) return header;
   } catch {
-    // Falls through to the one message that says what is wanted.
+    // Falls through to the error below.
   }
   const { code, message } = apiError('invalid_request', { message: 'X-Inference-Nonce must be 32 bytes in base64url without padding.' });
   throw new RequestError(code, 'X-Inference-Nonce', message);
@@ -208,4 +209,13 @@ function readProviderId(header: string | undefined): ProviderId | null {
   if (PROVIDER_ID.test(id)) return id as ProviderId;
   const message = 'X-Inference-Provider-Id must be a provider id: 32 digits of lowercase hexadecimal.';
   throw new RequestError('invalid_request', 'X-Inference-Provider-Id', message);
+}
+
+/**
+ * Job ids: UUID version 7 (RFC 9562 section 5.7). The leading timestamp keeps consecutive jobs adjacent in every index, so that a transaction writes one page instead of one per job. `now` in milliseconds since 1970; the other 74 bits are random.
+ */
+export function newJobId(now: number): JobId {
+  const time = now.toString(16).padStart(12, '0');
+  // Random UUID after its version digit, including the variant bits.
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}` as JobId;
 }

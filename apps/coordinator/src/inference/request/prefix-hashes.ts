@@ -1,6 +1,6 @@
 /**
- * Keyed hashes of the beginnings of prompts, by which a conversation's next turn is recognised. The key is made with the process
- * and the account is part of it, so that they say nothing outside this process and nothing of one account to another.
+ * Keyed hashes of prompt prefixes, which recognise the next turn of a conversation. The key is random per process and covers the
+ * account, so hashes reveal nothing outside this process, and nothing of one account to another.
  */
 import { hash, randomBytes } from 'node:crypto';
 import { prefixChain, type TextRequest } from '@inference/formats';
@@ -16,7 +16,7 @@ export class PrefixHashes {
 
   /** The prefixes of a request's prompt, the shortest first. */
   chain(request: TextRequest, accountId: string): readonly PromptPrefix[] {
-    // The lengths keep account and model apart; the key comes first, and no hash ever leaves this process.
+    // The lengths separate account and model unambiguously. The key comes first, and no hash leaves this process.
     const start = `${this.#key} ${accountId.length} ${accountId} ${request.model.length} ${request.model} `;
     const blocks = prefixChain(request, start, (text) => hash('sha256', text, 'hex'));
     return blocks.map(({ digest, characters }) => ({

@@ -1,8 +1,8 @@
-/** The error for a model that is not listed: it repeats the name, and suggests listed ones that the client may have meant. */
+/** Error for a model that is not listed, with suggestions from the listed models. */
 import { type ApiError, apiError, nearestNames } from '@inference/formats';
 
 const MAX_SUGGESTIONS = 3;
-/** Characters of a name that are repeated. */
+/** Maximum characters of the repeated name. */
 const MAX_SHOWN = 120;
 /** Shorter texts are parts of too many names. */
 const MIN_PART = 4;
@@ -14,7 +14,7 @@ export function unknownModel(model: string, listed: Iterable<string>): ApiError 
   return apiError('model_not_found', { param: 'model', message });
 }
 
-/** Names with few other letters, with or without what is before the last slash, and names that the text is a part of. */
+/** Listed names with small edit distance, with or without the part before the last slash, and names that contain the text. */
 function nearModels(model: string, listed: readonly string[]): readonly string[] {
   const own = lastPart(model).toLowerCase();
   const ownPart = new Map(listed.map((name) => [lastPart(name), name]));
@@ -27,7 +27,7 @@ function lastPart(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
 }
 
-/** Without characters that names of models do not have, such as those of markup. */
+/** Replaces characters that model names do not contain, such as markup. */
 function quoted(name: string): string {
   const shown = name.replace(/[^\p{L}\p{N} ._:/@+()[\]-]/gu, '?');
   return `"${shown.length > MAX_SHOWN ? `${shown.slice(0, MAX_SHOWN)}...` : shown}"`;

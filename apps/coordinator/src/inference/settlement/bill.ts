@@ -1,29 +1,29 @@
 /**
- * The money of one job: the most it can cost is reserved before a provider is looked for, what was signed and delivered is
- * settled before the last bytes go out, and everything else is released. Each wait for the ledger is bounded.
+ * Billing of one job: reserves the maximum cost before placement, settles the signed and delivered usage before the last bytes go
+ * out, and releases the rest. Each wait for the ledger is bounded.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ApiError, apiError } from '@inference/formats';
 import type { JobId, ProviderId } from '@inference/protocol';
 import type { Ledger, Reservation, ReserveOutcome, Settlement, SettleOutcome } from '../../billing/ledger/ledger.js';
 import { formatUsd, type MicroUsd, microUsd } from '../../billing/micro-usd.js';
-import { within } from '../with-timeout.js';
+import { within } from '../deadline.js';
 
-/** What a job came to. `pending`: the ledger has not answered in time, and is asked again in the background. */
+/** Charge of a job. `pending`: the ledger did not answer in time and is retried in the background. */
 export type Charge =
   | { readonly kind: 'settled'; readonly cost: MicroUsd }
   | { readonly kind: 'free' }
   | { readonly kind: 'pending' }
-  /** The ledger knows of no hold for this job any more; nothing is charged. */
+  /** The ledger has no reservation for this job any more; nothing is charged. */
   | { readonly kind: 'unbilled' };
 
-/** What the ledger did not do when it was asked. Reported for the operator; holds no content. */
+/** A ledger step that failed. For operators; contains no content. */
 export type BillingProblem =
   | { readonly type: 'reserve_failed' | 'release_failed' | 'settle_failed'; readonly jobId: JobId; readonly error: unknown }
-  /** Delivered and not paid for: given up after many attemptRecords, or the hold was gone. */
+  /** A delivered response that was not charged: retries failed for too long, or the reservation no longer exists. */
   | { readonly type: 'unsettled'; readonly settlement: Settlement; readonly reason: 'ledger_unavailable' | 'no_hold' };
 
-/** In micro-USD; null while it is not known. */
+/** Charge in micro-USD; null: not known yet. */
 export function chargedCost(charge: Charge): MicroUsd | null {
   switch (charge.kind) {
     case 'settled':
@@ -39,12 +39,12 @@ export function chargedCost(charge: Charge): MicroUsd | null {
 }
 
 export interface BillingTimings {
-  /** Longest wait of a client for one step of the ledger. */
+  /** Maximum wait of a client for one ledger step. */
   readonly ledgerMs: number;
-  /** First pause before a failed settlement is tried again; it doubles up to the greatest one. */
+  /** Pause before the first retry of a failed settlement; doubles up to `settleRetryMaxMs`. */
   readonly settleRetryMs: number;
   readonly settleRetryMaxMs: number;
-  /** A settlement is given up this long after it was due. */
+  /** A settlement is abandoned after this time. */
   readonly settleGiveUpMs: number;
 }
 
@@ -63,32 +63,32 @@ export interface ReserveRefusal {
   readonly reason: 'insufficient_balance' | 'key_limit_reached' | 'ledger_unavailable';
 }
 
-/** What a job is charged for. */
+/** Usage that a job is charged for. */
 export type JobUsage = Omit<Settlement, 'jobId' | 'providerId' | 'at'>;
 
 export class Bill {
   readonly #reservation: Reservation | null;
-  readonly #with: BillDependencies;
+  readonly #deps: BillDependencies;
   #state: 'open' | 'reserving' | 'reserved' | 'settling' | 'closed' = 'open';
-  /** Resolves when the ledger is asked nothing more about this job. */
+  /** Resolves after the last ledger step of this job. */
   readonly done: Promise<void>;
   #finish: () => void = () => {};
 
   /** Null: the job is free of charge, and the ledger is asked nothing. */
   constructor(reservation: Reservation | null, dependencies: BillDependencies) {
     this.#reservation = reservation;
-    this.#with = dependencies;
+    this.#deps = dependencies;
     this.done = new Promise((resolve) => {
       this.#finish = resolve;
     });
   }
 
-  /** Reserves the most that the job can cost. Null: it may run. */
+  /** Reserves the maximum cost of the job. Null: the job may run. */
   async reserve(): Promise<ReserveRefusal | null> {
     const reservation = this.#reservation;
     if (reservation === null) return null;
     this.#state = 'reserving';
-    const { ledger, timings, onProblem } = this.#with;
+    const { ledger, timings, onProblem } = this.#deps;
     let outcome: ReserveOutcome | 'late';
     try {
       const reserved = ledger.reserve(reservation);
@@ -102,7 +102,7 @@ export class Bill {
         return UNAVAILABLE;
       }
     } catch (error) {
-      // Whether it came to a hold is not known; a hold that nobody runs a job for is released, or swept later.
+      // The ledger may or may not hold a reservation. Release or the sweeper removes one without a job.
       onProblem({ type: 'reserve_failed', jobId: reservation.jobId, error });
       void this.#release(reservation.jobId);
       return UNAVAILABLE;
@@ -115,28 +115,28 @@ export class Bill {
     return refusalOf(outcome, reservation);
   }
 
-  /** Charges what was used. Returns once that is durable, or late: then it goes on in the background. */
+  /** Charges usage. Resolves when the charge is durable, or as `pending` after `ledgerMs`. */
   async settle(usage: JobUsage & { readonly providerId: ProviderId }): Promise<Charge> {
     const reservation = this.#reservation;
     if (reservation === null) return { kind: 'free' };
     if (this.#state !== 'reserved') throw new Error(`a bill that is ${this.#state} cannot be settled`);
     this.#state = 'settling';
-    const settlement: Settlement = { jobId: reservation.jobId, ...usage, at: this.#with.now() };
+    const settlement: Settlement = { jobId: reservation.jobId, ...usage, at: this.#deps.now() };
     const settled = this.#settleInTheEnd(settlement);
-    const outcome = await within(settled, this.#with.timings.ledgerMs);
+    const outcome = await within(settled, this.#deps.timings.ledgerMs);
     return outcome === 'late' ? { kind: 'pending' } : outcome;
   }
 
-  /** Releases what is reserved, unless it was settled. Harmless when nothing is reserved. */
+  /** Releases the reservation unless it was settled. Harmless without a reservation. */
   async close(): Promise<void> {
     if (this.#state === 'open') this.#close();
     else if (this.#state === 'reserved' && this.#reservation !== null) {
-      await within(this.#release(this.#reservation.jobId), this.#with.timings.ledgerMs);
+      await within(this.#release(this.#reservation.jobId), this.#deps.timings.ledgerMs);
     }
   }
 
   async #settleInTheEnd(settlement: Settlement): Promise<Charge> {
-    const { ledger, timings, now, onProblem, stopping } = this.#with;
+    const { ledger, timings, now, onProblem, stopping } = this.#deps;
     const giveUpAt = now() + timings.settleGiveUpMs;
     try {
       for (let pauseMs = timings.settleRetryMs; ; pauseMs = Math.min(2 * pauseMs, timings.settleRetryMaxMs)) {
@@ -162,9 +162,9 @@ export class Bill {
   async #release(jobId: JobId): Promise<void> {
     this.#state = 'closed';
     try {
-      await this.#with.ledger.release(jobId, this.#with.now());
+      await this.#deps.ledger.release(jobId, this.#deps.now());
     } catch (error) {
-      this.#with.onProblem({ type: 'release_failed', jobId, error });
+      this.#deps.onProblem({ type: 'release_failed', jobId, error });
     } finally {
       this.#close();
     }

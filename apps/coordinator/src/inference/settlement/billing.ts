@@ -1,15 +1,12 @@
-/**
- * Opens the bill of each job, and knows which jobs this process may still settle: the sweeper, which frees what a crash left
- * reserved, must leave those alone.
- */
+/** Opens the bill of each job and lists the jobs that this process may still settle, which the reservation sweeper must skip. */
 import type { JobId } from '@inference/protocol';
 import type { Reservation } from '../../billing/ledger/ledger.js';
 import { imageRates, type Price } from '../../billing/prices/price.js';
 import { promptTokenBound } from '../../billing/prices/settlement-bounds.js';
+import { within } from '../deadline.js';
 import { DEFAULT_MAX_TOKENS } from '../job-timings.js';
 import { pixelCount } from '../request/image-job.js';
 import type { JobRequest } from '../request/job-request.js';
-import { within } from '../with-timeout.js';
 import { Bill, type BillDependencies } from './bill.js';
 
 export interface BillingOptions extends Omit<BillDependencies, 'stopping'> {
@@ -25,12 +22,12 @@ export class Billing {
     this.#options = options;
   }
 
-  /** Jobs whose holds this process answers for. */
+  /** Jobs with a reservation that this process still owns. */
   get liveJobs(): ReadonlySet<JobId> {
     return new Set(this.#open.keys());
   }
 
-  /** The bill of a job. `contextLength`: tokens that prompt and answer can have together, where that is known. Whoever opens it closes it. */
+  /** Opens the bill of a job. `contextLength`: maximum tokens of prompt and answer; null: unknown. The caller closes the bill. */
   open(job: JobRequest, contextLength: number | null): Bill {
     const bill = new Bill(this.#reservation(job, contextLength), { ...this.#options, stopping: this.#stopping.signal });
     this.#open.set(job.jobId, bill);
@@ -38,7 +35,7 @@ export class Billing {
     return bill;
   }
 
-  /** Lets settlements that wait for the ledger have one more try, for `ms` at most. What fails then is left to the sweeper. */
+  /** Lets waiting settlements retry once more, within `ms`. The sweeper handles settlements that fail then. */
   async close(ms: number): Promise<void> {
     this.#stopping.abort();
     await within(Promise.all([...this.#open.values()].map((bill) => bill.done)), ms);

@@ -1,6 +1,6 @@
 /**
- * Checks what a provider says it produced against what the coordinator knows: the hash of the relayed bytes, the enclave's
- * signature over it, and every field of the signed receipt. Nothing unverified reaches a client's headers or a bill.
+ * Verifies a completed response against the coordinator's own knowledge: the hash of the relayed bytes, the enclave's signature
+ * over the hash, and every field of the signed receipt. Unverified data reaches neither headers nor bills.
  */
 import type { SignedParts } from '@inference/formats';
 import {
@@ -21,7 +21,7 @@ import { verifyP256Async, verifyResponseSignatureAsync } from '@inference/protoc
 import { type Bound, promptTokenBound, SILENT_TOKENS, settlementBounds } from '../../billing/prices/settlement-bounds.js';
 import type { Identity } from '../../providers/session/admission.js';
 
-/** What was found wrong first. A receipt field is named by itself. */
+/** First fault found. Faults of receipt fields are named by the field. */
 export type CompletionProblem =
   | 'incomplete_response'
   | 'response_hash'
@@ -29,7 +29,7 @@ export type CompletionProblem =
   | 'receipt_statement'
   | 'response_body'
   | `receipt.${string}`
-  /** The signed counts: they are not those that the response reports (`reported`), or are beyond what is possible. */
+  /** Signed counts that contradict the counts in the response (`reported`), or exceed a bound. */
   | `usage.${Bound | 'reported' | 'hidden_tokens'}`
   | `image.${string}`;
 
@@ -40,21 +40,21 @@ export type CompletionCheck =
 export interface Produced {
   readonly context: JobContext;
   readonly provider: Identity;
-  /** Of the receipts that it registered to sign. */
+  /** Receipt version that the provider registered. */
   readonly receiptVersion: 1 | 2;
   /** The final frame was opened. */
   readonly finished: boolean;
-  /** The provider was told to end the response where it stood. */
+  /** The provider was asked to end the response early. */
   readonly recalled: boolean;
-  /** Hexadecimal SHA-256 of the plaintext bytes that came. */
+  /** Hexadecimal SHA-256 of the received plaintext. */
   readonly responseSha256: string;
-  /** When it said that it is done, by the clock that the context was issued by: that of the system may have been set in between. */
+  /** Completion time by the clock that issued the context; the system clock may have been set since. */
   readonly completedAt: number;
   readonly reportedUsage: UsageReport;
   readonly possible: PossibleUsage;
 }
 
-/** What bounds the counts of one job. */
+/** Bounds of the counts of one job. */
 export interface PossibleUsage {
   readonly requestBytes: number;
   /** Of the response, hashed. */
@@ -63,15 +63,15 @@ export interface PossibleUsage {
   readonly hidden: HiddenBounds;
 }
 
-/** What bounds tokens that leave no bytes in an answer. */
+/** Bounds of tokens that leave no bytes in a response. */
 export interface HiddenBounds {
   /** Whether the model writes think sections; null: not known. */
   readonly thinks: boolean | null;
-  /** False: it is far more than the machine can decode, by what was measured. */
+  /** False: far beyond the provider's measured decode rate. */
   couldDecode(tokensPerSecond: number): boolean;
 }
 
-/** Both signatures are verified beside this thread, at the same time. */
+/** Both signatures are verified concurrently, off this thread. */
 export async function checkCompletion(message: JobCompleted, produced: Produced): Promise<CompletionCheck> {
   if (!produced.finished) return bad('incomplete_response');
   if (message.response_sha256 !== produced.responseSha256) return bad('response_hash');
@@ -93,7 +93,7 @@ export async function checkCompletion(message: JobCompleted, produced: Produced)
   return { ok: true, receipt: receipt.value, signed };
 }
 
-/** The receipt, or null when it is no statement of this key. */
+/** The receipt, or null if this key did not sign it. */
 async function openedReceipt(message: JobCompleted, publicKey: Uint8Array): Promise<OpenedStatement<Receipt> | null> {
   try {
     return await openReceiptAsync(message.receipt, publicKey, verifyP256Async);
@@ -103,7 +103,7 @@ async function openedReceipt(message: JobCompleted, publicKey: Uint8Array): Prom
   }
 }
 
-/** The first field of a receipt that disagrees with the job, or null. */
+/** First receipt field that contradicts the job, or null. */
 function receiptProblem(
   receipt: Receipt,
   { context, provider, receiptVersion, recalled, responseSha256, completedAt }: Produced,
@@ -128,7 +128,7 @@ function receiptProblem(
   return receipt.completed_at > completedAt + CLOCK_TOLERANCE_MS ? 'receipt.completed_at' : null;
 }
 
-/** What is impossible about the signed counts, or null. An agent keeps to these bounds, so that only a lie is beyond them. */
+/** First impossible count, or null. Agents respect these bounds, so a count beyond them is false. */
 function usageProblem(receipt: Receipt, { context, reportedUsage, possible }: Produced): CompletionProblem | null {
   const { usage, hidden_tokens } = receipt;
   if (!agreesWithReceipt(reportedUsage, receipt)) return 'usage.reported';
@@ -160,7 +160,7 @@ async function signatureVerifies(publicKey: Uint8Array, responseSha256: string, 
   try {
     der = fromBase64(signature);
   } catch {
-    // Text that is no canonical base64 is no signature.
+    // Not canonical base64.
     return false;
   }
   return verifyResponseSignatureAsync(publicKey, responseSha256, der);

@@ -1,64 +1,66 @@
 /**
- * Whose fault failed engines are. Mostly the machine's, and it is held against it at once. But where a job ended the engines of two machines
- * and no third one did it, it may be the request that no engine bears, and then whoever sends it again and again would put one machine after
- * the other out of work. So a few such jobs of an account count (all engines may really be broken); of those that follow, nothing is
- * held against a machine until another one has done the job.
+ * Decides who is to blame for a failed engine. Usually the provider, at once. If a job failed the engines of two providers and no third one
+ * completed it, the request itself may be the cause; repeating it would disable one provider after the other. So a few such jobs per
+ * account count at once (all engines may really be broken). Further ones count only if another provider completes the job.
  */
-import type { JobFailureCode, ProviderId } from '@inference/protocol';
 import { BoundedMap } from '../../limits/bounded-map.js';
-import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import type { RunningJob } from '../running-job.js';
+import type { ProviderConnection } from '../../providers/provider-connection.js';
+import { providerIdOf, type RunningJob } from '../running-job.js';
+import { ENGINE_FAILED } from './outcome-policy.js';
 
-export const ENGINE_FAILED = 'engine_failed' satisfies JobFailureCode;
+/** An engine that failed at a job. */
+export interface EngineFailure {
+  readonly provider: ProviderConnection;
+  /** Already recorded as the provider's fault. */
+  readonly isRecorded: boolean;
+}
 
-/** Jobs of an account that no engine did and that count against the machines at once, in a window. */
-const MAX_COUNTED = 3;
+/** Jobs per account and window that no engine completed and that still count against the providers at once. */
+const MAX_COUNTED_JOBS = 3;
 const WINDOW_MS = 10 * 60_000;
 const MAX_ACCOUNTS = 10_000;
 
-interface Counted {
+interface JobCount {
   readonly since: number;
   readonly jobs: number;
 }
 
-export interface EngineFailuresOptions {
-  readonly fleet: Pick<ProviderRegistry, 'reputations'>;
-  readonly now: () => number;
-}
-
-type Concerned = Pick<RunningJob, 'engines' | 'job'>;
+type FailedJob = Pick<RunningJob, 'engineFailures' | 'job'>;
 
 export class EngineFailures {
-  readonly #counted = new BoundedMap<string, Counted>(MAX_ACCOUNTS);
+  readonly #now: () => number;
+  readonly #counts = new BoundedMap<string, JobCount>(MAX_ACCOUNTS);
 
-  constructor(private readonly options: EngineFailuresOptions) {}
-
-  /** The engine of a provider failed at the job. */
-  failed({ engines, job }: Concerned, providerId: ProviderId): void {
-    const isHeld = this.#countOf(job.accountId).jobs < MAX_COUNTED;
-    if (isHeld) this.#hold(providerId);
-    engines.set(providerId, isHeld);
+  /** `now` in milliseconds. */
+  constructor(now: () => number) {
+    this.#now = now;
   }
 
-  /** It is known what became of the job. `wasDone`: by another machine. */
-  settle({ engines, job }: Concerned, wasDone: boolean): void {
-    if (!wasDone && engines.size > 1) this.#count(job.accountId);
-    else for (const [providerId, isHeld] of engines) if (!isHeld) this.#hold(providerId);
-    engines.clear();
+  failed({ engineFailures, job }: FailedJob, provider: ProviderConnection): void {
+    const isRecorded = this.#countOf(job.accountId).jobs < MAX_COUNTED_JOBS;
+    if (isRecorded) reportFault(provider);
+    engineFailures.set(providerIdOf(provider), { provider, isRecorded });
   }
 
-  #hold(providerId: ProviderId): void {
-    this.options.fleet.reputations.recordFault(providerId, 'failed', ENGINE_FAILED);
+  /** The job has ended. `wasCompleted`: by another provider. */
+  settle({ engineFailures, job }: FailedJob, wasCompleted: boolean): void {
+    if (!wasCompleted && engineFailures.size > 1) this.#count(job.accountId);
+    else for (const { provider, isRecorded } of engineFailures.values()) if (!isRecorded) reportFault(provider);
+    engineFailures.clear();
   }
 
-  #countOf(accountId: string): Counted {
-    const now = this.options.now();
-    const known = this.#counted.get(accountId);
+  #countOf(accountId: string): JobCount {
+    const now = this.#now();
+    const known = this.#counts.get(accountId);
     return known === undefined || Math.abs(now - known.since) > WINDOW_MS ? { since: now, jobs: 0 } : known;
   }
 
   #count(accountId: string): void {
     const { since, jobs } = this.#countOf(accountId);
-    this.#counted.set(accountId, { since, jobs: jobs + 1 });
+    this.#counts.set(accountId, { since, jobs: jobs + 1 });
   }
+}
+
+function reportFault(provider: ProviderConnection): void {
+  provider.report({ kind: 'fault', fault: 'failed', reason: ENGINE_FAILED });
 }

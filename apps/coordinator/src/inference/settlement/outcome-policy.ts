@@ -1,66 +1,116 @@
 /**
- * What an attempt's outcome means: whether another provider may try, what this one gets for it, and what the client is told
- * when nobody does better. One pure table, so that the runner only follows it.
+ * The table of attempt results: whether another attempt may follow, who is to blame, and the error that the client sees if no attempt does
+ * better. Callers follow it and decide none of these themselves. Every result here is free of charge; only a verified response is charged
+ * (`settle-answer.ts`).
  */
 import { type ApiError, apiError } from '@inference/formats';
-import { JOB_FAILURES, type JobFailure } from '@inference/protocol';
-import type { AttemptOutcome } from '../attempt/attempt.js';
+import { JOB_FAILURES, type JobFailure, type JobFailureCode } from '@inference/protocol';
+import type { AttemptOutcome, FailedAttempt } from '../attempt/attempt.js';
+import type { CompletionProblem } from './completion-check.js';
 
-/** What the provider gets for it. Connections that are lost are counted by the fleet, once for all their jobs. */
-export type Consequence = 'none' | 'hold_off' | 'drain' | 'failed' | 'timed_out' | 'misbehaved';
+/** Result of an attempt, after verification and beyond what the provider itself reported. */
+export type AttemptResult =
+  | Exclude<AttemptOutcome, { kind: 'completed' }>
+  /** The provider's sealing key expired before the job could be sent. */
+  | { readonly kind: 'key_expired' }
+  /** Signature, receipt, counts or images do not verify. */
+  | { readonly kind: 'unverified'; readonly problem: CompletionProblem }
+  /** Verified images could not be stored for download. */
+  | { readonly kind: 'images_not_stored' }
+  /** The provider blames the client; see `RefusalTracker`. */
+  | { readonly kind: 'refused'; readonly failure: JobFailure; readonly credibility: RefusalCredibility };
 
-export interface FailureVerdict {
+/** `false`: the provider's own offer contradicts the refusal. `confirmed`: enough providers refused. */
+export type RefusalCredibility = 'false' | 'unconfirmed' | 'confirmed';
+
+/**
+ * Consequence for the provider. `busy` and `draining`: no fault; the provider may get the same job again. `client`: the provider blames
+ * the client. Lost connections are counted by the registry, once for all jobs of a session.
+ */
+export type Blame = 'none' | 'slow' | 'busy' | 'draining' | 'client' | 'failed' | 'timed_out' | 'unverified' | 'misbehaved';
+
+export interface OutcomePolicy {
+  /** Another attempt may follow, within the limits of the job. */
   readonly retry: boolean;
-  readonly consequence: Consequence;
+  readonly blame: Blame;
   readonly error: ApiError;
-  /** For the log: a code, never text that a provider wrote. */
+  /** Code for log, metrics and traces; never text of a provider. */
   readonly reason: string;
+  /** Code that is stored with the provider's fault. */
+  readonly detail: string;
 }
 
-export type FailedAttempt = Exclude<AttemptOutcome, { kind: 'completed' | 'stopped' | 'overtaken' }>;
+export const ENGINE_FAILED = 'engine_failed' satisfies JobFailureCode;
+export const FALSE_REFUSAL = 'refusal_false';
+
+/** Reasons of providers that left during the job and may come back. */
+export const PROVIDER_LEFT_REASONS: ReadonlySet<string> = new Set(['connection_lost', 'draining', 'away']);
 
 export function isFailure(outcome: AttemptOutcome): outcome is FailedAttempt {
   return outcome.kind !== 'completed' && outcome.kind !== 'stopped' && outcome.kind !== 'overtaken';
 }
 
-export function judgeFailure(outcome: FailedAttempt): FailureVerdict {
-  switch (outcome.kind) {
-    case 'failed':
-      return judgeReported(outcome.failure);
-    case 'lost':
-      return { retry: true, consequence: 'none', error: apiError('provider_failed'), reason: 'connection_lost' };
-    case 'timeout':
-      return { retry: true, consequence: 'timed_out', error: apiError('provider_timeout'), reason: `timeout_${outcome.phase}` };
-    case 'unsent':
-      return { retry: true, consequence: 'none', error: apiError('no_provider'), reason: 'unsent' };
-    case 'violated':
-      return { retry: true, consequence: 'misbehaved', error: apiError('provider_failed'), reason: outcome.violation };
-    case 'unsealable':
-      return { retry: true, consequence: 'misbehaved', error: apiError('provider_failed'), reason: 'unusable_key' };
-  }
-}
-
-/** Whether the provider says that the request itself is at fault. */
-export function isClientsFault(outcome: AttemptOutcome): outcome is AttemptOutcome & { kind: 'failed' } {
+/** Whether the provider reports that the request itself is at fault. */
+export function blamesClient(outcome: AttemptOutcome): outcome is FailedAttempt & { kind: 'failed' } {
   return outcome.kind === 'failed' && JOB_FAILURES[outcome.failure.code].blame === 'client';
 }
 
-function judgeReported(failure: JobFailure): FailureVerdict {
+export function outcomePolicy(result: AttemptResult): OutcomePolicy {
+  switch (result.kind) {
+    case 'failed':
+      return reportedFailurePolicy(result.failure);
+    case 'lost':
+      return policy(true, 'none', apiError('provider_failed'), 'connection_lost');
+    case 'timeout':
+      return policy(true, 'timed_out', apiError('provider_timeout'), `timeout_${result.phase}`);
+    case 'unsent':
+      return policy(true, 'none', apiError('no_provider'), 'unsent');
+    case 'violated':
+      return policy(true, 'misbehaved', apiError('provider_failed'), result.violation);
+    case 'unsealable':
+      return policy(true, 'misbehaved', apiError('provider_failed'), 'unusable_key');
+    case 'stopped':
+      return policy(false, 'none', apiError('shutting_down'), 'shutting_down');
+    case 'overtaken':
+      return policy(false, 'slow', apiError('shutting_down'), 'shutting_down');
+    case 'key_expired':
+      return policy(true, 'none', apiError('no_provider'), 'key_expired');
+    case 'unverified':
+      return policy(true, 'unverified', apiError('bad_signature'), 'bad_signature', result.problem);
+    case 'images_not_stored':
+      return policy(true, 'none', apiError('images_unavailable'), 'images_not_kept');
+    case 'refused':
+      return refusalPolicy(result.failure, result.credibility);
+    default:
+      return result satisfies never;
+  }
+}
+
+function reportedFailurePolicy(failure: JobFailure): OutcomePolicy {
   const reason = failure.code;
   switch (JOB_FAILURES[failure.code].blame) {
     case 'client':
-      return { retry: false, consequence: 'none', error: clientError(failure), reason };
+      return refusalPolicy(failure, 'confirmed');
     case 'capacity':
-      return { retry: true, consequence: failure.code === 'draining' ? 'drain' : 'hold_off', error: apiError('no_provider'), reason };
+      return policy(true, failure.code === 'draining' ? 'draining' : 'busy', apiError('no_provider'), reason);
     case 'provider':
     case 'nobody':
-      return { retry: true, consequence: 'failed', error: apiError('provider_failed'), reason };
+      return policy(true, 'failed', apiError('provider_failed'), reason);
   }
+}
+
+function refusalPolicy(failure: JobFailure, credibility: RefusalCredibility): OutcomePolicy {
+  if (credibility === 'false') return policy(true, 'unverified', apiError('provider_failed'), FALSE_REFUSAL);
+  return policy(credibility === 'unconfirmed', 'client', clientError(failure), failure.code);
+}
+
+function policy(retry: boolean, blame: Blame, error: ApiError, reason: string, detail = reason): OutcomePolicy {
+  return { retry, blame, error, reason, detail };
 }
 
 function clientError(failure: JobFailure): ApiError {
   const param = failure.param === undefined ? {} : { param: failure.param };
-  if (failure.code === 'unsupported') return apiError('unsupported_parameter', atField(failure, unsupportedFault(failure)));
+  if (failure.code === 'unsupported') return apiError('unsupported_parameter', atField(failure, unsupportedText(failure)));
   if (failure.code !== 'context_length_exceeded') return apiError('invalid_request', atField(failure, 'is not valid.'));
   const { limit, actual } = failure;
   if (limit === undefined || actual === undefined) return apiError('context_length_exceeded', param);
@@ -70,8 +120,8 @@ function clientError(failure: JobFailure): ApiError {
 /** Fields that hold a JSON Schema, or parts of one. */
 const SCHEMA_FIELD = /schema|^tools|^guided_|^structured_outputs|^format|^response_format\.value/;
 
-/** Answers are held to a schema by a grammar, whose size grows with what the schema counts. */
-function unsupportedFault({ param = '', limit }: JobFailure): string {
+/** Grammars enforce schemas while the answer is generated; their size grows with the counts in the schema. */
+function unsupportedText({ param = '', limit }: JobFailure): string {
   if (limit !== undefined) {
     return `is limited to ${limit} here: answers are held to the schema while they are written, which takes more memory with each more to count. Lower it, or leave it out and check it yourself.`;
   }
@@ -79,7 +129,7 @@ function unsupportedFault({ param = '', limit }: JobFailure): string {
   return 'cannot be enforced while the answer is written: the keyword is not supported, or the schema is too complex. Simplify it, or set strict to false where the format has it.';
 }
 
-/** The field at fault stands in the message as well, because the Messages format has no other place for it. */
+/** The message repeats the field, because the Messages format has no other member for it. */
 function atField({ param }: JobFailure, fault: string): { param?: string; message?: string } {
   return param === undefined ? {} : { param, message: `${param} ${fault}` };
 }

@@ -1,51 +1,49 @@
 /**
- * RefusalTracker that blame the client. The client sees one only when a second machine says the same, or no other machine can be asked.
- * A refusal that the provider's own offer proves false is a lie; one that another machine contradicts, and refusals that are
- * frequent beside those of the model's other machines, are failures.
+ * Evaluates refusals that blame the client. The client sees one only if a second provider refuses as well, or no other provider can be
+ * asked. A refusal that the provider's own offer contradicts is false. Refusals that another provider's answer contradicts, and refusals that
+ * are far more frequent than those of the model's other providers, count as failures.
  */
-import { apiError, modelTypeOf } from '@inference/formats';
+import { modelTypeOf } from '@inference/formats';
 import type { JobFailure, ModelOffer, ProviderId, Receipt } from '@inference/protocol';
 import { namesProvider } from '@inference/scheduler';
 import { promptTokenBound } from '../../billing/prices/settlement-bounds.js';
 import { BoundedMap } from '../../limits/bounded-map.js';
+import type { PlacementService } from '../../providers/placement/placement-service.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
-import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { JobRequest } from '../request/job-request.js';
-import { providerOf, type RunningJob } from '../running-job.js';
-import { failed, type JobOutcome } from './job-outcome.js';
-import { judgeFailure } from './outcome-policy.js';
+import { providerIdOf, type RunningJob } from '../running-job.js';
+import type { JobOutcome } from './job-outcome.js';
+import { type AttemptResult, FALSE_REFUSAL } from './outcome-policy.js';
 import { RefusalRates } from './refusal-rates.js';
 
 /** One refusal of a job. */
 export interface ProviderRefusal {
   readonly provider: ProviderConnection;
   readonly failure: JobFailure;
-  /** What the provider offered then; undefined: it does not offer the model any more. */
+  /** Offer at the time of the refusal; undefined: the provider no longer offered the model. */
   readonly offer: ModelOffer | undefined;
-  /** Whether the provider had proved itself before; see `Fleet.isProved`. */
+  /** See `ProviderConnection.isProven`. */
   readonly isProven: boolean;
-  /** Proved false by the provider's own offer. */
-  readonly isLie: boolean;
+  /** The provider's own offer contradicts the refusal. */
+  readonly isFalse: boolean;
 }
 
-/** Whose failure counts, and how often one account may cause one in a window. */
+/** Counted failures of a provider that one account may cause within a window. */
 const MAX_COUNTED_PER_ACCOUNT = 3;
 const WINDOW_MS = 10 * 60_000;
 const MAX_PAIRS = 50_000;
-/** RefusalTracker by machines that have not proved themselves that are believed together. */
-const UNPROVED_QUORUM = 3;
-/** Share of the offered context from which on a told limit is believed: an engine may need a few places for itself. */
+/** Refusals by unproven providers that together confirm each other. */
+const UNPROVEN_QUORUM = 3;
+/** Reported limits from this share of the offered context on are plausible: an engine may reserve a few positions. */
 const LIMIT_TOLERANCE = 0.9;
-
-/** Share of its jobs beyond which a machine's refusals are frequent where the machine that answers has another version of the agent. */
+/** Share of refused jobs above which refusals are frequent, when another agent version answered. */
 const MIN_SHARE_OF_OTHER_AGENT = 0.9;
 
-export const FALSE_REFUSAL = 'refusal_false';
 const CONTRADICTED_REFUSAL = 'refusal_contradicted';
 const FREQUENT_REFUSALS = 'refusals_frequent';
 
 export interface RefusalTrackerOptions {
-  readonly fleet: Pick<ProviderRegistry, 'reputations' | 'placement'>;
+  readonly registry: { readonly placement: Pick<PlacementService, 'providersOfOwner'> };
   /** Milliseconds. */
   readonly now: () => number;
 }
@@ -53,97 +51,93 @@ export interface RefusalTrackerOptions {
 export class RefusalTracker {
   readonly #options: RefusalTrackerOptions;
   readonly #rates: RefusalRates;
-  readonly #counted = new BoundedMap<string, { readonly since: number; count: number }>(MAX_PAIRS);
+  readonly #counts = new BoundedMap<string, { readonly since: number; count: number }>(MAX_PAIRS);
 
   constructor(options: RefusalTrackerOptions) {
     this.#options = options;
     this.#rates = new RefusalRates(options.now);
   }
 
-  /** A provider refused the job and blames the client. The provider, and others of the same owner, get no further part in it. */
-  refused({ job, request, refusals }: RunningJob, provider: ProviderConnection, failure: JobFailure): void {
-    const { fleet } = this.#options;
-    const { model } = request;
-    const providerId = providerOf(provider);
+  /** Records a refusal. The provider, and others of the same owner, get no further attempt of this job. */
+  refused({ job, slotRequest, refusals }: RunningJob, provider: ProviderConnection, failure: JobFailure): void {
+    const { model } = slotRequest;
+    const { ownerAccountId } = provider;
     const offer = provider.models.find(({ id }) => id === model);
-    const isLie = contradictsOffer(failure, offer, job);
     const isProven = provider.isProven(model);
-    refusals.push({ provider, failure, offer, isProven, isLie });
-    request.exclude.add(providerId);
-    if (isLie) {
-      fleet.reputations.recordFault(providerId, 'unverified', FALSE_REFUSAL);
+    const isFalse = contradictsOffer(failure, offer, job);
+    refusals.push({ provider, failure, offer, isProven, isFalse });
+    slotRequest.exclude.add(providerIdOf(provider));
+    if (isFalse) {
+      provider.report({ kind: 'fault', fault: 'unverified', reason: FALSE_REFUSAL });
       return;
     }
-    const owner = provider.ownerAccountId;
-    if (owner !== null) for (const other of fleet.placement.providersOfOwner(model, owner)) request.exclude.add(other);
+    if (ownerAccountId === null) return;
+    for (const other of this.#options.registry.placement.providersOfOwner(model, ownerAccountId)) slotRequest.exclude.add(other);
   }
 
-  /** Takes in how the job ended after refusals: whoever answered it contradicts some of them. */
-  settle(run: RunningJob, end: JobOutcome): void {
-    const { refusals, job, request } = run;
-    const { model } = request;
-    const isPinned = namesProvider(request);
-    const answer = end.kind === 'failed' ? null : end.billed;
-    const honest = refusals.filter(({ isLie }) => !isLie);
-    if (answer !== null && end.provider !== null && !isPinned) this.#rates.answered(model, providerOf(end.provider));
-    for (const refusal of honest) {
-      const providerId = providerOf(refusal.provider);
+  /** Evaluates the refusals of a job that has ended: an answer of another provider contradicts some of them. */
+  settle({ refusals, job, slotRequest }: RunningJob, outcome: JobOutcome): void {
+    const { model } = slotRequest;
+    const isPinned = namesProvider(slotRequest);
+    const answer = outcome.kind === 'failed' ? null : outcome.billed;
+    if (answer !== null && outcome.provider !== null && !isPinned) this.#rates.answered(model, providerIdOf(outcome.provider));
+    for (const refusal of refusals) {
+      if (refusal.isFalse) continue;
+      const { provider } = refusal;
+      const providerId = providerIdOf(provider);
       if (answer !== null) {
         if (!isContradicted(refusal, answer.receipt)) {
           // The answer shows that the request was too long for this provider.
           if (refusal.failure.code === 'context_length_exceeded') continue;
         } else if (isImpossible(refusal, job)) {
-          this.#options.fleet.reputations.recordFault(providerId, 'unverified', FALSE_REFUSAL);
+          provider.report({ kind: 'fault', fault: 'unverified', reason: FALSE_REFUSAL });
           continue;
         } else {
-          if (this.#count(job.accountId, providerId))
-            this.#options.fleet.reputations.recordFault(providerId, 'failed', CONTRADICTED_REFUSAL);
+          if (this.#count(job.accountId, providerId)) {
+            provider.report({ kind: 'fault', fault: 'failed', reason: CONTRADICTED_REFUSAL });
+          }
           if (!isPinned) this.#rates.refused(model, providerId);
           continue;
         }
       }
-      // A client that names its machine would choose whose refusals are frequent.
+      // A client that names its provider could choose whose refusals look frequent.
       if (isPinned) continue;
       this.#rates.refused(model, providerId);
-      const minShare = end.provider !== null && isOtherAgent(refusal, end.provider) ? MIN_SHARE_OF_OTHER_AGENT : undefined;
-      if (answer !== null && this.#rates.isFrequent(model, providerId, minShare) && this.#count(job.accountId, providerId)) {
-        this.#options.fleet.reputations.recordFault(providerId, 'failed', FREQUENT_REFUSALS);
+      const minShare = outcome.provider !== null && isOtherAgent(refusal, outcome.provider) ? MIN_SHARE_OF_OTHER_AGENT : undefined;
+      const isFrequent = answer !== null && this.#rates.isFrequent(model, providerId, minShare);
+      if (isFrequent && this.#count(job.accountId, providerId)) {
+        provider.report({ kind: 'fault', fault: 'failed', reason: FREQUENT_REFUSALS });
       }
     }
   }
 
-  /** Whether one more failure of the provider that this account caused counts. */
+  /** Counts one more failure that this account caused. False: the account has reached its maximum. */
   #count(accountId: string, providerId: ProviderId): boolean {
     const key = `${accountId} ${providerId}`;
     const now = this.#options.now();
-    const known = this.#counted.get(key);
+    const known = this.#counts.get(key);
     const counted = known === undefined || Math.abs(now - known.since) > WINDOW_MS ? { since: now, count: 0 } : known;
     counted.count++;
-    this.#counted.set(key, counted);
+    this.#counts.set(key, counted);
     return counted.count <= MAX_COUNTED_PER_ACCOUNT;
   }
 }
 
-/** What the newest refusal of a job means for the client: the end of it, or the end if nobody else can be asked. */
-export function rulingOn(
-  { refusals }: Pick<RunningJob, 'refusals'>,
-  tried: Parameters<typeof failed>[0],
-): { done: JobOutcome } | { retry: JobOutcome } {
+/** Result of the newest refusal of a job, for the outcome policy. */
+export function refusalResult({ refusals }: Pick<RunningJob, 'refusals'>): AttemptResult & { readonly kind: 'refused' } {
   const newest = refusals.at(-1);
-  if (newest === undefined) throw new Error('nobody refused the job');
-  if (newest.isLie) return { retry: failed(tried, apiError('provider_failed'), FALSE_REFUSAL) };
-  const { error, reason } = judgeFailure({ kind: 'failed', failure: newest.failure });
-  const end = failed(tried, error, reason);
-  return isConfirmed(refusals) ? { done: end } : { retry: end };
+  if (newest === undefined) throw new Error('no provider refused the job');
+  const credibility = newest.isFalse ? 'false' : isConfirmed(refusals) ? 'confirmed' : 'unconfirmed';
+  return { kind: 'refused', failure: newest.failure, credibility };
 }
 
-/** Whether the refusals of a job are enough to believe them. */
-export function isConfirmed(refusals: readonly ProviderRefusal[]): boolean {
-  const plausible = refusals.filter(({ isLie }) => !isLie);
-  return plausible.length >= UNPROVED_QUORUM || (plausible.length > 1 && plausible.some(({ isProven }) => isProven));
+/** Whether a job was refused often enough to believe the refusals. */
+function isConfirmed(refusals: readonly ProviderRefusal[]): boolean {
+  const plausible = refusals.filter(({ isFalse }) => !isFalse);
+  return plausible.length >= UNPROVEN_QUORUM || (plausible.length > 1 && plausible.some(({ isProven }) => isProven));
 }
 
-/** Whether what the provider offers proves the refusal false. */
+/** Whether the provider's offer proves the refusal false. */
 export function contradictsOffer(failure: JobFailure, offer: ModelOffer | undefined, { endpoint }: Pick<JobRequest, 'endpoint'>): boolean {
   if (offer === undefined) return false;
   const { code, limit, actual, param } = failure;
@@ -154,16 +148,17 @@ export function contradictsOffer(failure: JobFailure, offer: ModelOffer | undefi
 
 /**
  * Whether no prompt of the request's size can exceed the offered context: each token covers at least a byte. Tokenizers of embedding
- * models normalize Unicode first, which makes 18 characters of U+FDFA.
+ * models normalize Unicode first, which turns U+FDFA into 18 characters.
  */
 function isImpossible({ failure, offer }: ProviderRefusal, { endpoint, body }: JobRequest): boolean {
   if (endpoint === '/v1/embeddings' || offer === undefined) return false;
   return failure.code === 'context_length_exceeded' && promptTokenBound(body.length) < offer.context_length;
 }
 
-/** Whether the refusal may be due to the version of the agent: what one version does not support, another may. */
-function isOtherAgent({ failure, provider: { registration } }: ProviderRefusal, { registration: other }: ProviderConnection): boolean {
+/** Whether the agent version may explain the refusal: agent versions differ in what they support. */
+function isOtherAgent({ failure, provider: { registration } }: ProviderRefusal, answered: ProviderConnection): boolean {
   if (failure.code !== 'unsupported') return false;
+  const other = answered.registration;
   return registration.agentName !== other.agentName || registration.agentVersion !== other.agentVersion;
 }
 

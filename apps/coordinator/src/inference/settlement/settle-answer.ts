@@ -1,123 +1,163 @@
 /**
- * The end of an answer that a provider says is complete: everything about it is verified, what it used is bounded and charged, what
- * it shows of its provider is learned, and only then it goes to its client.
+ * Settles a response that a provider reports as complete: verifies it, bounds and charges its usage, reports measurements of the provider,
+ * and only then delivers it.
  */
-import { apiError } from '@inference/formats';
-import { INITIAL_CREDIT_BYTES } from '@inference/protocol';
-import { promptTokenBound, settlementBounds } from '../../billing/prices/settlement-bounds.js';
-import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import type { AttemptOutcome } from '../attempt/attempt.js';
-import type { AttemptPlan } from '../attempt/hedged-request.js';
-import type { Attachments } from '../delivery/delivery.js';
+import { INITIAL_CREDIT_BYTES, type JobContext, type Receipt } from '@inference/protocol';
+import type { AnswerSample } from '@inference/scheduler';
+import { type BoundedUsage, type ClaimedUsage, promptTokenBound, settlementBounds } from '../../billing/prices/settlement-bounds.js';
+import type { ProviderConnection } from '../../providers/provider-connection.js';
+import type { AttemptPlan, CompletedAttempt } from '../attempt/attempt.js';
 import { imageTokens } from '../request/image-job.js';
-import { attemptSummary, type RunningJob } from '../running-job.js';
+import { attemptSummary, providerIdOf, type RunningJob } from '../running-job.js';
 import { chargedCost } from './bill.js';
 import { type CompletionCheck, checkCompletion, type Produced } from './completion-check.js';
-import { deliveredUsage } from './delivered-usage.js';
-import { failed, type JobOutcome } from './job-outcome.js';
+import { clientGone, type JobOutcome } from './job-outcome.js';
+import type { AttemptResult } from './outcome-policy.js';
 
-export interface SettlingOptions {
-  readonly fleet: ProviderRegistry;
-  /** Images that were made and verified could not be put where clients fetch them. */
-  readonly onImageStoreError: (error: unknown) => void;
-}
+/** `rejected`: nothing was charged or delivered. */
+export type SettledAnswer =
+  | Exclude<JobOutcome, { kind: 'failed' }>
+  | { readonly kind: 'rejected'; readonly result: AttemptResult & { readonly kind: 'unverified' | 'images_not_stored' } };
 
-/** Verifies, charges and delivers. An answer that does not verify costs nothing, and its provider leaves the routing. */
+/** Verifies, charges and delivers. `onImageStoreError`: verified images could not be stored for download. */
 export async function settleAnswer(
-  outcome: AttemptOutcome & { kind: 'completed' },
-  { slot, context, otherJobs }: AttemptPlan,
-  { job, delivery, bill, gone, span, ...run }: RunningJob,
-  { fleet, onImageStoreError }: SettlingOptions,
-): Promise<JobOutcome> {
-  const { provider } = slot;
-  const tried = attemptSummary(provider, run);
-  const { identity, receiptVersion } = provider.registration;
-  const completedAt = context.issued_at + outcome.elapsedMs;
-  const possible = {
-    requestBytes: job.body.length,
-    responseBytes: outcome.bytes,
-    elapsedMs: outcome.elapsedMs,
-    hidden: {
-      thinks: provider.models.find(({ id }) => id === context.model)?.thinks ?? null,
-      couldDecode: (tokensPerSecond: number) => provider.isPlausibleRate(context.model, tokensPerSecond),
-    },
-  };
-  const check = await checkAnswer(outcome, { context, provider: identity, receiptVersion, completedAt, possible }, delivery.attachments);
-  const { recalled } = outcome;
-  if (!check.ok) {
-    fleet.reputations.recordFault(identity.providerId, 'unverified', check.problem);
-    return { ...failed(tried, apiError('bad_signature'), 'bad_signature'), problem: check.problem };
-  }
+  completed: CompletedAttempt,
+  { slot: { provider }, context, otherJobCount }: AttemptPlan,
+  running: RunningJob,
+  onImageStoreError: (error: unknown) => void,
+): Promise<SettledAnswer> {
+  const { job, delivery, bill, clientSignal, span } = running;
+  const summary = attemptSummary(provider, running);
+  const check = await verifyAnswer(completed, running, provider, context);
+  if (!check.ok) return { kind: 'rejected', result: { kind: 'unverified', problem: check.problem } };
   provider.report({ kind: 'answer_verified' });
   const { receipt, signed } = check;
-  // What a present client has not drained yet, it still gets.
-  const delivered = gone.aborted ? delivery.delivered : outcome.bytes;
-  if (gone.aborted && delivered === 0) return { kind: 'client_gone', billed: null, ...tried };
+  // A connected client still gets the bytes that it has not drained yet.
+  const delivered = clientSignal.aborted ? delivery.delivered : completed.bytes;
+  if (clientSignal.aborted && delivered === 0) return clientGone(summary);
   if (delivery.attachments !== undefined) {
     try {
-      await delivery.attachments.keep();
+      await delivery.attachments.store();
     } catch (error) {
       onImageStoreError(error);
-      return failed(tried, apiError('images_unavailable'), 'images_not_kept');
+      return { kind: 'rejected', result: { kind: 'images_not_stored' } };
     }
-    if (gone.aborted) return { kind: 'client_gone', billed: null, ...tried };
+    if (clientSignal.aborted) return clientGone(summary);
   }
   const claimed = {
-    ...deliveredUsage(receipt, { delivered, signed: outcome.bytes }),
+    ...deliveredUsage(receipt, { delivered, signed: completed.bytes }),
     images: job.images === null ? 0 : (receipt.usage.images ?? 0),
   };
-  // The whole was found to be possible; this bounds the part of it that a client which left pays for.
+  // Verification checked the whole response; these bounds are for the part that a disconnected client pays for.
   const { lowered: _, ...usage } = settlementBounds(claimed, {
     maxImages: job.images?.count ?? 0,
     maxPromptTokens: promptTokenBound(job.body.length),
     maxCompletionTokens: context.max_tokens,
     deliveredBytes: delivered,
-    elapsedMs: outcome.elapsedMs,
+    elapsedMs: completed.elapsedMs,
   });
-  // The client's reading slows no answer that fits into the first credit.
-  const isRated = (outcome.bytes <= INITIAL_CREDIT_BYTES || job.images !== null) && !recalled;
-  // Token counts of a partial answer, of embeddings or of images are not comparable.
-  const isComparable = !recalled && receipt.usage.completion_tokens > 0;
+  const { hidden_tokens: hiddenTokens } = receipt;
+  const completionTokens = receipt.usage.completion_tokens;
   provider.report({
     kind: 'answer_settled',
     model: context.model,
     completionTokens: usage.completionTokens,
-    cachedTokens: usage.cachedTokens,
     weightsSha256: receipt.weights_sha256,
     prefixes: job.chain,
-    sample: isRated
-      ? {
-          promptTokens: usage.promptTokens,
-          cachedTokens: usage.cachedTokens,
-          completionTokens: job.images === null ? usage.completionTokens : imageTokens(job.images),
-          // After hidden tokens, the time of the first content says nothing about throughput.
-          streamed: context.stream && receipt.hidden_tokens === 0,
-          promptOnly: context.endpoint === '/v1/embeddings',
-          elapsedMs: outcome.elapsedMs,
-          firstContentMs: outcome.firstContentMs,
-          otherJobs,
-        }
-      : null,
-    tokenCounts: isComparable ? { hiddenTokens: receipt.hidden_tokens, completionTokens: receipt.usage.completion_tokens } : null,
+    cachedTokens: usage.cachedTokens,
+    sample: throughputSample(completed, running, receipt, { usage, otherJobCount }),
+    tokenCounts: !completed.recalled && completionTokens > 0 ? { hiddenTokens, completionTokens } : null,
   });
-  const settling = span.part('inference.settlement');
-  const charge = await bill.settle({ providerId: identity.providerId, ...usage });
+  const settling = span.child('inference.settlement');
+  const charge = await bill.settle({ providerId: providerIdOf(provider), ...usage });
   settling.end({ 'inference.outcome': charge.kind });
   const billed = { receipt, signed, usage, charge };
-  if (gone.aborted) return { kind: 'client_gone', billed, ...tried };
+  if (clientSignal.aborted) return clientGone(summary, billed);
   delivery.deliver(signed, chargedCost(charge));
-  return { kind: 'delivered', billed, ...tried };
+  return { kind: 'delivered', billed, ...summary };
 }
 
-/** The signatures and the receipt, and what an answer holds beside its signed bytes. */
-async function checkAnswer(
-  { message, finished, recalled, responseSha256, reportedUsage }: AttemptOutcome & { kind: 'completed' },
-  produced: Pick<Produced, 'context' | 'provider' | 'receiptVersion' | 'completedAt' | 'possible'>,
-  attachments: Attachments | undefined,
+/** Verifies the signatures, the receipt, and attachments beside the signed bytes. */
+async function verifyAnswer(
+  { message, finished, recalled, responseSha256, reportedUsage, bytes, elapsedMs }: CompletedAttempt,
+  { job, delivery: { attachments } }: RunningJob,
+  provider: ProviderConnection,
+  context: JobContext,
 ): Promise<CompletionCheck> {
+  const { identity, receiptVersion } = provider.registration;
+  const produced: Produced = {
+    context,
+    provider: identity,
+    receiptVersion,
+    finished,
+    recalled,
+    responseSha256,
+    completedAt: context.issued_at + elapsedMs,
+    reportedUsage,
+    possible: { requestBytes: job.body.length, responseBytes: bytes, elapsedMs, hidden: hiddenBounds(provider, context.model) },
+  };
   const signed = finished && attachments !== undefined ? attachments.signedSha256() : { sha256: responseSha256 };
   if ('problem' in signed) return { ok: false, problem: signed.problem };
-  const check = await checkCompletion(message, { ...produced, finished, recalled, reportedUsage, responseSha256: signed.sha256 });
-  const problem = check.ok && attachments !== undefined ? await attachments.examine(check.receipt) : null;
+  const check = await checkCompletion(message, { ...produced, responseSha256: signed.sha256 });
+  const problem = check.ok && attachments !== undefined ? await attachments.verify(check.receipt) : null;
   return problem === null ? check : { ok: false, problem };
+}
+
+function hiddenBounds(provider: ProviderConnection, model: string): Produced['possible']['hidden'] {
+  return {
+    thinks: provider.models.find(({ id }) => id === model)?.thinks ?? null,
+    couldDecode: (tokensPerSecond) => provider.isPlausibleRate(model, tokensPerSecond),
+  };
+}
+
+/** Null: the client's reading may have slowed the provider, or the response was ended early. */
+function throughputSample(
+  { bytes, recalled, elapsedMs, firstContentMs }: CompletedAttempt,
+  { job }: RunningJob,
+  receipt: Receipt,
+  {
+    usage,
+    otherJobCount,
+  }: { readonly usage: Pick<BoundedUsage, 'promptTokens' | 'cachedTokens' | 'completionTokens'>; otherJobCount: number },
+): AnswerSample | null {
+  // A response within the initial credit never waits for the client.
+  const isPacedByProvider = bytes <= INITIAL_CREDIT_BYTES || job.images !== null;
+  if (!isPacedByProvider || recalled) return null;
+  return {
+    promptTokens: usage.promptTokens,
+    cachedTokens: usage.cachedTokens,
+    completionTokens: job.images === null ? usage.completionTokens : imageTokens(job.images),
+    // After hidden tokens, the first content says nothing about prefill speed.
+    streamed: job.facts.stream && receipt.hidden_tokens === 0,
+    promptOnly: job.endpoint === '/v1/embeddings',
+    elapsedMs,
+    firstContentMs,
+    otherJobs: otherJobCount,
+  };
+}
+
+export interface DeliveredBytes {
+  /** Content bytes that the client's connection took. */
+  readonly delivered: number;
+  /** Content bytes that the receipt covers. */
+  readonly signed: number;
+}
+
+/**
+ * Tokens to bill when the client disconnected before the end of its stream. Prompt and hidden tokens precede the visible text and count in
+ * full; visible tokens count by the delivered share of the bytes, rounded up.
+ */
+export function deliveredUsage(
+  { usage, hidden_tokens }: Pick<Receipt, 'usage' | 'hidden_tokens'>,
+  { delivered, signed }: DeliveredBytes,
+): ClaimedUsage {
+  const { prompt_tokens: promptTokens, cached_tokens: cachedTokens = 0 } = usage;
+  const visible = usage.completion_tokens - hidden_tokens;
+  const share = Math.min(1, delivered / Math.max(1, signed));
+  return {
+    promptTokens,
+    cachedTokens,
+    completionTokens: hidden_tokens + Math.ceil(visible * share),
+    hiddenTokens: hidden_tokens,
+  };
 }

@@ -78,6 +78,12 @@ export class LocalProvider implements ProviderConnection {
       case 'draining':
         this.#session.drain();
         return;
+      case 'fault':
+        reputations.recordFault(providerId, finding.fault, finding.reason);
+        return;
+      case 'slow':
+        reputations.recordSlowAnswer(providerId);
+        return;
       case 'protocol_broken':
         this.#session.reject('misbehaved', `the job's protocol was broken: ${finding.reason}`);
         return;

@@ -13,9 +13,9 @@ import type { Delivery } from '../../inference/delivery/delivery.js';
 import { PlainDelivery } from '../../inference/delivery/plain-delivery.js';
 import { SendQueues } from '../../inference/delivery/send-queues.js';
 import { StreamDelivery } from '../../inference/delivery/stream-delivery.js';
+import type { Tracer, TraceSpan } from '../../inference/job-observer.js';
 import type { JobRunner } from '../../inference/job-runner.js';
 import { DEFAULT_MAX_TOKENS, type JobTimings, MAX_STREAM_BYTES } from '../../inference/job-timings.js';
-import type { Tracer, TraceSpan } from '../../inference/job-trace.js';
 import type { CountTokensLimit } from '../../inference/request/count-tokens-limit.js';
 import { type JobRequest, type RequestInput, readJobRequest } from '../../inference/request/job-request.js';
 import type { PrefixHashes } from '../../inference/request/prefix-hashes.js';
@@ -109,7 +109,7 @@ export function startSpan({ tracer }: Pick<InferenceRoutes, 'tracer'>, request: 
     'inference.job_id': job.jobId,
     'inference.stream': job.facts.stream,
   };
-  return tracer.begin(`POST ${job.endpoint}`, facts, singleHeader(request, 'traceparent'));
+  return tracer.start(`POST ${job.endpoint}`, facts, singleHeader(request, 'traceparent'));
 }
 
 /** Whom a job serves, how its answer goes out, and who follows it. */

@@ -75,9 +75,9 @@ interface Refusal {
 async function generateImages(routes: ImageRoutes, { input, parsed, key, origin, client, request }: ImageCall): Promise<Refusal | null> {
   const { image, model: named } = parsed.facts;
   const waitUntil = routes.now() + routes.queueMs;
-  const wish = { model: named, image, accountId: key.accountId, mayUse: (model: string) => mayUseModel(key, model) };
-  const match = await routes.supply.wait(wish, routes.queueMs, client.signal);
-  if (match.kind === 'gone') return null;
+  const query = { model: named, image, accountId: key.accountId, mayUse: (model: string) => mayUseModel(key, model) };
+  const match = await routes.supply.wait(query, routes.queueMs, client.signal);
+  if (match.kind === 'disconnected') return null;
   if (match.kind === 'refused') return match;
   const { model, pixels } = match;
   const work = { ...image, pixels, waitUntil };
@@ -88,13 +88,13 @@ async function generateImages(routes: ImageRoutes, { input, parsed, key, origin,
   if (image.delivery === 'b64_json') {
     return runImageJob(routes, { input, parsed, client, request }, { model, work: { ...work, urls: null }, allocation: null });
   }
-  const allocation = routes.store.allot(image.count, image.format, maxBytesOf(pixels), key.accountId);
+  const allocation = routes.store.allocate(image.count, image.format, maxBytesOf(pixels), key.accountId);
   if (allocation === null) return STORE_FULL_REFUSAL;
   try {
     const urls = allocation.files.map((file) => `${origin}${IMAGE_FILES_PATH}/${file}`);
     return await runImageJob(routes, { input, parsed, client, request }, { model, work: { ...work, urls }, allocation });
   } finally {
-    allocation.end();
+    allocation.close();
   }
 }
 
@@ -114,8 +114,8 @@ async function runImageJob(
   // A job that finds no room ends as one whose client has gone: nobody is paid, and its machine keeps its good name.
   const gone = { signal: AbortSignal.any([client.signal, noRoom.signal]) };
   const end = await runJob({ ...routes, receipts }, job, { client: gone, delivery, span: startSpan(routes, request, job) });
-  if (end === null || end.kind === 'failed' || end.billed === null) await allocation?.drop();
-  return end?.kind === 'client_gone' && !client.gone ? STORE_FULL_REFUSAL : null;
+  if (end === null || end.kind === 'failed' || end.billed === null) await allocation?.deleteStored();
+  return end?.kind === 'client_gone' && !client.isDisconnected ? STORE_FULL_REFUSAL : null;
 }
 
 function heldUntil(held: DeferredReceipts, until: number): ImageRoutes['receipts'] {

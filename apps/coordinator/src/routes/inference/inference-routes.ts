@@ -5,9 +5,9 @@ import type { CatalogueRepository } from '../../database/providers/catalogue-rep
 import type { ReceiptRepository } from '../../database/providers/receipt-repository.js';
 import type { DeferredReceipts } from '../../images/deferred-receipts.js';
 import type { ImageStore } from '../../images/image-store.js';
+import type { Tracer } from '../../inference/job-observer.js';
 import type { JobRunner } from '../../inference/job-runner.js';
 import type { JobTimings } from '../../inference/job-timings.js';
-import type { Tracer } from '../../inference/job-trace.js';
 import type { ImageSupply } from '../../inference/queue/image-supply.js';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import { CountTokensLimit } from '../../inference/request/count-tokens-limit.js';

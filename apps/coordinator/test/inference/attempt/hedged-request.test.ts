@@ -1,13 +1,14 @@
 /** When attempts begin, are left and win, in virtual time: the providers are scripts, sealing is real. */
-import { decodeFrame, INITIAL_CREDIT_BYTES, type JobContext } from '@inference/protocol';
+import { decodeFrame, INITIAL_CREDIT_BYTES, type JobContext, type JobMessage } from '@inference/protocol';
 import { encapsulate, generateSealingKeyPair, keyIdOf, RequestOpener, sha256Hex } from '@inference/protocol/crypto';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { type AttemptPlan, type Finish, HedgedRequest, type HedgingRules } from '../../../src/inference/attempt/hedged-request.js';
-import { LatencyTracker } from '../../../src/inference/attempt/latency-tracker.js';
+import type { AttemptPlan } from '../../../src/inference/attempt/attempt.js';
+import { type EndedAttempt, HedgedRequest } from '../../../src/inference/attempt/hedged-request.js';
+import { LatencyTracker } from '../../../src/inference/attempt/hedging-policy.js';
 import type { Delivery } from '../../../src/inference/delivery/delivery.js';
 import { JOB_TIMINGS } from '../../../src/inference/job-timings.js';
-import { judgeFailure } from '../../../src/inference/settlement/outcome-policy.js';
-import type { JobSink, ProviderConnection, ProviderSlot } from '../../../src/providers/provider-connection.js';
+import { outcomePolicy } from '../../../src/inference/settlement/outcome-policy.js';
+import type { JobHandle, JobSink, ProviderConnection } from '../../../src/providers/provider-connection.js';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterEach(() => void vi.useRealTimers());
@@ -44,31 +45,31 @@ class Script {
       issued_at: 0,
       expires_at: 1,
     } as JobContext;
-    const slot = {
-      provider: this.provider,
-      release: () => {},
-      start: (message: { enc: string; request_bytes: number }, frames: readonly Uint8Array[], sink: JobSink) => {
-        const opener = new RequestOpener(context, Buffer.from(message.enc, 'base64'), key, message.request_bytes);
-        for (const frame of frames) opener.accept(decodeFrame(frame));
-        const sealer = opener.responseSealer();
-        this.#seal = (text, final) => sealer.seal(Buffer.from(text), final);
-        this.sink = sink;
-        const cancel = (): void => {
-          this.cancelled = true;
-        };
-        return { isSent: () => this.isSent, grant: () => {}, recall: () => {}, cancel };
-      },
-    } as unknown as ProviderSlot;
     const estimate = { firstTokenMs: 500, completionMs: 10_000, costMs: 0 };
+    const latencyTracker = new LatencyTracker(JOB_TIMINGS);
     return {
-      slot,
+      slot: { provider: this.provider, release: () => {}, start: this.#start.bind(this) },
       context,
       encapsulate: () => encapsulate(key.publicKey),
       estimate,
       tokenMs: 20,
-      otherJobs: 0,
+      otherJobCount: 0,
       role,
+      lateAfterMs: latencyTracker.lateAfterMs('m', true, estimate),
+      silentAfterMs: latencyTracker.silentAfterMs(estimate),
     };
+  }
+
+  #start(message: JobMessage, frames: readonly Uint8Array[], sink: JobSink): JobHandle {
+    const opener = new RequestOpener(message.context, Buffer.from(message.enc, 'base64'), key, message.request_bytes);
+    for (const frame of frames) opener.accept(decodeFrame(frame));
+    const sealer = opener.responseSealer();
+    this.#seal = (text, final) => sealer.seal(Buffer.from(text), final);
+    this.sink = sink;
+    const cancel = (): void => {
+      this.cancelled = true;
+    };
+    return { isSent: () => this.isSent, grant: () => {}, recall: () => {}, cancel };
   }
 
   says(text: string, final = false): void {
@@ -77,8 +78,8 @@ class Script {
 }
 
 class Client implements Delivery {
-  committed = false;
-  readonly stalled = false;
+  isCommitted = false;
+  readonly isStalled = false;
   readonly delivered = 0;
   named: ProviderConnection | null = null;
   text = '';
@@ -86,10 +87,10 @@ class Client implements Delivery {
     this.named = provider;
   }
   commit(): void {
-    this.committed = true;
+    this.isCommitted = true;
   }
   push(bytes: Uint8Array): boolean {
-    this.committed = true;
+    this.isCommitted = true;
     this.text += Buffer.from(bytes).toString();
     return true;
   }
@@ -98,26 +99,37 @@ class Client implements Delivery {
   fail(): void {}
 }
 
-/** A race of two scripts, the second of which may begin when `free` says so. */
-function startRace(changes: Partial<HedgingRules> = {}) {
+interface Choices {
+  /** Plan of a second attempt; null: no provider is free. */
+  readonly second: () => AttemptPlan | null;
+  readonly couldMove: () => boolean;
+}
+
+/** Answers the decisions of a hedged request, as a job does. */
+async function follow(hedged: HedgedRequest, { second, couldMove }: Choices, ended: [string, string][], finishes: EndedAttempt[]) {
+  for (;;) {
+    const decision = await hedged.next();
+    if (decision.kind === 'ended') ended.push([decision.plan.role, decision.outcome.kind]);
+    else if (decision.kind === 'decided') {
+      finishes.push(decision);
+      return;
+    } else if (decision.silent !== null && couldMove()) hedged.abandon(decision.silent);
+    else if (decision.isLate) {
+      const plan = second();
+      if (plan !== null) hedged.start(plan);
+    }
+  }
+}
+
+/** A hedged request on two scripts. The second may begin when `second` returns its plan. */
+function startHedged(changes: Partial<Choices> = {}) {
   const [first, second, client] = [new Script('first'), new Script('second'), new Client()];
   const ended: [string, string][] = [];
-  const latencyTracker = new LatencyTracker(JOB_TIMINGS);
-  const rules: HedgingRules = {
-    timings: JOB_TIMINGS,
-    body: BODY,
-    lateAfterMs: ({ estimate }) => latencyTracker.lateAfterMs('m', true, estimate),
-    silentAfterMs: ({ estimate }) => latencyTracker.silentAfterMs(estimate),
-    second: () => second.plan('hedge'),
-    couldMove: () => false,
-    ended: (plan, outcome) => void ended.push([plan.role, outcome.kind]),
-    ...changes,
-  };
-  const race = new HedgedRequest(client, rules);
-  const finishes: Finish[] = [];
-  void race.finish.then((finish) => finishes.push(finish));
-  race.enter(first.plan('first'));
-  return { first, second, client, ended, finishes, race };
+  const finishes: EndedAttempt[] = [];
+  const hedged = new HedgedRequest(client, BODY, JOB_TIMINGS);
+  hedged.start(first.plan('first'));
+  void follow(hedged, { second: () => second.plan('hedge'), couldMove: () => false, ...changes }, ended, finishes);
+  return { first, second, client, ended, finishes, hedged };
 }
 
 const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
@@ -125,7 +137,7 @@ const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 it('the second begins when the first is late, and asks again when nobody was free', async () => {
   let free = false;
   const hedge = new Script('hedge');
-  const { first, client } = startRace({ second: () => (free ? hedge.plan('hedge') : null) });
+  const { first, client } = startHedged({ second: () => (free ? hedge.plan('hedge') : null) });
   first.sink?.accepted();
   await pass(999);
   expect(hedge.sink).toBeNull();
@@ -133,11 +145,11 @@ it('the second begins when the first is late, and asks again when nobody was fre
   free = true;
   await pass(1001);
   expect(hedge.sink).not.toBeNull();
-  expect([client.named, client.committed]).toEqual([first.provider, false]);
+  expect([client.named, client.isCommitted]).toEqual([first.provider, false]);
 });
 
 it('no byte is written before one has content; then the other is stopped in the same turn and says nothing more', async () => {
-  const { first, second, client, ended, finishes } = startRace();
+  const { first, second, client, ended, finishes } = startHedged();
   first.sink?.accepted();
   await pass(1100);
   second.sink?.accepted();
@@ -154,7 +166,7 @@ it('no byte is written before one has content; then the other is stopped in the 
 
 it('a machine without a sign of life is left only for another; signs of work keep it', async () => {
   let other = false;
-  const { first, finishes } = startRace({ second: () => null, couldMove: () => other });
+  const { first, finishes } = startHedged({ second: () => null, couldMove: () => other });
   first.sink?.accepted();
   await pass(9000);
   other = true;
@@ -167,7 +179,7 @@ it('a machine without a sign of life is left only for another; signs of work kee
 });
 
 it('and is left after eight seconds of silence when there is another one', async () => {
-  const { first, finishes } = startRace({ second: () => null, couldMove: () => true });
+  const { first, finishes } = startHedged({ second: () => null, couldMove: () => true });
   first.sink?.accepted();
   await pass(7999);
   expect(first.cancelled).toBe(false);
@@ -177,7 +189,7 @@ it('and is left after eight seconds of silence when there is another one', async
 });
 
 it('one that takes its request in parts is no silent one, and has the time for acceptance after each part', async () => {
-  const { first, finishes } = startRace({ second: () => null, couldMove: () => true });
+  const { first, finishes } = startHedged({ second: () => null, couldMove: () => true });
   for (let parts = 0; parts < 10; parts++) {
     await pass(7000);
     first.sink?.sending();
@@ -188,18 +200,18 @@ it('one that takes its request in parts is no silent one, and has the time for a
 });
 
 it('one whose request waits behind others is left for that, which is no timeout of its own', async () => {
-  const { first, finishes } = startRace({ second: () => null, couldMove: () => false });
+  const { first, finishes } = startHedged({ second: () => null, couldMove: () => false });
   first.isSent = false;
   for (let parts = 0; parts < 10 && !first.cancelled; parts++) {
     await pass(7000);
     first.sink?.sending();
   }
   expect(finishes.map(({ outcome }) => outcome)).toEqual([{ kind: 'unsent' }]);
-  expect(judgeFailure({ kind: 'unsent' })).toMatchObject({ retry: true, consequence: 'none' });
+  expect(outcomePolicy({ kind: 'unsent' })).toMatchObject({ retry: true, blame: 'none' });
 });
 
 it('of two silent ones the first is left, and the second goes on under its own deadlines', async () => {
-  const { first, second, client, ended, finishes } = startRace();
+  const { first, second, client, ended, finishes } = startHedged();
   first.sink?.accepted();
   await pass(1100);
   second.sink?.accepted();
@@ -212,7 +224,7 @@ it('of two silent ones the first is left, and the second goes on under its own d
 });
 
 it('when the headers can wait no longer, they name the one that was heard of last', async () => {
-  const { first, second, client, ended } = startRace();
+  const { first, second, client, ended } = startHedged();
   first.sink?.accepted();
   await pass(1100);
   second.sink?.accepted();
@@ -222,17 +234,17 @@ it('when the headers can wait no longer, they name the one that was heard of las
     await pass(1);
     first.sink?.progressed();
   }
-  expect(client.committed).toBe(false);
+  expect(client.isCommitted).toBe(false);
   await pass(1000);
-  expect([client.committed, client.named, second.cancelled]).toEqual([true, first.provider, true]);
+  expect([client.isCommitted, client.named, second.cancelled]).toEqual([true, first.provider, true]);
   expect(ended).toEqual([['hedge', 'overtaken']]);
   await pass(30_000);
   expect(first.cancelled).toBe(false);
 });
 
 /** A race whose first attempt has attemptCount to answer. */
-function startAnswer(changes: Partial<HedgingRules> = {}) {
-  const race = startRace({ second: () => null, ...changes });
+function startAnswer(changes: Partial<Choices> = {}) {
+  const race = startHedged({ second: () => null, ...changes });
   race.first.sink?.accepted();
   race.first.says('data');
   return race;
@@ -281,16 +293,8 @@ it('a machine whose credit is used up is waited for no longer than its client', 
     if (grant !== undefined) grants.push(grant);
   };
   const late = new Script('late');
-  const race = new HedgedRequest(client, {
-    timings: { ...JOB_TIMINGS, betweenFramesMs: 3_600_000 },
-    body: BODY,
-    lateAfterMs: () => 3_600_000,
-    silentAfterMs: () => 3_600_000,
-    second: () => null,
-    couldMove: () => false,
-    ended: () => {},
-  });
-  race.enter(late.plan('first'));
+  const hedged = new HedgedRequest(client, BODY, { ...JOB_TIMINGS, betweenFramesMs: 3_600_000 });
+  hedged.start({ ...late.plan('first'), lateAfterMs: 3_600_000, silentAfterMs: 3_600_000 });
   late.sink?.accepted();
   for (let sent = 0; sent < INITIAL_CREDIT_BYTES; sent += 32_768) late.says('x'.repeat(32_768));
   // The client takes nothing for longer than the provider could be waited for.

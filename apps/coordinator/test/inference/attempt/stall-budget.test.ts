@@ -18,13 +18,13 @@ it('whatever a provider sends and says, its answer ends within a time that its l
     fc.property(fc.array(step, { minLength: 1 }), (steps) => {
       const stallBudget = new StallBudget(rules);
       let spent = 0;
-      for (let index = 0; !stallBudget.isOver; index++) {
+      for (let index = 0; !stallBudget.isExhausted; index++) {
         const { ms, bytes, working } = steps[index % steps.length] as (typeof steps)[number];
         // Time passes, or nothing would ever end.
         stallBudget.spend(ms + 1);
-        if (!stallBudget.isOver) spent += ms + 1;
-        stallBudget.got(bytes);
-        if (working) stallBudget.working();
+        if (!stallBudget.isExhausted) spent += ms + 1;
+        stallBudget.received(bytes);
+        if (working) stallBudget.reportedProgress();
       }
       expect(spent).toBeLessThanOrEqual(120_000 + 1000 * 1000);
     }),
@@ -36,9 +36,9 @@ it('a machine that was measured to be slow has in proportion more time', () => {
   const endOf = (tokenMs: number): number => {
     const stallBudget = new StallBudget({ maxMs: 120_000, tokenMs, maxTokens: 8192 });
     let ms = 0;
-    for (; !stallBudget.isOver; ms += 60_000) {
+    for (; !stallBudget.isExhausted; ms += 60_000) {
       stallBudget.spend(60_000);
-      stallBudget.got(64);
+      stallBudget.received(64);
     }
     return ms;
   };

@@ -123,7 +123,7 @@ it('a client that takes all after the last look and leaves pays for all but a wi
     const before = looks;
     client.write(Buffer.alloc(CLIENT_WINDOW_BYTES), () => {});
     await until(() => read > written && looks > before + 1);
-    untaken.push(client.untaken);
+    untaken.push(client.undeliveredBytes);
   }
   socket.destroy();
   server.close();

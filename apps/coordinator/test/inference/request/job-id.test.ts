@@ -1,7 +1,7 @@
 import { JobIdSchema } from '@inference/protocol';
 import { Check } from 'typebox/value';
 import { expect, test } from 'vitest';
-import { newJobId } from '../../../src/inference/request/job-id.js';
+import { newJobId } from '../../../src/inference/request/job-request.js';
 
 test('ids of jobs are UUIDs that begin with the time, and are told apart within a millisecond', () => {
   const now = 1_700_000_000_123;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { deliveredUsage } from '../../../src/inference/settlement/delivered-usage.js';
+import { deliveredUsage } from '../../../src/inference/settlement/settle-answer.js';
 
 it.each([
   ['all of it', { delivered: 1000, signed: 1000 }, 30],

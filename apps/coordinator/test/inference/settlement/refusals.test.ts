@@ -163,21 +163,22 @@ it('an offer contradicts what is below it, and nothing else', () => {
 });
 
 it('frequent refusals of a feature are a failure only beside machines of the same agent, or where nearly all is refused', () => {
+  let failures = 0;
   const connection = (providerId: string, agentVersion: string) =>
     ({
       models: [],
       ownerAccountId: null,
       registration: { identity: { providerId }, agentName: 'agent', agentVersion },
       isProven: () => true,
+      report: () => failures++,
     }) as never;
   const newer = connection('newer', '2');
   const failuresOf = (refuser: never, answered: number): number => {
-    let failures = 0;
-    const fleet = { placement: { providersOfOwner: () => [] }, reputations: { recordFault: () => failures++ } };
-    const refusals = new RefusalTracker({ fleet: fleet as never, now: () => 0 });
+    failures = 0;
+    const refusals = new RefusalTracker({ registry: { placement: { providersOfOwner: () => [] } }, now: () => 0 });
     const job = { accountId: 'account', endpoint: '/v1/chat/completions', body: new Uint8Array(100) };
     const ended = (by: never, refuses: boolean): void => {
-      const run = { job, request: { model: 'm', providerSerial: null, exclude: new Set() }, refusals: [] } as never;
+      const run = { job, slotRequest: { model: 'm', providerSerial: null, exclude: new Set() }, refusals: [] } as never;
       if (refuses) refusals.refused(run, refuser, { code: 'unsupported', param: 'tools' });
       refusals.settle(run, { kind: 'delivered', billed: { receipt: { usage: {} } }, provider: by } as never);
     };

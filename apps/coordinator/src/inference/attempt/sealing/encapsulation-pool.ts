@@ -1,42 +1,42 @@
 /**
- * Encapsulated secrets for the sealing of jobs (RFC 9180 section 4.1). Making one is most of the work of sealing, and it depends on
- * the recipient alone; so a provider that gets many jobs has some made ahead, on a thread of their own. Each is handed out once
- * and then forgotten here; where none waits, one is made on the spot.
+ * Precomputed HPKE encapsulations (RFC 9180 section 4.1). Encapsulation is most of the cost of sealing and depends on the recipient
+ * only. For providers with many jobs, a worker thread computes some ahead. Each is used once; without a precomputed one, `take`
+ * computes one synchronously.
  */
 import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 import { type Encapsulation, encapsulate } from '@inference/protocol/crypto';
-import { type Delivery, ENC_BYTES, type Order, PAIR_BYTES } from './thread-messages.js';
+import { ENC_BYTES, type EncapsulationBatch, type EncapsulationRequest, PAIR_BYTES } from './thread-messages.js';
 
-/** Of a provider, so many jobs have none made ahead: most providers of a quiet network never get more. */
-const JOBS_BEFORE = 3;
-/** Made ahead for one provider, at least once they are, and at most. */
-const FEWEST = 4;
-const MAX = 32;
-/** What waited for so long without any job is forgotten, in milliseconds. */
-const KEPT_MS = 120_000;
+/** First jobs of a recipient that get nothing precomputed: in a quiet network most providers have no more. */
+const MIN_JOBS = 3;
+/** Minimum and maximum of precomputed encapsulations per provider, once precomputing has begun. */
+const MIN_READY = 4;
+const MAX_READY = 32;
+/** Idle time after which a recipient's encapsulations are dropped, in milliseconds. */
+const MAX_IDLE_MS = 120_000;
 const MAX_RECIPIENTS = 1024;
 
-interface Stock {
+interface RecipientPool {
   readonly recipient: Uint8Array;
   ready: Encapsulation[];
-  ordered: number;
-  /** How many should wait. Doubled whenever none did. */
+  requestedCount: number;
+  /** Target of `ready`. Doubles whenever none was ready. */
   size: number;
   jobs: number;
-  lastAt: number;
+  lastJobAt: number;
 }
 
 export interface EncapsulationPoolOptions {
   readonly now?: () => number;
-  /** Hears that the thread has failed. Jobs are sealed without it from then on. */
+  /** Reports that the thread has failed. Later jobs are sealed without it. */
   readonly onError: (error: unknown) => void;
   readonly startThread?: () => Worker;
 }
 
 export class EncapsulationPool {
-  /** The one that had a job last is the last. */
-  readonly #stocks = new Map<string, Stock>();
+  /** By recipient, least recently used first. */
+  readonly #pools = new Map<string, RecipientPool>();
   readonly #options: EncapsulationPoolOptions;
   readonly #now: () => number;
   readonly #pruning: NodeJS.Timeout;
@@ -46,53 +46,53 @@ export class EncapsulationPool {
   constructor(options: EncapsulationPoolOptions) {
     this.#options = options;
     this.#now = options.now ?? Date.now;
-    this.#pruning = setInterval(() => this.#prune(), KEPT_MS / 2);
+    this.#pruning = setInterval(() => this.#prune(), MAX_IDLE_MS / 2);
     this.#pruning.unref();
   }
 
-  /** One that nobody had before. Throws SealingError `bad_key` on a key that nothing can be sealed to. */
+  /** An unused encapsulation. Throws SealingError `bad_key` on a malformed key. */
   take(recipient: Uint8Array): Encapsulation {
-    const stock = this.#stockOf(recipient);
-    const ready = stock.ready.pop();
-    stock.jobs++;
-    stock.lastAt = this.#now();
-    if (ready === undefined && stock.jobs > JOBS_BEFORE) stock.size = Math.min(MAX, Math.max(FEWEST, 2 * stock.size));
-    this.#fillUp(stock);
+    const pool = this.#poolOf(recipient);
+    const ready = pool.ready.pop();
+    pool.jobs++;
+    pool.lastJobAt = this.#now();
+    if (ready === undefined && pool.jobs > MIN_JOBS) pool.size = Math.min(MAX_READY, Math.max(MIN_READY, 2 * pool.size));
+    this.#refill(pool);
     return ready ?? encapsulate(recipient);
   }
 
-  /** How many wait for this recipient. */
+  /** Number of precomputed encapsulations for this recipient. */
   waiting(recipient: Uint8Array): number {
-    return this.#stocks.get(nameOf(recipient))?.ready.length ?? 0;
+    return this.#pools.get(nameOf(recipient))?.ready.length ?? 0;
   }
 
-  /** Forgets what was made ahead, and makes no more. */
+  /** Drops all precomputed encapsulations and stops the thread. */
   async close(): Promise<void> {
     clearInterval(this.#pruning);
     this.#failed = true;
-    for (const stock of this.#stocks.values()) forget(stock);
-    this.#stocks.clear();
+    for (const pool of this.#pools.values()) erase(pool);
+    this.#pools.clear();
     await this.#thread?.terminate();
   }
 
-  #stockOf(recipient: Uint8Array): Stock {
+  #poolOf(recipient: Uint8Array): RecipientPool {
     const name = nameOf(recipient);
-    const known = this.#stocks.get(name);
-    const stock = known ?? { recipient: recipient.slice(), ready: [], ordered: 0, size: 0, jobs: 0, lastAt: 0 };
-    if (known !== undefined) this.#stocks.delete(name);
-    else if (this.#stocks.size >= MAX_RECIPIENTS) this.#dropOldest();
-    this.#stocks.set(name, stock);
-    return stock;
+    const known = this.#pools.get(name);
+    const pool = known ?? { recipient: recipient.slice(), ready: [], requestedCount: 0, size: 0, jobs: 0, lastJobAt: 0 };
+    if (known !== undefined) this.#pools.delete(name);
+    else if (this.#pools.size >= MAX_RECIPIENTS) this.#dropOldest();
+    this.#pools.set(name, pool);
+    return pool;
   }
 
-  #fillUp(stock: Stock): void {
-    const missing = stock.size - stock.ready.length - stock.ordered;
-    // In halves, since a message costs as much as a few of them save.
-    if (this.#failed || 2 * missing < stock.size || missing === 0) return;
-    stock.ordered += missing;
+  #refill(pool: RecipientPool): void {
+    const missing = pool.size - pool.ready.length - pool.requestedCount;
+    // Refill in halves: a thread message costs as much as a few encapsulations save.
+    if (this.#failed || 2 * missing < pool.size || missing === 0) return;
+    pool.requestedCount += missing;
     try {
       this.#thread ??= this.#start();
-      this.#thread.postMessage({ recipient: stock.recipient, count: missing } satisfies Order);
+      this.#thread.postMessage({ recipient: pool.recipient, count: missing } satisfies EncapsulationRequest);
     } catch (error) {
       this.#fail(error);
     }
@@ -101,7 +101,7 @@ export class EncapsulationPool {
   #start(): Worker {
     const thread = (this.#options.startThread ?? startThread)();
     thread.unref();
-    thread.on('message', (delivery: Delivery) => this.#deliver(delivery));
+    thread.on('message', (batch: EncapsulationBatch) => this.#receive(batch));
     thread.on('error', (error) => this.#fail(error));
     return thread;
   }
@@ -111,46 +111,46 @@ export class EncapsulationPool {
     this.#options.onError(error);
   }
 
-  #deliver({ recipient, made }: Delivery): void {
-    const stock = this.#stocks.get(nameOf(recipient));
-    if (stock === undefined) {
-      made?.fill(0);
+  #receive({ recipient, pairs }: EncapsulationBatch): void {
+    const pool = this.#pools.get(nameOf(recipient));
+    if (pool === undefined) {
+      pairs?.fill(0);
       return;
     }
-    // A key that nothing can be sealed to says so where a job is sealed.
-    for (let at = 0; made !== null && at < made.length; at += PAIR_BYTES) {
-      stock.ready.push({ enc: made.subarray(at, at + ENC_BYTES), sharedSecret: made.subarray(at + ENC_BYTES, at + PAIR_BYTES) });
-      stock.ordered--;
+    // A malformed key (`made` is null) surfaces in `take`.
+    for (let at = 0; pairs !== null && at < pairs.length; at += PAIR_BYTES) {
+      pool.ready.push({ enc: pairs.subarray(at, at + ENC_BYTES), sharedSecret: pairs.subarray(at + ENC_BYTES, at + PAIR_BYTES) });
+      pool.requestedCount--;
     }
   }
 
   #prune(): void {
-    const before = this.#now() - KEPT_MS;
-    for (const stock of this.#stocks.values()) {
-      if (stock.lastAt > before) return;
+    const before = this.#now() - MAX_IDLE_MS;
+    for (const pool of this.#pools.values()) {
+      if (pool.lastJobAt > before) return;
       this.#dropOldest();
     }
   }
 
   #dropOldest(): void {
-    for (const [name, stock] of this.#stocks) {
-      forget(stock);
-      this.#stocks.delete(name);
+    for (const [name, pool] of this.#pools) {
+      erase(pool);
+      this.#pools.delete(name);
       return;
     }
   }
 }
 
-/** Its entry is named in package.json, so that it is found from the sources (tests) and from the build alike. Throws where it is not. */
+/** `package.json` names the entry file, so that sources (tests) and the build both find it. Throws if the file is missing. */
 function startThread(): Worker {
   const entry = createRequire(import.meta.url).resolve('#sealing-thread');
   const limits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 };
   return new Worker(entry, { execArgv: [], env: {}, resourceLimits: limits });
 }
 
-function forget(stock: Stock): void {
-  for (const { sharedSecret } of stock.ready) sharedSecret.fill(0);
-  stock.ready = [];
+function erase(pool: RecipientPool): void {
+  for (const { sharedSecret } of pool.ready) sharedSecret.fill(0);
+  pool.ready = [];
 }
 
 function nameOf(recipient: Uint8Array): string {

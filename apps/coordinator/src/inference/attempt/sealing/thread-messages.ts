@@ -1,18 +1,18 @@
-/** What the coordinator and its sealing thread say to each other. */
+/** Messages between the coordinator and its sealing thread. */
 
 /** 32 bytes each. */
 export const ENC_BYTES = 32;
 export const SECRET_BYTES = 32;
 export const PAIR_BYTES = ENC_BYTES + SECRET_BYTES;
 
-export interface Order {
+export interface EncapsulationRequest {
   /** X25519 public key, 32 bytes. */
   readonly recipient: Uint8Array;
   readonly count: number;
 }
 
-export interface Delivery {
+export interface EncapsulationBatch {
   readonly recipient: Uint8Array;
-  /** `enc ‖ shared secret`, as often as was ordered; null: nothing can be sealed to this key. */
-  readonly made: Uint8Array<ArrayBuffer> | null;
+  /** `enc ‖ shared secret`, repeated `count` times; null: the recipient's key is malformed. */
+  readonly pairs: Uint8Array<ArrayBuffer> | null;
 }

@@ -1,0 +1,327 @@
+/**
+ * Runs the attempts of a job, one after the other and hedged, until one decides it. Until bytes are isCommitted to the client, a failure
+ * leads to another attempt, up to `MAX_ATTEMPTS`; the outcome policy says which failures may.
+ */
+import { apiError } from '@inference/formats';
+import type { JobContext } from '@inference/protocol';
+import type { Encapsulation } from '@inference/protocol/crypto';
+import { namesProvider } from '@inference/scheduler';
+import { imageOfferOf } from '../../providers/placement/served-models.js';
+import type { ProviderConnection } from '../../providers/provider-connection.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import type { JobObserver } from '../job-observer.js';
+import { type JobTimings, MAX_ATTEMPTS } from '../job-timings.js';
+import type { ImageSupply } from '../queue/image-supply.js';
+import type { NotPlacedReason, Placed, Placement, RequestQueue, SlotRequest } from '../queue/request-queue.js';
+import type { CacheScopes } from '../request/cache-scopes.js';
+import { makesImages } from '../request/image-job.js';
+import { jobContext } from '../request/job-request.js';
+import { attemptSummary, providerIdOf, type RunningJob, recordAttempt } from '../running-job.js';
+import { EngineFailures } from '../settlement/engine-failures.js';
+import { clientGone, failed, type JobOutcome, notPlaced } from '../settlement/job-outcome.js';
+import { blamesClient, isFailure, outcomePolicy, PROVIDER_LEFT_REASONS } from '../settlement/outcome-policy.js';
+import { type ResultRecorders, recordResult } from '../settlement/record-result.js';
+import { RefusalTracker, refusalResult } from '../settlement/refusal-tracker.js';
+import { settleAnswer } from '../settlement/settle-answer.js';
+import type { AttemptOutcome, AttemptPlan } from './attempt.js';
+import { type EndedAttempt, HedgedRequest } from './hedged-request.js';
+import { HedgeBudget, LatencyTracker } from './hedging-policy.js';
+import type { EncapsulationPool } from './sealing/encapsulation-pool.js';
+import { expectedTokenMs } from './stall-budget.js';
+
+export interface AttemptRunnerOptions {
+  readonly registry: ProviderRegistry;
+  readonly requestQueue: RequestQueue;
+  readonly imageSupply: ImageSupply;
+  readonly timings: JobTimings;
+  /** Maximum share of second attempts, in percent of the placements; 0: none. */
+  readonly hedgePercent: number;
+  readonly cacheScopes: CacheScopes;
+  readonly encapsulationPool: Pick<EncapsulationPool, 'take'>;
+  /** Milliseconds. */
+  readonly now: () => number;
+  readonly observer: JobObserver;
+  /** Verified images could not be stored for download. */
+  readonly onImageStoreError: (error: unknown) => void;
+}
+
+/** Maximum wait for a second provider after a proven one has refused, in milliseconds. */
+const CONFIRMATION_WAIT_MS = 2000;
+
+/** `retry`: the outcome if no other provider can be tried. */
+type Step = { readonly done: JobOutcome } | { readonly retry: JobOutcome };
+
+export class AttemptRunner {
+  readonly #options: AttemptRunnerOptions;
+  readonly #hedgedRequests = new Set<HedgedRequest>();
+  readonly #hedgeBudget: HedgeBudget;
+  readonly #recorders: ResultRecorders;
+  #isStopping = false;
+
+  constructor(options: AttemptRunnerOptions) {
+    this.#options = options;
+    this.#hedgeBudget = new HedgeBudget(options.hedgePercent);
+    this.#recorders = {
+      latencyTracker: new LatencyTracker(options.timings),
+      engineFailures: new EngineFailures(options.now),
+      refusals: new RefusalTracker(options),
+    };
+  }
+
+  /** Runs a job whose maximum cost is reserved. */
+  async run(running: RunningJob): Promise<JobOutcome> {
+    const outcome = await this.#tryProviders(running);
+    this.#recorders.engineFailures.settle(running, outcome.kind !== 'failed');
+    this.#recorders.refusals.settle(running, outcome);
+    return outcome;
+  }
+
+  /** Whether a further attempt may begin now. */
+  canRetry({ attemptCount, delivery, deadline, clientSignal }: RunningJob): boolean {
+    const isInTime = this.#options.now() < deadline;
+    return attemptCount < MAX_ATTEMPTS && !delivery.isCommitted && isInTime && !this.#isStopping && !clientSignal.aborted;
+  }
+
+  /** Stops all attempts; none begins any more. */
+  stop(): void {
+    this.#isStopping = true;
+    for (const hedged of [...this.#hedgedRequests]) hedged.stop();
+  }
+
+  async #tryProviders(running: RunningJob): Promise<JobOutcome> {
+    const { observer } = this.#options;
+    let last: JobOutcome | null = null;
+    /** Refusal of a proven provider. The client sees it unless another provider answers or contradicts it. */
+    let provenRefusal: JobOutcome | null = null;
+    for (;;) {
+      const placement = await this.#place(running, provenRefusal !== null);
+      if (placement.kind === 'refused') {
+        if (provenRefusal !== null && placement.reason !== 'aborted') return provenRefusal;
+        const supply = await this.#waitForImages(running, last, placement.reason);
+        if (supply === 'retry') continue;
+        const summary = attemptSummary(last?.provider ?? null, running);
+        if (supply === 'none') return failed(summary, apiError('no_provider'), 'no_image_provider');
+        const { trustFloor, providerId } = running.job;
+        const namedBy = providerId === null ? 'serial' : 'id';
+        return notPlaced(placement, { isClientGone: running.clientSignal.aborted, trustFloor, namedBy, summary, last });
+      }
+      const step = await this.#tryProvider(placement, running);
+      if ('done' in step) return step.done;
+      last = step.retry;
+      const refusal = running.refusals.at(-1);
+      if (refusal?.isProven === true && !refusal.isFalse && refusal.provider === last.provider) provenRefusal = last;
+      const retried = this.canRetry(running);
+      if (last.kind === 'failed') observer.event({ type: 'attempt_failed', reason: last.reason, retried });
+      if (!retried) return provenRefusal ?? last;
+    }
+  }
+
+  /** Waits for a slot. `isConfirmation`: only to confirm a refusal, for a short time and on a loaded model. */
+  async #place(running: RunningJob, isConfirmation: boolean): Promise<Placement> {
+    const { requestQueue, timings, now, observer } = this.#options;
+    const { job, slotRequest, deadline, clientSignal, span, attemptCount } = running;
+    const queueMs = job.images === null ? timings.queueMs : Math.max(timings.queueMs, job.images.waitUntil - now());
+    const waitMs = Math.min(isConfirmation ? CONFIRMATION_WAIT_MS : queueMs, deadline - now());
+    const startedAt = performance.now();
+    this.#excludeUnfit(running);
+    const placing = span.child('inference.placement');
+    const request = attemptCount === 0 ? slotRequest : { ...slotRequest, retried: true, loadedOnly: isConfirmation };
+    const placement = await requestQueue.place(request, waitMs, clientSignal);
+    const outcome = placement.kind === 'placed' ? placement.why : placement.reason;
+    placing.end({ 'inference.outcome': outcome }, placement.kind === 'refused' ? outcome : null);
+    observer.event({ type: 'placed', outcome, waitMs: performance.now() - startedAt });
+    return placement;
+  }
+
+  /** Excludes providers that make other sizes with the same image model. */
+  #excludeUnfit({ job: { images, facts }, slotRequest }: RunningJob): void {
+    if (images === null) return;
+    const fits = (offer: Parameters<typeof makesImages>[0]): boolean => makesImages(offer, images, images.pixels);
+    for (const providerId of this.#options.registry.placement.unfitForImages(facts.model, fits)) slotRequest.exclude.add(providerId);
+  }
+
+  /**
+   * Image jobs wait when the last suitable provider has left (spec: image rule), but not after a rejected answer. `retry`: a provider is
+   * available; `none`: none came in time; null: the job does not wait.
+   */
+  async #waitForImages(running: RunningJob, last: JobOutcome | null, reason: NotPlacedReason): Promise<'retry' | 'none' | null> {
+    const { imageSupply, now } = this.#options;
+    const { job, slotRequest, deadline, clientSignal, attemptCount } = running;
+    const { images, facts } = job;
+    if (images === null || attemptCount >= MAX_ATTEMPTS || running.imageWaitAttempt === attemptCount) return null;
+    if (reason !== 'none_routable' && reason !== 'all_failed') return null;
+    const hasProviderLeft = last === null || (last.kind === 'failed' && PROVIDER_LEFT_REASONS.has(last.reason));
+    if (!hasProviderLeft) return null;
+    running.imageWaitAttempt = attemptCount;
+    const waitMs = Math.min(images.waitUntil, deadline) - now();
+    const query = { model: facts.model, image: images, accountId: job.accountId, mayUse: () => true };
+    const match = await imageSupply.wait(query, waitMs, clientSignal);
+    // The same provider may have come back.
+    if (last !== null && last.provider !== null) slotRequest.exclude.delete(providerIdOf(last.provider));
+    if (clientSignal.aborted || match.kind === 'disconnected') return null;
+    return match.kind === 'matched' && match.pixels === images.pixels ? 'retry' : 'none';
+  }
+
+  /** Runs an attempt on a placed provider, and a second one elsewhere if the first is late. */
+  async #tryProvider(placed: Placed, running: RunningJob): Promise<Step> {
+    const plan = this.#plan(placed, running, running.attemptCount === 0 ? 'first' : 'retry');
+    if (plan === null) return this.#notStarted(placed.slot.provider, running);
+    this.#hedgeBudget.placed();
+    const hedged = new HedgedRequest(running.delivery, running.job.body, this.#options.timings);
+    const recall = (): void => hedged.recall();
+    running.clientSignal.addEventListener('abort', recall);
+    this.#hedgedRequests.add(hedged);
+    try {
+      hedged.start(plan);
+      const decided = await this.#followDecisions(hedged, running);
+      this.#recordDecisive(decided, running);
+      return await this.#conclude(decided.plan, decided.outcome, running);
+    } finally {
+      running.clientSignal.removeEventListener('abort', recall);
+      this.#hedgedRequests.delete(hedged);
+    }
+  }
+
+  async #followDecisions(hedged: HedgedRequest, running: RunningJob): Promise<EndedAttempt> {
+    for (;;) {
+      const decision = await hedged.next();
+      switch (decision.kind) {
+        case 'decided':
+          return decision;
+        case 'ended':
+          this.#recordEnded(decision, running);
+          break;
+        case 'overdue': {
+          const besides = excluding(running.slotRequest, decision.running);
+          if (decision.silent !== null && this.canRetry(running) && this.#options.requestQueue.hasIdleProvider(besides)) {
+            hedged.abandon(decision.silent);
+          } else if (decision.isLate) {
+            const second = this.#planHedge(besides, running);
+            if (second !== null) hedged.start(second);
+          }
+          break;
+        }
+        default:
+          decision satisfies never;
+      }
+    }
+  }
+
+  /** Plan of a second attempt on an idle provider; null: none may start now. */
+  #planHedge(besides: SlotRequest, running: RunningJob): AttemptPlan | null {
+    if (namesProvider(besides) || !this.#hedgeBudget.available || !this.canRetry(running)) return null;
+    const placed = this.#options.requestQueue.placeOnIdleProvider(besides);
+    if (placed === null) return null;
+    this.#hedgeBudget.spend();
+    const plan = this.#plan(placed, running, 'hedge');
+    if (plan !== null) this.#options.observer.event({ type: 'hedge', outcome: 'sent' });
+    return plan;
+  }
+
+  #recordEnded({ plan, outcome, elapsedMs }: EndedAttempt, running: RunningJob): void {
+    const { observer } = this.#options;
+    if (plan.role === 'hedge') observer.event({ type: 'hedge', outcome: 'lost' });
+    if (isFailure(outcome)) observer.event({ type: 'attempt_failed', reason: outcomePolicy(outcome).reason, retried: true });
+    recordAttempt(running, plan, outcome, elapsedMs);
+    if (outcome.kind !== 'completed') recordResult(plan, outcome, elapsedMs, running, this.#recorders);
+  }
+
+  #recordDecisive({ plan, outcome, elapsedMs }: EndedAttempt, running: RunningJob): void {
+    const { requestQueue, observer } = this.#options;
+    const { model } = running.slotRequest;
+    if (outcome.kind === 'completed') {
+      requestQueue.served(model, outcome.elapsedMs);
+      this.#recorders.latencyTracker.observe(model, running.job.facts.stream, plan.estimate, outcome.firstContentMs);
+    }
+    if (plan.role === 'hedge') observer.event({ type: 'hedge', outcome: outcome.kind === 'completed' ? 'won' : 'lost' });
+    recordAttempt(running, plan, outcome, elapsedMs);
+  }
+
+  /** Null: the attempt cannot start, and the slot is released. */
+  #plan({ slot, estimate }: Placed, running: RunningJob, role: AttemptPlan['role']): AttemptPlan | null {
+    const { encapsulationPool } = this.#options;
+    const { latencyTracker } = this.#recorders;
+    const { slotRequest, job, span } = running;
+    const { provider } = slot;
+    const { key } = provider;
+    const context = running.clientSignal.aborted || this.#isStopping ? null : this.#context(running, provider);
+    running.attemptCount++;
+    if (context === null || key === null) {
+      slot.release();
+      return null;
+    }
+    const plan: AttemptPlan = {
+      slot,
+      context,
+      encapsulate: (): Encapsulation => encapsulationPool.take(key.publicKey),
+      estimate,
+      tokenMs: expectedTokenMs(estimate, slotRequest.work),
+      otherJobCount: provider.usedSlots - 1,
+      role,
+      lateAfterMs: latencyTracker.lateAfterMs(slotRequest.model, job.facts.stream, estimate),
+      silentAfterMs: latencyTracker.silentAfterMs(estimate),
+    };
+    const attributes = { 'inference.role': role, 'inference.provider_id': providerIdOf(provider) };
+    running.attemptSpans.set(plan, span.child('inference.attempt', attributes));
+    return plan;
+  }
+
+  #context({ job }: RunningJob, provider: ProviderConnection): JobContext | null {
+    const { now, timings, cacheScopes } = this.#options;
+    const { key } = provider;
+    // The provider may have connected, or changed its offer, after unfit providers were excluded.
+    if (job.images !== null && !makesImages(imageOfferOf(provider, job.facts.model), job.images, job.images.pixels)) return null;
+    if (key === null) return null;
+    const providerId = providerIdOf(provider);
+    return jobContext(job, {
+      providerId,
+      keyId: key.keyId,
+      cacheScope: cacheScopes.scope(job.accountId, providerId),
+      now: now(),
+      lifetimeMs: timings.contextMs,
+    });
+  }
+
+  #notStarted(provider: ProviderConnection, running: RunningJob): Step {
+    const { clientSignal, attemptRecords, attemptCount, slotRequest } = running;
+    const isStopped = clientSignal.aborted || this.#isStopping;
+    const { error, reason } = outcomePolicy({ kind: isStopped ? 'stopped' : 'key_expired' });
+    const role = attemptCount === 1 ? 'first' : 'retry';
+    attemptRecords.push({ providerId: providerIdOf(provider), role, end: isStopped ? 'stopped' : reason, ms: 0 });
+    const summary = attemptSummary(provider, running);
+    if (clientSignal.aborted) return { done: clientGone(summary) };
+    if (isStopped) return { done: failed(summary, error, reason) };
+    slotRequest.exclude.add(providerIdOf(provider));
+    return { retry: failed(summary, error, reason) };
+  }
+
+  async #conclude(plan: AttemptPlan, outcome: AttemptOutcome, running: RunningJob): Promise<Step> {
+    const { provider } = plan.slot;
+    const { delivery, clientSignal, slotRequest } = running;
+    const summary = attemptSummary(provider, running);
+    if (outcome.kind === 'completed') {
+      const settled = await settleAnswer(outcome, plan, running, this.#options.onImageStoreError);
+      if (settled.kind !== 'rejected') return { done: settled };
+      const { result } = settled;
+      recordResult(plan, result, outcome.elapsedMs, running, this.#recorders);
+      const { error, reason, retry } = outcomePolicy(result);
+      const problem = result.kind === 'unverified' ? { problem: result.problem } : {};
+      const end = { ...failed(summary, error, reason), ...problem };
+      if (!retry || delivery.isCommitted || clientSignal.aborted) return { done: end };
+      // The client has read nothing yet.
+      delivery.withdraw();
+      slotRequest.exclude.add(providerIdOf(provider));
+      return { retry: end };
+    }
+    recordResult(plan, outcome, 0, running, this.#recorders);
+    if (clientSignal.aborted) return { done: clientGone(summary) };
+    const { error, reason, retry } = outcomePolicy(blamesClient(outcome) ? refusalResult(running) : outcome);
+    const end = failed(summary, error, reason);
+    return retry ? { retry: end } : { done: end };
+  }
+}
+
+/** The request for a slot of another provider than those that run the job. */
+function excluding(request: SlotRequest, running: readonly AttemptPlan[]): SlotRequest {
+  return { ...request, exclude: new Set([...request.exclude, ...running.map(({ slot }) => providerIdOf(slot.provider))]) };
+}

@@ -1,0 +1,91 @@
+/** When a job gets a second attempt: how late the first content must be, and how many second attempts all jobs together may have. */
+import type { LatencyEstimate } from '@inference/scheduler';
+import { BoundedMap } from '../../limits/bounded-map.js';
+
+/** Share of the jobs that are to be on time. */
+const ON_TIME_SHARE = 0.95;
+/** Relative change of the factor per job. */
+const STEP = 0.2;
+const MIN_FACTOR = 2;
+const MAX_FACTOR = 100;
+/** Shorter estimates count as this, in milliseconds: network round trips remain. */
+const MIN_EXPECTED_MS = 100;
+const MAX_MODELS = 10_000;
+/** Silence is limited by a multiple of the expected prefill time: later phases show activity. */
+const SILENT_FACTOR = 4;
+
+export interface LatencyFloors {
+  readonly lateMs: number;
+  readonly silentMs: number;
+}
+
+/**
+ * Learns when a job's first content is late. Estimates are imprecise, and some models are always slower than theirs. So content is late
+ * when the ratio to its estimate exceeds the 95th percentile of the model.
+ */
+export class LatencyTracker {
+  readonly #floors: LatencyFloors;
+  readonly #factors = new BoundedMap<string, number>(MAX_MODELS);
+
+  constructor(floors: LatencyFloors) {
+    this.#floors = floors;
+  }
+
+  /** Milliseconds from sending a job until its first content is late. */
+  lateAfterMs(model: string, streamed: boolean, estimate: LatencyEstimate): number {
+    const factor = this.#factors.get(keyOf(model, streamed)) ?? MIN_FACTOR;
+    return Math.max(this.#floors.lateMs, factor * expectedMs(streamed, estimate));
+  }
+
+  /** Milliseconds without activity after which a provider is abandoned if another is free. */
+  silentAfterMs({ firstTokenMs }: LatencyEstimate): number {
+    return Math.max(this.#floors.silentMs, SILENT_FACTOR * firstTokenMs);
+  }
+
+  /** Records that first content came after `ms`, or had not come by then. */
+  observe(model: string, streamed: boolean, estimate: LatencyEstimate, ms: number): void {
+    const key = keyOf(model, streamed);
+    const factor = this.#factors.get(key) ?? MIN_FACTOR;
+    const isLate = ms > factor * expectedMs(streamed, estimate);
+    // Quantile by stochastic approximation, on a logarithmic scale: the steps balance where 1 in 20 is late.
+    const moved = factor * Math.exp(STEP * (isLate ? ON_TIME_SHARE : ON_TIME_SHARE - 1));
+    this.#factors.set(key, Math.min(MAX_FACTOR, Math.max(MIN_FACTOR, moved)));
+  }
+}
+
+/** A plain response comes as a whole, a stream with its first token. */
+function expectedMs(streamed: boolean, { firstTokenMs, completionMs }: LatencyEstimate): number {
+  return Math.max(MIN_EXPECTED_MS, streamed ? firstTokenMs : completionMs);
+}
+
+function keyOf(model: string, streamed: boolean): string {
+  return `${streamed ? 'stream' : 'plain'} ${model}`;
+}
+
+/** Second attempts that may start together after a quiet time. */
+const BURST = 3;
+
+/** Limits second attempts to a share of the placements, so that hedging cannot double the load of an overloaded network. */
+export class HedgeBudget {
+  readonly #share: number;
+  #left: number;
+
+  /** `percent` of the placements; 0 disables hedging. */
+  constructor(percent: number) {
+    this.#share = percent / 100;
+    this.#left = percent === 0 ? 0 : BURST;
+  }
+
+  /** A job was placed. */
+  placed(): void {
+    this.#left = Math.min(BURST, this.#left + this.#share);
+  }
+
+  get available(): boolean {
+    return this.#left >= 1;
+  }
+
+  spend(): void {
+    this.#left--;
+  }
+}

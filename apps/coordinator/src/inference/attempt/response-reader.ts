@@ -1,0 +1,122 @@
+/**
+ * Reads the sealed response of one attempt: opens each frame, checks it against the provider's credit and the rules of a stream, hashes
+ * it and collects the usage that it reports. Clients verify the same hash.
+ */
+import { type Frame, INITIAL_CREDIT_BYTES, type JobContext, UsageReader, type UsageReport } from '@inference/protocol';
+import { type ResponseHash, type ResponseOpener, responseHash, SealingError } from '@inference/protocol/crypto';
+
+/** `unverifiable`: the stream has lines that clients leave out of the hash. */
+export type ResponseViolation = 'tampered_frame' | 'credit_exceeded' | 'unverifiable';
+
+export interface ReadResponse {
+  /** The final frame was opened. */
+  readonly finished: boolean;
+  readonly responseSha256: string;
+  /** Hashed response bytes. */
+  readonly bytes: number;
+  readonly reportedUsage: UsageReport;
+}
+
+/** Extra credit for bytes that a provider had already written when its client disconnected. They are hashed and dropped. */
+const CLOSING_CREDIT_BYTES = 4 * 1024 * 1024;
+/** Returned credit is collected up to this many bytes, so that a long stream costs few messages. */
+const CREDIT_STEP_BYTES = 64 * 1024;
+
+const LF = 0x0a;
+const CR = 0x0d;
+const COLON = 0x3a;
+const COMMENT = Buffer.from('\n:');
+
+export class ResponseReader {
+  readonly #opener: ResponseOpener;
+  readonly #onCredit: (bytes: number) => void;
+  readonly #hash: ResponseHash = responseHash();
+  /** Null: the response is no stream. */
+  readonly #lines: StreamLineCheck | null;
+  /** Null: images, whose body is parsed when all parts have arrived. */
+  readonly #usage: UsageReader | null;
+  #bytes = 0;
+  #creditBytes = INITIAL_CREDIT_BYTES;
+  #drainedBytes = 0;
+
+  /** `onCredit` is called with bytes that the provider may send in addition. */
+  constructor(opener: ResponseOpener, { endpoint, stream }: Pick<JobContext, 'endpoint' | 'stream'>, onCredit: (bytes: number) => void) {
+    this.#opener = opener;
+    this.#onCredit = onCredit;
+    this.#lines = stream ? new StreamLineCheck() : null;
+    this.#usage = endpoint === '/v1/images/generations' ? null : new UsageReader(endpoint, stream);
+  }
+
+  /** The provider may send nothing before the client has drained more. */
+  get isOutOfCredit(): boolean {
+    return this.#creditBytes <= 0;
+  }
+
+  /** Plaintext of the next frame, or the rule that the provider broke. */
+  read(frame: Frame): Uint8Array | ResponseViolation {
+    let plaintext: Uint8Array;
+    try {
+      plaintext = this.#opener.open(frame);
+    } catch (error) {
+      if (error instanceof SealingError) return 'tampered_frame';
+      throw error;
+    }
+    this.#creditBytes -= plaintext.length;
+    if (this.#creditBytes < 0) return 'credit_exceeded';
+    if (this.#lines?.accepts(plaintext) === false) return 'unverifiable';
+    this.#hash.update(plaintext);
+    this.#usage?.push(plaintext);
+    this.#bytes += plaintext.length;
+    return plaintext;
+  }
+
+  /** The client's connection took this many bytes. */
+  drained(bytes: number): void {
+    this.#drainedBytes += bytes;
+    if (this.#drainedBytes < CREDIT_STEP_BYTES) return;
+    this.#grant(this.#drainedBytes);
+    this.#drainedBytes = 0;
+  }
+
+  /** The client disconnected: bytes that the provider holds for it may still arrive. */
+  grantClosingCredit(): void {
+    this.#grant(CLOSING_CREDIT_BYTES);
+  }
+
+  /** Summary of everything read. Called once, at the end. */
+  end(): ReadResponse {
+    return {
+      finished: this.#opener.finished,
+      responseSha256: this.#hash.digestHex(),
+      bytes: this.#bytes,
+      reportedUsage: this.#usage?.end() ?? [],
+    };
+  }
+
+  #grant(bytes: number): void {
+    this.#creditBytes += bytes;
+    this.#onCredit(bytes);
+  }
+}
+
+/**
+ * Rejects stream bytes that clients do not verify: SSE comments, which only the coordinator writes and the hash leaves out, and
+ * carriage returns, which end a line for some readers and not for others. No renderer makes either; JSON escapes them. Chunks may be
+ * split anywhere.
+ */
+class StreamLineCheck {
+  #lastByte = LF;
+
+  accepts(bytes: Uint8Array): boolean {
+    const last = bytes.at(-1);
+    if (last === undefined) return true;
+    const beginsComment = this.#lastByte === LF && bytes[0] === COLON;
+    this.#lastByte = last;
+    return !beginsComment && !includes(bytes, CR) && !includes(bytes, COMMENT);
+  }
+}
+
+/** Buffer's vectorised search, on any Uint8Array. */
+function includes(bytes: Uint8Array, value: number | Buffer): boolean {
+  return Buffer.prototype.indexOf.call(bytes, value) !== -1;
+}

@@ -1,0 +1,69 @@
+/** Applies the outcome policy to a provider: its reputation, its session, and whether it may get the same job again. */
+import type { AttemptPlan } from '../attempt/attempt.js';
+import type { LatencyTracker } from '../attempt/hedging-policy.js';
+import { providerIdOf, type RunningJob } from '../running-job.js';
+import type { EngineFailures } from './engine-failures.js';
+import { type AttemptResult, blamesClient, ENGINE_FAILED, outcomePolicy } from './outcome-policy.js';
+import type { RefusalTracker } from './refusal-tracker.js';
+
+export interface ResultRecorders {
+  readonly latencyTracker: LatencyTracker;
+  readonly engineFailures: EngineFailures;
+  readonly refusals: RefusalTracker;
+}
+
+/** `elapsedMs`: duration of the attempt. */
+export function recordResult(
+  { slot: { provider }, role, estimate }: AttemptPlan,
+  result: AttemptResult,
+  elapsedMs: number,
+  running: RunningJob,
+  { latencyTracker, engineFailures, refusals }: ResultRecorders,
+): void {
+  const { slotRequest, clientSignal } = running;
+  const providerId = providerIdOf(provider);
+  if (result.kind === 'failed' && blamesClient(result)) {
+    refusals.refused(running, provider, result.failure);
+    return;
+  }
+  // The client's disconnect cancelled a job of which there was nothing to sign.
+  if (clientSignal.aborted && result.kind === 'failed' && result.failure.code === 'cancelled') return;
+  const { blame, detail } = outcomePolicy(result);
+  switch (blame) {
+    case 'busy':
+    case 'draining':
+      provider.report({ kind: blame });
+      return;
+    case 'none':
+      if (result.kind !== 'stopped') excludeUnlessReplaced();
+      return;
+    case 'slow':
+      // An overtaken provider may still be working on this very job when the winner fails.
+      slotRequest.exclude.add(providerId);
+      if (role === 'hedge') return;
+      latencyTracker.observe(slotRequest.model, running.job.facts.stream, estimate, elapsedMs);
+      provider.report({ kind: 'slow' });
+      return;
+    case 'failed':
+    case 'timed_out':
+    case 'unverified':
+      excludeUnlessReplaced();
+      if (detail === ENGINE_FAILED) engineFailures.failed(running, provider);
+      else provider.report({ kind: 'fault', fault: blame, reason: detail });
+      return;
+    case 'misbehaved':
+      excludeUnlessReplaced();
+      provider.report({ kind: 'fault', fault: blame, reason: detail });
+      provider.report({ kind: 'protocol_broken', reason: detail });
+      return;
+    case 'client':
+      return;
+    default:
+      blame satisfies never;
+  }
+
+  /** A provider that has connected again may get the job again. */
+  function excludeUnlessReplaced(): void {
+    if (!provider.isReplaced) slotRequest.exclude.add(providerId);
+  }
+}
