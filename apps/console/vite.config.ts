@@ -14,7 +14,7 @@ export default defineConfig({
   build: {
     target: ['chrome123', 'edge123', 'firefox128', 'safari17.5'],
     manifest: true,
-    // Nothing is written into the page or into styles: the policy allows only files.
+    // The content security policy allows files only, no inline assets.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },

@@ -22,7 +22,7 @@ describeInBrowser('a client in the console', () => {
     network = await sharedNetwork();
   });
 
-  it('signs up by keyboard, adds play money, makes a key, uses it, sees what it cost, and revokes it', async () => {
+  it('signs up by keyboard, adds test funds, creates a key, uses it, sees the cost, and revokes the key', async () => {
     const page = await openPage('/sign-up', { expectedErrors: [/401/] });
     await page.getByLabel('Name').focus();
     await page.keyboard.type('Ada Lovelace');
@@ -95,7 +95,7 @@ describeInBrowser('a client in the console', () => {
     await expect(client.chat.completions.create({ model: network.model, messages })).rejects.toMatchObject({ status: 401 });
   });
 
-  it('resets a forgotten password by the link that stands in the log of a development coordinator', async () => {
+  it('resets a forgotten password with the link in the log of a development coordinator', async () => {
     const person = await newPerson(network);
     const page = await openPage('/reset-password', { expectedErrors: [/401/] });
     await page.getByLabel('Email address').fill(person.email);
@@ -115,7 +115,7 @@ describeInBrowser('a client in the console', () => {
     await page.getByRole('heading', { name: 'Balance' }).waitFor();
   });
 
-  it('confirms the address, changes the name, signs out elsewhere, and deletes the account', async () => {
+  it('verifies the address, changes the name, signs out other sessions, and deletes the account', async () => {
     const person = await newPerson(network);
     const signIn = { email: person.email, password: person.password };
     const elsewhere = await fetch(`${network.baseUrl}/console/auth/sign-in/email`, {
@@ -150,7 +150,7 @@ describeInBrowser('a client in the console', () => {
     await page.getByRole('link', { name: 'Sign in' }).first().waitFor();
   });
 
-  it('sends the exact amount to the payment service, and shows what came of it on the way back', async () => {
+  it('sends the exact amount to the payment service, and shows the result on return', async () => {
     const person = await newPerson(network);
     const settings = await person.call<object>('GET', '/console/v1/settings');
     const page = await openPage('/balance', {
@@ -186,7 +186,7 @@ describeInBrowser('a client in the console', () => {
     await page.getByText('$19.99 was added to your balance.').waitFor();
   });
 
-  it('asks to sign in, and comes back to where it was asked for', async () => {
+  it('redirects to sign-in, and returns with the query', async () => {
     const person = await newPerson(network);
     const page = await openPage('/usage?from=2026-01-01&to=2026-01-31&key=playground');
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
@@ -199,7 +199,7 @@ describeInBrowser('a client in the console', () => {
   });
 });
 
-describeInBrowser('every page of a client', () => {
+describeInBrowser('every client page', () => {
   let people: { readonly user: Person; readonly newcomer: Person };
 
   beforeAll(async () => {

@@ -4,8 +4,8 @@ import { findingsOf } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';
 import { expectStill, openPage, problemsOf, shiftsOf } from '../support/console/open-page.js';
 
-describeInBrowser('the watch over pages', () => {
-  it('notices a violation of the policy, an error, a request to somebody else, a page that moves, and one that is not accessible', async () => {
+describeInBrowser('the page checks', () => {
+  it('detect policy violations, errors, requests to other origins, layout shifts and accessibility findings', async () => {
     const page = await openPage('/', { expectedErrors: [/./] });
     expect(problemsOf(page)).toEqual([]);
     await page.evaluate(() => {

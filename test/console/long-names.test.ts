@@ -9,11 +9,11 @@ import { sharedNetwork } from '../support/shared-network.js';
 
 const NAME = 'W'.repeat(100);
 const NARROW = { width: 320, height: 640 };
-/** Holds a table of seven columns where every name has room. */
+/** Wide enough for a table of seven columns. */
 const WIDE = { width: 1440, height: 900 };
 
 describeInBrowser('a long name', () => {
-  it('is broken in the heading of a page', async () => {
+  it('wraps in the heading of a page', async () => {
     const network = await sharedNetwork();
     const keys = makeKeys();
     const { enclave } = keys;
@@ -26,7 +26,7 @@ describeInBrowser('a long name', () => {
     await expectNoneHidden(page);
   });
 
-  it('is broken in a table, and leaves the other columns in sight', async () => {
+  it('wraps in a table, and leaves the other columns visible', async () => {
     const person = await newPerson(await sharedNetwork());
     await person.call('POST', '/console/v1/keys', { name: NAME });
     const page = await openPage('/keys', { signedInAs: person });
@@ -36,7 +36,7 @@ describeInBrowser('a long name', () => {
 });
 
 describeInBrowser('a screen of 320 pixels', () => {
-  it('holds the bar with the way to sign in, and what the playground offers', async () => {
+  it('fits the bar with the sign-in link, and the playground', async () => {
     const visitor = await openPage('/sign-in');
     await expectNoneHidden(visitor);
     const person = await newPerson(await sharedNetwork(), { deposit: 1_000_000 });

@@ -9,7 +9,7 @@ import { newPerson } from '../support/console/people.js';
 import type { DemoNetwork } from '../support/demo-network.js';
 import { sharedNetwork } from '../support/shared-network.js';
 
-/** The open window; messages in the corner have the role of a dialog, too. */
+/** The open dialog; toasts have the role of a dialog too. */
 const dialogOf = (page: Page) => page.locator('.dialog');
 
 async function look(page: Page, name: string): Promise<void> {
@@ -32,7 +32,7 @@ const PAGES = [
 ] as const;
 
 describeInBrowser('an operator', () => {
-  it('takes a machine out of routing, its owner reads why, and lets it in again', async () => {
+  it('quarantines a machine with a reason that its owner sees, and releases it', async () => {
     const network = await sharedNetwork();
     const owner = await newPerson(network);
     const operator = await newPerson(network, { name: 'Katherine Johnson', admin: true });
@@ -66,7 +66,7 @@ describeInBrowser('an operator', () => {
     await home.getByText('Accepting jobs').waitFor();
   });
 
-  it('finds an account, deposits by hand, suspends and reinstates it', async () => {
+  it('finds an account, adds a deposit, suspends and reinstates it', async () => {
     const network = await sharedNetwork();
     const operator = await newPerson(network, { admin: true });
     const customer = await newPerson(network, { name: 'Hedy Lamarr' });
@@ -100,7 +100,7 @@ describeInBrowser('an operator', () => {
     expect(await customer.call('GET', '/console/v1/balance')).toMatchObject({ balance_micro_usd: 12_500_000 });
   });
 
-  it('sets a price and sees the ones before, and puts a model into the catalogue and takes it out', async () => {
+  it('sets a price and sees its history, adds a catalogue model and removes it', async () => {
     const network = await sharedNetwork();
     const operator = await newPerson(network, { admin: true });
     const { model } = await newMachine(network);
@@ -204,8 +204,8 @@ describeInBrowser('an operator', () => {
   });
 });
 
-describeInBrowser('who is no operator', () => {
-  it('sees nothing of what operators do, and no way there', async () => {
+describeInBrowser('a user without operator access', () => {
+  it('sees no admin page and no link to one', async () => {
     const network = await sharedNetwork();
     const person = await newPerson(network);
     const page = await openPage('/machines', { signedInAs: person });

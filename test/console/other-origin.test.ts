@@ -16,7 +16,7 @@ interface Client {
 }
 
 interface Outcome {
-  /** Text of the answer; null where the call failed. */
+  /** Text of the response; null if the call failed. */
   readonly text: string | null;
   readonly receipt: string | null;
   readonly trustLevel: string | null;
@@ -66,7 +66,7 @@ describeInBrowser('the openai SDK on a page of another origin', () => {
 
   const clientOf = ({ url, apiKey }: Harness): Client => ({ baseURL: `${url}/v1`, apiKey, model: MODEL });
 
-  it('gets plain and streamed answers, and reads their receipts', async () => {
+  it('gets plain and streamed responses, and reads their receipts', async () => {
     for (const stream of [false, true]) {
       const outcome = await page.evaluate(ask, { ...clientOf(open), stream });
       expect(outcome).toMatchObject({ error: null, trustLevel: 'self_signed' });
@@ -81,7 +81,7 @@ describeInBrowser('the openai SDK on a page of another origin', () => {
     expect(outcome.error).toMatch(/^401 /);
   });
 
-  it('gets nothing where CORS is off', async () => {
+  it('gets nothing if CORS is off', async () => {
     const jobs = closed.jobLines().length;
     for (const stream of [false, true]) {
       const outcome = await page.evaluate(ask, { ...clientOf(closed), stream });

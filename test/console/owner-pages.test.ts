@@ -33,7 +33,7 @@ function runAgent(args: readonly string[]): { output(): string; readonly ended: 
 const machineOf = async (owner: Person): Promise<{ provider_id: string; name: string | null }[]> =>
   (await owner.call<{ data: { provider_id: string; name: string | null }[] }>('GET', '/console/v1/machines')).data;
 
-/** The open window; messages in the corner have the role of a dialog, too. */
+/** The open dialog; toasts have the role of a dialog too. */
 const dialogOf = (page: Page) => page.locator('.dialog');
 
 async function look(page: Page, name: string): Promise<void> {
@@ -42,7 +42,7 @@ async function look(page: Page, name: string): Promise<void> {
 }
 
 describeInBrowser('an owner', () => {
-  it('links the real agent by its code, sees it among the machines, and unlinks it', async () => {
+  it('links the real agent by its code, sees the machine in the list, and unlinks it', async () => {
     const network = await sharedNetwork();
     const owner = await newPerson(network, { name: 'Grace Hopper' });
     const page = await openPage('/machines', { signedInAs: owner });
@@ -78,7 +78,7 @@ describeInBrowser('an owner', () => {
     expect(await runAgent(['logout', '--data-dir', dataDir]).ended).toBe(0);
   });
 
-  it('is asked to sign in first, and comes back to the code', async () => {
+  it('is redirected to sign-in first, and returns to the code', async () => {
     const network = await sharedNetwork();
     const person = await newPerson(network);
     const code = await askForCode(network, 'the Mac in the hall');
@@ -92,7 +92,7 @@ describeInBrowser('an owner', () => {
     expect(new URL(page.url()).pathname).toBe('/link');
   });
 
-  it('reads what is wrong with a code, and denies one', async () => {
+  it('sees why a code is invalid, and denies one', async () => {
     const network = await sharedNetwork();
     const owner = await newPerson(network);
     const page = await openPage('/link?code=AEIO-UAEI', { signedInAs: owner, theme: 'dark', width: 'phone', expectedErrors: REFUSED });
@@ -117,7 +117,7 @@ describeInBrowser('an owner', () => {
     await page.getByText('This code was approved before').waitFor();
   });
 
-  it('sees why a machine gets what it gets, renames it, and sees it go away', async () => {
+  it('sees placement decisions of a machine, renames it, and sees it disconnect', async () => {
     const network = await sharedNetwork();
     const owner = await newPerson(network);
     const machine = await newMachine(network);
@@ -150,7 +150,7 @@ describeInBrowser('an owner', () => {
     await look(foreign, 'machine-foreign');
   });
 
-  it('sees what was earned, takes it along as a file, and withdraws it', async () => {
+  it('sees earnings, downloads them as CSV, and withdraws them', async () => {
     const network = await sharedNetwork();
     const owner = await newPerson(network);
     const { model } = await linkedMachine(network, owner, 'Earner');
@@ -191,7 +191,7 @@ describeInBrowser('an owner', () => {
     expect(data).toMatchObject([{ amount_micro_usd: 1_500_000, state: 'requested' }]);
   });
 
-  it('sets up where it is paid, where a payment service pays', async () => {
+  it('sets up payouts if a payment service pays', async () => {
     const network = await sharedNetwork();
     const owner = await newPerson(network);
     const settings = await owner.call<object>('GET', '/console/v1/settings');
@@ -220,7 +220,7 @@ describeInBrowser('an owner', () => {
     await page.waitForURL(/\/machines\?from=the-payment-service$/);
   });
 
-  it('is told when the coordinator does not answer, and goes on when it does again', async () => {
+  it('sees an error when the coordinator does not answer, and recovers with a retry', async () => {
     const network = await sharedNetwork();
     const owner = await newPerson(network);
     const page = await openPage('/link', { signedInAs: owner, expectedErrors: [/ERR_FAILED|ERR_CONNECTION/] });
@@ -233,7 +233,7 @@ describeInBrowser('an owner', () => {
     await page.getByRole('heading', { name: 'No machines linked' }).waitFor();
   });
 
-  it('finds it all on a phone in the dark', async () => {
+  it('finds all pages on a phone in the dark theme', async () => {
     const network = await sharedNetwork();
     const owner = await newPerson(network);
     const machine = await linkedMachine(network, owner, 'Pocket');

@@ -11,7 +11,7 @@ import { promptOf } from '../support/light/script.js';
 
 const SLOW = 'slow-model';
 const BREAKING = 'breaking-model';
-/** Longer than any test takes. */
+/** Longer than any test runs. */
 const LONG = { words: 50_000, everyMs: 20 };
 
 describeInBrowser('the playground', () => {
@@ -43,7 +43,7 @@ describeInBrowser('the playground', () => {
   };
   const lastAnswer = (page: Page) => page.locator('.turn[data-role="assistant"]').last();
 
-  it('shows an answer as verified, with machine, tokens and cost, goes on with it, and keeps nothing', async () => {
+  it('shows a verified response with machine, tokens and cost, continues the conversation, and stores nothing', async () => {
     const page = await open();
     await expectAccessible(page);
     await page.getByLabel('System prompt').fill('Be brief.');
@@ -75,7 +75,7 @@ describeInBrowser('the playground', () => {
     await page.getByText('Start a conversation', { exact: true }).waitFor();
   });
 
-  it('shows FAILED for an answer that was changed on the way, and for a machine whose record names another key', async () => {
+  it('shows FAILED for a tampered response, and for a machine whose record names another key', async () => {
     const page = await open();
     const tamper = async (route: Route): Promise<void> => {
       const response = await route.fetch();
@@ -107,7 +107,7 @@ describeInBrowser('the playground', () => {
     await lastAnswer(page).getByRole('button', { name: 'FAILED' }).waitFor();
   });
 
-  it('stops an answer here and on the machine', async () => {
+  it('stops a response in the page and on the machine', async () => {
     const page = await open();
     const [agent] = agents;
     await ask(page, promptOf(LONG), SLOW);
@@ -125,7 +125,7 @@ describeInBrowser('the playground', () => {
     ).toBe(0);
   });
 
-  it('says what to do when the machine is lost, when nobody is free, and when there is no money', async () => {
+  it('offers a remedy for a lost machine, no free machine, a lost connection and an insufficient balance', async () => {
     const page = await open({ expectedErrors: [/503|ERR_CONNECTION_RESET/] });
     const [, leaving] = agents;
     await ask(page, promptOf(LONG), BREAKING);
@@ -162,20 +162,20 @@ describeInBrowser('the playground', () => {
     await broke.getByText('$10.00 added').waitFor();
   });
 
-  it('draws an image, shows it verified, and shows FAILED for one that was changed on the way', async () => {
+  it('generates a verified image, and shows FAILED for a tampered one', async () => {
     const page = await open();
     await page.getByRole('button', { name: 'Images' }).click();
     await page.getByLabel('Size').selectOption('128x128');
     await page.getByLabel('Seed').fill('1');
-    const draw = async (): Promise<void> => {
+    const generate = async (): Promise<void> => {
       await page.getByRole('textbox', { name: 'Image description' }).fill('a red circle on a blue background');
       await page.keyboard.press('Enter');
     };
-    await draw();
+    await generate();
     await page.getByRole('button', { name: 'Verified' }).waitFor();
     const image = page.getByRole('img', { name: 'a red circle on a blue background' });
     expect(await image.evaluate((element: HTMLImageElement) => [element.naturalWidth, element.naturalHeight])).toEqual([128, 128]);
-    await expect.poll(() => page.locator('.drawing').first().textContent()).toMatch(/\$0\.0/);
+    await expect.poll(() => page.locator('.image-job').first().textContent()).toMatch(/\$0\.0/);
     await screenshot(page, 'playground-image');
     await expectAccessible(page);
     await page.route(/\.png$/, async (route) => {
@@ -184,14 +184,14 @@ describeInBrowser('the playground', () => {
       body[body.length - 20] = (body[body.length - 20] ?? 0) ^ 1;
       await route.fulfill({ response, body });
     });
-    await draw();
-    const mark = page.locator('.drawing').first().getByRole('button', { name: 'FAILED' });
+    await generate();
+    const mark = page.locator('.image-job').first().getByRole('button', { name: 'FAILED' });
     await mark.waitFor();
     await mark.click();
     await page.getByText('The receipt names another list of images.').waitFor();
   });
 
-  it('takes somebody new from signing up to a verified answer in a few taps, on a phone in the dark', async () => {
+  it('leads a new user from sign-up to a verified response, on a phone in the dark theme', async () => {
     const page = await openPage('/sign-up', { baseUrl: network.baseUrl, theme: 'dark', width: 'phone' });
     await page.getByLabel('Name').fill('Grace');
     await page.getByLabel('Email address').fill(`grace-${process.pid}@example.com`);

@@ -40,13 +40,13 @@ describeInBrowser('every public page', () => {
     await screenshot(page, `${name}-${width}-${theme}`);
     await expectAccessible(page);
     await expectStill(page);
-    // Nothing reaches over the edge of the screen.
+    // No horizontal overflow.
     expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);
   });
 });
 
 describeInBrowser('the network page', () => {
-  it('shows the numbers of its chart as a table, too', async () => {
+  it('shows the numbers of its chart as a table too', async () => {
     const page = await openPage('/');
     await settled(page);
     const picture = page.getByRole('img', { name: /Requests per minute over the last 30 minutes\. From \d\d:\d\d to \d\d:\d\d/ });
@@ -63,7 +63,7 @@ describeInBrowser('the network page', () => {
     await expectAccessible(page);
   });
 
-  it('says what is wrong when the coordinator fails, and shows the network when it is there again', async () => {
+  it('shows the error when the coordinator fails, and the network after a retry', async () => {
     let broken = true;
     const page = await openPage('/', {
       expectedErrors: [/503/],
@@ -85,7 +85,7 @@ describeInBrowser('the network page', () => {
     await page.getByText(/GB memory/).waitFor();
   });
 
-  it('says what to expect when nobody serves', async () => {
+  it('shows an empty state when no provider serves', async () => {
     const { baseUrl } = await sharedNetwork();
     const stats = (await (await fetch(`${baseUrl}/v1/stats`)).json()) as Stats;
     const page = await openPage('/', {
@@ -98,7 +98,7 @@ describeInBrowser('the network page', () => {
 });
 
 describeInBrowser('the list of providers', () => {
-  it('stays quick with thousands, can be narrowed, and says so in the address', async () => {
+  it('handles thousands of rows, filters them, and stores the filters in the URL', async () => {
     const { baseUrl } = await sharedNetwork();
     const stats = (await (await fetch(`${baseUrl}/v1/stats`)).json()) as Stats;
     const one = stats.providers[0] as Stats['providers'][number];
@@ -133,7 +133,7 @@ describeInBrowser('the list of providers', () => {
 });
 
 describeInBrowser('the leaderboard', () => {
-  it('keeps what is ranked in the address, from where it is read again', async () => {
+  it('stores the ranking in the URL and reads it from there', async () => {
     const page = await openPage('/leaderboard?metric=tokens&window=7d');
     expect(await page.getByRole('button', { name: 'Tokens', exact: true }).getAttribute('aria-pressed')).toBe('true');
     expect(await page.getByRole('button', { name: '7 days' }).getAttribute('aria-pressed')).toBe('true');
@@ -145,7 +145,7 @@ describeInBrowser('the leaderboard', () => {
 });
 
 describeInBrowser('the console', () => {
-  it('can be walked through with the keyboard alone', async () => {
+  it('can be used with the keyboard alone', async () => {
     const page = await openPage('/');
     await settled(page);
     const focused = (): Promise<string> => page.evaluate(() => document.activeElement?.textContent?.trim() ?? '');
@@ -169,7 +169,7 @@ describeInBrowser('the console', () => {
     await page.getByText('What this does not prove').waitFor();
   });
 
-  it('opens its menu on a phone, goes where it leads, and closes it', async () => {
+  it('opens its menu on a phone, follows a link, and closes the menu', async () => {
     const page = await openPage('/', { width: 'phone', theme: 'dark' });
     await page.getByRole('button', { name: 'Open the menu' }).click();
     const menu = page.getByRole('dialog', { name: 'Menu' });
@@ -181,7 +181,7 @@ describeInBrowser('the console', () => {
     await menu.waitFor({ state: 'hidden' });
   });
 
-  it('keeps a chosen theme over a reload, and shows it from the first moment', async () => {
+  it('retains a chosen theme over a reload, from the first paint', async () => {
     const page = await openPage('/', { theme: 'light', expectedErrors: [/ERR_FAILED/] });
     const ground = (): Promise<string> => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
     const light = await ground();
@@ -194,7 +194,7 @@ describeInBrowser('the console', () => {
     expect(await page.evaluate(() => Object.keys(localStorage))).toEqual(['theme']);
   });
 
-  it('says that there is no such page', async () => {
+  it('shows a page for unknown paths', async () => {
     const page = await openPage('/no/such/page', { expectedErrors: [/404/] });
     await page.getByRole('heading', { name: 'Page not found' }).waitFor();
     await expectAccessible(page);

@@ -6,8 +6,8 @@ import { openPage, screenshot } from '../support/console/open-page.js';
 import { newPerson } from '../support/console/people.js';
 import { sharedNetwork } from '../support/shared-network.js';
 
-describeInBrowser('somebody who is signed in', () => {
-  it('is named, and signs out', async () => {
+describeInBrowser('a signed-in user', () => {
+  it('is named in the menu, and signs out', async () => {
     const person = await newPerson(await sharedNetwork(), { name: 'Grace Hopper' });
     const page = await openPage('/', { signedInAs: person });
     const side = page.getByRole('complementary');
@@ -20,7 +20,7 @@ describeInBrowser('somebody who is signed in', () => {
     await expect(person.call('GET', '/console/v1/me')).rejects.toThrow('401');
   });
 
-  it('is led to sign in when a change is refused because the session has ended, and comes back', async () => {
+  it('is redirected to sign-in when a change is refused after the session ended, and returns', async () => {
     const person = await newPerson(await sharedNetwork());
     const page = await openPage('/keys', { signedInAs: person, expectedErrors: [/401/] });
     await page.getByText('No keys yet').waitFor();
@@ -34,7 +34,7 @@ describeInBrowser('somebody who is signed in', () => {
     await page.getByText('No keys yet').waitFor();
   });
 
-  it('is signed out in all tabs, and none shows what belongs to the one before when somebody else signs in', async () => {
+  it('is signed out in all tabs, and no tab shows data of the previous account when another one signs in', async () => {
     const network = await sharedNetwork();
     const [first, second] = [await newPerson(network, { name: 'Grace Hopper' }), await newPerson(network, { name: 'Alan Turing' })];
     const page = await openPage('/account', { signedInAs: first, expectedErrors: [/401/] });
@@ -54,7 +54,7 @@ describeInBrowser('somebody who is signed in', () => {
     expect(await page.getByText(first.email).count()).toBe(0);
   });
 
-  it('is told when an operator has suspended the account', async () => {
+  it('sees a note when an operator has suspended the account', async () => {
     const network = await sharedNetwork();
     const person = await newPerson(network);
     const admin = await newPerson(network, { admin: true });

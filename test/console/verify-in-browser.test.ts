@@ -33,21 +33,21 @@ function resultOf(page: Page, claim: string): Promise<string | null> {
     .textContent();
 }
 
-describeInBrowser('a provider that is connected', () => {
-  it('is checked against its downloaded record, and said to be a simulation', async () => {
+describeInBrowser('a connected provider', () => {
+  it('is verified against its downloaded record and labelled as a simulation', async () => {
     const { baseUrl } = await sharedNetwork();
     const feed = (await (await fetch(`${baseUrl}/v1/providers/attestation`)).json()) as AttestationFeed;
     const page = await openPage(`/providers/${feed.providers[0]?.provider_id}`);
     await page.getByRole('button', { name: 'Verify', exact: true }).click();
     await page.getByText(CONSISTENT_SIMULATION).waitFor();
     expect(await resultOf(page, 'Serial number')).toBe('Reproduced');
-    expect(await resultOf(page, 'Cross-check by device management')).toBe("Coordinator's word");
-    await page.getByRole('listitem').filter({ hasText: 'That the enclave key lives in the attested machine' }).waitFor();
+    expect(await resultOf(page, 'Device management cross-check')).toBe("Coordinator's statement");
+    await page.getByRole('listitem').filter({ hasText: 'That the enclave key is in the attested machine' }).waitFor();
     await screenshot(page, 'provider-verified');
     await expectAccessible(page);
   });
 
-  it('fails when what was downloaded is not what it signed', async () => {
+  it('fails when the downloaded record differs from the signed one', async () => {
     const { baseUrl } = await sharedNetwork();
     const feed = (await (await fetch(`${baseUrl}/v1/providers/attestation`)).json()) as AttestationFeed;
     const record = feed.providers[0];
@@ -68,32 +68,32 @@ describeInBrowser('a provider that is connected', () => {
   });
 });
 
-describeInBrowser('a record that was saved', () => {
-  it('is followed up to its root, step by step', async () => {
+describeInBrowser('a saved record', () => {
+  it('is verified up to its root, step by step', async () => {
     const page = await verifyPage();
     await paste(page, feedOf(hardwareRecord()));
     await page.getByText(CONSISTENT_SIMULATION).waitFor();
-    const steps = page.getByRole('list', { name: 'Steps of following the certificates' }).getByRole('listitem');
+    const steps = page.getByRole('list', { name: 'Steps of certificate verification' }).getByRole('listitem');
     expect(await steps.allTextContents()).toEqual(
       ['Encoding', 'Signatures and dates', 'Pinned root', 'Extensions', 'Same machine', 'Protections', 'Bound to the key', 'Age'].map(
         (step) => `${step}: ok`,
       ),
     );
-    expect(await resultOf(page, "Maker's certificate of the device")).toBe('Simulated');
+    expect(await resultOf(page, 'Apple device attestation')).toBe('Simulated');
     expect(await resultOf(page, 'Trust level')).toBe('Simulated');
     await screenshot(page, 'verify-hardware');
     await expectAccessible(page);
   });
 
-  it('fails at the maker’s root when its certificates end elsewhere', async () => {
+  it('fails at the pinned root when its certificates end elsewhere', async () => {
     const page = await verifyPage();
     await paste(page, hardwareRecord());
     await page.getByText(FAILED).waitFor();
     await page.getByText('Pinned root: refused, anchor name').waitFor();
-    expect(await resultOf(page, "Maker's certificate of the device")).toBe('Contradicted');
+    expect(await resultOf(page, 'Apple device attestation')).toBe('Contradicted');
   });
 
-  it('fails when it was tampered with, and says where', async () => {
+  it('fails when tampered with, and names the claim', async () => {
     const page = await verifyPage('dark');
     await paste(page, feedOf({ ...hardwareRecord(), serial_number: 'STOLEN00001' }));
     await page.getByText(FAILED).waitFor();
@@ -103,7 +103,7 @@ describeInBrowser('a record that was saved', () => {
     await expectAccessible(page);
   });
 
-  it('can be a file with several, of which the bad one is named', async () => {
+  it('can be a file with several records, of which the bad one is marked', async () => {
     const page = await verifyPage();
     const bad = { ...selfSignedRecord(), memory_gb: 512 };
     const buffer = Buffer.from(JSON.stringify(feedOf(selfSignedRecord(), bad)));
@@ -114,7 +114,7 @@ describeInBrowser('a record that was saved', () => {
     await expectAccessible(page);
   });
 
-  it('no longer shows that its machine answers, once it is old, but can be judged as of when it was new', async () => {
+  it('no longer proves that its machine answers once old, but can be verified as of its newest challenge', async () => {
     const page = await openPage('/verify', { prepare: async (context) => context.clock.setFixedTime(NOW + 3_600_000) });
     await paste(page, feedOf(selfSignedRecord()));
     await page.getByText(FAILED).waitFor();
@@ -125,7 +125,7 @@ describeInBrowser('a record that was saved', () => {
     expect(await resultOf(page, 'Answered the newest challenge')).toBe('Reproduced');
   });
 
-  it('is refused with a sentence when it is none', async () => {
+  it('is refused with a message when the input is not a record', async () => {
     const page = await verifyPage();
     await page.getByRole('button', { name: 'Verify', exact: true }).click();
     await page.getByText('Paste a record first').waitFor();

@@ -1,8 +1,7 @@
-// Runs before the first paint, so that a chosen theme never flashes in the other one. A file of its own: the page's policy
-// allows no script in the page itself.
+// Applies the stored theme before the first paint. A separate file, because the content security policy forbids inline scripts.
 try {
   const theme = localStorage.getItem('theme');
   if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
 } catch {
-  // Storage may be forbidden: the system's theme is used.
+  // Storage may be forbidden; the system theme applies.
 }

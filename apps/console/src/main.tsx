@@ -1,4 +1,4 @@
-/** Starts the console in the page. */
+/** Entry point of the console. */
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from './app/app.js';

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { PAGES } from '../src/pages/pages.js';
 import { PATHS } from '../src/routing/paths.js';
 
-it('every page has an address of its own among those that the coordinator serves', () => {
+it('every page has its own path among those that the coordinator serves', () => {
   const served: readonly string[] = Object.values(PATHS);
   const paths = PAGES.map(({ path }) => path);
   expect(paths.filter((path) => !served.includes(path))).toEqual([]);
@@ -12,7 +12,7 @@ it('every page has an address of its own among those that the coordinator serves
   expect(paths).toContain('/');
 });
 
-it('every page in the navigation is named once in its section', () => {
+it('every navigation label is unique in its section', () => {
   const named = PAGES.flatMap(({ nav }) => (nav === undefined ? [] : [`${nav.section}: ${nav.label}`]));
   expect(new Set(named).size).toBe(named.length);
 });

@@ -1,6 +1,6 @@
 import type { ProviderSnapshot } from '@inference/formats';
 import { describe, expect, it } from 'vitest';
-import { chosen, optionsOf } from '../src/pages/network/provider-filter.js';
+import { filterOptions, filterProviders } from '../src/pages/network/provider-filter.js';
 import { byChip, byStatus, modelRows } from '../src/pages/network/summaries.js';
 
 function provider(id: string, fields: Partial<ProviderSnapshot> = {}): ProviderSnapshot {
@@ -29,10 +29,10 @@ const PROVIDERS = [
 
 describe('the list of providers', () => {
   const all = { search: '', chip: '', status: '', trust: '' };
-  const ids = (choice: Partial<typeof all>): string[] => chosen(PROVIDERS, { ...all, ...choice }).map(({ id }) => id);
+  const ids = (choice: Partial<typeof all>): string[] => filterProviders(PROVIDERS, { ...all, ...choice }).map(({ id }) => id);
 
-  it('shows the most used first', () => expect(ids({})).toEqual(['bb', 'aa', 'cc']));
-  it('is narrowed by every choice, and by parts of ids, chips and models in any case', () => {
+  it('lists providers with the most requests first', () => expect(ids({})).toEqual(['bb', 'aa', 'cc']));
+  it('applies every filter, and matches parts of ids, chips and models in any case', () => {
     expect(ids({ chip: 'Apple M10' })).toEqual(['bb', 'cc']);
     expect(ids({ chip: 'Apple M10', status: 'online' })).toEqual(['bb']);
     expect(ids({ trust: 'hardware' })).toEqual(['bb']);
@@ -40,8 +40,8 @@ describe('the list of providers', () => {
     expect(ids({ search: 'C' })).toEqual(['cc']);
     expect(ids({ search: 'm1' })).toEqual(['bb', 'cc']);
   });
-  it('offers what there is, chips in the order of their numbers', () => {
-    const { chips, statuses } = optionsOf(PROVIDERS);
+  it('offers existing values, chips in numeric order', () => {
+    const { chips, statuses } = filterOptions(PROVIDERS);
     expect(chips.map(({ value }) => value)).toEqual(['Apple M4', 'Apple M10']);
     expect(statuses).toEqual([
       { value: 'online', label: 'Online' },
@@ -61,7 +61,7 @@ describe('the sums of the first page', () => {
       { label: 'Quarantined', count: 1 },
     ]);
   });
-  it('tell how many of a model’s providers have hardware trust, and never more than serve it', () => {
+  it('count the providers of a model with hardware trust, never more than serve it', () => {
     const models = [
       { id: 'org/Large', providers: 1 },
       { id: 'tiny', providers: 2 },

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 
 const SOURCES = fileURLToPath(new URL('../src', import.meta.url));
 
-it('no class is laid out by two style sheets, as one page would change another that was opened before', () => {
+it('no class is styled by two style sheets, because one page would affect another opened before', () => {
   const sheetsOf = new Map<string, Set<string>>();
   for (const sheet of readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.css'))) {
     // Matches rules that start with the class; a sheet may style classes of another one inside its own.

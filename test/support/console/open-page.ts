@@ -16,7 +16,7 @@ export interface OpenPageOptions {
   readonly theme?: 'light' | 'dark';
   /** `phone` is 375 pixels wide, `wide` 1440. */
   readonly width?: 'phone' | 'wide';
-  /** Where the console is served; the shared network when left out. */
+  /** Origin of the console; default: the shared network. */
   readonly baseUrl?: string;
   /** Expected messages on the browser's console, such as a refused request. */
   readonly expectedErrors?: readonly RegExp[];

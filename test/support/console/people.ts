@@ -16,11 +16,11 @@ export interface PersonOptions {
   readonly name?: string;
   /** Initial balance in micro-USD, by a development deposit. */
   readonly deposit?: number;
-  /** The account gets the admin flag. */
+  /** Grants operator access. */
   readonly admin?: boolean;
 }
 
-/** Signs somebody up at a running network. */
+/** Creates an account on a running network. */
 export async function newPerson(
   network: { readonly baseUrl: string; readonly adminKey: string },
   { name = 'Ada Lovelace', deposit = 0, admin = false }: PersonOptions = {},

@@ -4,7 +4,7 @@
  *
  * Bodies have the JSON content type, which forms of other sites cannot send. Every request has a deadline.
  */
-import { type ApiError, ConnectionError, errorOf } from './api-error.js';
+import { type ApiError, ConnectionError, readError } from './api-error.js';
 
 export type QueryValue = string | number | boolean | null | undefined;
 
@@ -40,8 +40,8 @@ export const api = {
 
 /** Path with its query; null and undefined members are omitted. */
 function withQuery(path: string, query: RequestOptions['query'] = {}): string {
-  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
-  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  const present = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
+  const search = new URLSearchParams(present.map(([name, value]) => [name, String(value)])).toString();
   return search === '' ? path : `${path}?${search}`;
 }
 
@@ -57,7 +57,7 @@ async function request<Answer>(method: string, path: string, body: unknown, opti
       headers: { accept: 'application/json', ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...options.headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    if (!response.ok) throw noticed(await errorOf(response));
+    if (!response.ok) throw notifyIfSignedOut(await readError(response));
     return (response.status === 204 ? null : await response.json()) as Answer;
   } catch (error) {
     if (options.signal?.aborted) throw options.signal.reason;
@@ -68,7 +68,7 @@ async function request<Answer>(method: string, path: string, body: unknown, opti
   }
 }
 
-function noticed(error: ApiError): ApiError {
+function notifyIfSignedOut(error: ApiError): ApiError {
   if (error.code === 'not_signed_in') for (const listener of signedOut) listener();
   return error;
 }

@@ -57,7 +57,7 @@ export class ConnectionError extends DisplayableError {
 }
 
 /** Reads a response with an error status. Never throws: an unreadable body becomes a message with the status. */
-export async function errorOf(response: Response): Promise<ApiError> {
+export async function readError(response: Response): Promise<ApiError> {
   const { code, message, param } = await bodyOf(response);
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
   return new ApiError({

@@ -1,4 +1,4 @@
-/** A form whose submission is one request: fields by react-hook-form, progress and error by react-query. */
+/** Form whose submission is one request: fields by react-hook-form, progress and error by react-query. */
 import { useMutation } from '@tanstack/react-query';
 import { type DefaultValues, type FieldValues, type UseFormReturn, useForm } from 'react-hook-form';
 

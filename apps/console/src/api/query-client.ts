@@ -9,7 +9,7 @@ export function createQueryClient(): QueryClient {
     defaultOptions: {
       queries: {
         staleTime: 10_000,
-        retry: (failures, error) => failures < MAX_TRIES && mayHelp(error),
+        retry: (failures, error) => failures < MAX_TRIES && isRetryable(error),
         retryDelay: (attempt, error) =>
           error instanceof ApiError && error.retryAfter !== null ? 1000 * error.retryAfter : 500 * 2 ** attempt,
       },
@@ -20,7 +20,7 @@ export function createQueryClient(): QueryClient {
 }
 
 /** Whether a retry may succeed soon. A `retry-after` above 5 s is left to the user. */
-function mayHelp(error: unknown): boolean {
+function isRetryable(error: unknown): boolean {
   if (!(error instanceof ApiError)) return true;
   return error.status >= 500 && (error.retryAfter ?? 0) <= 5;
 }

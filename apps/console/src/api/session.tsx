@@ -26,11 +26,11 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
   const queryClient = useQueryClient();
   const [tabs] = useState(() => new BroadcastChannel('session'));
   useEffect(() => {
-    const hear = async (): Promise<void> => {
+    const onTabMessage = async (): Promise<void> => {
       await queryClient.refetchQueries({ queryKey: SESSION_KEY });
-      await queryClient.resetQueries({ predicate: isOfSession });
+      await queryClient.resetQueries({ predicate: isAccountQuery });
     };
-    tabs.onmessage = () => void hear();
+    tabs.onmessage = () => void onTabMessage();
     // Pages that need a session then redirect to sign-in.
     return onSignedOut(() => void queryClient.invalidateQueries({ queryKey: SESSION_KEY }));
   }, [queryClient, tabs]);
@@ -84,17 +84,17 @@ export function useSettings(): ConsoleSettings | null {
 }
 
 /** Call after signing in or out: fetches the session again and drops data of the previous account, in all tabs. */
-export function useSessionChanged(): () => Promise<void> {
+export function useRefreshSession(): () => Promise<void> {
   const queryClient = useQueryClient();
   const tabs = useContext(TabsContext);
   return async () => {
-    queryClient.removeQueries({ predicate: isOfSession });
+    queryClient.removeQueries({ predicate: isAccountQuery });
     tabs?.postMessage('changed');
     await queryClient.refetchQueries({ queryKey: SESSION_KEY });
   };
 }
 
 /** Whether the query may hold data of an account. */
-function isOfSession({ queryKey }: Query): boolean {
+function isAccountQuery({ queryKey }: Query): boolean {
   return queryKey[0] !== SETTINGS_KEY[0] && queryKey[0] !== SESSION_KEY[0];
 }

@@ -5,12 +5,12 @@ import { CircleUser, LogOut } from 'lucide-react';
 import { useRef } from 'react';
 import { Link, useLocation } from 'wouter';
 import { api } from '../api/api-client.js';
-import { useSession, useSessionChanged } from '../api/session.js';
+import { useRefreshSession, useSession } from '../api/session.js';
 import { PATHS } from '../routing/paths.js';
 import { Skeleton } from '../ui/feedback/skeleton.js';
 import { useToast } from '../ui/feedback/toast.js';
 
-/** `compact` shows a symbol only, for the bar of narrow screens. */
+/** `compact`: icon only, for the bar of narrow screens. */
 export function AccountMenu({ compact = false }: { readonly compact?: boolean }) {
   const session = useSession();
   if (session.state === 'loading') return <Skeleton width={compact ? '4.75rem' : '100%'} height="2.5rem" />;
@@ -32,9 +32,9 @@ export function AccountMenu({ compact = false }: { readonly compact?: boolean })
 }
 
 function SignedIn({ name, email, compact }: { readonly name: string; readonly email: string; readonly compact: boolean }) {
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const [, navigate] = useLocation();
-  const changed = useSessionChanged();
+  const changed = useRefreshSession();
   const toast = useToast();
   const signOut = useMutation({
     mutationFn: async () => {
@@ -47,14 +47,14 @@ function SignedIn({ name, email, compact }: { readonly name: string; readonly em
     onError: (error) => toast.failure('You are still signed in', error),
   });
   return (
-    <div ref={place}>
+    <div ref={container}>
       <Menu.Root>
         <Menu.Trigger className={compact ? 'icon-button' : 'account-trigger'} aria-label={compact ? `Account of ${name}` : undefined}>
           <CircleUser size={20} aria-hidden="true" />
           {compact ? null : <span className="account-name">{name}</span>}
         </Menu.Trigger>
         {/* Portal inside the landmark of the button, for users who navigate by landmarks. */}
-        <Menu.Portal container={place}>
+        <Menu.Portal container={container}>
           <Menu.Positioner className="menu-positioner" positionMethod="fixed" sideOffset={6} align="end">
             <Menu.Popup className="menu">
               <Menu.Group>

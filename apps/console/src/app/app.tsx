@@ -1,4 +1,4 @@
-/** Wires the console: data, session, theme, messages and pages. */
+/** Composition root: query client, session, theme, toasts and pages. */
 import { CSPProvider } from '@base-ui/react/csp-provider';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { useState } from 'react';

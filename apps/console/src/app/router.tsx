@@ -43,14 +43,14 @@ function lazyPage(page: PageRoute): ComponentType {
 function Guarded({ page }: { readonly page: PageRoute }) {
   const session = useSession();
   const [location] = useLocation();
-  useArrival(page.title);
+  usePageArrival(page.title);
   const Page = LOADED.get(page);
   if (Page === undefined) return <NotFound />;
   if (page.access !== 'public') {
     if (session.state === 'loading') return <PageSkeleton />;
     if (session.state === 'failed') return <ErrorState level={1} error={session.error} onRetry={session.retry} />;
     if (session.state === 'signed-out') return <Redirect to={signInPath(`${location}${window.location.search}`)} replace />;
-    if (page.access === 'admin' && !session.me.is_admin) return <NotYours />;
+    if (page.access === 'admin' && !session.me.is_admin) return <AccessDenied />;
   }
   // A new key remounts the page when another tab signs in another account: forms hold data of the previous one.
   const who = page.access !== 'public' && session.state === 'signed-in' ? session.me.id : null;
@@ -61,8 +61,8 @@ function Guarded({ page }: { readonly page: PageRoute }) {
   );
 }
 
-/** Sets the title immediately and focuses the heading when it appears. The first page keeps the focus of the browser. */
-function useArrival(title: string): void {
+/** Sets the title immediately and focuses the heading when it appears. On the first page the browser controls the focus. */
+function usePageArrival(title: string): void {
   const [location] = useLocation();
   const first = useRef(true);
   useEffect(() => {
@@ -99,7 +99,7 @@ function focusHeading(): () => void {
 }
 
 function NotFound() {
-  useArrival('Not found');
+  usePageArrival('Not found');
   return (
     <EmptyState title="Page not found" level={1} action={<LinkButton href={PATHS.network}>Go to the overview</LinkButton>}>
       Check the address. The page may have moved.
@@ -107,7 +107,7 @@ function NotFound() {
   );
 }
 
-function NotYours() {
+function AccessDenied() {
   return (
     <EmptyState title="Operator access required" level={1} action={<LinkButton href={PATHS.network}>Go to the overview</LinkButton>}>
       Your account has no operator access. An operator can grant it under Admin, Accounts.

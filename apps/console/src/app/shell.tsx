@@ -57,7 +57,7 @@ function Brand() {
   return (
     <Link href={PATHS.network} className="brand">
       <svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true">
-        <rect width="32" height="32" rx="8" className="brand-ground" />
+        <rect width="32" height="32" rx="8" className="brand-background" />
         <path d="M9 21.5 16 9l7 12.5" className="brand-lines" />
         <circle cx="9" cy="21.5" r="3" />
         <circle cx="16" cy="9" r="3" />

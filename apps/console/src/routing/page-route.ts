@@ -9,7 +9,7 @@ export type Section = (typeof SECTIONS)[number];
 export interface PageRoute {
   /** A value of `PATHS`. */
   readonly path: string;
-  /** Shown as the document's title. */
+  /** Document title. */
   readonly title: string;
   /** Required access. Visitors are redirected to sign-in; others see that they lack access. */
   readonly access: 'public' | 'account' | 'admin';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { readUsd, typedUsd, wholeCents } from '../../src/features/account/usd-amount.js';
+import { floorToCents, formatUsdInput, parseUsd } from '../../src/features/account/usd-amount.js';
 
 const amount = (text: string, places: 2 | 6 = 2): number | string => {
-  const read = readUsd(text, places);
+  const read = parseUsd(text, places);
   return read.kind === 'amount' ? read.microUsd : read.problem;
 };
 
@@ -20,7 +20,7 @@ describe('amounts that people type', () => {
     expect(amount(text)).toBe(microUsd);
   });
 
-  it('reads every number of cents to itself', () => {
+  it('round-trips every number of cents', () => {
     for (let cents = 1; cents < 20_000; cents++) {
       const text = `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, '0')}`;
       expect(amount(text)).toBe(cents * 10_000);
@@ -34,24 +34,24 @@ describe('amounts that people type', () => {
     },
   );
 
-  it('takes fractions of a cent where they make sense', () => {
+  it('accepts fractions of a cent with six places', () => {
     expect(amount('0.000001', 6)).toBe(1);
     expect(amount('1.234567', 6)).toBe(1_234_567);
     expect(amount('1.2345678', 6)).toMatch(/smallest/);
   });
 
-  it('shows an amount as it would be typed, and reads it back', () => {
-    expect([1, 10_000, 12_500_000, 5_000_000, 1_234_567].map(typedUsd)).toEqual(['0.000001', '0.01', '12.50', '5', '1.234567']);
-    for (const microUsd of [1, 99, 10_000, 123_456_789, 999_999_999_999]) expect(amount(typedUsd(microUsd), 6)).toBe(microUsd);
+  it('formats an amount as typed, and reads it back', () => {
+    expect([1, 10_000, 12_500_000, 5_000_000, 1_234_567].map(formatUsdInput)).toEqual(['0.000001', '0.01', '12.50', '5', '1.234567']);
+    for (const microUsd of [1, 99, 10_000, 123_456_789, 999_999_999_999]) expect(amount(formatUsdInput(microUsd), 6)).toBe(microUsd);
   });
 
-  it('takes nothing for an amount only where it may be one', () => {
-    expect(readUsd('0', 6, { zero: true })).toEqual({ kind: 'amount', microUsd: 0 });
-    expect(readUsd('', 6, { zero: true }).kind).toBe('refused');
-    expect(typedUsd(0)).toBe('0');
+  it('accepts zero only if allowed', () => {
+    expect(parseUsd('0', 6, { zero: true })).toEqual({ kind: 'amount', microUsd: 0 });
+    expect(parseUsd('', 6, { zero: true }).kind).toBe('refused');
+    expect(formatUsdInput(0)).toBe('0');
   });
 
-  it('knows the whole cents of an amount', () => {
-    expect([0, 9_999, 10_000, 1_239_999].map(wholeCents)).toEqual([0, 0, 10_000, 1_230_000]);
+  it('rounds an amount down to whole cents', () => {
+    expect([0, 9_999, 10_000, 1_239_999].map(floorToCents)).toEqual([0, 0, 10_000, 1_230_000]);
   });
 });

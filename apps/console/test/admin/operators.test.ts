@@ -1,8 +1,8 @@
 import type { AdminProvider } from '@inference/formats';
 import { expect, it } from 'vitest';
-import { readHashes } from '../../src/pages/admin/models/file-hashes.js';
+import { parseHashes } from '../../src/pages/admin/models/file-hashes.js';
 import { filterProviders, type StateFilter } from '../../src/pages/admin/providers/provider-filter.js';
-import { actionWords, outcomeWords } from '../../src/pages/admin/system/action-texts.js';
+import { actionText, outcomeText } from '../../src/pages/admin/system/action-texts.js';
 
 const provider = (serial_number: string, changes: Partial<AdminProvider> = {}): AdminProvider =>
   ({
@@ -16,7 +16,7 @@ const provider = (serial_number: string, changes: Partial<AdminProvider> = {}): 
     ...changes,
   }) as AdminProvider;
 
-it('machines are found by what they are and by how they stand', () => {
+it('machines are filtered by text and by state', () => {
   const hold = { reason: 'hot', since: '2026-01-01T00:00:00Z', by: 'key:1' };
   const failing = { state: 'well', reason: null, detail: null, since: null, until: null, recent_failures: 2 } as const;
   const all = [
@@ -36,22 +36,22 @@ it('machines are found by what they are and by how they stand', () => {
   expect(found('well', 'held')).toEqual([]);
 });
 
-it('what operators did is told in words, and what is not known as it is', () => {
-  expect(actionWords({ action: 'POST /admin/v1/providers/:id/quarantine', details: { reason: 'hot' } })).toBe('Quarantined machine: “hot”');
-  expect(actionWords({ action: 'PATCH /admin/v1/accounts/:id', details: { suspended: true, is_admin: false } })).toBe(
+it('audit log entries are sentences, and unknown actions are shown as they are', () => {
+  expect(actionText({ action: 'POST /admin/v1/providers/:id/quarantine', details: { reason: 'hot' } })).toBe('Quarantined machine: “hot”');
+  expect(actionText({ action: 'PATCH /admin/v1/accounts/:id', details: { suspended: true, is_admin: false } })).toBe(
     'Suspended account, Revoked operator access',
   );
-  expect(
-    actionWords({ action: 'POST /admin/v1/accounts/:id/deposits', details: { amount_micro_usd: 1_500_000, reference: 'inv-1' } }),
-  ).toBe('Added deposit of $1.50, reference “inv-1”');
-  expect(actionWords({ action: 'POST /admin/v1/something/new', details: null })).toBe('POST /admin/v1/something/new');
-  expect([outcomeWords('done'), outcomeWords('not_found'), outcomeWords(null)]).toEqual(['done', 'refused: not found', 'not known']);
+  expect(actionText({ action: 'POST /admin/v1/accounts/:id/deposits', details: { amount_micro_usd: 1_500_000, reference: 'inv-1' } })).toBe(
+    'Added deposit of $1.50, reference “inv-1”',
+  );
+  expect(actionText({ action: 'POST /admin/v1/something/new', details: null })).toBe('POST /admin/v1/something/new');
+  expect([outcomeText('done'), outcomeText('not_found'), outcomeText(null)]).toEqual(['done', 'refused: not found', 'not known']);
 });
 
-it('hashes are read one a line, as shasum prints them, each once', () => {
+it('hashes are read one per line, in shasum format too, without duplicates', () => {
   const [one, two] = ['a'.repeat(64), 'b'.repeat(64)];
-  expect(readHashes(`${one}\r\n\n  ${two.toUpperCase()}  model.gguf\n${one}`)).toEqual({ kind: 'hashes', hashes: [one, two] });
-  expect(readHashes('')).toEqual({ kind: 'hashes', hashes: [] });
-  expect(readHashes(`${one}\nnonsense`)).toEqual({ kind: 'refused', problem: expect.stringContaining('Line 2') });
-  expect(readHashes(one.slice(1))).toMatchObject({ kind: 'refused' });
+  expect(parseHashes(`${one}\r\n\n  ${two.toUpperCase()}  model.gguf\n${one}`)).toEqual({ kind: 'hashes', hashes: [one, two] });
+  expect(parseHashes('')).toEqual({ kind: 'hashes', hashes: [] });
+  expect(parseHashes(`${one}\nnonsense`)).toEqual({ kind: 'refused', problem: expect.stringContaining('Line 2') });
+  expect(parseHashes(one.slice(1))).toMatchObject({ kind: 'refused' });
 });

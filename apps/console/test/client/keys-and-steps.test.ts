@@ -6,14 +6,14 @@ import { imageSnippet, textSnippets } from '../../src/pages/client/snippets.js';
 const NOW = Date.UTC(2026, 0, 15, 12);
 
 describe('the form of a key', () => {
-  it('makes a key without limits of a name alone', () => {
+  it('creates a key without limits from a name alone', () => {
     expect(keyBody({ ...EMPTY_KEY_FORM, name: ' laptop ' }, NOW)).toEqual({
       kind: 'body',
       body: { name: 'laptop', spend_limit_micro_usd: null, expires_at: null, models: null },
     });
   });
 
-  it('comes to the body and back', () => {
+  it('converts to a request body and back', () => {
     const form = { name: 'ci', spendLimit: '2.50', expiresOn: '2026-02-28', models: ['a/b'], signatureForm: 'comment' as const };
     const made = keyBody(form, NOW);
     if (made.kind !== 'body') throw new Error(made.problem);
@@ -50,7 +50,7 @@ describe('the form of a key', () => {
 describe('first requests', () => {
   const facts = { base: 'https://gateway.example', key: 'KEY', model: 'org/model-1' };
 
-  it('name the address, the key and the model, and hold valid JSON', () => {
+  it('contain base URL, key and model, and valid JSON', () => {
     const snippets = [...textSnippets(facts), imageSnippet(facts)];
     for (const { id, code } of snippets) {
       expect(code, id).toContain('https://gateway.example');
@@ -66,7 +66,7 @@ describe('first requests', () => {
 });
 
 describe('first steps', () => {
-  it('lead from nothing to a verified answer to a key', () => {
+  it('lead to a deposit, a verified response and a key', () => {
     const facts = { balanceMicroUsd: 0, deposited: false, keys: 0, used: false };
     const next = (changes: Partial<typeof facts>): string | undefined => nextStep(firstSteps({ ...facts, ...changes }))?.id;
     expect(next({})).toBe('deposit');

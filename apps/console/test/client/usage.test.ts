@@ -1,26 +1,27 @@
 import { describe, expect, it } from 'vitest';
-import { daysOf, filterQuery, lastDays, readFilter } from '../../src/pages/client/usage-filter.js';
+import { eachDay, lastDays } from '../../src/features/account/utc-days.js';
+import { filterQuery, readFilter } from '../../src/pages/client/usage-filter.js';
 import { MAX_SERIES, modelsUsed, OTHERS, usageChart, usageTotals } from '../../src/pages/client/usage-series.js';
 
 const NOW = Date.UTC(2026, 2, 1, 12);
 
 describe('filters in the address', () => {
-  it('shows the last thirty days when nothing is said', () => {
+  it('defaults to the last thirty days', () => {
     expect(readFilter('', NOW)).toEqual({ from: '2026-01-31', to: '2026-03-01', model: null, key: null });
   });
 
-  it('comes back from the address as it was', () => {
+  it('round-trips through the URL', () => {
     const filter = { from: '2026-01-01', to: '2026-02-01', model: 'a/b&c=d', key: 'playground' };
     expect(readFilter(`?${filterQuery(filter)}`, NOW)).toEqual(filter);
   });
 
-  it.each(['from=yesterday', 'from=2026-02-30', 'from=2026-03-02', 'from=2020-01-01', 'to=x&from='])('makes something of %s', (search) => {
+  it.each(['from=yesterday', 'from=2026-02-30', 'from=2026-03-02', 'from=2020-01-01', 'to=x&from='])('corrects %s', (search) => {
     expect(readFilter(search, NOW)).toEqual({ from: '2026-01-31', to: '2026-03-01', model: null, key: null });
   });
 
   it('counts days', () => {
     expect(lastDays(7, NOW)).toEqual({ from: '2026-02-23', to: '2026-03-01' });
-    expect(daysOf({ from: '2026-02-27', to: '2026-03-01' })).toEqual(['2026-02-27', '2026-02-28', '2026-03-01']);
+    expect(eachDay({ from: '2026-02-27', to: '2026-03-01' })).toEqual(['2026-02-27', '2026-02-28', '2026-03-01']);
   });
 });
 
@@ -35,7 +36,7 @@ const row = (day: string, model: string, requests: number) => ({
 });
 
 describe('the chart of use', () => {
-  it('has a value for every day, and the dearest model first', () => {
+  it('has a value for every day, highest cost first', () => {
     const usage = {
       from: '2026-01-01',
       to: '2026-01-03',
@@ -54,7 +55,7 @@ describe('the chart of use', () => {
     expect(modelsUsed(usage.data)).toEqual(['a', 'b']);
   });
 
-  it('puts small models together and loses nothing', () => {
+  it('combines small models and preserves the sum', () => {
     const data = Array.from({ length: 10 }, (_, index) => row('2026-01-01', `model-${index}`, index + 1));
     const { series } = usageChart({ from: '2026-01-01', to: '2026-01-01', data }, 'requests');
     expect(series).toHaveLength(MAX_SERIES);

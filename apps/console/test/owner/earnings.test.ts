@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { eachDay, lastDays } from '../../src/pages/owner/days.js';
+import { eachDay, lastDays } from '../../src/features/account/utc-days.js';
 import { type EarningDay, earningsCsv, OTHERS, seriesOf, sumOf } from '../../src/pages/owner/earnings.js';
 
 const row = (day: string, provider_id: string, earned_micro_usd: number): EarningDay => ({
@@ -11,13 +11,13 @@ const row = (day: string, provider_id: string, earned_micro_usd: number): Earnin
 });
 const RANGE = { from: '2026-02-27', to: '2026-03-02' };
 
-it('days are counted in UTC, over the ends of months and years', () => {
+it('days are counted in UTC, across months and years', () => {
   expect(eachDay(RANGE)).toEqual(['2026-02-27', '2026-02-28', '2026-03-01', '2026-03-02']);
   expect(lastDays(1, Date.parse('2026-01-01T00:00:00Z'))).toEqual({ from: '2026-01-01', to: '2026-01-01' });
   expect(lastDays(7, Date.parse('2026-01-03T23:59:59Z'))).toEqual({ from: '2025-12-28', to: '2026-01-03' });
 });
 
-it('every machine has a value for every day, the greatest machine first', () => {
+it('every machine has a value for every day, highest earnings first', () => {
   const rows = [row('2026-02-27', 'a', 5), row('2026-03-01', 'b', 100), row('2026-03-02', 'a', 7)];
   expect(seriesOf(rows, RANGE, 6)).toEqual([
     { id: 'b', values: [0, 0, 100, 0] },
@@ -27,7 +27,7 @@ it('every machine has a value for every day, the greatest machine first', () => 
   expect(seriesOf([], RANGE, 6)).toEqual([]);
 });
 
-it('the machines that earned least share a series, and nothing is lost', () => {
+it('machines with the lowest earnings share a series, and the sum is preserved', () => {
   const rows = ['a', 'b', 'c', 'd'].map((id, index) => row('2026-03-01', id, 10 ** index));
   const series = seriesOf(rows, RANGE, 3);
   expect(series.map(({ id }) => id)).toEqual(['d', 'c', OTHERS]);
@@ -35,7 +35,7 @@ it('the machines that earned least share a series, and nothing is lost', () => {
   expect(seriesOf(rows, RANGE, 4).map(({ id }) => id)).toEqual(['d', 'c', 'b', 'a']);
 });
 
-it('the file has one line for each row, and no name is taken for a formula', () => {
+it('the CSV file has one line per row, and no name becomes a formula', () => {
   const names = new Map([
     ['a', '=HYPERLINK("http://evil")'],
     ['b', 'Mac, "the big one"'],

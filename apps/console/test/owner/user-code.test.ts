@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest';
-import { readUserCode } from '../../src/pages/owner/user-code.js';
+import { parseUserCode } from '../../src/pages/owner/user-code.js';
 
 it('a code is read in any case, with any dash and space', () => {
   for (const text of ['WDJB-MJHT', 'wdjbmjht', ' wdjb mjht ', 'Wdjb–Mjht', 'w d j b m j h t', 'WDJB_MJHT']) {
-    expect([text, readUserCode(text)]).toEqual([text, { kind: 'code', code: 'WDJB-MJHT' }]);
+    expect([text, parseUserCode(text)]).toEqual([text, { kind: 'code', code: 'WDJB-MJHT' }]);
   }
 });
 
-it('what is no code is refused with what is wrong with it', () => {
+it('an invalid code is refused with the reason', () => {
   const problem = (text: string): string => {
-    const typed = readUserCode(text);
+    const typed = parseUserCode(text);
     return typed.kind === 'refused' ? typed.problem : `read as ${typed.code}`;
   };
   expect(problem('')).toMatch(/Enter the code/);

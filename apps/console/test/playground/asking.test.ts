@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newNonce } from '../../src/pages/playground/requests/call.js';
-import { askChat, type ChatOutcome } from '../../src/pages/playground/requests/chat-request.js';
+import { type ChatOutcome, sendChatRequest } from '../../src/pages/playground/requests/chat-request.js';
 import { imagePaths, imageType } from '../../src/pages/playground/requests/image-request.js';
 import type { ProviderFacts } from '../../src/pages/playground/requests/provider-facts.js';
-import { askWithKey } from '../../src/pages/playground/requests/send-with-key.js';
+import { sendWithKey } from '../../src/pages/playground/requests/send-with-key.js';
 import { evaluateAnswer } from '../../src/pages/playground/verification/evaluate-answer.js';
 
 const SSE = { 'content-type': 'text/event-stream', 'x-provider-id': 'p1', 'x-provider-chip': 'Apple M4', 'x-inference-job-id': 'j1' };
@@ -35,7 +35,7 @@ describe('asking a model', () => {
 
   const ask = async (onText: (delta: string) => void = () => {}) => {
     const heard = { text: '', provider: null as ProviderFacts | null };
-    const outcome: ChatOutcome = await askChat(
+    const outcome: ChatOutcome = await sendChatRequest(
       { base, secret: 'service-x', body: '{}', nonce: newNonce(), signal: stop.signal },
       {
         onProvider: (provider) => {
@@ -50,7 +50,7 @@ describe('asking a model', () => {
     return { ...heard, outcome };
   };
 
-  it('keeps every byte, and says what came', async () => {
+  it('retains every byte, and reports the content', async () => {
     const finish = `data: ${JSON.stringify({ choices: [{ delta: {}, finish_reason: 'length' }] })}\n\n`;
     const usage = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 2 } })}\n\n`;
     const body = `: hi\n\n${chunk('Grüß')}${chunk(' Gott')}${finish}${usage}${SIGNATURE}data: [DONE]\n\n`;
@@ -58,7 +58,7 @@ describe('asking a model', () => {
     answer = (request, response) => {
       seen = request;
       response.writeHead(200, SSE);
-      // Cut within a character.
+      // Chunk boundary inside a character.
       const bytes = Buffer.from(body);
       const cut = bytes.indexOf(0xc3) + 1;
       response.write(bytes.subarray(0, cut));
@@ -74,7 +74,7 @@ describe('asking a model', () => {
     expect(seen?.headers.cookie).toBeUndefined();
   });
 
-  it('tells an error in the stream, a stream that was cut off and one that broke apart, and what is no answer', async () => {
+  it('distinguishes an error event, a truncated stream, an aborted one, and an unexpected response', async () => {
     answer = (_, response) => {
       response.writeHead(200, SSE);
       response.end(`${chunk('a')}data: {"error":{"message":"The provider left."}}\n\n`);
@@ -85,7 +85,7 @@ describe('asking a model', () => {
       response.writeHead(200, SSE);
       response.end(chunk('a'));
     };
-    expect((await ask()).outcome).toMatchObject({ kind: 'failed', problem: { title: 'The answer was cut off' } });
+    expect((await ask()).outcome).toMatchObject({ kind: 'failed', problem: { title: 'The response is incomplete' } });
     answer = (_, response) => {
       response.writeHead(200, SSE);
       response.write(chunk('a'));
@@ -93,12 +93,12 @@ describe('asking a model', () => {
     };
     expect((await ask()).outcome).toMatchObject({ kind: 'failed', problem: { title: 'Connection lost' } });
     answer = (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Log in to the hotel</p>');
-    expect((await ask()).outcome).toMatchObject({ kind: 'failed', problem: { title: 'This is no answer' } });
+    expect((await ask()).outcome).toMatchObject({ kind: 'failed', problem: { title: 'Unexpected response' } });
     answer = (_, response) => response.writeHead(403, { 'content-type': 'text/html' }).end('<p>no</p>');
-    expect((await ask()).outcome).toMatchObject({ kind: 'failed', problem: { title: 'This is no answer' } });
+    expect((await ask()).outcome).toMatchObject({ kind: 'failed', problem: { title: 'Unexpected response' } });
   });
 
-  it('reads refusals with their pause', async () => {
+  it('reads refusals with their retry-after', async () => {
     answer = (_, response) => {
       response.writeHead(429, { 'retry-after': '9', 'content-type': 'application/json' });
       response.end(JSON.stringify({ error: { message: 'Slow down.', code: 'rate_limit_exceeded' } }));
@@ -106,7 +106,7 @@ describe('asking a model', () => {
     expect((await ask()).outcome).toMatchObject({ kind: 'failed', status: 429, problem: { remedy: { kind: 'retry', after: 9 } } });
   });
 
-  it('stops when it is told to, and the server sees it', async () => {
+  it('stops on abort, and the server notices', async () => {
     const gone = new Promise<void>((resolve) => {
       answer = (_, response) => {
         response.writeHead(200, SSE);
@@ -118,7 +118,7 @@ describe('asking a model', () => {
     await gone;
   });
 
-  it('replaces a key that is refused, once, and forgets one that has spent its limit', async () => {
+  it('replaces a refused key once, and drops one that reached its spend limit', async () => {
     const made: string[] = [];
     let current: string | null = null;
     const key = {
@@ -135,19 +135,19 @@ describe('asking a model', () => {
       status,
       problem: { title: '', text: '', remedy: { kind: 'change' as const } },
     });
-    const fine = await askWithKey(key, async (secret) => (secret === 'key-1' ? refuse(401) : { kind: 'complete' as const }));
+    const fine = await sendWithKey(key, async (secret) => (secret === 'key-1' ? refuse(401) : { kind: 'complete' as const }));
     expect([fine.kind, made.length]).toEqual(['complete', 2]);
-    expect((await askWithKey(key, async () => refuse(401))).kind).toBe('failed');
+    expect((await sendWithKey(key, async () => refuse(401))).kind).toBe('failed');
     expect(made).toHaveLength(3);
-    await askWithKey(key, async () => refuse(402));
+    await sendWithKey(key, async () => refuse(402));
     expect(current).toBeNull();
-    await askWithKey(key, async () => refuse(503));
+    await sendWithKey(key, async () => refuse(503));
     expect(current).not.toBeNull();
   });
 });
 
 describe('images', () => {
-  it('are fetched from this origin, whatever address they are given under', () => {
+  it('are fetched from this origin, whatever URL they have', () => {
     const body = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
     expect(imagePaths(body({ data: [{ url: 'https://gateway.example/v1/images/files/a.png' }] }))).toEqual(['/v1/images/files/a.png']);
     for (const value of [{}, { data: [] }, { data: [{}] }, null]) expect(imagePaths(body(value))).toBeNull();
@@ -160,7 +160,7 @@ describe('the judgement of an answer', () => {
   const provider: ProviderFacts = { id: 'p1', chip: '', trustLevel: '', secureEnclave: false, publicKey: 'k', jobId: 'j1' };
   const evidence = { requestBody: '{}', nonce: 'n', model: 'm', provider, answer: { kind: 'stream' as const, bytes: new Uint8Array() } };
 
-  it('is "unknown" where there is no key to check with, and never "verified"', () => {
+  it('is "unknown" without a key to verify with, and never "verified"', () => {
     expect(evaluateAnswer({ ...evidence, feed: null }, 0).state).toBe('unknown');
     expect(evaluateAnswer({ ...evidence, feed: { providers: [] } }, 0).state).toBe('unknown');
     expect(evaluateAnswer({ ...evidence, feed: 'nonsense' }, 0).state).toBe('unknown');

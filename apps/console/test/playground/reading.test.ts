@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { chatBody, conversation, isBusy, newAnswer, type Turn } from '../../src/pages/playground/chat/conversation.js';
-import { EMPTY_PARAMETERS, readParameters } from '../../src/pages/playground/chat/parameters.js';
+import { EMPTY_PARAMETERS, parseParameters } from '../../src/pages/playground/chat/parameters.js';
 import { chatEvents } from '../../src/pages/playground/requests/chat-event.js';
-import { problemOfFailure } from '../../src/pages/playground/requests/problems.js';
+import { problemFromFailure } from '../../src/pages/playground/requests/problems.js';
 import { SseReader } from '../../src/pages/playground/requests/sse-reader.js';
 
 describe('events of a stream', () => {
   const stream = ': hello\n\ndata: {"a":"ü€😀"}\n\n: keep-alive\n\ndata: 1\ndata: 2\n\nevent: x\n\ndata: [DONE]\n\ndata: cut';
 
-  it('come out the same wherever the bytes are cut', () => {
+  it('are equal for any chunk boundaries', () => {
     const bytes = new TextEncoder().encode(stream);
     for (let cut = 1; cut <= bytes.length; cut++) {
       const reader = new SseReader();
@@ -18,7 +18,7 @@ describe('events of a stream', () => {
     }
   });
 
-  it('say text, end, usage, signature and error', () => {
+  it('carry text, end, usage, signature and error', () => {
     const chunk = (value: object): string => JSON.stringify({ id: 'x', object: 'chat.completion.chunk', ...value });
     expect(chatEvents(chunk({ choices: [{ delta: { role: 'assistant', content: '' } }] }))).toEqual([{ type: 'other' }]);
     expect(chatEvents(chunk({ choices: [{ delta: { content: 'Hi' }, finish_reason: null }], usage: null }))).toEqual([
@@ -38,18 +38,18 @@ describe('events of a stream', () => {
 
 describe('a conversation', () => {
   const ask = (turns: readonly Turn[], text: string, id: string): readonly Turn[] =>
-    conversation(turns, { type: 'asked', question: { id: `q-${id}`, role: 'user', text }, answer: newAnswer(id, 'm') });
+    conversation(turns, { type: 'sent', question: { id: `q-${id}`, role: 'user', text }, answer: newAnswer(id, 'm') });
 
-  it('grows, ends, and tells the model only what was answered', () => {
+  it('grows, ends, and sends only completed responses to the model', () => {
     let turns = ask([], 'one', 'a');
     expect(isBusy(turns)).toBe(true);
-    turns = conversation(turns, { type: 'grew', id: 'a', delta: 'un' });
-    turns = conversation(turns, { type: 'grew', id: 'a', delta: 'o' });
+    turns = conversation(turns, { type: 'appended', id: 'a', delta: 'un' });
+    turns = conversation(turns, { type: 'appended', id: 'a', delta: 'o' });
     expect(turns[1]).toMatchObject({ text: 'uno', state: 'streaming' });
     turns = conversation(turns, { type: 'changed', id: 'a', changes: { state: 'complete' } });
     expect(isBusy(turns)).toBe(false);
     turns = ask(turns, 'two', 'b');
-    turns = conversation(turns, { type: 'grew', id: 'b', delta: 'do' });
+    turns = conversation(turns, { type: 'appended', id: 'b', delta: 'do' });
     turns = conversation(turns, { type: 'changed', id: 'b', changes: { state: 'failed' } });
     turns = ask(turns, 'three', 'c');
     const body = JSON.parse(chatBody('m', ' Be brief. ', turns, { seed: 7 })) as { messages: unknown };
@@ -66,16 +66,16 @@ describe('a conversation', () => {
       stream: true,
       stream_options: { include_usage: true },
     });
-    expect(conversation(turns, { type: 'withdrawn', id: 'c' }).map(({ id }) => id)).toEqual(['q-a', 'a', 'q-b', 'b', 'q-c']);
+    expect(conversation(turns, { type: 'removed', id: 'c' }).map(({ id }) => id)).toEqual(['q-a', 'a', 'q-b', 'b', 'q-c']);
     expect(conversation(turns, { type: 'cleared' })).toEqual([]);
   });
 });
 
 describe('parameters', () => {
-  it('leaves out what was not typed', () => {
-    expect(readParameters(EMPTY_PARAMETERS)).toEqual({ kind: 'parameters', parameters: {} });
+  it('omits empty fields', () => {
+    expect(parseParameters(EMPTY_PARAMETERS)).toEqual({ kind: 'parameters', parameters: {} });
     const typed = { ...EMPTY_PARAMETERS, temperature: '0', topP: '.9', maxTokens: ' 64 ', seed: '0', stop: 'END\n\n###\n' };
-    expect(readParameters(typed)).toEqual({
+    expect(parseParameters(typed)).toEqual({
       kind: 'parameters',
       parameters: { temperature: 0, top_p: 0.9, max_tokens: 64, seed: 0, stop: ['END', '###'] },
     });
@@ -90,15 +90,15 @@ describe('parameters', () => {
     ['seed', '-1'],
     ['stop', 'a\nb\nc\nd\ne'],
   ] as const)('refuses %s = %j at its field', (field, text) => {
-    expect(readParameters({ ...EMPTY_PARAMETERS, [field]: text })).toMatchObject({ kind: 'refused', field });
+    expect(parseParameters({ ...EMPTY_PARAMETERS, [field]: text })).toMatchObject({ kind: 'refused', field });
   });
 });
 
 describe('problems', () => {
   const of = (status: number, code = '', message = 'The reason.', retryAfter: number | null = null) =>
-    problemOfFailure({ status, code, message, retryAfter });
+    problemFromFailure({ status, code, message, retryAfter });
 
-  it('say what to do', () => {
+  it('have a remedy', () => {
     expect(of(402).remedy).toEqual({ kind: 'link', href: '/balance', label: 'Add money' });
     expect(of(402, '', 'The spend limit of this API key is used up.').title).toMatch(/key/);
     expect(of(429, '', '', 7)).toMatchObject({ remedy: { kind: 'retry', after: 7 }, text: expect.stringContaining('7 seconds') });

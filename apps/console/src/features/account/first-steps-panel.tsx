@@ -12,23 +12,23 @@ import { Skeleton } from '../../ui/feedback/skeleton.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { LinkButton } from '../../ui/navigation/link-button.js';
-import { MONEY, useBalance, useMoneyChanged } from './balance.js';
+import { MONEY_KEY, useBalance, useInvalidateMoney } from './balance.js';
 import { type FirstStep, firstSteps, nextStep } from './first-steps.js';
 
 /** Micro-USD per click in development mode. */
-const PLAY_MONEY = 10_000_000;
+const TEST_FUNDS_MICRO_USD = 10_000_000;
 
-/** Steps while at least one is open; null if all are done; undefined while loading. */
+/** Steps while at least options is open; null if all are done; undefined while loading. */
 export function useFirstSteps(): readonly FirstStep[] | null | undefined {
   const { data: balance, isError: noBalance } = useBalance();
   const { data: facts, isError } = useQuery({
-    queryKey: [...MONEY, 'first-steps'],
+    queryKey: [...MONEY_KEY, 'first-steps'],
     queryFn: async ({ signal }) => {
-      const one = { query: { limit: 1 }, signal };
+      const options = { query: { limit: 1 }, signal };
       const [keys, usage, deposits] = await Promise.all([
-        api.get<ConsoleKeyPage>('/console/v1/keys', one),
-        api.get<ConsoleUsagePage>('/console/v1/usage', one),
-        api.get<ConsoleDepositPage>('/console/v1/deposits', one),
+        api.get<ConsoleKeyPage>('/console/v1/keys', options),
+        api.get<ConsoleUsagePage>('/console/v1/usage', options),
+        api.get<ConsoleDepositPage>('/console/v1/deposits', options),
       ]);
       return {
         keys: keys.data.length,
@@ -44,7 +44,7 @@ export function useFirstSteps(): readonly FirstStep[] | null | undefined {
 }
 
 /** Shows the checklist above `children`. Renders neither until the checklist is known, so that nothing shifts. */
-export function AfterFirstSteps({ children }: { readonly children: ReactNode }) {
+export function WithFirstSteps({ children }: { readonly children: ReactNode }) {
   const steps = useFirstSteps();
   if (steps === undefined) return <Skeleton height="32rem" />;
   return (
@@ -81,7 +81,7 @@ export function FirstSteps({ steps }: { readonly steps: readonly FirstStep[] }) 
 function StepAction({ step, next }: { readonly step: FirstStep; readonly next: boolean }) {
   const settings = useSettings();
   const kind = next ? 'primary' : 'secondary';
-  if (step.id === 'deposit' && settings?.deposits.includes('development')) return <PlayMoney kind={kind} />;
+  if (step.id === 'deposit' && settings?.deposits.includes('development')) return <AddTestFunds kind={kind} />;
   return (
     <LinkButton href={step.href} kind={kind} size="small">
       {step.action}
@@ -89,20 +89,20 @@ function StepAction({ step, next }: { readonly step: FirstStep; readonly next: b
   );
 }
 
-function PlayMoney({ kind }: { readonly kind: 'primary' | 'secondary' }) {
-  const moneyChanged = useMoneyChanged();
+function AddTestFunds({ kind }: { readonly kind: 'primary' | 'secondary' }) {
+  const invalidateMoney = useInvalidateMoney();
   const toast = useToast();
   const { mutate, isPending } = useMutation({
     mutationFn: async () => {
-      await api.post<ConsoleNewDeposit>('/console/v1/deposits/development', { amount_micro_usd: PLAY_MONEY });
-      await moneyChanged();
+      await api.post<ConsoleNewDeposit>('/console/v1/deposits/development', { amount_micro_usd: TEST_FUNDS_MICRO_USD });
+      await invalidateMoney();
     },
-    onSuccess: () => toast.success(`${formatUsd(PLAY_MONEY)} added`),
+    onSuccess: () => toast.success(`${formatUsd(TEST_FUNDS_MICRO_USD)} added`),
     onError: (error) => toast.failure('No money was added', error),
   });
   return (
     <Button kind={kind} size="small" busy={isPending} onClick={() => mutate()}>
-      {`Add ${formatUsd(PLAY_MONEY)} in test funds`}
+      {`Add ${formatUsd(TEST_FUNDS_MICRO_USD)} in test funds`}
     </Button>
   );
 }

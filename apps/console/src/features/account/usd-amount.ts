@@ -4,7 +4,7 @@
 const MAX_MICRO_USD = 1_000_000_000_000;
 const MICRO_DIGITS = 6;
 
-type TypedAmount =
+type ParsedAmount =
   | { readonly kind: 'amount'; readonly microUsd: number }
   /** Sentence for the user. */
   | { readonly kind: 'refused'; readonly problem: string };
@@ -13,7 +13,7 @@ type TypedAmount =
  * Reads an amount such as `5`, `$5` or `12.50`. `places`: maximum decimal places, 2 for cents, 6 for micro-USD. `zero`: zero is
  * allowed.
  */
-export function readUsd(text: string, places: 2 | 6 = 2, { zero = false }: { readonly zero?: boolean } = {}): TypedAmount {
+export function parseUsd(text: string, places: 2 | 6 = 2, { zero = false }: { readonly zero?: boolean } = {}): ParsedAmount {
   const trimmed = text.trim().replace(/^\$\s*/, '');
   if (trimmed === '') return refused('Enter an amount in US dollars, such as 10.');
   if (trimmed.includes(',')) return refused('Write the amount without commas, with a point before the cents.');
@@ -27,18 +27,18 @@ export function readUsd(text: string, places: 2 | 6 = 2, { zero = false }: { rea
 }
 
 /** Amount as typed: `12.5` for 12,500,000; at least two decimal places if there is a fraction. */
-export function typedUsd(microUsd: number): string {
+export function formatUsdInput(microUsd: number): string {
   const digits = String(microUsd).padStart(MICRO_DIGITS + 1, '0');
   const whole = digits.slice(0, -MICRO_DIGITS);
   const fraction = digits.slice(-MICRO_DIGITS).replace(/0+$/, '');
   return fraction === '' ? whole : `${whole}.${fraction.padEnd(2, '0')}`;
 }
 
-/** The whole cents in an amount, as micro-USD. */
-export function wholeCents(microUsd: number): number {
+/** Amount rounded down to whole cents, in micro-USD. */
+export function floorToCents(microUsd: number): number {
   return microUsd - (microUsd % 10_000);
 }
 
-function refused(problem: string): TypedAmount {
+function refused(problem: string): ParsedAmount {
   return { kind: 'refused', problem };
 }

@@ -1,4 +1,4 @@
-/** How far a withdrawal is. */
+/** Badge for the state of a withdrawal. */
 import type { ConsoleWithdrawal } from '@inference/formats';
 import { Badge } from '../../ui/display/badge.js';
 

@@ -1,23 +1,32 @@
 /** Status of a connected machine: recommended actions, models, trust, recent placement decisions. */
 import type { ProviderStatusAnswer } from '@inference/protocol';
 import { Card } from '../../ui/display/card.js';
-import { counted, formatRate, formatShare } from '../../ui/display/number.js';
+import { formatRate, formatShare, pluralize } from '../../ui/display/number.js';
 import { type Column, Table } from '../../ui/display/table.js';
 import { Time } from '../../ui/display/time.js';
-import { StateBadge, WordBadge } from './status-badge.js';
-import { conditionWords, gateWords, inWords, modelState, outcomeWord, partName, partState, trustLevel } from './status-texts.js';
+import { LabelBadge, MachineStatusBadge } from './status-badge.js';
+import {
+  gateText,
+  hostConditionText,
+  humanizeCode,
+  modelStateText,
+  outcomeLabel,
+  partLabel,
+  partStateLabel,
+  trustLevelLabel,
+} from './status-texts.js';
 
 type Status = ProviderStatusAnswer;
 type Model = Status['models'][number];
 type Decision = Status['decisions'][number];
 
-interface MachineStandingProps {
+interface MachineStatusProps {
   readonly status: Status;
   /** Heading of the recommended actions; owners and operators see different ones. */
   readonly stepsTitle?: string;
 }
 
-export function MachineStanding({ status, stepsTitle = 'Recommended actions' }: MachineStandingProps) {
+export function MachineStatus({ status, stepsTitle = 'Recommended actions' }: MachineStatusProps) {
   return (
     <>
       <Card title={stepsTitle} about="Most effective first.">
@@ -57,16 +66,16 @@ export function MachineStanding({ status, stepsTitle = 'Recommended actions' }: 
       <Card title="About this machine">
         <dl className="facts">
           <dt>Condition</dt>
-          <dd>{conditionWords(status.host)}</dd>
-          <dt>Record</dt>
-          <dd>{recordWords(status.reputation)}</dd>
+          <dd>{hostConditionText(status.host)}</dd>
+          <dt>Reputation</dt>
+          <dd>{reputationText(status.reputation)}</dd>
           <dt>Serial number</dt>
           <dd>{status.serial_number}</dd>
           <dt>Agent</dt>
           <dd>
             {status.agent.name} {status.agent.version}
           </dd>
-          <dt>Provider id</dt>
+          <dt>Provider ID</dt>
           <dd>
             <code>{status.provider_id}</code>
           </dd>
@@ -78,12 +87,14 @@ export function MachineStanding({ status, stepsTitle = 'Recommended actions' }: 
 
 const MODEL_COLUMNS: readonly Column<Model>[] = [
   { key: 'id', header: 'Model', rowHeader: true, cell: ({ id }) => id },
-  { key: 'state', header: 'State', cell: ({ state }) => modelState(state) },
+  { key: 'state', header: 'State', cell: ({ state }) => modelStateText(state) },
   {
     key: 'routable',
     header: 'Eligible',
     cell: ({ routable, gate }) => (
-      <StateBadge word={routable ? { label: 'Yes', tone: 'good' } : { label: gate === null ? 'Not yet' : gateWords(gate), tone: 'warn' }} />
+      <MachineStatusBadge
+        status={routable ? { label: 'Yes', tone: 'good' } : { label: gate === null ? 'Not yet' : gateText(gate), tone: 'warn' }}
+      />
     ),
   },
   { key: 'share', header: 'Share', numeric: true, cell: ({ share }) => formatShare(share) },
@@ -98,7 +109,7 @@ const MODEL_COLUMNS: readonly Column<Model>[] = [
 ];
 
 const DECISION_COLUMNS: readonly Column<Decision>[] = [
-  { key: 'outcome', header: 'Outcome', rowHeader: true, cell: ({ outcome }) => <WordBadge word={outcomeWord(outcome)} /> },
+  { key: 'outcome', header: 'Outcome', rowHeader: true, cell: ({ outcome }) => <LabelBadge status={outcomeLabel(outcome)} /> },
   { key: 'text', header: 'Why', cell: ({ text }) => text },
   { key: 'model', header: 'Model', cell: ({ model }) => model },
   { key: 'count', header: 'Times', numeric: true, cell: ({ count }) => count },
@@ -109,12 +120,12 @@ function decisionKey({ model, outcome, reason, first_at }: Decision): string {
   return `${first_at} ${model} ${outcome} ${reason}`;
 }
 
-function recordWords({ state, reason, until, recent_failures }: Status['reputation']) {
-  if (state === 'well') return recent_failures === 0 ? 'Its jobs go well.' : `${counted(recent_failures, 'job')} failed lately.`;
+function reputationText({ state, reason, until, recent_failures }: Status['reputation']) {
+  if (state === 'well') return recent_failures === 0 ? 'No recent failures.' : `${pluralize(recent_failures, 'job')} failed recently.`;
   return (
     <>
-      {gateWords(state)}
-      {reason === null ? null : ` (${inWords(reason)})`}
+      {gateText(state)}
+      {reason === null ? null : ` (${humanizeCode(reason)})`}
       {until === null ? null : (
         <>
           , until <Time at={until} as="date-time" />
@@ -138,15 +149,15 @@ const LEVEL_ABOUT: Readonly<Record<string, string>> = {
 
 function TrustParts({ level, parts }: TrustPartsProps) {
   return (
-    <Card title="Trust" about={LEVEL_ABOUT[level]} actions={<WordBadge word={trustLevel(level)} />}>
+    <Card title="Trust" about={LEVEL_ABOUT[level]} actions={<LabelBadge status={trustLevelLabel(level)} />}>
       <ul className="parts">
         {parts.map(({ name, state, reason, remedy }) => (
           <li key={name} className="part">
             <span className="part-head">
-              <span className="part-name">{partName(name)}</span>
-              <WordBadge word={partState(state)} />
+              <span className="part-name">{partLabel(name)}</span>
+              <LabelBadge status={partStateLabel(state)} />
             </span>
-            {reason === undefined ? null : <p className="part-remedy">{remedy ?? inWords(reason)}</p>}
+            {reason === undefined ? null : <p className="part-remedy">{remedy ?? humanizeCode(reason)}</p>}
           </li>
         ))}
       </ul>

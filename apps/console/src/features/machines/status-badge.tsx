@@ -1,16 +1,16 @@
-/** How a machine stands, in a word or two. */
+/** Badges for the status of a machine. */
 import { Badge } from '../../ui/display/badge.js';
-import { NOT_CONNECTED, type Word } from './status-texts.js';
+import { NOT_CONNECTED, type StatusLabel } from './status-texts.js';
 
-export function WordBadge({ word, dot = false }: { readonly word: Word; readonly dot?: boolean }) {
+export function LabelBadge({ status, dot = false }: { readonly status: StatusLabel; readonly dot?: boolean }) {
   return (
-    <Badge tone={word.tone} dot={dot}>
-      {word.label}
+    <Badge tone={status.tone} dot={dot}>
+      {status.label}
     </Badge>
   );
 }
 
-/** `word`: null while the machine is not connected. */
-export function StateBadge({ word }: { readonly word: Word | null }) {
-  return <WordBadge word={word ?? NOT_CONNECTED} dot />;
+/** `status`: null while the machine is not connected. */
+export function MachineStatusBadge({ status }: { readonly status: StatusLabel | null }) {
+  return <LabelBadge status={status ?? NOT_CONNECTED} dot />;
 }

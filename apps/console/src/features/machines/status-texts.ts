@@ -1,12 +1,12 @@
 /** Display texts for codes of the coordinator. Unknown codes are shown with spaces instead of underscores. */
 import type { Tone } from '../../ui/feedback/note.js';
 
-export interface Word {
+export interface StatusLabel {
   readonly label: string;
   readonly tone: Tone;
 }
 
-const STATUS: Readonly<Record<string, Word>> = {
+const STATUS: Readonly<Record<string, StatusLabel>> = {
   online: { label: 'Accepting jobs', tone: 'good' },
   draining: { label: 'Draining', tone: 'warn' },
   quarantined: { label: 'Quarantined', tone: 'bad' },
@@ -19,11 +19,11 @@ const STATUS: Readonly<Record<string, Word>> = {
 };
 
 /** Status of a connected machine. */
-export function statusWord(status: string): Word {
-  return STATUS[status] ?? { label: inWords(status), tone: 'neutral' };
+export function statusLabel(status: string): StatusLabel {
+  return STATUS[status] ?? { label: humanizeCode(status), tone: 'neutral' };
 }
 
-export const NOT_CONNECTED: Word = { label: 'Not connected', tone: 'neutral' };
+export const NOT_CONNECTED: StatusLabel = { label: 'Not connected', tone: 'neutral' };
 
 const GATES: Readonly<Record<string, string>> = {
   no_free_slot: 'Busy: all slots in use',
@@ -42,8 +42,8 @@ const GATES: Readonly<Record<string, string>> = {
 };
 
 /** Reason why the machine gets no job now. */
-export function gateWords(gate: string): string {
-  return GATES[gate] ?? inWords(gate);
+export function gateText(gate: string): string {
+  return GATES[gate] ?? humanizeCode(gate);
 }
 
 const PARTS: Readonly<Record<string, string>> = {
@@ -58,40 +58,40 @@ const PARTS: Readonly<Record<string, string>> = {
   key_binding: 'Key binding',
 };
 
-export function partName(name: string): string {
-  return PARTS[name] ?? inWords(name);
+export function partLabel(name: string): string {
+  return PARTS[name] ?? humanizeCode(name);
 }
 
-const PART_STATES: Readonly<Record<string, Word>> = {
+const PART_STATES: Readonly<Record<string, StatusLabel>> = {
   ok: { label: 'Passed', tone: 'good' },
   missing: { label: 'Missing', tone: 'neutral' },
   stale: { label: 'Expired', tone: 'warn' },
   failed: { label: 'Failed', tone: 'bad' },
 };
 
-export function partState(state: string): Word {
-  return PART_STATES[state] ?? { label: inWords(state), tone: 'neutral' };
+export function partStateLabel(state: string): StatusLabel {
+  return PART_STATES[state] ?? { label: humanizeCode(state), tone: 'neutral' };
 }
 
-const LEVELS: Readonly<Record<string, Word>> = {
+const LEVELS: Readonly<Record<string, StatusLabel>> = {
   hardware: { label: 'Hardware', tone: 'good' },
   self_signed: { label: 'Self-signed', tone: 'accent' },
   none: { label: 'None', tone: 'bad' },
 };
 
-export function trustLevel(level: string): Word {
-  return LEVELS[level] ?? { label: inWords(level), tone: 'neutral' };
+export function trustLevelLabel(level: string): StatusLabel {
+  return LEVELS[level] ?? { label: humanizeCode(level), tone: 'neutral' };
 }
 
-const OUTCOMES: Readonly<Record<string, Word>> = {
+const OUTCOMES: Readonly<Record<string, StatusLabel>> = {
   chosen: { label: 'Chosen', tone: 'good' },
   not_chosen: { label: 'Not chosen', tone: 'neutral' },
   gate: { label: 'Excluded', tone: 'warn' },
   not_eligible: { label: 'Not eligible', tone: 'neutral' },
 };
 
-export function outcomeWord(outcome: string): Word {
-  return OUTCOMES[outcome] ?? { label: inWords(outcome), tone: 'neutral' };
+export function outcomeLabel(outcome: string): StatusLabel {
+  return OUTCOMES[outcome] ?? { label: humanizeCode(outcome), tone: 'neutral' };
 }
 
 const MODEL_STATES: Readonly<Record<string, string>> = {
@@ -100,8 +100,8 @@ const MODEL_STATES: Readonly<Record<string, string>> = {
   on_demand: 'Loads on demand',
 };
 
-export function modelState(state: string): string {
-  return MODEL_STATES[state] ?? inWords(state);
+export function modelStateText(state: string): string {
+  return MODEL_STATES[state] ?? humanizeCode(state);
 }
 
 const LEFT: Readonly<Record<string, string>> = {
@@ -110,9 +110,9 @@ const LEFT: Readonly<Record<string, string>> = {
   shutting_down: 'The coordinator was restarted.',
 };
 
-/** Why a connection ended. */
-export function leftWords(code: string): string {
-  return LEFT[code] ?? `The coordinator ended the connection: ${inWords(code)}.`;
+/** Reason why a session ended. */
+export function disconnectText(code: string): string {
+  return LEFT[code] ?? `The coordinator ended the connection: ${humanizeCode(code)}.`;
 }
 
 const CONDITIONS: Readonly<Record<string, string>> = {
@@ -128,13 +128,13 @@ const CONDITIONS: Readonly<Record<string, string>> = {
 };
 
 /** Condition of the host, such as `cool, enough memory, on mains`. */
-export function conditionWords(host: { readonly thermal: string; readonly memory_pressure: string; readonly power: string }): string {
+export function hostConditionText(host: { readonly thermal: string; readonly memory_pressure: string; readonly power: string }): string {
   const memory =
-    host.memory_pressure === 'critical' ? 'out of memory' : (CONDITIONS[host.memory_pressure] ?? inWords(host.memory_pressure));
-  const thermal = host.thermal === 'critical' ? 'too hot' : (CONDITIONS[host.thermal] ?? inWords(host.thermal));
-  return [thermal, memory, CONDITIONS[host.power] ?? inWords(host.power)].join(', ');
+    host.memory_pressure === 'critical' ? 'out of memory' : (CONDITIONS[host.memory_pressure] ?? humanizeCode(host.memory_pressure));
+  const thermal = host.thermal === 'critical' ? 'too hot' : (CONDITIONS[host.thermal] ?? humanizeCode(host.thermal));
+  return [thermal, memory, CONDITIONS[host.power] ?? humanizeCode(host.power)].join(', ');
 }
 
-export function inWords(code: string): string {
+export function humanizeCode(code: string): string {
   return code.replaceAll('_', ' ');
 }

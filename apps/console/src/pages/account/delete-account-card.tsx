@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { api } from '../../api/api-client.js';
 import { useFormMutation } from '../../api/form-mutation.js';
-import { useSessionChanged } from '../../api/session.js';
+import { useRefreshSession } from '../../api/session.js';
 import { useBalance } from '../../features/account/balance.js';
 import { PATHS } from '../../routing/paths.js';
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.js';
@@ -33,12 +33,12 @@ export function DeleteAccountCard() {
 
 function DeleteForm({ onCancel }: { readonly onCancel: () => void }) {
   const { data: balance } = useBalance();
-  const sessionChanged = useSessionChanged();
+  const refreshSession = useRefreshSession();
   const toast = useToast();
   const [, navigate] = useLocation();
   const { register, errors, onSubmit, isPending, error } = useFormMutation({ password: '' }, async (fields) => {
     await api.post('/console/auth/delete-user', fields);
-    await sessionChanged();
+    await refreshSession();
     navigate(PATHS.network);
     toast.success('Account deleted');
   });

@@ -1,4 +1,4 @@
-/** Tells where to find a mailed link. In development mode the coordinator logs mails instead of sending them. */
+/** Note about a mailed link. In development mode the coordinator logs mails instead of sending them. */
 import { useSettings } from '../../api/session.js';
 import { Note } from '../../ui/feedback/note.js';
 

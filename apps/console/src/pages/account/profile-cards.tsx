@@ -3,7 +3,7 @@ import type { ConsoleMe } from '@inference/formats';
 import { useMutation } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
 import { useFormMutation } from '../../api/form-mutation.js';
-import { useSessionChanged } from '../../api/session.js';
+import { useRefreshSession } from '../../api/session.js';
 import { PATHS } from '../../routing/paths.js';
 import { Badge } from '../../ui/display/badge.js';
 import { Card } from '../../ui/display/card.js';
@@ -16,12 +16,12 @@ import { newPasswordRules } from './field-rules.js';
 import { MailNote } from './mail-note.js';
 
 export function NameCard({ me }: { readonly me: ConsoleMe }) {
-  const sessionChanged = useSessionChanged();
+  const refreshSession = useRefreshSession();
   const toast = useToast();
   const { register, errors, formState, onSubmit, isPending, error } = useFormMutation({ name: me.name }, async (fields, { reset }) => {
     const name = fields.name.trim();
     await api.post('/console/auth/update-user', { name });
-    await sessionChanged();
+    await refreshSession();
     reset({ name });
     toast.success('Name updated');
   });

@@ -4,7 +4,7 @@ import { Link, Redirect, useLocation, useSearch } from 'wouter';
 import { api } from '../../api/api-client.js';
 import { ApiError } from '../../api/api-error.js';
 import { useFormMutation } from '../../api/form-mutation.js';
-import { useSession, useSessionChanged } from '../../api/session.js';
+import { useRefreshSession, useSession } from '../../api/session.js';
 import { PATHS } from '../../routing/paths.js';
 import { nextPath } from '../../routing/sign-in-return.js';
 import { ErrorNote } from '../../ui/feedback/error-state.js';
@@ -17,13 +17,13 @@ import { MailNote } from './mail-note.js';
 
 export function Page() {
   const session = useSession();
-  const sessionChanged = useSessionChanged();
+  const refreshSession = useRefreshSession();
   const [, navigate] = useLocation();
   const search = useSearch();
   const next = nextPath(search, PATHS.balance);
   const { register, errors, getValues, onSubmit, isPending, error } = useFormMutation({ email: '', password: '' }, async (fields) => {
     await api.post('/console/auth/sign-in/email', fields);
-    await sessionChanged();
+    await refreshSession();
     navigate(next);
   });
   if (session.state === 'signed-in' && !isPending) return <Redirect to={next} replace />;

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { Link, Redirect, useLocation, useSearch } from 'wouter';
 import { api } from '../../api/api-client.js';
 import { useFormMutation } from '../../api/form-mutation.js';
-import { useSession, useSessionChanged } from '../../api/session.js';
+import { useRefreshSession, useSession } from '../../api/session.js';
 import { PATHS } from '../../routing/paths.js';
 import { nextPath } from '../../routing/sign-in-return.js';
 import { PageSkeleton } from '../../ui/feedback/skeleton.js';
@@ -16,7 +16,7 @@ import { MailNote } from './mail-note.js';
 
 export function Page() {
   const session = useSession();
-  const sessionChanged = useSessionChanged();
+  const refreshSession = useRefreshSession();
   const [, navigate] = useLocation();
   const search = useSearch();
   const [mailed, setMailed] = useState<string | null>(null);
@@ -26,7 +26,7 @@ export function Page() {
   const { register, errors, onSubmit, isPending, error } = useFormMutation({ name: '', email: '', password: '' }, async (fields) => {
     await api.post('/console/auth/sign-up/email', { ...fields, callbackURL: PATHS.account });
     if (settings?.email_verification_required) return setMailed(fields.email);
-    await sessionChanged();
+    await refreshSession();
     navigate(next);
   });
   if (session.state === 'signed-in' && !isPending) return <Redirect to={next} replace />;

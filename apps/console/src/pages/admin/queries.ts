@@ -17,13 +17,13 @@ import { useQuery } from '@tanstack/react-query';
 import { api, type QueryValue } from '../../api/api-client.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
 
-export const ADMIN = ['admin'] as const;
-/** Milliseconds. */
+export const ADMIN_KEY = ['admin'] as const;
+/** Refresh interval in milliseconds. */
 const LIVE_MS = 5000;
 
 export function useHealth() {
   return useQuery({
-    queryKey: [...ADMIN, 'health'],
+    queryKey: [...ADMIN_KEY, 'health'],
     queryFn: ({ signal }) => api.get<AdminHealth>('/admin/v1/health', { signal }),
     refetchInterval: LIVE_MS,
   });
@@ -31,7 +31,7 @@ export function useHealth() {
 
 export function useProviders() {
   return useQuery({
-    queryKey: [...ADMIN, 'providers', 'list'],
+    queryKey: [...ADMIN_KEY, 'providers', 'list'],
     queryFn: ({ signal }) => api.get<AdminProviderList>('/admin/v1/providers', { signal }),
     refetchInterval: LIVE_MS,
   });
@@ -43,7 +43,7 @@ export function providerPath(id: string): string {
 
 export function useProvider(id: string) {
   return useQuery({
-    queryKey: [...ADMIN, 'providers', 'one', id],
+    queryKey: [...ADMIN_KEY, 'providers', 'one', id],
     queryFn: ({ signal }) => api.get<AdminProviderView>(providerPath(id), { signal }),
     refetchInterval: (query) => (query.state.status === 'error' ? false : LIVE_MS),
   });
@@ -51,7 +51,7 @@ export function useProvider(id: string) {
 
 export function usePrices() {
   return useQuery({
-    queryKey: [...ADMIN, 'prices', 'list'],
+    queryKey: [...ADMIN_KEY, 'prices', 'list'],
     queryFn: ({ signal }) => api.get<AdminPriceList>('/admin/v1/prices', { signal }),
   });
 }
@@ -63,14 +63,14 @@ export function pricePath(model: string): string {
 
 export function usePriceHistory(model: string) {
   return useQuery({
-    queryKey: [...ADMIN, 'prices', 'one', model],
+    queryKey: [...ADMIN_KEY, 'prices', 'one', model],
     queryFn: ({ signal }) => api.get<AdminPriceHistory>(pricePath(model), { signal }),
   });
 }
 
 export function useCatalogue() {
   return useQuery({
-    queryKey: [...ADMIN, 'catalogue'],
+    queryKey: [...ADMIN_KEY, 'catalogue'],
     queryFn: ({ signal }) => api.get<AdminCatalogue>('/admin/v1/catalogue', { signal }),
   });
 }
@@ -85,7 +85,7 @@ export function accountPath(id: string): string {
 
 export function useAccount(id: string) {
   return useQuery({
-    queryKey: [...ADMIN, 'accounts', 'one', id],
+    queryKey: [...ADMIN_KEY, 'accounts', 'one', id],
     queryFn: ({ signal }) => api.get<AdminAccountView>(accountPath(id), { signal }),
   });
 }
@@ -94,7 +94,7 @@ export function useAccount(id: string) {
 const PAGE_ROWS = 50;
 
 function useAdminList<Row>(path: string, key: string, query: Readonly<Record<string, QueryValue>>) {
-  return usePaginatedQuery<Row>([...ADMIN, key, 'list', query], path, { ...query, limit: PAGE_ROWS });
+  return usePaginatedQuery<Row>([...ADMIN_KEY, key, 'list', query], path, { ...query, limit: PAGE_ROWS });
 }
 
 export function useAccounts(search: string) {
@@ -111,7 +111,7 @@ export function useAdminWithdrawals(state: string | null, accountId: string | nu
 
 export function useEarningsConcentration() {
   return useQuery({
-    queryKey: [...ADMIN, 'earnings', 'concentration'],
+    queryKey: [...ADMIN_KEY, 'earnings', 'concentration'],
     queryFn: ({ signal }) => api.get<AdminEarningsConcentration>('/admin/v1/earnings/concentration', { signal }),
   });
 }

@@ -1,4 +1,4 @@
-/** The pages of operators. */
+/** Pages for operators. */
 import { BookOpen, Cpu, HandCoins, HeartPulse, PiggyBank, ScrollText, Tags, Users } from 'lucide-react';
 import type { PageRoute } from '../../routing/page-route.js';
 import { PATHS } from '../../routing/paths.js';

@@ -2,7 +2,7 @@
 import './client.css';
 import { useMe } from '../../api/session.js';
 import { useBalance } from '../../features/account/balance.js';
-import { AfterFirstSteps } from '../../features/account/first-steps-panel.js';
+import { WithFirstSteps } from '../../features/account/first-steps-panel.js';
 import { PATHS } from '../../routing/paths.js';
 import { Money } from '../../ui/display/money.js';
 import { PageHeader } from '../../ui/display/page-header.js';
@@ -29,7 +29,7 @@ export function Page() {
       />
       <div className="stack">
         <CheckoutReturn />
-        <AfterFirstSteps>
+        <WithFirstSteps>
           {error === null || data !== undefined ? (
             <Stats>
               <Stat label="Balance" value={data && <Money microUsd={data.balance_micro_usd} />} />
@@ -44,7 +44,7 @@ export function Page() {
           )}
           <DepositCard />
           <DepositHistory />
-        </AfterFirstSteps>
+        </WithFirstSteps>
       </div>
     </>
   );

@@ -4,7 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { useSearch } from 'wouter';
 import { api } from '../../api/api-client.js';
-import { MONEY, useMoneyChanged } from '../../features/account/balance.js';
+import { MONEY_KEY, useInvalidateMoney } from '../../features/account/balance.js';
 import { formatUsd } from '../../ui/display/money.js';
 import { Note } from '../../ui/feedback/note.js';
 
@@ -20,13 +20,13 @@ export function CheckoutReturn() {
       </Note>
     );
   }
-  return id === null ? null : <Awaited id={id} />;
+  return id === null ? null : <DepositStatus id={id} />;
 }
 
-function Awaited({ id }: { readonly id: string }) {
-  const moneyChanged = useMoneyChanged();
+function DepositStatus({ id }: { readonly id: string }) {
+  const invalidateMoney = useInvalidateMoney();
   const { data: deposit } = useQuery({
-    queryKey: [...MONEY, 'returned', id],
+    queryKey: [...MONEY_KEY, 'returned', id],
     queryFn: async ({ signal }): Promise<ConsoleDeposit | null> => {
       const { data } = await api.get<ConsoleDepositPage>('/console/v1/deposits', { signal });
       return data.find((one) => one.id === id) ?? null;
@@ -36,7 +36,7 @@ function Awaited({ id }: { readonly id: string }) {
   const state = deposit?.state;
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each state that it comes to
   useEffect(() => {
-    if (state === 'paid') void moneyChanged();
+    if (state === 'paid') void invalidateMoney();
   }, [state]);
   if (deposit === undefined || deposit === null) return null;
   const amount = formatUsd(deposit.amount_micro_usd);

@@ -1,11 +1,11 @@
-/** Adds money: through the payment service's own page, or of nothing where the coordinator runs in development mode. */
+/** Adds money through the page of the payment service, or test funds in development mode. */
 import type { ConsoleNewDeposit } from '@inference/formats';
 import { useMutation } from '@tanstack/react-query';
 import { useForm } from 'react-hook-form';
 import { api } from '../../api/api-client.js';
 import { useSettings } from '../../api/session.js';
-import { useMoneyChanged } from '../../features/account/balance.js';
-import { readUsd } from '../../features/account/usd-amount.js';
+import { useInvalidateMoney } from '../../features/account/balance.js';
+import { parseUsd } from '../../features/account/usd-amount.js';
 import { Card } from '../../ui/display/card.js';
 import { formatUsd } from '../../ui/display/money.js';
 import { Note } from '../../ui/feedback/note.js';
@@ -29,13 +29,13 @@ const DEPOSIT_PATHS: Readonly<Record<DepositMethod, string>> = {
 
 export function DepositCard() {
   const settings = useSettings();
-  const moneyChanged = useMoneyChanged();
+  const invalidateMoney = useInvalidateMoney();
   const toast = useToast();
   const { register, handleSubmit, formState, setValue } = useForm({ defaultValues: { amount: '10' } });
   const deposit = useMutation({
     mutationFn: async ({ method, amountMicroUsd }: DepositRequest) => {
       const created = await api.post<ConsoleNewDeposit>(DEPOSIT_PATHS[method], { amount_micro_usd: amountMicroUsd });
-      if (created.checkout_url === null) await moneyChanged();
+      if (created.checkout_url === null) await invalidateMoney();
       else window.location.assign(created.checkout_url);
       return created;
     },
@@ -51,7 +51,7 @@ export function DepositCard() {
     deposit.variables?.method === method && (deposit.isPending || (deposit.data?.checkout_url ?? null) !== null);
   const submitWith = (method: DepositMethod) =>
     handleSubmit(({ amount }) => {
-      const typed = readUsd(amount);
+      const typed = parseUsd(amount);
       if (typed.kind === 'amount') deposit.mutate({ method, amountMicroUsd: typed.microUsd });
     });
   const [first] = methods;
@@ -111,7 +111,7 @@ export function DepositCard() {
 }
 
 function refusalOf(text: string, min: number): string | null {
-  const amount = readUsd(text);
+  const amount = parseUsd(text);
   if (amount.kind === 'refused') return amount.problem;
   return amount.microUsd < min ? `At least ${formatUsd(min)}.` : null;
 }

@@ -1,7 +1,7 @@
-/** All deposits of the account, newest first. */
+/** Deposits of the account, newest first. */
 import type { ConsoleDeposit } from '@inference/formats';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
-import { MONEY } from '../../features/account/balance.js';
+import { MONEY_KEY } from '../../features/account/balance.js';
 import { Badge } from '../../ui/display/badge.js';
 import { Card } from '../../ui/display/card.js';
 import { LoadMore } from '../../ui/display/load-more.js';
@@ -33,7 +33,7 @@ const COLUMNS: readonly Column<ConsoleDeposit>[] = [
 ];
 
 export function DepositHistory() {
-  const list = usePaginatedQuery<ConsoleDeposit>([...MONEY, 'deposits'], '/console/v1/deposits', { limit: PAGE_ROWS });
+  const list = usePaginatedQuery<ConsoleDeposit>([...MONEY_KEY, 'deposits'], '/console/v1/deposits', { limit: PAGE_ROWS });
   return (
     <Card title="Deposits" flush>
       {list.error !== null && list.rows === undefined ? (
@@ -55,10 +55,10 @@ export function DepositHistory() {
 }
 
 function State({ deposit }: { readonly deposit: ConsoleDeposit }) {
-  const [tone, words] = STATES[deposit.state];
+  const [tone, label] = STATES[deposit.state];
   return (
     <span className="inline">
-      <Badge tone={tone}>{words}</Badge>
+      <Badge tone={tone}>{label}</Badge>
       {deposit.refunded_micro_usd > 0 ? <Badge tone="warn">{`${formatUsd(deposit.refunded_micro_usd)} refunded`}</Badge> : null}
       {deposit.disputed_at === null ? null : <Badge tone="bad">Disputed</Badge>}
     </span>

@@ -120,16 +120,16 @@ function ModelChoice({ chosen, onChange }: ModelChoiceProps) {
   );
 }
 
-export function NewKeyDialog({ made, onClose }: { readonly made: ConsoleNewKey | null; readonly onClose: () => void }) {
+export function NewKeyDialog({ created, onClose }: { readonly created: ConsoleNewKey | null; readonly onClose: () => void }) {
   return (
     <Dialog
-      open={made !== null}
+      open={created !== null}
       onOpenChange={(open) => (open ? undefined : onClose())}
-      keepOpen
+      persistent
       title="Your new key"
       description="Copy the key now: it is shown only once and not stored. Anyone with the key can spend your balance."
     >
-      {made === null ? null : <CopyField label="API key" value={made.secret} />}
+      {created === null ? null : <CopyField label="API key" value={created.secret} />}
       <DialogActions>
         <LinkButton href={PATHS.quickStart} kind="secondary">
           Quick start

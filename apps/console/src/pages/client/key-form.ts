@@ -1,6 +1,6 @@
 /** Fields of the key form, and the request body made from them. */
 import type { ConsoleKey, CreateKey, SignatureForm } from '@inference/formats';
-import { readUsd, typedUsd } from '../../features/account/usd-amount.js';
+import { formatUsdInput, parseUsd } from '../../features/account/usd-amount.js';
 
 export interface KeyForm {
   readonly name: string;
@@ -28,7 +28,7 @@ export function keyBody(form: KeyForm, now: number): KeyFormResult {
   if (name.length > MAX_NAME) return refused('name', `A name has at most ${MAX_NAME} characters.`);
   let spendLimit: number | null = null;
   if (form.spendLimit.trim() !== '') {
-    const amount = readUsd(form.spendLimit, 6);
+    const amount = parseUsd(form.spendLimit, 6);
     if (amount.kind === 'refused') return refused('spendLimit', amount.problem);
     spendLimit = amount.microUsd;
   }
@@ -47,14 +47,14 @@ export function keyBody(form: KeyForm, now: number): KeyFormResult {
 export function keyForm(key: ConsoleKey): KeyForm {
   return {
     name: key.name,
-    spendLimit: key.spend_limit_micro_usd === null ? '' : typedUsd(key.spend_limit_micro_usd),
+    spendLimit: key.spend_limit_micro_usd === null ? '' : formatUsdInput(key.spend_limit_micro_usd),
     expiresOn: key.expires_at === null ? '' : localDay(new Date(key.expires_at)),
     models: key.models ?? [],
     ...(key.signature_form === null ? {} : { signatureForm: key.signature_form }),
   };
 }
 
-/** The last moment of a local day, in milliseconds. */
+/** Last second of a local day, in milliseconds. */
 function endOfDay(text: string): number | null {
   const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? [];
   if (year === undefined) return null;

@@ -6,7 +6,7 @@ import { KeyRound, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { api } from '../../api/api-client.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
-import { MONEY } from '../../features/account/balance.js';
+import { MONEY_KEY } from '../../features/account/balance.js';
 import { ConfirmDialog } from '../../ui/dialogs/confirm-dialog.js';
 import { Card } from '../../ui/display/card.js';
 import { LoadMore } from '../../ui/display/load-more.js';
@@ -26,12 +26,12 @@ export function Page() {
   const toast = useToast();
   const [editing, setEditing] = useState<ConsoleKey | 'new' | null>(null);
   const [revoking, setRevoking] = useState<ConsoleKey | null>(null);
-  const [made, setMade] = useState<ConsoleNewKey | null>(null);
-  const list = usePaginatedQuery<ConsoleKey>([...MONEY, 'keys'], '/console/v1/keys', { limit: PAGE_ROWS });
-  const renew = (): Promise<void> => queryClient.invalidateQueries({ queryKey: MONEY });
+  const [createdKey, setCreatedKey] = useState<ConsoleNewKey | null>(null);
+  const list = usePaginatedQuery<ConsoleKey>([...MONEY_KEY, 'keys'], '/console/v1/keys', { limit: PAGE_ROWS });
+  const invalidateKeys = (): Promise<void> => queryClient.invalidateQueries({ queryKey: MONEY_KEY });
   const revoke = async (key: ConsoleKey): Promise<void> => {
     await api.delete(`/console/v1/keys/${encodeURIComponent(key.id)}`);
-    await renew();
+    await invalidateKeys();
     toast.success(`${key.name} revoked`);
   };
   const create = (
@@ -68,11 +68,11 @@ export function Page() {
         onDone={async (created) => {
           setEditing(null);
           if (created === null) toast.success('Key updated');
-          else setMade(created);
-          await renew();
+          else setCreatedKey(created);
+          await invalidateKeys();
         }}
       />
-      <NewKeyDialog made={made} onClose={() => setMade(null)} />
+      <NewKeyDialog created={createdKey} onClose={() => setCreatedKey(null)} />
       <ConfirmDialog
         open={revoking !== null}
         onOpenChange={(open) => (open ? undefined : setRevoking(null))}

@@ -1,12 +1,12 @@
-/** The address, a model, a key and a first request in many languages, ready to be copied. */
+/** `/quick-start`: base URL, API key, and a first request in several languages to copy. */
 import './client.css';
 import type { ConsoleNewKey } from '@inference/formats';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../../api/api-client.js';
 import { useMe } from '../../api/session.js';
-import { useMoneyChanged } from '../../features/account/balance.js';
-import { AfterFirstSteps } from '../../features/account/first-steps-panel.js';
+import { useInvalidateMoney } from '../../features/account/balance.js';
+import { WithFirstSteps } from '../../features/account/first-steps-panel.js';
 import { imageModels, type ModelEntry, modelName, textModels, useModels } from '../../features/account/models.js';
 import { Card } from '../../ui/display/card.js';
 import { PageHeader } from '../../ui/display/page-header.js';
@@ -27,12 +27,12 @@ export function Page() {
     <>
       <PageHeader title="Quick start" about="Any OpenAI or Anthropic client works: change its base URL and API key." />
       <div className="stack">
-        <AfterFirstSteps>
+        <WithFirstSteps>
           <Card title="Base URL and key">
             <div className="stack-small">
               <CopyField label="Base URL, OpenAI format" value={`${window.location.origin}/v1`} />
               <CopyField label="Base URL, Anthropic format" value={window.location.origin} />
-              <QuickKey secret={secret} onMade={setSecret} />
+              <QuickKey secret={secret} onCreated={setSecret} />
             </div>
           </Card>
           {data === undefined ? (
@@ -46,18 +46,18 @@ export function Page() {
           ) : (
             <FirstRequest models={data} secret={secret} />
           )}
-        </AfterFirstSteps>
+        </WithFirstSteps>
       </div>
     </>
   );
 }
 
-function QuickKey({ secret, onMade }: { readonly secret: string | null; readonly onMade: (secret: string) => void }) {
-  const moneyChanged = useMoneyChanged();
+function QuickKey({ secret, onCreated }: { readonly secret: string | null; readonly onCreated: (secret: string) => void }) {
+  const invalidateMoney = useInvalidateMoney();
   const { mutate, isPending, error } = useMutation({
     mutationFn: async () => {
-      onMade((await api.post<ConsoleNewKey>('/console/v1/keys', { name: 'Quick start' })).secret);
-      await moneyChanged();
+      onCreated((await api.post<ConsoleNewKey>('/console/v1/keys', { name: 'Quick start' })).secret);
+      await invalidateMoney();
     },
   });
   if (secret !== null) {
@@ -82,8 +82,8 @@ function QuickKey({ secret, onMade }: { readonly secret: string | null; readonly
 
 function FirstRequest({ models, secret }: { readonly models: readonly ModelEntry[]; readonly secret: string | null }) {
   const texts = textModels(models);
-  const [wanted, setWanted] = useState<string | null>(null);
-  const model = texts.find(({ id }) => id === wanted) ?? texts[0];
+  const [selected, setSelected] = useState<string | null>(null);
+  const model = texts.find(({ id }) => id === selected) ?? texts[0];
   const [image] = imageModels(models);
   if (model === undefined) {
     return (
@@ -109,7 +109,7 @@ function FirstRequest({ models, secret }: { readonly models: readonly ModelEntry
             hideLabel
             value={model.id}
             options={texts.map((one) => ({ value: one.id, label: modelName(one) }))}
-            onValue={setWanted}
+            onValue={setSelected}
           />
         )
       }

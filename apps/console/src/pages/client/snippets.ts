@@ -1,4 +1,4 @@
-/** Ready-made first requests: real address, real model, and the place where the key goes. */
+/** Code snippets for a first request, with the actual base URL, model and key. */
 
 interface SnippetFacts {
   /** Origin of the API, without `/v1`. */
@@ -106,7 +106,7 @@ export ANTHROPIC_MODEL=${model}`,
 
 /** The first request with an image model. */
 export function imageSnippet({ base, key, model }: SnippetFacts): Snippet {
-  const body = JSON.stringify({ model, prompt: 'a red square on blue ground' });
+  const body = JSON.stringify({ model, prompt: 'a red square on a blue background' });
   return {
     id: 'image',
     title: 'An image',

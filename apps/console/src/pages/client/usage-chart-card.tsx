@@ -1,6 +1,7 @@
 /** Usage chart with a choice of the measure. */
 import type { ConsoleUsageDays } from '@inference/formats';
 import { useState } from 'react';
+import { shortDay } from '../../features/account/utc-days.js';
 import { Chart } from '../../ui/chart/chart.js';
 import { Card } from '../../ui/display/card.js';
 import { formatUsd } from '../../ui/display/money.js';
@@ -16,7 +17,6 @@ const MEASURES: readonly { readonly value: Measure; readonly label: string }[] =
   { value: 'tokens', label: 'Tokens' },
   { value: 'images', label: 'Images' },
 ];
-const DAY = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' });
 
 export function UsageChartCard({ usage }: { readonly usage: ConsoleUsageDays | undefined }) {
   const [measure, setMeasure] = useState<Measure>('cost');
@@ -33,9 +33,9 @@ export function UsageChartCard({ usage }: { readonly usage: ConsoleUsageDays | u
             title={`Usage by day and model: ${measure}.`}
             kind="bar"
             stacked
-            labels={chart.days.map((day) => DAY.format(new Date(`${day}T00:00:00Z`)))}
+            labels={chart.days.map(shortDay)}
             series={chart.series.map(({ name, values }) => ({ label: name, values }))}
-            // The axis may stand between two micro-dollars.
+            // Axis ticks may lie between two micro-USD.
             format={measure === 'cost' ? (value) => formatUsd(Math.round(value)) : formatShort}
             labelHeading="Day"
             height="15rem"

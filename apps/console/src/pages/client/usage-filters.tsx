@@ -1,12 +1,13 @@
-/** The filters of the usage page: a range of days, a model, a key. */
+/** Filters of the usage page: range of days, model, key. */
 import type { ConsoleKeyPage } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
-import { MONEY } from '../../features/account/balance.js';
+import { MONEY_KEY } from '../../features/account/balance.js';
+import { lastDays } from '../../features/account/utc-days.js';
 import { Field } from '../../ui/forms/field.js';
 import { Segmented } from '../../ui/forms/segmented.js';
 import { Select } from '../../ui/forms/select.js';
-import { lastDays, type UsageFilter } from './usage-filter.js';
+import type { UsageFilter } from './usage-filter.js';
 
 const RANGES = [
   { value: '7', label: '7 days' },
@@ -24,7 +25,7 @@ interface UsageFiltersProps {
 
 export function UsageFilters({ filter, models, onChange }: UsageFiltersProps) {
   const { data: keys } = useQuery({
-    queryKey: [...MONEY, 'key-names'],
+    queryKey: [...MONEY_KEY, 'key-names'],
     queryFn: async ({ signal }) => (await api.get<ConsoleKeyPage>('/console/v1/keys', { query: { limit: 200 }, signal })).data,
   });
   const choices = [...new Set([...models, ...(filter.model === null ? [] : [filter.model])])].sort();

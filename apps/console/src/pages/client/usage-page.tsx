@@ -6,7 +6,7 @@ import { Download } from 'lucide-react';
 import { useLocation, useSearch } from 'wouter';
 import { api } from '../../api/api-client.js';
 import { useMe } from '../../api/session.js';
-import { MONEY } from '../../features/account/balance.js';
+import { MONEY_KEY } from '../../features/account/balance.js';
 import { PATHS } from '../../routing/paths.js';
 import { Money } from '../../ui/display/money.js';
 import { Count } from '../../ui/display/number.js';
@@ -26,13 +26,13 @@ export function Page() {
   const filter = readFilter(search, Date.now());
   const query = filterQuery(filter).toString();
   const days = useQuery({
-    queryKey: [...MONEY, 'usage-days', query],
+    queryKey: [...MONEY_KEY, 'usage-days', query],
     queryFn: ({ signal }) => api.get<ConsoleUsageDays>(`/console/v1/usage/days?${query}`, { signal }),
     placeholderData: (before) => before,
   });
   // The choice of models is independent of the selected model and key.
   const { data: all } = useQuery({
-    queryKey: [...MONEY, 'usage-models', filter.from, filter.to],
+    queryKey: [...MONEY_KEY, 'usage-models', filter.from, filter.to],
     queryFn: async ({ signal }) => {
       const range = filterQuery({ ...filter, model: null, key: null });
       return modelsUsed((await api.get<ConsoleUsageDays>(`/console/v1/usage/days?${range}`, { signal })).data);

@@ -1,6 +1,6 @@
 /** Daily usage by model as chart series and totals. Days without usage are zero, and small models share one series. */
 import type { ConsoleUsageDays } from '@inference/formats';
-import { daysOf } from './usage-filter.js';
+import { eachDay } from '../../features/account/utc-days.js';
 
 export type Measure = 'cost' | 'requests' | 'tokens' | 'images';
 
@@ -12,7 +12,7 @@ interface UsageSeries {
 
 interface UsageChart {
   readonly days: readonly string[];
-  /** The greatest first. */
+  /** Largest total first. */
   readonly series: readonly UsageSeries[];
 }
 
@@ -23,11 +23,11 @@ export const MAX_SERIES = 6;
 export const OTHERS = 'Other models';
 
 export function usageChart(usage: ConsoleUsageDays, measure: Measure): UsageChart {
-  const days = daysOf(usage);
-  const place = new Map(days.map((day, index) => [day, index]));
+  const days = eachDay(usage);
+  const indexByDay = new Map(days.map((day, index) => [day, index]));
   const byModel = new Map<string, number[]>();
   for (const row of usage.data) {
-    const index = place.get(row.day);
+    const index = indexByDay.get(row.day);
     if (index === undefined) continue;
     const values = byModel.get(row.model) ?? days.map(() => 0);
     values[index] = (values[index] ?? 0) + measured(row, measure);

@@ -1,8 +1,8 @@
-/** Every request of the filters, newest first. */
+/** Requests that match the filters, newest first. */
 import type { ConsoleUsageEntry } from '@inference/formats';
 import { Link } from 'wouter';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
-import { MONEY } from '../../features/account/balance.js';
+import { MONEY_KEY } from '../../features/account/balance.js';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { Card } from '../../ui/display/card.js';
 import { LoadMore } from '../../ui/display/load-more.js';
@@ -40,7 +40,7 @@ const COLUMNS: readonly Column<ConsoleUsageEntry>[] = [
 
 /** Needs `key={query}`: another filter is another list. */
 export function UsageTable({ query }: { readonly query: string }) {
-  const list = usePaginatedQuery<ConsoleUsageEntry>([...MONEY, 'usage', query], '/console/v1/usage', {
+  const list = usePaginatedQuery<ConsoleUsageEntry>([...MONEY_KEY, 'usage', query], '/console/v1/usage', {
     ...Object.fromEntries(new URLSearchParams(query)),
     limit: PAGE_ROWS,
   });

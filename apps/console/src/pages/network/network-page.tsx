@@ -80,10 +80,10 @@ function LiveTotals({ stats }: { readonly stats: NetworkStats | undefined }) {
   );
 }
 
-type Shown = 'requests' | 'tokens';
+type Metric = 'requests' | 'tokens';
 
 function Activity({ stats }: { readonly stats: NetworkStats | undefined }) {
-  const [shown, setShown] = useState<Shown>('requests');
+  const [metric, setMetric] = useState<Metric>('requests');
   const minutes = stats?.time_series;
   const labels = minutes?.map(({ timestamp }) => TIME.format(new Date(timestamp))) ?? [];
   const total = minutes?.reduce((sum, minute) => sum + minute.requests, 0);
@@ -94,8 +94,8 @@ function Activity({ stats }: { readonly stats: NetworkStats | undefined }) {
       actions={
         <Segmented
           label="Metric"
-          value={shown}
-          onValue={setShown}
+          value={metric}
+          onValue={setMetric}
           options={[
             { value: 'requests', label: 'Requests' },
             { value: 'tokens', label: 'Tokens' },
@@ -103,7 +103,7 @@ function Activity({ stats }: { readonly stats: NetworkStats | undefined }) {
         />
       }
     >
-      {shown === 'requests' ? (
+      {metric === 'requests' ? (
         <Chart
           title="Requests per minute over the last 30 minutes."
           kind="bar"
@@ -176,13 +176,13 @@ const MAX_ROWS = 8;
 function Bars({ rows }: { readonly rows: readonly Share[] }) {
   const total = rows.reduce((sum, { count }) => sum + count, 0);
   const rest = rows.slice(MAX_ROWS);
-  const shown =
+  const visible =
     rest.length < 2
       ? rows
       : [...rows.slice(0, MAX_ROWS), { label: `${rest.length} others`, count: rest.reduce((sum, { count }) => sum + count, 0) }];
   return (
     <ul className="bars">
-      {shown.map(({ label, count }) => (
+      {visible.map(({ label, count }) => (
         <li key={label} className="bar-row">
           <span className="bar-label">{label}</span>
           <span className="number">{formatCount(count)}</span>

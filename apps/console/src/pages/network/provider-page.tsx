@@ -17,8 +17,8 @@ import { Button } from '../../ui/forms/button.js';
 import { CopyField } from '../../ui/forms/copy-field.js';
 import { LinkButton } from '../../ui/navigation/link-button.js';
 import { downloadFeed, useFeedOf, useStats } from './queries.js';
-import { StatusBadge, shortId, statusWords, TRUST_MEANINGS, TrustBadge } from './status-badges.js';
-import { PART_WORDS, REASON_WORDS, STATE_WORDS } from './trust-texts.js';
+import { StatusBadge, shortId, statusText, TRUST_MEANINGS, TrustBadge } from './status-badges.js';
+import { PART_TEXTS, REASON_TEXTS, STATE_LABELS } from './trust-texts.js';
 import { CheckItem } from './verify/check-item.js';
 import { useVerification } from './verify/use-verification.js';
 import { VerificationView } from './verify/verification-view.js';
@@ -101,8 +101,7 @@ function Verify({ id }: { readonly id: string }) {
     >
       {verification.state === 'idle' ? (
         <p className="muted">
-          You will see what the machine's key signed, what the maker certified, what rests on the coordinator's word alone, and what nobody
-          can prove.
+          The result shows what the enclave key signed, what Apple certified, what only the coordinator states, and what nobody can prove.
         </p>
       ) : (
         <VerificationView verification={verification} />
@@ -117,7 +116,7 @@ function Facts({ record }: { readonly record: AttestationRecord }) {
     <div className="stack-small">
       <dl className="facts">
         <dt>State</dt>
-        <dd>{statusWords(record.status).meaning}</dd>
+        <dd>{statusText(record.status).meaning}</dd>
         <dt>Model</dt>
         <dd>{record.hardware_model}</dd>
         <dt>Memory</dt>
@@ -137,7 +136,7 @@ function Facts({ record }: { readonly record: AttestationRecord }) {
         <dt>Last challenge</dt>
         <dd>{record.last_challenge === null ? 'none answered yet' : <Time at={record.last_challenge.answered_at} />}</dd>
       </dl>
-      <CopyField label="Provider id" value={record.provider_id} />
+      <CopyField label="Provider ID" value={record.provider_id} />
       <CopyField label="Public key" value={record.se_public_key} />
     </div>
   );
@@ -150,11 +149,11 @@ function TrustParts({ record }: { readonly record: AttestationRecord }) {
   return (
     <ul className="check-list">
       {record.trust_parts.map(({ part, state, reason }) => {
-        const { label, meaning } = PART_WORDS[part];
-        const words = record.simulated && state === 'ok' ? SIMULATED : STATE_WORDS[state];
+        const { label, meaning } = PART_TEXTS[part];
+        const result = record.simulated && state === 'ok' ? SIMULATED : STATE_LABELS[state];
         return (
-          <CheckItem key={part} name={label} tone={words.tone} result={words.label}>
-            {meaning} {reason === null ? null : <strong>{REASON_WORDS[reason]}</strong>}
+          <CheckItem key={part} name={label} tone={result.tone} result={result.label}>
+            {meaning} {reason === null ? null : <strong>{REASON_TEXTS[reason]}</strong>}
           </CheckItem>
         );
       })}

@@ -13,9 +13,9 @@ import { Field } from '../../ui/forms/field.js';
 import { Select } from '../../ui/forms/select.js';
 import { LinkButton } from '../../ui/navigation/link-button.js';
 import { useUrlText } from '../../ui/navigation/url-state.js';
-import { chosen, optionsOf } from './provider-filter.js';
+import { filterOptions, filterProviders } from './provider-filter.js';
 import { useStats } from './queries.js';
-import { StatusBadge, shortId, TRUST_WORDS, TrustBadge } from './status-badges.js';
+import { StatusBadge, shortId, TRUST_LABELS, TrustBadge } from './status-badges.js';
 import './network.css';
 
 const PAGE_SIZE = 50;
@@ -51,9 +51,9 @@ export function Page() {
   const [status, setStatus] = useUrlText('state');
   const [trust, setTrust] = useUrlText('trust');
   const all = stats.data?.providers;
-  const rows = all && chosen(all, { search, chip, status, trust });
+  const rows = all && filterProviders(all, { search, chip, status, trust });
   const pages = usePages(rows, PAGE_SIZE);
-  const options = optionsOf(all ?? []);
+  const options = filterOptions(all ?? []);
   return (
     <>
       <PageHeader
@@ -70,7 +70,7 @@ export function Page() {
           <Field
             label="Search"
             type="search"
-            placeholder="Id, chip or model"
+            placeholder="ID, chip or model"
             autoComplete="off"
             value={search}
             onChange={(event) => setSearch(event.target.value)}
@@ -83,8 +83,8 @@ export function Page() {
             onValue={setTrust}
             options={[
               { value: '', label: 'All levels' },
-              { value: 'hardware', label: TRUST_WORDS.hardware },
-              { value: 'self_signed', label: TRUST_WORDS.self_signed },
+              { value: 'hardware', label: TRUST_LABELS.hardware },
+              { value: 'self_signed', label: TRUST_LABELS.self_signed },
             ]}
           />
         </form>

@@ -1,14 +1,14 @@
-/** States and trust of providers in words and colours. */
+/** Badges and texts for provider status and trust level. */
 import { Badge } from '../../ui/display/badge.js';
 import type { Tone } from '../../ui/feedback/note.js';
 
-interface StatusWords {
+interface StatusText {
   readonly label: string;
   readonly tone: Tone;
   readonly meaning: string;
 }
 
-const STATUSES: Readonly<Record<string, StatusWords>> = {
+const STATUSES: Readonly<Record<string, StatusText>> = {
   online: { label: 'Online', tone: 'good', meaning: 'Accepts requests.' },
   away: { label: 'Away', tone: 'neutral', meaning: 'Paused by its owner or by its schedule.' },
   draining: { label: 'Draining', tone: 'neutral', meaning: 'Finishes running requests and accepts no new ones.' },
@@ -28,12 +28,12 @@ const STATUSES: Readonly<Record<string, StatusWords>> = {
 };
 
 /** Unknown statuses are shown as they are. */
-export function statusWords(status: string): StatusWords {
-  return STATUSES[status] ?? { label: sentence(status), tone: 'neutral', meaning: 'Accepts no requests now.' };
+export function statusText(status: string): StatusText {
+  return STATUSES[status] ?? { label: sentenceCase(status), tone: 'neutral', meaning: 'Accepts no requests now.' };
 }
 
 export function StatusBadge({ status }: { readonly status: string }) {
-  const { label, tone } = statusWords(status);
+  const { label, tone } = statusText(status);
   return (
     <Badge tone={tone} dot>
       {label}
@@ -41,7 +41,7 @@ export function StatusBadge({ status }: { readonly status: string }) {
   );
 }
 
-export const TRUST_WORDS = {
+export const TRUST_LABELS = {
   hardware: 'Hardware',
   self_signed: 'Self-signed',
 } as const;
@@ -52,11 +52,11 @@ export const TRUST_MEANINGS = {
 } as const;
 
 export function TrustBadge({ level }: { readonly level: 'hardware' | 'self_signed' }) {
-  return <Badge tone={level === 'hardware' ? 'accent' : 'neutral'}>{TRUST_WORDS[level]}</Badge>;
+  return <Badge tone={level === 'hardware' ? 'accent' : 'neutral'}>{TRUST_LABELS[level]}</Badge>;
 }
 
 /** `no_free_slot` as "No free slot". */
-export function sentence(code: string): string {
+export function sentenceCase(code: string): string {
   const words = code.replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -1,6 +1,6 @@
 /** Aggregates over the connected providers for the overview page. Pure. */
 import type { ProviderSnapshot, Stats } from '@inference/formats';
-import { statusWords } from './status-badges.js';
+import { statusText } from './status-badges.js';
 
 export interface Share {
   readonly label: string;
@@ -13,7 +13,7 @@ export function byChip(providers: readonly ProviderSnapshot[]): Share[] {
 }
 
 export function byStatus(providers: readonly ProviderSnapshot[]): Share[] {
-  return countedBy(providers, ({ status }) => statusWords(status).label);
+  return countedBy(providers, ({ status }) => statusText(status).label);
 }
 
 function countedBy(providers: readonly ProviderSnapshot[], labelOf: (provider: ProviderSnapshot) => string): Share[] {

@@ -2,70 +2,70 @@
 import type { PartState, TrustPartName, TrustReason } from '@inference/protocol';
 import type { Tone } from '../../ui/feedback/note.js';
 
-export const PART_WORDS: Readonly<Record<TrustPartName, { readonly label: string; readonly meaning: string }>> = {
+export const PART_TEXTS: Readonly<Record<TrustPartName, { readonly label: string; readonly meaning: string }>> = {
   attestation: {
     label: 'Attestation',
-    meaning: 'A statement about the machine, signed by its enclave key, less than a day old when it was shown.',
+    meaning: 'A statement about the machine, signed by its enclave key, at most one day old when received.',
   },
   enclave: {
     label: 'Secure Enclave',
-    meaning: 'The machine says that its key lives in its Secure Enclave, from where nobody can copy it.',
+    meaning: 'The machine claims that its key is in its Secure Enclave and cannot be copied.',
   },
-  posture: { label: 'Protections', meaning: 'System Integrity Protection and secure boot are on, by the word of the machine.' },
+  posture: { label: 'Protections', meaning: 'System Integrity Protection and secure boot are on, as stated by the machine.' },
   challenge: {
     label: 'Challenge',
-    meaning: 'Every five minutes the key signs a fresh number, so that an old statement cannot be played again.',
+    meaning: 'Every five minutes the key signs a fresh nonce, so that old statements cannot be replayed.',
   },
   sealing_key: {
     label: 'Sealing key',
-    meaning: 'Requests are sealed to a key that lives for an hour at most, bound to the enclave key by a signature.',
+    meaning: 'Requests are sealed to a key valid for at most one hour, bound to the enclave key by a signature.',
   },
   device_management: {
     label: 'Device management',
-    meaning: 'The management of the device reported its protections and disk encryption as on.',
+    meaning: 'Device management reported its protections and disk encryption as on.',
   },
-  device_identity: { label: 'Device identity', meaning: 'Serial numbers of the attestation and of device management are the same.' },
+  device_identity: { label: 'Device identity', meaning: 'The serial numbers of the attestation and of device management match.' },
   device_chain: {
-    label: "Maker's certificate",
-    meaning: "The maker attested this machine: a chain of certificates up to the maker's own root.",
+    label: 'Apple certificate',
+    meaning: "Apple attested this machine: a certificate chain up to Apple's root.",
   },
-  key_binding: { label: 'Key binding', meaning: 'The certificate was asked for with a nonce that this enclave key went into.' },
+  key_binding: { label: 'Key binding', meaning: 'The certificate contains a nonce derived from this enclave key.' },
 };
 
-export const STATE_WORDS: Readonly<Record<PartState, { readonly label: string; readonly tone: Tone }>> = {
+export const STATE_LABELS: Readonly<Record<PartState, { readonly label: string; readonly tone: Tone }>> = {
   ok: { label: 'Passed', tone: 'good' },
-  missing: { label: 'Not shown', tone: 'neutral' },
+  missing: { label: 'Missing', tone: 'neutral' },
   stale: { label: 'Out of date', tone: 'warn' },
-  failed: { label: 'Does not hold', tone: 'bad' },
+  failed: { label: 'Failed', tone: 'bad' },
 };
 
-export const REASON_WORDS: Readonly<Record<TrustReason, string>> = {
-  attestation_missing: 'It has not shown one.',
-  attestation_stale: 'It was too old when it was shown.',
-  no_secure_enclave: 'The key is kept in software.',
+export const REASON_TEXTS: Readonly<Record<TrustReason, string>> = {
+  attestation_missing: 'None was received.',
+  attestation_stale: 'Too old when received.',
+  no_secure_enclave: 'The key is stored in software.',
   sip_disabled: 'System Integrity Protection is off.',
   secure_boot_disabled: 'Secure boot is not at full security.',
-  challenge_unanswered: 'None was answered on this connection yet.',
-  challenge_missed: 'The last one was not answered in time.',
-  challenge_stale: 'None was answered for too long.',
-  sealing_key_missing: 'It has shown none.',
-  sealing_key_expired: 'It has expired.',
+  challenge_unanswered: 'None was answered in this session yet.',
+  challenge_missed: 'The last challenge was not answered in time.',
+  challenge_stale: 'The last answered challenge is too old.',
+  sealing_key_missing: 'None was received.',
+  sealing_key_expired: 'Expired.',
   evidence_of_another_key: 'The evidence belongs to another enclave key.',
   not_enrolled: 'The machine is not enrolled.',
-  security_info_missing: 'There is no report yet.',
+  security_info_missing: 'No report yet.',
   security_info_stale: 'The last report is more than a day old.',
-  managed_sip_disabled: 'It reported System Integrity Protection as off.',
-  managed_secure_boot_not_full: 'It reported reduced boot security.',
-  managed_disk_encryption_off: 'It reported disk encryption as off.',
-  managed_root_volume_unsealed: 'It reported that the system volume is not sealed.',
-  device_information_missing: 'It has not been read yet.',
-  device_information_incomplete: 'Some identifiers were not told.',
+  managed_sip_disabled: 'System Integrity Protection is reported as off.',
+  managed_secure_boot_not_full: 'Reduced boot security is reported.',
+  managed_disk_encryption_off: 'Disk encryption is reported as off.',
+  managed_root_volume_unsealed: 'The system volume is reported as not sealed.',
+  device_information_missing: 'Not read yet.',
+  device_information_incomplete: 'Some identifiers are missing.',
   serial_number_differs: 'The serial numbers differ.',
-  chain_missing: 'There is none yet.',
-  chain_refused: 'It was refused.',
-  chain_stale: 'It is too old.',
-  chain_of_another_world: 'A simulated enclave with a real certificate, or the other way round.',
+  chain_missing: 'None yet.',
+  chain_refused: 'Rejected.',
+  chain_stale: 'Too old.',
+  chain_of_another_world: 'A simulated enclave with a real certificate, or vice versa.',
   binding_missing: 'No certificate binds this key yet.',
   binding_of_another_nonce: 'The certificate is bound to an earlier nonce.',
-  binding_of_another_key: 'The certificate was made for another key.',
+  binding_of_another_key: 'The certificate was issued for another key.',
 };

@@ -10,7 +10,7 @@ import { useVerification } from './verify/use-verification.js';
 import { VerificationView } from './verify/verification-view.js';
 import './network.css';
 
-/** A feed of some thousand providers has about so many bytes. */
+/** Room for a feed of several thousand providers. */
 const MAX_BYTES = 64 * 2 ** 20;
 
 export function Page() {

@@ -1,10 +1,10 @@
-/** Where the code of a machine is typed. */
+/** Form for the user code of a machine. */
 import { useForm } from 'react-hook-form';
 import { Card } from '../../ui/display/card.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
 import { Form } from '../../ui/forms/form.js';
-import { readUserCode } from './user-code.js';
+import { parseUserCode } from './user-code.js';
 
 interface CodeFormProps {
   readonly initial: string;
@@ -23,7 +23,7 @@ export function CodeForm({ initial, problem, onCode }: CodeFormProps) {
     >
       <Form
         onSubmit={handleSubmit(({ code }) => {
-          const typed = readUserCode(code);
+          const typed = parseUserCode(code);
           if (typed.kind === 'code') onCode(typed.code);
           else setError('code', { message: typed.problem }, { shouldFocus: true });
         })}

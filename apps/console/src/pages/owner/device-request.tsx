@@ -14,11 +14,10 @@ import { Note } from '../../ui/feedback/note.js';
 import { Skeleton } from '../../ui/feedback/skeleton.js';
 import { Button } from '../../ui/forms/button.js';
 import { LinkButton } from '../../ui/navigation/link-button.js';
-import { deviceCodePath, MACHINES, useDeviceCode } from './queries.js';
+import { deviceCodePath, MACHINES_KEY, useDeviceCode } from './queries.js';
 
 interface DeviceRequestProps {
   readonly code: string;
-  /** Enter another code. */
   readonly onAnother: () => void;
 }
 
@@ -36,8 +35,8 @@ export function DeviceRequest({ code, onAnother }: DeviceRequestProps) {
       </Card>
     );
   }
-  const shown = decided ?? data;
-  if (shown === undefined) {
+  const request = decided ?? data;
+  if (request === undefined) {
     if (error !== null) return <ErrorState what="The code" error={error} onRetry={() => void refetch()} />;
     return (
       <Card title="Looking up the code">
@@ -45,15 +44,15 @@ export function DeviceRequest({ code, onAnother }: DeviceRequestProps) {
       </Card>
     );
   }
-  switch (shown.state) {
+  switch (request.state) {
     case 'waiting':
-      return <Decision request={shown} onDecided={setDecided} onAnother={onAnother} />;
+      return <Decision request={request} onDecided={setDecided} onAnother={onAnother} />;
     case 'approved':
       return (
         <Card>
           <EmptyState
             icon={CircleCheck}
-            title={decided === null ? 'This code was approved before' : `${shown.machine_name} is approved`}
+            title={decided === null ? 'This code was approved before' : `${request.machine_name} is approved`}
             action={<LinkButton href={PATHS.machines}>View machines</LinkButton>}
           >
             {decided === null
@@ -81,7 +80,7 @@ export function DeviceRequest({ code, onAnother }: DeviceRequestProps) {
         </Card>
       );
     default:
-      return shown.state satisfies never;
+      return request.state satisfies never;
   }
 }
 
@@ -101,7 +100,7 @@ function Decision({ request, onDecided, onAnother }: DecisionProps) {
   } = useMutation({
     mutationFn: async (decision: 'approve' | 'deny') => {
       onDecided(await api.post<ConsoleDeviceCode>(`${deviceCodePath(request.user_code)}/${decision}`));
-      await queryClient.invalidateQueries({ queryKey: MACHINES });
+      await queryClient.invalidateQueries({ queryKey: MACHINES_KEY });
     },
     // Another session may have decided meanwhile, or the code has expired.
     onError: () => queryClient.invalidateQueries({ queryKey: ['device-code', request.user_code] }),

@@ -4,6 +4,7 @@ import { Download } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { Link } from 'wouter';
 import { useBalance } from '../../features/account/balance.js';
+import { eachDay, lastDays, longDay, shortDay } from '../../features/account/utc-days.js';
 import { machineName, shortId } from '../../features/machines/machine-name.js';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { Chart } from '../../ui/chart/chart.js';
@@ -20,11 +21,9 @@ import { Skeleton } from '../../ui/feedback/skeleton.js';
 import { Button } from '../../ui/forms/button.js';
 import { Segmented } from '../../ui/forms/segmented.js';
 import { LinkButton } from '../../ui/navigation/link-button.js';
-import { dayLabel, eachDay, lastDays, shortDay } from './days.js';
 import { type EarningDay, earningsCsv, OTHERS, seriesOf, sumOf } from './earnings.js';
 import { useEarnings, useMachines } from './queries.js';
-import { Withdraw } from './withdraw.js';
-import { WithdrawalHistory } from './withdrawal-history.js';
+import { Withdraw, WithdrawalHistory } from './withdrawals.js';
 
 const RANGES = [
   { value: '7', label: '7 days' },
@@ -145,7 +144,7 @@ function EarningsChart({ earnings: { from, to, data }, nameOf }: { readonly earn
   }));
   return (
     <Chart
-      title={`What each machine earned per day, from ${dayLabel(from)} to ${dayLabel(to)}`}
+      title={`What each machine earned per day, from ${longDay(from)} to ${longDay(to)}`}
       kind="bar"
       stacked
       labels={eachDay({ from, to }).map(shortDay)}
@@ -159,7 +158,7 @@ function EarningsChart({ earnings: { from, to, data }, nameOf }: { readonly earn
 function DayTable({ earnings, nameOf }: ByDayProps) {
   if (earnings === undefined || earnings.data.length === 0) return null;
   const columns: readonly Column<EarningDay>[] = [
-    { key: 'day', header: 'Day', cell: ({ day }) => dayLabel(day) },
+    { key: 'day', header: 'Day', cell: ({ day }) => longDay(day) },
     {
       key: 'machine',
       header: 'Machine',

@@ -1,7 +1,6 @@
-/** Earnings per day and machine as sums, as the series of a chart and as CSV. */
+/** Earnings per day and machine as totals, chart series and CSV. */
 import type { ConsoleEarningDays } from '@inference/formats';
-import { eachDay } from './days.js';
-import type { Days } from './queries.js';
+import { type DayRange, eachDay } from '../../features/account/utc-days.js';
 
 export type EarningDay = ConsoleEarningDays['data'][number];
 
@@ -26,9 +25,9 @@ interface EarningSeries {
 }
 
 /** One series per machine, highest earnings first; machines beyond `max` share the series `others`. */
-export function seriesOf(rows: readonly EarningDay[], range: Days, max: number): readonly EarningSeries[] {
+export function seriesOf(rows: readonly EarningDay[], range: DayRange, max: number): readonly EarningSeries[] {
   const days = eachDay(range);
-  const place = new Map(days.map((day, index) => [day, index]));
+  const indexByDay = new Map(days.map((day, index) => [day, index]));
   const totals = new Map<string, number>();
   for (const row of rows) totals.set(row.provider_id, (totals.get(row.provider_id) ?? 0) + row.earned_micro_usd);
   const ranked = [...totals].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([id]) => id);
@@ -41,7 +40,7 @@ export function seriesOf(rows: readonly EarningDay[], range: Days, max: number):
     );
   for (const row of rows) {
     const values = series.get(own.has(row.provider_id) ? row.provider_id : OTHERS);
-    const index = place.get(row.day);
+    const index = indexByDay.get(row.day);
     if (values !== undefined && index !== undefined) values[index] = (values[index] ?? 0) + row.earned_micro_usd;
   }
   return [...series].map(([id, values]) => ({ id, values }));

@@ -6,21 +6,21 @@ import { PATHS } from '../../routing/paths.js';
 import { PageHeader } from '../../ui/display/page-header.js';
 import { CodeForm } from './code-form.js';
 import { DeviceRequest } from './device-request.js';
-import { readUserCode } from './user-code.js';
+import { parseUserCode } from './user-code.js';
 
 export function Page() {
   const [, navigate] = useLocation();
-  const given = new URLSearchParams(useSearch()).get('code') ?? '';
-  const typed = given === '' ? null : readUserCode(given);
-  const again = (): void => navigate(PATHS.link);
+  const codeInUrl = new URLSearchParams(useSearch()).get('code') ?? '';
+  const typed = codeInUrl === '' ? null : parseUserCode(codeInUrl);
+  const reset = (): void => navigate(PATHS.link);
   return (
     <>
       <PageHeader title="Link a machine" about="A linked machine earns for your account, and you can monitor it here." />
       {typed?.kind === 'code' ? (
-        <DeviceRequest key={typed.code} code={typed.code} onAnother={again} />
+        <DeviceRequest key={typed.code} code={typed.code} onAnother={reset} />
       ) : (
         <CodeForm
-          initial={given}
+          initial={codeInUrl}
           problem={typed?.kind === 'refused' ? typed.problem : null}
           onCode={(code) => navigate(`${PATHS.link}?code=${code}`)}
         />

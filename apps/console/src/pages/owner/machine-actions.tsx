@@ -13,7 +13,7 @@ import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
 import { Form } from '../../ui/forms/form.js';
-import { MACHINES, machineKey, machinePath } from './queries.js';
+import { MACHINES_KEY, machineKey, machinePath } from './queries.js';
 
 interface MachineActionsProps {
   readonly machine: ConsoleMachineView;
@@ -45,7 +45,7 @@ function Rename({ machine, onClose }: { readonly machine: ConsoleMachineView; re
     const body = { name: name.trim() === '' ? null : name.trim() };
     const renamed = await api.patch<ConsoleMachineView>(machinePath(machine.provider_id), body);
     queryClient.setQueryData(machineKey(machine.provider_id), renamed);
-    await queryClient.invalidateQueries({ queryKey: [...MACHINES, 'list'] });
+    await queryClient.invalidateQueries({ queryKey: [...MACHINES_KEY, 'list'] });
     onClose();
   });
   return (
@@ -85,7 +85,7 @@ function UnlinkDialog({ machine, name, open, onOpenChange }: UnlinkDialogProps) 
     navigate(PATHS.machines);
     toast.success(`${name} unlinked`);
     queryClient.removeQueries({ queryKey: machineKey(machine.provider_id) });
-    await queryClient.invalidateQueries({ queryKey: MACHINES });
+    await queryClient.invalidateQueries({ queryKey: MACHINES_KEY });
   };
   return (
     <ConfirmDialog open={open} onOpenChange={onOpenChange} title={`Unlink ${name}?`} confirm="Unlink" onConfirm={unlink}>

@@ -1,8 +1,8 @@
 /** A disconnected machine: last known state, and how to reconnect it. */
 import type { ConsoleMachineView } from '@inference/formats';
-import { leftWords, trustLevel } from '../../features/machines/status-texts.js';
+import { disconnectText, trustLevelLabel } from '../../features/machines/status-texts.js';
 import { Card } from '../../ui/display/card.js';
-import { counted } from '../../ui/display/number.js';
+import { pluralize } from '../../ui/display/number.js';
 import { Time } from '../../ui/display/time.js';
 import { CopyField } from '../../ui/forms/copy-field.js';
 
@@ -11,7 +11,7 @@ export function MachineAway({ machine: { provider_id, last_seen } }: { readonly 
     <>
       <Card title="Not connected" about="The machine gets no requests and earns nothing until its agent reconnects.">
         <div className="stack-small">
-          {last_seen?.left ? <p>{leftWords(last_seen.left)}</p> : null}
+          {last_seen?.left ? <p>{disconnectText(last_seen.left)}</p> : null}
           <p>Wake the Mac, check its internet connection, and check the agent:</p>
           <CopyField label="Command" hideLabel value="inference-provider status" />
           <p>If the agent is not running, start it:</p>
@@ -28,10 +28,10 @@ export function MachineAway({ machine: { provider_id, last_seen } }: { readonly 
             <dt>Models</dt>
             <dd>{last_seen.models.join(', ') || 'none'}</dd>
             <dt>Trust</dt>
-            <dd>{trustLevel(last_seen.trust_level).label}</dd>
+            <dd>{trustLevelLabel(last_seen.trust_level).label}</dd>
             <dt>Served</dt>
             <dd>
-              {counted(last_seen.requests_served, 'request')}, {counted(last_seen.tokens_generated, 'token')}
+              {pluralize(last_seen.requests_served, 'request')}, {pluralize(last_seen.tokens_generated, 'token')}
             </dd>
             <dt>Chip</dt>
             <dd>{last_seen.chip_name}</dd>
@@ -41,7 +41,7 @@ export function MachineAway({ machine: { provider_id, last_seen } }: { readonly 
             <dd>
               {last_seen.agent.name} {last_seen.agent.version}
             </dd>
-            <dt>Provider id</dt>
+            <dt>Provider ID</dt>
             <dd>
               <code>{provider_id}</code>
             </dd>

@@ -3,13 +3,14 @@
 import type { ConsoleMachineView } from '@inference/formats';
 import { useParams } from 'wouter';
 import { ApiError } from '../../api/api-error.js';
+import { lastDays } from '../../features/account/utc-days.js';
 import { machineName } from '../../features/machines/machine-name.js';
-import { MachineStanding } from '../../features/machines/machine-status.js';
-import { StateBadge } from '../../features/machines/status-badge.js';
-import { statusWord } from '../../features/machines/status-texts.js';
+import { MachineStatus } from '../../features/machines/machine-status.js';
+import { MachineStatusBadge } from '../../features/machines/status-badge.js';
+import { statusLabel } from '../../features/machines/status-texts.js';
 import { PATHS } from '../../routing/paths.js';
 import { Money } from '../../ui/display/money.js';
-import { counted, formatRate, formatShare } from '../../ui/display/number.js';
+import { formatRate, formatShare, pluralize } from '../../ui/display/number.js';
 import { PageHeader } from '../../ui/display/page-header.js';
 import { Stat, Stats } from '../../ui/display/stat.js';
 import { Time } from '../../ui/display/time.js';
@@ -18,7 +19,6 @@ import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
 import { Note } from '../../ui/feedback/note.js';
 import { PageSkeleton } from '../../ui/feedback/skeleton.js';
 import { LinkButton } from '../../ui/navigation/link-button.js';
-import { lastDays } from './days.js';
 import { sumOf } from './earnings.js';
 import { MachineActions } from './machine-actions.js';
 import { MachineAway } from './machine-away.js';
@@ -50,7 +50,7 @@ function Machine({ machine, error }: { readonly machine: ConsoleMachineView; rea
         title={name}
         about={
           <span className="row">
-            <StateBadge word={status === null ? null : statusWord(status.status)} />
+            <MachineStatusBadge status={status === null ? null : statusLabel(status.status)} />
             {chipName === null || chipName === name ? null : <span>{chipName}</span>}
             {status !== null ? (
               <span>
@@ -76,7 +76,7 @@ function Machine({ machine, error }: { readonly machine: ConsoleMachineView; rea
           </Note>
         )}
         <MachineFigures machine={machine} />
-        {status === null ? <MachineAway machine={machine} /> : <MachineStanding status={status} />}
+        {status === null ? <MachineAway machine={machine} /> : <MachineStatus status={status} />}
       </div>
     </>
   );
@@ -92,12 +92,12 @@ function MachineFigures({ machine: { provider_id, status, last_seen } }: { reado
       <Stat
         label="Earned in 30 days"
         value={month === undefined ? undefined : <Money microUsd={sumOf(month).earned} />}
-        hint={month === undefined ? undefined : `with ${counted(sumOf(month).jobs, 'job')}`}
+        hint={month === undefined ? undefined : `with ${pluralize(sumOf(month).jobs, 'job')}`}
       />
       <Stat
         label="Share of traffic"
         value={status === null ? '—' : formatShare(status.share)}
-        hint={status === null ? 'while it is connected' : `${counted(status.placements, 'request')} since it connected`}
+        hint={status === null ? 'while it is connected' : `${pluralize(status.placements, 'request')} since it connected`}
       />
       <Stat
         label="Tokens per second"

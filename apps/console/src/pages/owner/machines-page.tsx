@@ -3,9 +3,10 @@
 import type { ConsoleMachine } from '@inference/formats';
 import { Link2 } from 'lucide-react';
 import { Link } from 'wouter';
+import { lastDays } from '../../features/account/utc-days.js';
 import { machineName } from '../../features/machines/machine-name.js';
-import { StateBadge } from '../../features/machines/status-badge.js';
-import { statusWord } from '../../features/machines/status-texts.js';
+import { MachineStatusBadge } from '../../features/machines/status-badge.js';
+import { statusLabel } from '../../features/machines/status-texts.js';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { Card } from '../../ui/display/card.js';
 import { Money } from '../../ui/display/money.js';
@@ -17,7 +18,6 @@ import { Time } from '../../ui/display/time.js';
 import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
 import { CopyField } from '../../ui/forms/copy-field.js';
 import { LinkButton } from '../../ui/navigation/link-button.js';
-import { lastDays } from './days.js';
 import { sumOf } from './earnings.js';
 import { useEarnings, useMachines } from './queries.js';
 
@@ -31,7 +31,7 @@ const COLUMNS: readonly Column<ConsoleMachine>[] = [
   {
     key: 'state',
     header: 'State',
-    cell: ({ live }) => <StateBadge word={live === null ? null : statusWord(live.status)} />,
+    cell: ({ live }) => <MachineStatusBadge status={live === null ? null : statusLabel(live.status)} />,
   },
   {
     key: 'models',

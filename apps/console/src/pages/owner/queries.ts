@@ -3,18 +3,19 @@ import type { ConsoleDeviceCode, ConsoleEarningDays, ConsoleMachineList, Console
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
+import type { DayRange } from '../../features/account/utc-days.js';
 
-export const MACHINES = ['machines'] as const;
-export const EARNINGS = ['earnings'] as const;
+export const MACHINES_KEY = ['machines'] as const;
+export const EARNINGS_KEY = ['earnings'] as const;
 const MACHINES_PATH = '/console/v1/machines';
-/** Machines come, go and change by themselves. Milliseconds. */
+/** Refresh intervals in milliseconds. */
 const LIVE_MS = 5000;
 const ONE_LIVE_MS = 3000;
 const EARNINGS_MS = 30_000;
 
 export function useMachines() {
   return useQuery({
-    queryKey: [...MACHINES, 'list'],
+    queryKey: [...MACHINES_KEY, 'list'],
     queryFn: ({ signal }) => api.get<ConsoleMachineList>(MACHINES_PATH, { signal }),
     refetchInterval: LIVE_MS,
   });
@@ -25,7 +26,7 @@ export function machinePath(id: string): string {
 }
 
 export function machineKey(id: string): readonly string[] {
-  return [...MACHINES, 'one', id];
+  return [...MACHINES_KEY, 'one', id];
 }
 
 export function useMachine(id: string) {
@@ -36,15 +37,9 @@ export function useMachine(id: string) {
   });
 }
 
-/** Days in UTC, both included, such as `2026-01-31`. */
-export interface Days {
-  readonly from: string;
-  readonly to: string;
-}
-
-export function useEarnings({ from, to }: Days) {
+export function useEarnings({ from, to }: DayRange) {
   return useQuery({
-    queryKey: [...EARNINGS, 'days', from, to],
+    queryKey: [...EARNINGS_KEY, 'days', from, to],
     queryFn: ({ signal }) => api.get<ConsoleEarningDays>('/console/v1/earnings/days', { query: { from, to }, signal }),
     refetchInterval: EARNINGS_MS,
     placeholderData: keepPreviousData,
@@ -52,7 +47,7 @@ export function useEarnings({ from, to }: Days) {
 }
 
 export function useWithdrawals() {
-  return usePaginatedQuery<ConsoleWithdrawal>([...EARNINGS, 'withdrawals'], '/console/v1/withdrawals', { limit: 20 });
+  return usePaginatedQuery<ConsoleWithdrawal>([...EARNINGS_KEY, 'withdrawals'], '/console/v1/withdrawals', { limit: 20 });
 }
 
 export function deviceCodePath(code: string): string {

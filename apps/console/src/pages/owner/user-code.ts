@@ -5,12 +5,12 @@ const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 const LENGTH = 8;
 const HALF = LENGTH / 2;
 
-type TypedCode =
+type ParsedCode =
   | { readonly kind: 'code' /** As shown: `WDJB-MJHT`. */; readonly code: string }
   /** Sentence for the user. */
   | { readonly kind: 'refused'; readonly problem: string };
 
-export function readUserCode(text: string): TypedCode {
+export function parseUserCode(text: string): ParsedCode {
   const letters = text.toUpperCase().replace(/[\s\p{Pd}_.]/gu, '');
   if (letters === '') return refused('Enter the code that the machine shows.');
   const wrong = [...letters].find((letter) => !LETTERS.includes(letter));
@@ -19,6 +19,6 @@ export function readUserCode(text: string): TypedCode {
   return { kind: 'code', code: `${letters.slice(0, HALF)}-${letters.slice(HALF)}` };
 }
 
-function refused(problem: string): TypedCode {
+function refused(problem: string): ParsedCode {
   return { kind: 'refused', problem };
 }

@@ -34,7 +34,7 @@ export function AnswerFooter({ provider, usage, finishReason, costMicroUsd, chec
         </>
       )}
       {usage === null ? null : (
-        <span title="Tokens of input and output">{`${formatCount(usage.prompt)} → ${formatCount(usage.completion)} tokens`}</span>
+        <span title="Input and output tokens">{`${formatCount(usage.prompt)} → ${formatCount(usage.completion)} tokens`}</span>
       )}
       {costMicroUsd === null ? null : <Money microUsd={costMicroUsd} />}
       {finishReason === 'length' ? <Badge tone="warn">Cut at max tokens</Badge> : null}

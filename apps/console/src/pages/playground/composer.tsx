@@ -9,7 +9,7 @@ interface ComposerProps {
   readonly placeholder: string;
   readonly send: string;
   readonly busy: boolean;
-  /** Nothing can be sent now. */
+  /** Disables sending. */
   readonly disabled: boolean;
   readonly onSend: (text: string) => void;
   readonly onStop: () => void;

@@ -1,4 +1,4 @@
-/** Try the models of the network, and see each answer checked in the browser. */
+/** `/playground`: chat and images with the models of the network, each response verified in the browser. */
 import './playground.css';
 import { useState } from 'react';
 import { useMe } from '../../api/session.js';

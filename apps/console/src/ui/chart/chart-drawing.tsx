@@ -24,24 +24,24 @@ export function ChartDrawing(props: ChartProps) {
   const chart = useRef<Canvas | null>(null);
   const { theme } = useTheme();
   const { kind } = props;
-  // Another kind or theme is another drawing; new numbers change the one that is there.
+  // A new kind or theme recreates the chart; new values update it.
   // biome-ignore lint/correctness/useExhaustiveDependencies: colours are read from the page, which follows the theme
   useEffect(() => {
     if (canvas.current === null) return;
-    const drawn = new Canvas(canvas.current, { type: kind, data: { datasets: [] } });
-    chart.current = drawn;
+    const instance = new Canvas(canvas.current, { type: kind, data: { datasets: [] } });
+    chart.current = instance;
     return () => {
       chart.current = null;
-      drawn.destroy();
+      instance.destroy();
     };
   }, [kind, theme]);
   useEffect(() => {
-    const drawn = chart.current;
-    if (drawn === null || canvas.current === null) return;
+    const instance = chart.current;
+    if (instance === null || canvas.current === null) return;
     const { data, options } = configuration(props, canvas.current);
-    drawn.data = data;
-    if (options !== undefined) drawn.options = options;
-    drawn.update('none');
+    instance.data = data;
+    if (options !== undefined) instance.options = options;
+    instance.update('none');
   });
   return (
     <div className="chart-canvas">

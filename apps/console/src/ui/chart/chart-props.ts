@@ -14,9 +14,9 @@ export interface ChartProps extends ChartData {
   /** One sentence that describes the chart to screen readers. */
   readonly title: string;
   readonly kind: 'line' | 'bar';
-  /** Bars or areas of all series on top of each other. */
+  /** Stacks bars or areas of all series. */
   readonly stacked?: boolean;
-  /** How values are written in hints, at the axis and in the table. */
+  /** Formats values in tooltips, axis and table. */
   readonly format?: (value: number) => string;
   /** Heading of the table's first column, such as `Day`. */
   readonly labelHeading?: string;

@@ -10,13 +10,13 @@ interface DialogProps {
   /** One or two sentences below the title. */
   readonly description?: ReactNode;
   /** Clicks outside do not close the dialog; for content that would be lost, such as a key shown once. */
-  readonly keepOpen?: boolean;
+  readonly persistent?: boolean;
   readonly children: ReactNode;
 }
 
-export function Dialog({ open, onOpenChange, title, description, keepOpen = false, children }: DialogProps) {
+export function Dialog({ open, onOpenChange, title, description, persistent = false, children }: DialogProps) {
   return (
-    <Base.Root open={open} onOpenChange={(next) => onOpenChange(next)} disablePointerDismissal={keepOpen}>
+    <Base.Root open={open} onOpenChange={(next) => onOpenChange(next)} disablePointerDismissal={persistent}>
       <Base.Portal>
         <Base.Backdrop className="backdrop" />
         <Base.Popup className="dialog">
@@ -34,7 +34,7 @@ export function Dialog({ open, onOpenChange, title, description, keepOpen = fals
   );
 }
 
-/** The row of buttons at the end of a dialog. */
+/** Row of buttons at the end of a dialog. */
 export function DialogActions({ children }: { readonly children: ReactNode }) {
   return <div className="dialog-actions">{children}</div>;
 }

@@ -8,7 +8,7 @@ interface CardProps {
   /** Buttons or choices at the end of the heading. */
   readonly actions?: ReactNode;
   readonly children: ReactNode;
-  /** The content reaches the edges, as tables do. */
+  /** Content without padding, such as tables. */
   readonly flush?: boolean;
 }
 

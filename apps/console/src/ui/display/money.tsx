@@ -8,8 +8,8 @@ export function formatUsd(microUsd: number): string {
   const micro = BigInt(Math.abs(microUsd));
   const dollars = (micro / MICRO).toLocaleString('en-US');
   const fraction = String(micro % MICRO).padStart(6, '0');
-  const shown = fraction.replace(/0{1,4}$/, '');
-  return `${negative ? '−' : ''}$${dollars}.${shown}`;
+  const digits = fraction.replace(/0{1,4}$/, '');
+  return `${negative ? '−' : ''}$${dollars}.${digits}`;
 }
 
 /** From one dollar on, whole cents rounded towards zero, never more than the amount. Smaller amounts show all digits. */

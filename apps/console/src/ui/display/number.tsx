@@ -13,11 +13,11 @@ export function formatShort(value: number): string {
 }
 
 /** `1 request`, `2 requests`. */
-export function counted(value: number, one: string, many = `${one}s`): string {
-  return `${formatCount(value)} ${value === 1 ? one : many}`;
+export function pluralize(value: number, singular: string, plural = `${singular}s`): string {
+  return `${formatCount(value)} ${value === 1 ? singular : plural}`;
 }
 
-/** At most one decimal place. */
+/** At most singular decimal place. */
 export function formatRate(value: number): string {
   return value >= 100 ? WHOLE.format(value) : value.toFixed(1);
 }

@@ -1,4 +1,4 @@
-/** The heading of a page, where the focus goes when the page is opened. */
+/** Heading of a page. Receives the focus after navigation. */
 import type { ReactNode } from 'react';
 
 interface PageHeaderProps {

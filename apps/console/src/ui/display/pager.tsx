@@ -15,10 +15,10 @@ interface PageOfRows<Row> {
 
 /** One page of `rows`. If the list shrinks, the last page is shown. */
 export function usePages<Row>(rows: readonly Row[] | undefined, size: number): PageOfRows<Row> {
-  const [wanted, go] = useState(0);
+  const [requested, go] = useState(0);
   const total = rows?.length ?? 0;
   const pages = Math.max(1, Math.ceil(total / size));
-  const page = Math.min(wanted, pages - 1);
+  const page = Math.min(requested, pages - 1);
   const first = page * size;
   return { rows: rows?.slice(first, first + size), first, total, page, pages, go };
 }

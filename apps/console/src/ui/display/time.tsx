@@ -14,7 +14,7 @@ const STEPS = [
 interface TimeProps {
   /** ISO 8601, or milliseconds. */
   readonly at: string | number;
-  /** `relative`: "3 minutes ago", kept up to date. */
+  /** `relative`: "3 minutes ago", updated continuously. */
   readonly as?: 'relative' | 'date' | 'date-time';
 }
 
@@ -39,7 +39,7 @@ function relative(ms: number): string {
   return Math.abs(seconds) < 10 ? 'now' : RELATIVE.format(seconds, 'second');
 }
 
-/** Renders again every half minute. */
+/** Re-renders every 30 s. */
 function useMinute(active: boolean): void {
   const [, tick] = useState(0);
   useEffect(() => {

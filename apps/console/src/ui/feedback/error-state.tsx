@@ -35,7 +35,7 @@ export function ErrorState({ error, onRetry, what = 'This', level }: ErrorStateP
   );
 }
 
-/** Reason why an action failed, as above the fields of a form. Nothing for null. */
+/** Note with the error of an action, for example above a form. Nothing for null. */
 export function ErrorNote({ error, title }: { readonly error: unknown; readonly title?: string | undefined }) {
   if (error === null) return null;
   return (

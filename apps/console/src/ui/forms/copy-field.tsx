@@ -7,7 +7,7 @@ interface CopyFieldProps {
   readonly value: string;
   readonly label: string;
   readonly hideLabel?: boolean;
-  /** Several lines, as code has. */
+  /** Multiple lines, such as code. */
   readonly multiline?: boolean;
 }
 

@@ -14,7 +14,7 @@ interface FieldFrameProps {
 }
 
 interface FieldProps extends FieldFrameProps, Omit<ComponentPropsWithRef<'input'>, 'className' | 'id'> {
-  /** Shown inside, at the end of the input, such as a unit. */
+  /** Text inside the end of the input, such as a unit. */
   readonly suffix?: ReactNode;
 }
 

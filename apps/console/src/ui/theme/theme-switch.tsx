@@ -1,4 +1,4 @@
-/** Chooses between light, dark and the system's wish. */
+/** Switch between light, dark and system theme. */
 import { Toggle } from '@base-ui/react/toggle';
 import { ToggleGroup } from '@base-ui/react/toggle-group';
 import { Monitor, Moon, Sun } from 'lucide-react';

@@ -12,7 +12,7 @@ interface ThemeState {
 }
 
 const DARK = '(prefers-color-scheme: dark)';
-const STORED_AS = 'theme';
+const STORAGE_KEY = 'theme';
 const ThemeContext = createContext<ThemeState | null>(null);
 
 export function ThemeProvider({ children }: { readonly children: ReactNode }) {
@@ -50,9 +50,9 @@ function apply(choice: ThemeChoice): void {
   if (choice === 'system') delete dataset.theme;
   else dataset.theme = choice;
   try {
-    if (choice === 'system') localStorage.removeItem(STORED_AS);
-    else localStorage.setItem(STORED_AS, choice);
+    if (choice === 'system') localStorage.removeItem(STORAGE_KEY);
+    else localStorage.setItem(STORAGE_KEY, choice);
   } catch {
-    // Storage may be forbidden: the choice then holds until the page is left.
+    // Storage may be forbidden: the choice then lasts until the page is left.
   }
 }

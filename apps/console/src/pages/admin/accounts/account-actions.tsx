@@ -7,37 +7,37 @@ import { useMe } from '../../../api/session.js';
 import { ConfirmDialog } from '../../../ui/dialogs/confirm-dialog.js';
 import { useToast } from '../../../ui/feedback/toast.js';
 import { Button } from '../../../ui/forms/button.js';
-import { ADMIN, accountPath } from '../queries.js';
+import { ADMIN_KEY, accountPath } from '../queries.js';
 import { DepositDialog } from './deposit-dialog.js';
 
-type Asked = 'deposit' | 'suspended' | 'is_admin' | null;
+type OpenDialog = 'deposit' | 'suspended' | 'is_admin' | null;
 
 export function AccountActions({ account }: { readonly account: AdminAccountView }) {
-  const [asked, setAsked] = useState<Asked>(null);
+  const [dialog, setDialog] = useState<OpenDialog>(null);
   const me = useMe();
   const toast = useToast();
   const queryClient = useQueryClient();
   if (account.deleted_at !== null) return null;
-  const close = (): void => setAsked(null);
+  const close = (): void => setDialog(null);
   const change = async (changes: { readonly suspended?: boolean; readonly is_admin?: boolean }, done: string): Promise<void> => {
     await api.patch(accountPath(account.id), changes);
     toast.success(done);
-    await queryClient.invalidateQueries({ queryKey: ADMIN });
+    await queryClient.invalidateQueries({ queryKey: ADMIN_KEY });
   };
   const isSuspended = account.suspended_at !== null;
   const name = account.email ?? account.name;
   return (
     <>
-      <Button onClick={() => setAsked('deposit')}>Add deposit</Button>
-      <Button disabled={account.id === me.id} onClick={() => setAsked('is_admin')}>
+      <Button onClick={() => setDialog('deposit')}>Add deposit</Button>
+      <Button disabled={account.id === me.id} onClick={() => setDialog('is_admin')}>
         {account.is_admin ? 'Revoke operator access' : 'Grant operator access'}
       </Button>
-      <Button kind={isSuspended ? 'primary' : 'danger'} disabled={account.id === me.id} onClick={() => setAsked('suspended')}>
+      <Button kind={isSuspended ? 'primary' : 'danger'} disabled={account.id === me.id} onClick={() => setDialog('suspended')}>
         {isSuspended ? 'Reinstate' : 'Suspend'}
       </Button>
-      {asked === 'deposit' ? <DepositDialog account={account} onClose={close} /> : null}
+      {dialog === 'deposit' ? <DepositDialog account={account} onClose={close} /> : null}
       <ConfirmDialog
-        open={asked === 'suspended'}
+        open={dialog === 'suspended'}
         onOpenChange={close}
         title={isSuspended ? `Reinstate ${name}?` : `Suspend ${name}?`}
         confirm={isSuspended ? 'Reinstate' : 'Suspend'}
@@ -50,7 +50,7 @@ export function AccountActions({ account }: { readonly account: AdminAccountView
         </p>
       </ConfirmDialog>
       <ConfirmDialog
-        open={asked === 'is_admin'}
+        open={dialog === 'is_admin'}
         onOpenChange={close}
         title={account.is_admin ? `Revoke operator access of ${name}?` : `Grant operator access to ${name}?`}
         confirm={account.is_admin ? 'Revoke access' : 'Grant access'}

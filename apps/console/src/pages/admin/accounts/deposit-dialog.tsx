@@ -4,7 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useForm } from 'react-hook-form';
 import { api } from '../../../api/api-client.js';
-import { readUsd } from '../../../features/account/usd-amount.js';
+import { parseUsd } from '../../../features/account/usd-amount.js';
 import { Dialog, DialogActions } from '../../../ui/dialogs/dialog.js';
 import { formatUsd } from '../../../ui/display/money.js';
 import { ErrorNote } from '../../../ui/feedback/error-state.js';
@@ -12,43 +12,48 @@ import { useToast } from '../../../ui/feedback/toast.js';
 import { Button } from '../../../ui/forms/button.js';
 import { Field } from '../../../ui/forms/field.js';
 import { Form } from '../../../ui/forms/form.js';
-import { ADMIN, accountPath } from '../queries.js';
+import { ADMIN_KEY, accountPath } from '../queries.js';
 
 interface DepositForm {
   readonly amount: string;
   readonly reference: string;
 }
 
-interface Meant {
+interface NewDeposit {
   readonly amount_micro_usd: number;
   readonly reference: string;
 }
 
 export function DepositDialog({ account, onClose }: { readonly account: AdminAccountView; readonly onClose: () => void }) {
-  const [meant, setMeant] = useState<Meant | null>(null);
+  const [newDeposit, setNewDeposit] = useState<NewDeposit | null>(null);
   const toast = useToast();
   const queryClient = useQueryClient();
   const { register, handleSubmit, formState } = useForm<DepositForm>({ defaultValues: { amount: '', reference: '' } });
   const name = account.email ?? account.name;
   const deposit = useMutation({
-    mutationFn: async (body: Meant) => {
+    mutationFn: async (body: NewDeposit) => {
       await api.post(`${accountPath(account.id)}/deposits`, body);
       toast.success(`${formatUsd(body.amount_micro_usd)} deposited`);
-      await queryClient.invalidateQueries({ queryKey: ADMIN });
+      await queryClient.invalidateQueries({ queryKey: ADMIN_KEY });
       onClose();
     },
   });
-  if (meant !== null) {
+  if (newDeposit !== null) {
     return (
-      <Dialog open onOpenChange={(open) => (open ? undefined : onClose())} title={`Deposit ${formatUsd(meant.amount_micro_usd)}?`} keepOpen>
+      <Dialog
+        open
+        onOpenChange={(open) => (open ? undefined : onClose())}
+        title={`Deposit ${formatUsd(newDeposit.amount_micro_usd)}?`}
+        persistent
+      >
         <p>
-          {name} can spend the amount immediately. The deposit is posted as “{meant.reference}”; each reference deposits once.
+          {name} can spend the amount immediately. The deposit is posted as “{newDeposit.reference}”; each reference deposits once.
         </p>
         <ErrorNote error={deposit.error} title="The deposit failed." />
         <DialogActions>
-          <Button onClick={() => setMeant(null)}>Back</Button>
-          <Button kind="danger" busy={deposit.isPending} onClick={() => deposit.mutate(meant)}>
-            Deposit {formatUsd(meant.amount_micro_usd)}
+          <Button onClick={() => setNewDeposit(null)}>Back</Button>
+          <Button kind="danger" busy={deposit.isPending} onClick={() => deposit.mutate(newDeposit)}>
+            Deposit {formatUsd(newDeposit.amount_micro_usd)}
           </Button>
         </DialogActions>
       </Dialog>
@@ -58,8 +63,8 @@ export function DepositDialog({ account, onClose }: { readonly account: AdminAcc
     <Dialog open onOpenChange={(open) => (open ? undefined : onClose())} title="Add deposit" description={`For ${name}.`}>
       <Form
         onSubmit={handleSubmit(({ amount, reference }) => {
-          const typed = readUsd(amount);
-          if (typed.kind === 'amount') setMeant({ amount_micro_usd: typed.microUsd, reference });
+          const typed = parseUsd(amount);
+          if (typed.kind === 'amount') setNewDeposit({ amount_micro_usd: typed.microUsd, reference });
         })}
       >
         <Field
@@ -70,7 +75,7 @@ export function DepositDialog({ account, onClose }: { readonly account: AdminAcc
           error={formState.errors.amount?.message}
           {...register('amount', {
             validate: (amount) => {
-              const typed = readUsd(amount);
+              const typed = parseUsd(amount);
               return typed.kind === 'amount' || typed.problem;
             },
           })}

@@ -9,8 +9,8 @@ import { Button } from '../../../ui/forms/button.js';
 import { Field, TextAreaField } from '../../../ui/forms/field.js';
 import { Form } from '../../../ui/forms/form.js';
 import { Select } from '../../../ui/forms/select.js';
-import { ADMIN, cataloguePath } from '../queries.js';
-import { readHashes } from './file-hashes.js';
+import { ADMIN_KEY, cataloguePath } from '../queries.js';
+import { parseHashes } from './file-hashes.js';
 
 interface CatalogueForm {
   readonly id: string;
@@ -42,7 +42,7 @@ export function CatalogueDialog({ entry, onClose }: { readonly entry: AdminCatal
       files: entry?.file_sha256.join('\n') ?? '',
     },
     async (form) => {
-      const hashes = readHashes(form.files);
+      const hashes = parseHashes(form.files);
       await api.put(cataloguePath(form.id.trim()), {
         display_name: form.display_name.trim(),
         quantization: form.quantization.trim(),
@@ -51,7 +51,7 @@ export function CatalogueDialog({ entry, onClose }: { readonly entry: AdminCatal
         ...(form.gigabytes.trim() === '' ? {} : { min_memory_bytes: Math.round(Number(form.gigabytes) * GIB) }),
       });
       toast.success(`${form.id.trim()} saved`);
-      await queryClient.invalidateQueries({ queryKey: ADMIN });
+      await queryClient.invalidateQueries({ queryKey: ADMIN_KEY });
       onClose();
     },
   );
@@ -61,12 +61,12 @@ export function CatalogueDialog({ entry, onClose }: { readonly entry: AdminCatal
       onOpenChange={(open) => (open ? undefined : onClose())}
       title={entry === null ? 'Add model' : `Change ${entry.id}`}
       description="Machines with a different file under this ID stop serving the model immediately."
-      keepOpen
+      persistent
     >
       <Form onSubmit={onSubmit} error={error} errorTitle="The catalogue was not changed.">
         {entry === null ? (
           <Field
-            label="Id"
+            label="ID"
             hint="The model ID that clients send."
             autoComplete="off"
             spellCheck={false}
@@ -106,7 +106,7 @@ export function CatalogueDialog({ entry, onClose }: { readonly entry: AdminCatal
           error={errors.files?.message}
           {...register('files', {
             validate: (text) => {
-              const hashes = readHashes(text);
+              const hashes = parseHashes(text);
               return hashes.kind === 'hashes' || hashes.problem;
             },
           })}

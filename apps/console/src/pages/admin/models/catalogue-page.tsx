@@ -13,7 +13,7 @@ import { EmptyState } from '../../../ui/feedback/empty-state.js';
 import { ErrorState } from '../../../ui/feedback/error-state.js';
 import { useToast } from '../../../ui/feedback/toast.js';
 import { Button } from '../../../ui/forms/button.js';
-import { ADMIN, cataloguePath, useCatalogue } from '../queries.js';
+import { ADMIN_KEY, cataloguePath, useCatalogue } from '../queries.js';
 import { CatalogueDialog } from './catalogue-dialog.js';
 
 type Open = { readonly what: 'put' | 'remove'; readonly entry: AdminCatalogueEntry } | { readonly what: 'new' } | null;
@@ -27,7 +27,7 @@ export function Page() {
   const remove = async ({ id }: AdminCatalogueEntry): Promise<void> => {
     await api.delete(cataloguePath(id));
     toast.success(`${id} removed from the catalogue`);
-    await queryClient.invalidateQueries({ queryKey: ADMIN });
+    await queryClient.invalidateQueries({ queryKey: ADMIN_KEY });
   };
   const columns: readonly Column<AdminCatalogueEntry>[] = [
     ...COLUMNS,

@@ -2,12 +2,12 @@
 
 const MAX = 64;
 
-type TypedHashes =
+type ParsedHashes =
   | { readonly kind: 'hashes'; readonly hashes: readonly string[] }
   /** Sentence for the user. */
   | { readonly kind: 'refused'; readonly problem: string };
 
-export function readHashes(text: string): TypedHashes {
+export function parseHashes(text: string): ParsedHashes {
   const hashes: string[] = [];
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (line.trim() === '') continue;

@@ -4,7 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useForm } from 'react-hook-form';
 import { api } from '../../../api/api-client.js';
-import { readUsd, typedUsd } from '../../../features/account/usd-amount.js';
+import { formatUsdInput, parseUsd } from '../../../features/account/usd-amount.js';
 import { Dialog, DialogActions } from '../../../ui/dialogs/dialog.js';
 import { formatUsd } from '../../../ui/display/money.js';
 import { ErrorNote } from '../../../ui/feedback/error-state.js';
@@ -12,7 +12,7 @@ import { useToast } from '../../../ui/feedback/toast.js';
 import { Button } from '../../../ui/forms/button.js';
 import { Field } from '../../../ui/forms/field.js';
 import { Form } from '../../../ui/forms/form.js';
-import { ADMIN, pricePath } from '../queries.js';
+import { ADMIN_KEY, pricePath } from '../queries.js';
 
 interface PriceForm {
   readonly model: string;
@@ -27,7 +27,7 @@ interface Rates {
   readonly per_image: number;
 }
 
-interface Meant {
+interface NewPrice {
   readonly model: string;
   readonly rates: Rates;
 }
@@ -38,20 +38,20 @@ const MAX_PER_IMAGE = 1_000_000_000;
 
 /** `price`: the current price; null for a model to be named. */
 export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | null; readonly onClose: () => void }) {
-  const [meant, setMeant] = useState<Meant | null>(null);
+  const [newPrice, setNewPrice] = useState<NewPrice | null>(null);
   const { register, handleSubmit, formState } = useForm<PriceForm>({
     defaultValues: {
       model: price?.model ?? '',
-      prompt: price === null ? '' : typedUsd(price.prompt_per_million),
-      completion: price === null ? '' : typedUsd(price.completion_per_million),
-      image: price === null ? '0' : typedUsd(price.per_image),
+      prompt: price === null ? '' : formatUsdInput(price.prompt_per_million),
+      completion: price === null ? '' : formatUsdInput(price.completion_per_million),
+      image: price === null ? '0' : formatUsdInput(price.per_image),
     },
   });
-  if (meant !== null) return <Meant meant={meant} before={price} onBack={() => setMeant(null)} onClose={onClose} />;
+  if (newPrice !== null) return <ConfirmPrice newPrice={newPrice} current={price} onBack={() => setNewPrice(null)} onClose={onClose} />;
   const { errors } = formState;
   const amount = (max: number) => ({
     validate: (text: string) => {
-      const typed = readUsd(text, 6, { zero: true });
+      const typed = parseUsd(text, 6, { zero: true });
       if (typed.kind === 'refused') return typed.problem;
       return typed.microUsd <= max || `At most ${formatUsd(max)}.`;
     },
@@ -63,7 +63,7 @@ export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | n
       title={price === null ? 'Add price' : `Price of ${modelName(price.model)}`}
       description="In US dollars. Applies immediately to new requests."
     >
-      <Form onSubmit={handleSubmit((form) => setMeant(meantBy(form)))}>
+      <Form onSubmit={handleSubmit((form) => setNewPrice(toNewPrice(form)))}>
         {price === null ? (
           <Field
             label="Model"
@@ -110,39 +110,39 @@ export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | n
   );
 }
 
-function meantBy({ model, prompt, completion, image }: PriceForm): Meant {
+function toNewPrice({ model, prompt, completion, image }: PriceForm): NewPrice {
   const micro = (text: string): number => {
-    const typed = readUsd(text, 6, { zero: true });
+    const typed = parseUsd(text, 6, { zero: true });
     return typed.kind === 'amount' ? typed.microUsd : 0;
   };
   const rates = { prompt_per_million: micro(prompt), completion_per_million: micro(completion), per_image: micro(image) };
   return { model: model.trim(), rates };
 }
 
-interface MeantProps {
-  readonly meant: Meant;
-  readonly before: AdminPrice | null;
+interface ConfirmPriceProps {
+  readonly newPrice: NewPrice;
+  readonly current: AdminPrice | null;
   readonly onBack: () => void;
   readonly onClose: () => void;
 }
 
-function Meant({ meant: { model, rates }, before, onBack, onClose }: MeantProps) {
+function ConfirmPrice({ newPrice: { model, rates }, current, onBack, onClose }: ConfirmPriceProps) {
   const toast = useToast();
   const queryClient = useQueryClient();
   const { mutate, isPending, error } = useMutation({
     mutationFn: async () => {
       await api.put(pricePath(model), rates);
       toast.success(`Price of ${modelName(model)} set`);
-      await queryClient.invalidateQueries({ queryKey: ADMIN });
+      await queryClient.invalidateQueries({ queryKey: ADMIN_KEY });
       onClose();
     },
   });
   return (
-    <Dialog open onOpenChange={(open) => (open ? undefined : onClose())} title={`Set this price for ${modelName(model)}?`} keepOpen>
+    <Dialog open onOpenChange={(open) => (open ? undefined : onClose())} title={`Set this price for ${modelName(model)}?`} persistent>
       <dl className="facts">
-        <Change label="Input price per 1M tokens" before={before?.prompt_per_million} after={rates.prompt_per_million} />
-        <Change label="Output price per 1M tokens" before={before?.completion_per_million} after={rates.completion_per_million} />
-        <Change label="Image" before={before?.per_image} after={rates.per_image} />
+        <Change label="Input price per 1M tokens" before={current?.prompt_per_million} after={rates.prompt_per_million} />
+        <Change label="Output price per 1M tokens" before={current?.completion_per_million} after={rates.completion_per_million} />
+        <Change label="Image" before={current?.per_image} after={rates.per_image} />
       </dl>
       <ErrorNote error={error} title="The price was not set." />
       <DialogActions>

@@ -81,5 +81,5 @@ const COLUMNS: readonly Column<Deposit>[] = [
       </span>
     ),
   },
-  { key: 'id', header: 'Id', rowHeader: true, cell: ({ id }) => <code>{id}</code> },
+  { key: 'id', header: 'ID', rowHeader: true, cell: ({ id }) => <code>{id}</code> },
 ];

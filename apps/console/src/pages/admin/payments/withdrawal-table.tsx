@@ -16,7 +16,7 @@ import { Time } from '../../../ui/display/time.js';
 import { ErrorState } from '../../../ui/feedback/error-state.js';
 import { useToast } from '../../../ui/feedback/toast.js';
 import { Button } from '../../../ui/forms/button.js';
-import { ADMIN, useAdminWithdrawals } from '../queries.js';
+import { ADMIN_KEY, useAdminWithdrawals } from '../queries.js';
 
 interface WithdrawalTableProps {
   readonly title?: string;
@@ -27,14 +27,14 @@ interface WithdrawalTableProps {
 }
 
 type End = 'paid' | 'rejected' | 'transfer';
-interface Asked {
+interface PendingEnd {
   readonly end: End;
   readonly withdrawal: ConsoleWithdrawal;
 }
 
 export function WithdrawalTable({ title, accountId, state }: WithdrawalTableProps) {
   const withdrawals = useAdminWithdrawals(state, accountId);
-  const [asked, setAsked] = useState<Asked | null>(null);
+  const [pending, setPending] = useState<PendingEnd | null>(null);
   const { rows } = withdrawals;
   if (rows === undefined && withdrawals.error !== null) {
     return <ErrorState what="The withdrawals" error={withdrawals.error} onRetry={() => void withdrawals.refetch()} />;
@@ -44,7 +44,7 @@ export function WithdrawalTable({ title, accountId, state }: WithdrawalTableProp
     {
       key: 'end',
       header: 'Actions',
-      cell: (withdrawal) => <EndButtons withdrawal={withdrawal} onAsk={(end) => setAsked({ end, withdrawal })} />,
+      cell: (withdrawal) => <EndButtons withdrawal={withdrawal} onEnd={(end) => setPending({ end, withdrawal })} />,
     },
   ];
   return (
@@ -58,7 +58,7 @@ export function WithdrawalTable({ title, accountId, state }: WithdrawalTableProp
         stacked
       />
       <LoadMore list={withdrawals} />
-      {asked === null ? null : <EndDialog asked={asked} onClose={() => setAsked(null)} />}
+      {pending === null ? null : <EndDialog pending={pending} onClose={() => setPending(null)} />}
     </Card>
   );
 }
@@ -80,27 +80,27 @@ const COLUMNS: readonly Column<ConsoleWithdrawal>[] = [
   { key: 'ended', header: 'Completed', cell: ({ ended_at }) => (ended_at === null ? '—' : <Time at={ended_at} as="date-time" />) },
 ];
 
-function EndButtons({ withdrawal, onAsk }: { readonly withdrawal: ConsoleWithdrawal; readonly onAsk: (end: End) => void }) {
+function EndButtons({ withdrawal, onEnd }: { readonly withdrawal: ConsoleWithdrawal; readonly onEnd: (end: End) => void }) {
   const payouts = useSettings()?.payouts ?? false;
   if (withdrawal.state !== 'requested') return '—';
   return (
     <span className="cell-actions">
       {payouts ? (
-        <Button size="small" kind="primary" onClick={() => onAsk('transfer')}>
+        <Button size="small" kind="primary" onClick={() => onEnd('transfer')}>
           Transfer
         </Button>
       ) : null}
-      <Button size="small" onClick={() => onAsk('paid')}>
+      <Button size="small" onClick={() => onEnd('paid')}>
         Mark as paid
       </Button>
-      <Button size="small" onClick={() => onAsk('rejected')}>
+      <Button size="small" onClick={() => onEnd('rejected')}>
         Reject
       </Button>
     </span>
   );
 }
 
-const WORDS: Readonly<Record<End, { title: (amount: string) => string; confirm: string; about: string; done: string }>> = {
+const END_TEXTS: Readonly<Record<End, { title: (amount: string) => string; confirm: string; about: string; done: string }>> = {
   transfer: {
     title: (amount) => `Transfer ${amount}?`,
     confirm: 'Transfer',
@@ -121,24 +121,24 @@ const WORDS: Readonly<Record<End, { title: (amount: string) => string; confirm: 
   },
 };
 
-function EndDialog({ asked: { end, withdrawal }, onClose }: { readonly asked: Asked; readonly onClose: () => void }) {
+function EndDialog({ pending: { end, withdrawal }, onClose }: { readonly pending: PendingEnd; readonly onClose: () => void }) {
   const toast = useToast();
   const queryClient = useQueryClient();
-  const words = WORDS[end];
+  const texts = END_TEXTS[end];
   const act = async (): Promise<void> => {
     await api.post(`/admin/v1/withdrawals/${encodeURIComponent(withdrawal.id)}/end`, { end });
-    toast.success(words.done);
-    await queryClient.invalidateQueries({ queryKey: ADMIN });
+    toast.success(texts.done);
+    await queryClient.invalidateQueries({ queryKey: ADMIN_KEY });
   };
   return (
     <ConfirmDialog
       open
       onOpenChange={onClose}
-      title={words.title(formatUsd(withdrawal.amount_micro_usd))}
-      confirm={words.confirm}
+      title={texts.title(formatUsd(withdrawal.amount_micro_usd))}
+      confirm={texts.confirm}
       onConfirm={act}
     >
-      <p>{words.about}</p>
+      <p>{texts.about}</p>
       <p className="small muted">
         Account <code>{withdrawal.account_id}</code>
       </p>

@@ -12,12 +12,12 @@ const STATES = [
   { value: 'rejected', label: 'Rejected' },
   { value: 'all', label: 'All' },
 ] as const;
-type Shown = (typeof STATES)[number]['value'];
+type StateChoice = (typeof STATES)[number]['value'];
 
 export function Page() {
-  const [state, setState] = useState<Shown>('requested');
-  const shown = state === 'all' ? null : state;
-  const { rows } = useAdminWithdrawals(shown, null);
+  const [state, setState] = useState<StateChoice>('requested');
+  const filter = state === 'all' ? null : state;
+  const { rows } = useAdminWithdrawals(filter, null);
   return (
     <>
       <PageHeader
@@ -26,8 +26,8 @@ export function Page() {
         actions={<Segmented label="State" value={state} options={STATES} onValue={setState} />}
       />
       <div className="stack">
-        <WithdrawalTable accountId={null} state={shown} />
-        {/* Shown after the table above has its final height. */}
+        <WithdrawalTable accountId={null} state={filter} />
+        {/* StateChoice after the table above has its final height. */}
         {rows === undefined ? null : <EarningsConcentration />}
       </div>
     </>

@@ -10,17 +10,17 @@ import { useToast } from '../../../ui/feedback/toast.js';
 import { Button } from '../../../ui/forms/button.js';
 import { Field } from '../../../ui/forms/field.js';
 import { Form } from '../../../ui/forms/form.js';
-import { ADMIN, providerPath } from '../queries.js';
+import { ADMIN_KEY, providerPath } from '../queries.js';
 
-type Asked = 'quarantine' | 'release' | 'reinstate' | null;
+type OpenDialog = 'quarantine' | 'release' | 'reinstate' | null;
 
 export function ProviderActions({ view }: { readonly view: AdminProviderView }) {
-  const [asked, setAsked] = useState<Asked>(null);
+  const [dialog, setDialog] = useState<OpenDialog>(null);
   const toast = useToast();
   const queryClient = useQueryClient();
   const path = providerPath(view.provider_id);
-  const close = (): void => setAsked(null);
-  const changed = () => queryClient.invalidateQueries({ queryKey: ADMIN });
+  const close = (): void => setDialog(null);
+  const changed = () => queryClient.invalidateQueries({ queryKey: ADMIN_KEY });
   const act = async (what: 'release' | 'reinstate', done: string): Promise<void> => {
     await api.post(`${path}/${what}`);
     toast.success(done);
@@ -28,17 +28,17 @@ export function ProviderActions({ view }: { readonly view: AdminProviderView }) 
   };
   return (
     <>
-      {view.reputation.state === 'well' ? null : <Button onClick={() => setAsked('reinstate')}>Clear failures</Button>}
+      {view.reputation.state === 'well' ? null : <Button onClick={() => setDialog('reinstate')}>Clear failures</Button>}
       {view.hold === null ? (
-        <Button kind="danger" onClick={() => setAsked('quarantine')}>
+        <Button kind="danger" onClick={() => setDialog('quarantine')}>
           Quarantine
         </Button>
       ) : (
-        <Button kind="primary" onClick={() => setAsked('release')}>
+        <Button kind="primary" onClick={() => setDialog('release')}>
           Release
         </Button>
       )}
-      {asked === 'quarantine' ? (
+      {dialog === 'quarantine' ? (
         <QuarantineDialog
           onClose={close}
           onQuarantine={async (reason) => {
@@ -49,7 +49,7 @@ export function ProviderActions({ view }: { readonly view: AdminProviderView }) 
         />
       ) : null}
       <ConfirmDialog
-        open={asked === 'release'}
+        open={dialog === 'release'}
         onOpenChange={close}
         title="Release this machine?"
         confirm="Release"
@@ -58,7 +58,7 @@ export function ProviderActions({ view }: { readonly view: AdminProviderView }) 
         <p>The machine gets jobs again immediately if its trust and reputation allow. Its owner no longer sees the reason.</p>
       </ConfirmDialog>
       <ConfirmDialog
-        open={asked === 'reinstate'}
+        open={dialog === 'reinstate'}
         onOpenChange={close}
         title="Clear the failures of this machine?"
         confirm="Clear failures"

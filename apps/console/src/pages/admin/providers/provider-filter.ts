@@ -14,8 +14,8 @@ export function filterProviders(
   providers: readonly AdminProvider[],
   { text, state }: { readonly text: string; readonly state: StateFilter },
 ): readonly AdminProvider[] {
-  const wanted = text.trim().toLowerCase();
-  return providers.filter((provider) => isInState(provider, state) && (wanted === '' || textOf(provider).includes(wanted)));
+  const needle = text.trim().toLowerCase();
+  return providers.filter((provider) => isInState(provider, state) && (needle === '' || textOf(provider).includes(needle)));
 }
 
 function isInState({ status, hold, reputation }: AdminProvider, state: StateFilter): boolean {

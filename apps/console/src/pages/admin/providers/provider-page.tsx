@@ -3,12 +3,12 @@ import type { AdminProviderView } from '@inference/formats';
 import { Link, useParams } from 'wouter';
 import { ApiError } from '../../../api/api-error.js';
 import { shortId } from '../../../features/machines/machine-name.js';
-import { MachineStanding } from '../../../features/machines/machine-status.js';
-import { StateBadge } from '../../../features/machines/status-badge.js';
-import { gateWords, inWords, leftWords, statusWord } from '../../../features/machines/status-texts.js';
+import { MachineStatus } from '../../../features/machines/machine-status.js';
+import { MachineStatusBadge } from '../../../features/machines/status-badge.js';
+import { disconnectText, gateText, humanizeCode, statusLabel } from '../../../features/machines/status-texts.js';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { Card } from '../../../ui/display/card.js';
-import { counted } from '../../../ui/display/number.js';
+import { pluralize } from '../../../ui/display/number.js';
 import { PageHeader } from '../../../ui/display/page-header.js';
 import { Time } from '../../../ui/display/time.js';
 import { EmptyState } from '../../../ui/feedback/empty-state.js';
@@ -45,7 +45,7 @@ function Provider({ view, error }: { readonly view: AdminProviderView; readonly 
         title={serial ?? `Machine ${shortId(provider_id)}`}
         about={
           <span className="row">
-            <StateBadge word={status === null ? null : statusWord(status.status)} />
+            <MachineStatusBadge status={status === null ? null : statusLabel(status.status)} />
             {owner === null ? (
               <span>not linked</span>
             ) : (
@@ -53,7 +53,7 @@ function Provider({ view, error }: { readonly view: AdminProviderView; readonly 
                 owned by <Link href={pathWithId(PATHS.adminAccount, owner.account_id)}>{owner.email ?? owner.account_id}</Link>
               </span>
             )}
-            {provider === null ? null : <span>{counted(provider.requests_served, 'request')} served in this session</span>}
+            {provider === null ? null : <span>{pluralize(provider.requests_served, 'request')} served in this session</span>}
           </span>
         }
         actions={<ProviderActions view={view} />}
@@ -69,9 +69,9 @@ function Provider({ view, error }: { readonly view: AdminProviderView; readonly 
           </Note>
         )}
         {reputation.state === 'well' ? null : (
-          <Note tone="warn" title={gateWords(reputation.state)}>
+          <Note tone="warn" title={gateText(reputation.state)}>
             <p>
-              {[reputation.reason === null ? null : inWords(reputation.reason), reputation.detail]
+              {[reputation.reason === null ? null : humanizeCode(reputation.reason), reputation.detail]
                 .filter((text) => text !== null)
                 .join(': ')}
               {reputation.until === null ? null : (
@@ -89,12 +89,12 @@ function Provider({ view, error }: { readonly view: AdminProviderView; readonly 
             ) : (
               <p>
                 Last seen <Time at={last_seen.at} as="date-time" /> with agent {last_seen.agent.version}.{' '}
-                {last_seen.left === null ? null : leftWords(last_seen.left)}
+                {last_seen.left === null ? null : disconnectText(last_seen.left)}
               </p>
             )}
           </Card>
         ) : (
-          <MachineStanding status={status} stepsTitle="Recommended actions for the owner" />
+          <MachineStatus status={status} stepsTitle="Recommended actions for the owner" />
         )}
         <AuditLog title="Audit log" subject={provider_id} />
       </div>

@@ -3,8 +3,8 @@ import type { AdminProvider, AdminProviderList } from '@inference/formats';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { shortId } from '../../../features/machines/machine-name.js';
-import { StateBadge, WordBadge } from '../../../features/machines/status-badge.js';
-import { gateWords, inWords, statusWord, trustLevel } from '../../../features/machines/status-texts.js';
+import { LabelBadge, MachineStatusBadge } from '../../../features/machines/status-badge.js';
+import { gateText, humanizeCode, statusLabel, trustLevelLabel } from '../../../features/machines/status-texts.js';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { Badge } from '../../../ui/display/badge.js';
 import { Card } from '../../../ui/display/card.js';
@@ -20,7 +20,7 @@ import { Select } from '../../../ui/forms/select.js';
 import { useProviders } from '../queries.js';
 import { filterProviders, STATES, type StateFilter } from './provider-filter.js';
 
-/** Rows shown at first, and with each click. */
+/** Rows shown initially, and added per click. */
 const ROWS = 100;
 
 export function Page() {
@@ -31,13 +31,13 @@ export function Page() {
   const found = data === undefined ? undefined : filterProviders(data.providers, { text, state });
   return (
     <>
-      <PageHeader title="All machines" about="Connected machines to this coordinator, and those that are held back." />
+      <PageHeader title="All machines" about="Machines connected to this coordinator, and machines that get no jobs." />
       {data === undefined && error !== null ? (
         <ErrorState what="The machines" error={error} onRetry={() => void refetch()} />
       ) : (
         <div className="stack">
           {error === null ? null : <ErrorNote error={error} title="The information below is out of date." />}
-          <HeldBack list={data} />
+          <ExcludedMachines list={data} />
           <Card title={data === undefined ? 'Connected' : `Connected: ${data.providers.length}`} flush>
             <div className="filters">
               <Field
@@ -86,13 +86,13 @@ const COLUMNS: readonly Column<AdminProvider>[] = [
       </Link>
     ),
   },
-  { key: 'state', header: 'State', cell: (provider) => <StateBadge word={statusWord(provider.status)} /> },
+  { key: 'state', header: 'State', cell: (provider) => <MachineStatusBadge status={statusLabel(provider.status)} /> },
   {
     key: 'trust',
     header: 'Trust',
     cell: ({ trust_level, simulated }) => (
       <span className="row">
-        <WordBadge word={trustLevel(trust_level ?? 'none')} />
+        <LabelBadge status={trustLevelLabel(trust_level ?? 'none')} />
         {simulated ? <Badge>Simulated</Badge> : null}
       </span>
     ),
@@ -104,13 +104,13 @@ const COLUMNS: readonly Column<AdminProvider>[] = [
     key: 'reputation',
     header: 'Reputation',
     cell: ({ reputation: { state, recent_failures } }) =>
-      state === 'well' ? (recent_failures === 0 ? 'good' : `${recent_failures} failures`) : gateWords(state),
+      state === 'well' ? (recent_failures === 0 ? 'good' : `${recent_failures} failures`) : gateText(state),
   },
   { key: 'agent', header: 'Agent', cell: ({ agent }) => agent.version },
   { key: 'since', header: 'Connected', cell: ({ registered_at }) => <Time at={registered_at} /> },
 ];
 
-interface HeldRow {
+interface ExcludedRow {
   readonly provider_id: string;
   readonly by: 'Operator' | 'Reputation';
   readonly why: string;
@@ -118,13 +118,13 @@ interface HeldRow {
   readonly until: number | null;
 }
 
-function HeldBack({ list }: { readonly list: AdminProviderList | undefined }) {
+function ExcludedMachines({ list }: { readonly list: AdminProviderList | undefined }) {
   return (
     <Card title="Not receiving jobs" about="Quarantined by an operator until released, or in backoff after failed jobs." flush>
       <Table
         caption="Machines that get no jobs"
-        columns={HELD_COLUMNS}
-        rows={list === undefined ? [] : heldRows(list)}
+        columns={EXCLUDED_COLUMNS}
+        rows={list === undefined ? [] : excludedRows(list)}
         rowKey={({ provider_id, by }) => `${provider_id} ${by}`}
         empty={<p className="card-empty">{list === undefined ? '…' : 'None.'}</p>}
         stacked
@@ -133,17 +133,17 @@ function HeldBack({ list }: { readonly list: AdminProviderList | undefined }) {
   );
 }
 
-function heldRows({ held, restrained }: AdminProviderList): HeldRow[] {
+function excludedRows({ held, restrained }: AdminProviderList): ExcludedRow[] {
   return [
-    ...held.map(({ provider_id, reason, since }): HeldRow => ({ provider_id, by: 'Operator', why: reason, since, until: null })),
-    ...restrained.map(({ provider_id, state, reason, detail, since, until }): HeldRow => {
-      const why = [gateWords(state), reason === null ? null : inWords(reason), detail].filter((text) => text !== null).join(': ');
+    ...held.map(({ provider_id, reason, since }): ExcludedRow => ({ provider_id, by: 'Operator', why: reason, since, until: null })),
+    ...restrained.map(({ provider_id, state, reason, detail, since, until }): ExcludedRow => {
+      const why = [gateText(state), reason === null ? null : humanizeCode(reason), detail].filter((text) => text !== null).join(': ');
       return { provider_id, by: 'Reputation', why, since, until };
     }),
   ];
 }
 
-const HELD_COLUMNS: readonly Column<HeldRow>[] = [
+const EXCLUDED_COLUMNS: readonly Column<ExcludedRow>[] = [
   {
     key: 'machine',
     header: 'Machine',

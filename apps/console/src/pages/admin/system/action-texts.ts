@@ -1,6 +1,6 @@
 /** Audit log entries as sentences, from the route and body of each admin request. */
 import type { AdminAction } from '@inference/formats';
-import { inWords } from '../../../features/machines/status-texts.js';
+import { humanizeCode } from '../../../features/machines/status-texts.js';
 import { formatUsd } from '../../../ui/display/money.js';
 
 type Details = Readonly<Record<string, unknown>>;
@@ -26,14 +26,14 @@ const WITHDRAWALS: Readonly<Record<string, string>> = {
   transfer: 'Transferred withdrawal through the payment service',
 };
 
-export function actionWords({ action, details }: Pick<AdminAction, 'action' | 'details'>): string {
-  const given = typeof details === 'object' && details !== null ? (details as Details) : {};
-  return SENTENCES[action]?.(given) ?? action;
+export function actionText({ action, details }: Pick<AdminAction, 'action' | 'details'>): string {
+  const members = typeof details === 'object' && details !== null ? (details as Details) : {};
+  return SENTENCES[action]?.(members) ?? action;
 }
 
-export function outcomeWords(outcome: string | null): string {
+export function outcomeText(outcome: string | null): string {
   if (outcome === null) return 'not known';
-  return outcome === 'done' ? 'done' : `refused: ${inWords(outcome)}`;
+  return outcome === 'done' ? 'done' : `refused: ${humanizeCode(outcome)}`;
 }
 
 function changesOfAccount({ suspended, is_admin }: Details): string {

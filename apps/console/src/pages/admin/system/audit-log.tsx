@@ -8,7 +8,7 @@ import { type Column, Table } from '../../../ui/display/table.js';
 import { Time } from '../../../ui/display/time.js';
 import { ErrorState } from '../../../ui/feedback/error-state.js';
 import { useActions } from '../queries.js';
-import { actionWords, outcomeWords } from './action-texts.js';
+import { actionText, outcomeText } from './action-texts.js';
 
 interface AuditLogProps {
   /** Id of an account, machine, withdrawal or model; null: all. */
@@ -40,9 +40,9 @@ export function AuditLog({ subject, title }: AuditLogProps) {
 const COLUMNS: readonly Column<AdminAction>[] = [
   { key: 'at', header: 'When', cell: ({ at }) => <Time at={at} as="date-time" /> },
   { key: 'operator', header: 'Operator', cell: ({ operator, operator_name }) => operator_name ?? operator },
-  { key: 'action', header: 'Action', rowHeader: true, cell: actionWords },
+  { key: 'action', header: 'Action', rowHeader: true, cell: actionText },
   { key: 'subject', header: 'Subject', cell: (action) => <Subject action={action} /> },
-  { key: 'outcome', header: 'Result', cell: ({ outcome }) => outcomeWords(outcome) },
+  { key: 'outcome', header: 'Result', cell: ({ outcome }) => outcomeText(outcome) },
 ];
 
 function Subject({ action: { action, subject } }: { readonly action: AdminAction }) {

@@ -1,10 +1,10 @@
 /** `/admin/health`: state of this coordinator, now and over the last hour. */
 import type { AdminHealth } from '@inference/formats';
 import type { ReactNode } from 'react';
-import { inWords } from '../../../features/machines/status-texts.js';
+import { humanizeCode } from '../../../features/machines/status-texts.js';
 import { Card } from '../../../ui/display/card.js';
 import { formatUsd } from '../../../ui/display/money.js';
-import { Count, counted } from '../../../ui/display/number.js';
+import { Count, pluralize } from '../../../ui/display/number.js';
 import { PageHeader } from '../../../ui/display/page-header.js';
 import { Stat, Stats } from '../../../ui/display/stat.js';
 import { type Column, Table } from '../../../ui/display/table.js';
@@ -70,14 +70,14 @@ function Readiness({ health }: Part) {
       {health.ready ? (
         <p>See below, and run “npm run ledger-check” for a full check.</p>
       ) : (
-        <p>{REASONS[health.reason ?? ''] ?? inWords(health.reason ?? 'unknown')}</p>
+        <p>{REASONS[health.reason ?? ''] ?? humanizeCode(health.reason ?? 'unknown')}</p>
       )}
     </Note>
   );
 }
 
 /** Value read from the response, or a placeholder while loading. */
-function shown<Value>(value: Value | undefined | null, read: (value: Value) => ReactNode): ReactNode {
+function orSkeleton<Value>(value: Value | undefined | null, read: (value: Value) => ReactNode): ReactNode {
   return value === undefined || value === null ? <Skeleton width="7rem" height="1.25rem" /> : read(value);
 }
 
@@ -108,7 +108,7 @@ function Figures({ health }: Part) {
             <Count value={fleet.used_slots} /> of <Count value={fleet.slots} />
           </>
         ))}
-        hint={hint(({ fleet }) => counted(fleet.models, 'model'))}
+        hint={hint(({ fleet }) => pluralize(fleet.models, 'model'))}
       />
     </Stats>
   );
@@ -127,18 +127,20 @@ function LedgerCard({ health }: Part) {
         ))}
         <dl className="facts">
           <dt>Owed to accounts and machines</dt>
-          <dd>{shown(ledger, ({ owed_micro_usd, accounts }) => `${formatUsd(owed_micro_usd)} in ${counted(accounts, 'balance')}`)}</dd>
+          <dd>
+            {orSkeleton(ledger, ({ owed_micro_usd, accounts }) => `${formatUsd(owed_micro_usd)} in ${pluralize(accounts, 'balance')}`)}
+          </dd>
           <dt>Reserved for running jobs</dt>
           <dd>
-            {shown(
+            {orSkeleton(
               ledger,
-              ({ held_micro_usd, running_holds }) => `${formatUsd(held_micro_usd)} in ${counted(running_holds, 'reservation')}`,
+              ({ held_micro_usd, running_holds }) => `${formatUsd(held_micro_usd)} in ${pluralize(running_holds, 'reservation')}`,
             )}
           </dd>
           <dt>Requested withdrawals</dt>
-          <dd>{shown(ledger, (sums) => formatUsd(sums.requested_withdrawals_micro_usd))}</dd>
+          <dd>{orSkeleton(ledger, (sums) => formatUsd(sums.requested_withdrawals_micro_usd))}</dd>
           <dt>Network fees</dt>
-          <dd>{shown(ledger, ({ fees_micro_usd }) => formatUsd(fees_micro_usd))}</dd>
+          <dd>{orSkeleton(ledger, ({ fees_micro_usd }) => formatUsd(fees_micro_usd))}</dd>
         </dl>
       </div>
     </Card>
@@ -150,26 +152,28 @@ function ProcessCard({ health }: Part) {
     <Card title="Process and database" about="This coordinator">
       <dl className="facts">
         <dt>Version</dt>
-        <dd>{shown(health, ({ version, node_version }) => `${version}, Node ${node_version.replace(/^v/, '')}`)}</dd>
+        <dd>{orSkeleton(health, ({ version, node_version }) => `${version}, Node ${node_version.replace(/^v/, '')}`)}</dd>
         <dt>Started</dt>
         <dd>
-          {shown(health, ({ started_at }) => (
+          {orSkeleton(health, ({ started_at }) => (
             <Time at={started_at} as="date-time" />
           ))}
         </dd>
         <dt>Memory</dt>
-        <dd>{shown(health, ({ memory_bytes }) => megabytes(memory_bytes))}</dd>
+        <dd>{orSkeleton(health, ({ memory_bytes }) => megabytes(memory_bytes))}</dd>
         <dt>Request bodies</dt>
-        <dd>{shown(health, ({ queues }) => `${megabytes(queues.held_request_bytes)} of ${megabytes(queues.most_held_request_bytes)}`)}</dd>
+        <dd>
+          {orSkeleton(health, ({ queues }) => `${megabytes(queues.held_request_bytes)} of ${megabytes(queues.most_held_request_bytes)}`)}
+        </dd>
         <dt>Database</dt>
         <dd>
-          {shown(health, ({ database: { kind, state, answer_ms } }) =>
-            [kind === 'sqlite' ? 'SQLite' : 'PostgreSQL', inWords(state), `answered in ${answer_ms} ms`].join(', '),
+          {orSkeleton(health, ({ database: { kind, state, answer_ms } }) =>
+            [kind === 'sqlite' ? 'SQLite' : 'PostgreSQL', humanizeCode(state), `answered in ${answer_ms} ms`].join(', '),
           )}
         </dd>
         <dt>Machine connections</dt>
         <dd>
-          {shown(health, ({ fleet }) => (
+          {orSkeleton(health, ({ fleet }) => (
             <Count value={fleet.connections} />
           ))}
         </dd>
@@ -210,7 +214,7 @@ function RecentCards({ health }: Part) {
 
 function columns(header: string): readonly Column<Counted>[] {
   return [
-    { key: 'code', header, rowHeader: true, cell: ({ code }) => codeWords(code) },
+    { key: 'code', header, rowHeader: true, cell: ({ code }) => codeText(code) },
     { key: 'count', header: 'Times', numeric: true, cell: ({ count }) => <Count value={count} /> },
   ];
 }
@@ -222,9 +226,9 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 };
 
 /** Codes are `kind` or `kind:reason`. */
-function codeWords(code: string): string {
+function codeText(code: string): string {
   const [what = '', why] = code.split(':', 2);
-  return why === undefined ? inWords(what) : `${PROBLEMS[what] ?? inWords(what)}: ${inWords(why)}`;
+  return why === undefined ? humanizeCode(what) : `${PROBLEMS[what] ?? humanizeCode(what)}: ${humanizeCode(why)}`;
 }
 
 function megabytes(bytes: number): string {

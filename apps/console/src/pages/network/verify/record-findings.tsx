@@ -3,9 +3,9 @@ import type { DeviceChainVerdict, Finding, StageVerdict } from '@inference/verif
 import { Badge } from '../../../ui/display/badge.js';
 import { Note } from '../../../ui/feedback/note.js';
 import { Progress } from '../../../ui/feedback/progress.js';
-import { sentence } from '../status-badges.js';
+import { sentenceCase } from '../status-badges.js';
 import { CheckItem } from './check-item.js';
-import { CHAIN_STEPS, CLAIM_LABELS, RESULT_WORDS, STAGE_WORDS } from './claim-texts.js';
+import { CHAIN_STEPS, CLAIM_LABELS, RESULT_LABELS, STAGE_TEXTS } from './claim-texts.js';
 import type { RecordProgress } from './use-verification.js';
 
 const STAGES = 4;
@@ -38,24 +38,24 @@ export function outcomeOf({ record, verdict }: RecordProgress): OutcomeKind | nu
 function Outcome({ progress }: { readonly progress: RecordProgress }) {
   const findings = progress.verdict?.findings ?? [];
   const count = (result: Finding['result']): number => findings.filter((finding) => finding.result === result).length;
-  const counts = `${count('reproduced')} claims reproduced, ${count('simulated')} simulated, ${count('word')} on the coordinator's word, ${count('contradicted')} contradicted.`;
+  const counts = `${count('reproduced')} claims reproduced, ${count('simulated')} simulated, ${count('word')} stated only by the coordinator, ${count('contradicted')} contradicted.`;
   switch (outcomeOf(progress)) {
     case 'contradicted':
       return (
         <Note tone="bad" title="Failed: the evidence contradicts this record">
-          <p role="status">{counts} Do not trust what it claims.</p>
+          <p role="status">{counts} Do not trust its claims.</p>
         </Note>
       );
     case 'simulated':
       return (
         <Note tone="warn" title="The evidence agrees, but this is a simulation">
-          <p role="status">{counts} It proves nothing about a real machine.</p>
+          <p role="status">{counts} This proves nothing about a real machine.</p>
         </Note>
       );
     case 'claimed':
       return (
         <Note tone="warn" title="Every claim that can be checked agrees with its evidence, but the hardware is not proved">
-          <p role="status">{counts} The Secure Enclave is a claim of the machine: no certificate of its maker confirms it.</p>
+          <p role="status">{counts} The machine claims a Secure Enclave: no Apple certificate confirms it.</p>
         </Note>
       );
     default:
@@ -68,7 +68,7 @@ function Outcome({ progress }: { readonly progress: RecordProgress }) {
 }
 
 function Stage({ stage: { stage, findings, chain } }: { readonly stage: StageVerdict }) {
-  const { title, about } = STAGE_WORDS[stage];
+  const { title, about } = STAGE_TEXTS[stage];
   return (
     <section className="stage">
       <h3 className="stage-title">{title}</h3>
@@ -78,10 +78,10 @@ function Stage({ stage: { stage, findings, chain } }: { readonly stage: StageVer
         {findings.map((finding) => (
           <CheckItem
             key={finding.claim}
-            name={CLAIM_LABELS[finding.claim] ?? sentence(finding.claim)}
+            name={CLAIM_LABELS[finding.claim] ?? sentenceCase(finding.claim)}
             value={shownValue(finding)}
-            tone={RESULT_WORDS[finding.result].tone}
-            result={RESULT_WORDS[finding.result].label}
+            tone={RESULT_LABELS[finding.result].tone}
+            result={RESULT_LABELS[finding.result].label}
           >
             {finding.explanation}
           </CheckItem>
@@ -99,14 +99,14 @@ function shownValue({ value }: Finding): string {
 function ChainSteps({ chain }: { readonly chain: DeviceChainVerdict }) {
   const failedAt = chain.ok ? null : CHAIN_STEPS.find(({ step }) => !chain.steps.includes(step))?.step;
   return (
-    <ol className="chain-steps" aria-label="Steps of following the certificates">
+    <ol className="chain-steps" aria-label="Steps of certificate verification">
       {CHAIN_STEPS.map(({ step, label }) => {
         const passed = chain.steps.includes(step);
         const failed = step === failedAt;
         return (
           <li key={step}>
             <Badge tone={passed ? 'good' : failed ? 'bad' : 'neutral'}>
-              {label}: {passed ? 'ok' : failed ? `refused, ${chain.ok ? '' : sentence(chain.code).toLowerCase()}` : 'not reached'}
+              {label}: {passed ? 'ok' : failed ? `refused, ${chain.ok ? '' : sentenceCase(chain.code).toLowerCase()}` : 'not reached'}
             </Badge>
           </li>
         );

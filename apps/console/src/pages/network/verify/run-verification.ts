@@ -21,14 +21,14 @@ export interface AnchorName {
   readonly name: string;
 }
 
-/** Why a text cannot be checked at all. */
+/** The input is not an attestation record or feed. */
 export class NotARecordError extends Error {}
 
 /** `newest-challenge` verifies a saved record as of the time of its newest challenge, as stated by the record. */
 export type AsOf = 'now' | 'newest-challenge';
 
 /** Verifies a feed or a single record of one. Throws {@link NotARecordError} for anything else. */
-export async function* verifyHere(downloaded: unknown, asOf: AsOf): AsyncGenerator<VerificationStep> {
+export async function* verifyInBrowser(downloaded: unknown, asOf: AsOf): AsyncGenerator<VerificationStep> {
   const verifier = await import('@inference/verifier');
   const { feed, anchor } = open(verifier, downloaded);
   const records = feed.providers.slice(0, MAX_RECORDS);
@@ -36,7 +36,7 @@ export async function* verifyHere(downloaded: unknown, asOf: AsOf): AsyncGenerat
     type: 'opened',
     records,
     total: feed.providers.length,
-    anchor: { kind: anchor.simulated ? 'simulated' : 'maker', name: anchor.simulated ? feed.trust_anchor.common_name : MAKERS_ROOT },
+    anchor: { kind: anchor.simulated ? 'simulated' : 'maker', name: anchor.simulated ? feed.trust_anchor.common_name : APPLE_ROOT },
   };
   for (const record of records) {
     await nextPaint();
@@ -56,7 +56,7 @@ function momentOf(record: AttestationRecord, asOf: AsOf): number {
   return asOf === 'now' ? Date.now() : (record.last_challenge?.answered_at ?? Date.now());
 }
 
-const MAKERS_ROOT = 'Apple Enterprise Attestation Root CA';
+const APPLE_ROOT = 'Apple Enterprise Attestation Root CA';
 
 function open(verifier: typeof import('@inference/verifier'), downloaded: unknown) {
   try {
@@ -71,7 +71,7 @@ function isFeed(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'providers' in value;
 }
 
-/** A record alone names no anchor, so the maker's holds. */
+/** A single record names no trust anchor, so Apple's root applies. */
 function feedOf(record: unknown): Omit<AttestationFeed, 'providers'> & { readonly providers: readonly unknown[] } {
   return {
     providers: [record],

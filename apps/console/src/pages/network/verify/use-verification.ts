@@ -2,12 +2,12 @@
 import type { AttestationRecord } from '@inference/protocol';
 import type { RecordVerdict, StageVerdict } from '@inference/verifier';
 import { useRef, useState } from 'react';
-import { type AnchorName, type AsOf, verifyHere } from './run-verification.js';
+import { type AnchorName, type AsOf, verifyInBrowser } from './run-verification.js';
 
 export interface RecordProgress {
   readonly record: AttestationRecord;
   readonly stages: readonly StageVerdict[];
-  /** Null until every stage is done. */
+  /** Null until all stages are done. */
   readonly verdict: RecordVerdict | null;
 }
 
@@ -53,7 +53,7 @@ async function follow(downloaded: unknown, asOf: AsOf, show: (next: Verification
   let anchor: AnchorName = { kind: 'maker', name: '' };
   let total = 0;
   const records: RecordProgress[] = [];
-  for await (const step of verifyHere(downloaded, asOf)) {
+  for await (const step of verifyInBrowser(downloaded, asOf)) {
     switch (step.type) {
       case 'opened':
         ({ anchor, total } = step);

@@ -13,11 +13,11 @@ export function VerificationView({ verification }: { readonly verification: Veri
     case 'idle':
       return null;
     case 'opening':
-      return <Progress label="Getting the record and the verifier…" />;
+      return <Progress label="Loading the record and the verifier…" />;
     case 'failed':
       return (
         <ErrorNote
-          title={verification.error instanceof NotARecordError ? 'This is no attestation record.' : 'It could not be checked.'}
+          title={verification.error instanceof NotARecordError ? 'Not an attestation record.' : 'Verification failed.'}
           error={verification.error}
         />
       );
@@ -28,12 +28,12 @@ export function VerificationView({ verification }: { readonly verification: Veri
 
 function Findings({ anchor, records, total }: Extract<Verification, { readonly state: 'running' | 'done' }>) {
   const [only] = records;
-  if (only === undefined) return <Note>There is no record in this feed: no provider was connected, or not this one.</Note>;
+  if (only === undefined) return <Note>This feed has no record: no provider was connected, or not this one.</Note>;
   return (
     <div className="stack">
       <p className="muted small">
         {anchor.kind === 'maker' ? (
-          <>Certificates are verified to “{anchor.name}”, the maker's root, whose key is pinned in this page.</>
+          <>Certificates are verified to “{anchor.name}”, Apple's root, whose key is pinned in this page.</>
         ) : (
           <>
             Certificates are verified to “{anchor.name}”, a <strong>simulated</strong> root that the feed itself names.
@@ -85,16 +85,16 @@ function NotProved() {
     <section className="stack-small not-proved">
       <h3>What this does not prove</h3>
       <ul className="plain-list">
-        <li>That the enclave key lives in the attested machine: whoever holds the key may relay what another machine attests.</li>
-        <li>Which program runs on the machine, what it keeps in memory, and what it does with a prompt.</li>
-        <li>The cross-check by device management, and that a challenge was fresh when it was sent: both are the coordinator's word.</li>
-        <li>That a certificate was not revoked: the maker publishes no revocation for these.</li>
-        <li>At trust level “self-signed”, anything about the machine beyond its own word.</li>
-        <li>What the coordinator does with requests and answers, which it sees in memory while it passes them on.</li>
+        <li>That the enclave key is in the attested machine: its holder could relay the attestation of another machine.</li>
+        <li>Which program runs on the machine, and what that program does with a prompt.</li>
+        <li>The device management cross-check, and that challenges were fresh: only the coordinator states both.</li>
+        <li>That certificates are not revoked: Apple publishes no revocation for them.</li>
+        <li>At trust level “self-signed”, anything about the machine beyond its own statements.</li>
+        <li>What the coordinator does with requests and responses, which pass through its memory.</li>
       </ul>
       <p className="muted small">
-        This page itself came from the coordinator. Who does not want to trust it runs the same verifier from a copy of their own:{' '}
-        <code>inference-verify network</code> and this address.
+        The coordinator also served this page. To avoid trusting it, run the same verifier from your own copy:{' '}
+        <code>inference-verify network</code> with this URL.
       </p>
     </section>
   );

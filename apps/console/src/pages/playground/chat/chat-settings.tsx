@@ -38,7 +38,7 @@ export function ChatSettingsPanel({ models, model, onModel, form, onForm, refuse
           <Field label="Max tokens" inputMode="numeric" {...bind('maxTokens')} />
           <Field label="Seed" inputMode="numeric" {...bind('seed')} />
         </div>
-        <TextAreaField label="Stop texts" hint="One on each line, at most four." rows={2} {...bind('stop')} />
+        <TextAreaField label="Stop sequences" hint="One per line, up to four." rows={2} {...bind('stop')} />
       </details>
     </section>
   );

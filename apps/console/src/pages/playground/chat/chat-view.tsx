@@ -1,4 +1,4 @@
-/** The chat of the playground. */
+/** Chat mode of the playground. */
 import { useEffect, useId, useRef, useState } from 'react';
 import { type ModelEntry, textModels } from '../../../features/account/models.js';
 import { EmptyState } from '../../../ui/feedback/empty-state.js';
@@ -6,7 +6,7 @@ import { Button } from '../../../ui/forms/button.js';
 import { Composer } from '../composer.js';
 import { ChatSettingsPanel } from './chat-settings.js';
 import { isBusy, type Turn } from './conversation.js';
-import { EMPTY_PARAMETERS, type ParameterForm, readParameters } from './parameters.js';
+import { EMPTY_PARAMETERS, type ParameterForm, parseParameters } from './parameters.js';
 import { TurnView } from './turn-view.js';
 import { type ChatSettings, useChat } from './use-chat.js';
 
@@ -15,11 +15,11 @@ const SUGGESTIONS = ['What is the capital of France?', 'Explain digital signatur
 export function ChatView({ models }: { readonly models: readonly ModelEntry[] }) {
   const chat = useChat();
   const heading = useId();
-  const [wanted, setWanted] = useState<string | null>(null);
+  const [selected, setSelected] = useState<string | null>(null);
   const [form, setForm] = useState<ParameterForm>(EMPTY_PARAMETERS);
   const texts = textModels(models);
-  const model = texts.find(({ id }) => id === wanted) ?? texts[0];
-  const read = readParameters(form);
+  const model = texts.find(({ id }) => id === selected) ?? texts[0];
+  const read = parseParameters(form);
   const refused = read.kind === 'refused' ? read : null;
   const busy = isBusy(chat.turns);
   const settings: ChatSettings | null =
@@ -40,7 +40,7 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
         </h2>
         {chat.turns.length === 0 ? (
           <EmptyState title="Start a conversation">
-            <p>The machine that answers signs every byte. This browser checks the signature.</p>
+            <p>The machine signs every response. Your browser verifies the signature.</p>
             <div className="suggestions">
               {SUGGESTIONS.map((text) => (
                 <Button key={text} size="small" disabled={settings === null} onClick={() => ask(text)}>
@@ -50,11 +50,11 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
             </div>
           </EmptyState>
         ) : (
-          <Turns turns={chat.turns} onRetry={settings === null || busy ? null : (answer) => chat.again(answer, settings)} />
+          <Turns turns={chat.turns} onRetry={settings === null || busy ? null : (answer) => chat.retry(answer, settings)} />
         )}
         <Composer
           label="Your message"
-          placeholder="Start a conversation. Enter sends, Shift+Enter begins a new line."
+          placeholder="Type a message. Enter sends, Shift+Enter adds a line."
           send="Send"
           busy={busy}
           disabled={settings === null}
@@ -66,12 +66,12 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
         </p>
       </section>
       <div className="playground-side">
-        <ChatSettingsPanel models={texts} model={model?.id ?? ''} onModel={setWanted} form={form} onForm={setForm} refused={refused} />
+        <ChatSettingsPanel models={texts} model={model?.id ?? ''} onModel={setSelected} form={form} onForm={setForm} refused={refused} />
         <Button disabled={chat.turns.length === 0} onClick={chat.clear}>
           New conversation
         </Button>
         <p className="field-hint">
-          The conversation lives in this page alone, and is gone with it. Requests cost what they cost through the API.
+          The conversation exists only on this page and is not stored. Requests cost the same as through the API.
         </p>
       </div>
     </div>
@@ -81,7 +81,7 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
 function Turns({ turns, onRetry }: { readonly turns: readonly Turn[]; readonly onRetry: Parameters<typeof TurnView>[0]['onRetry'] }) {
   const end = useRef<HTMLDivElement>(null);
   const last = turns.at(-1);
-  // Follows what is being said, unless somebody has scrolled up to read.
+  // Scrolls with the response unless the user has scrolled up.
   // biome-ignore lint/correctness/useExhaustiveDependencies: it follows what the conversation comes to
   useEffect(() => {
     const { scrollHeight, scrollTop, clientHeight } = document.documentElement;
@@ -106,14 +106,14 @@ function statusOf(turns: readonly Turn[]): string {
   switch (last.state) {
     case 'waiting':
     case 'streaming':
-      return 'The answer is coming.';
+      return 'The response is arriving.';
     case 'stopped':
-      return 'The answer was stopped.';
+      return 'The response was stopped.';
     case 'failed':
       return '';
     case 'complete':
-      if (last.check.state === 'verified') return 'The answer is complete and verified.';
-      if (last.check.state === 'failed') return 'The answer is complete, and failed its check.';
-      return 'The answer is complete.';
+      if (last.check.state === 'verified') return 'The response is complete and verified.';
+      if (last.check.state === 'failed') return 'The response is complete, but verification failed.';
+      return 'The response is complete.';
   }
 }

@@ -24,7 +24,7 @@ export interface Answer {
   readonly state: 'waiting' | 'streaming' | 'complete' | 'stopped' | 'failed';
   readonly provider: ProviderFacts | null;
   readonly usage: TokenUsage | null;
-  /** Why the model ended: `stop`, `length`, … */
+  /** Finish reason: `stop`, `length`, … */
   readonly finishReason: string | null;
   readonly problem: Problem | null;
   readonly check: AnswerCheck;
@@ -35,24 +35,24 @@ export interface Answer {
 export type Turn = Question | Answer;
 
 type ConversationEvent =
-  | { readonly type: 'asked'; readonly question: Question | null; readonly answer: Answer }
-  | { readonly type: 'grew'; readonly id: string; readonly delta: string }
+  | { readonly type: 'sent'; readonly question: Question | null; readonly answer: Answer }
+  | { readonly type: 'appended'; readonly id: string; readonly delta: string }
   | { readonly type: 'changed'; readonly id: string; readonly changes: Partial<Omit<Answer, 'id' | 'role'>> }
   /** Removes a failed response before its question is sent again. */
-  | { readonly type: 'withdrawn'; readonly id: string }
+  | { readonly type: 'removed'; readonly id: string }
   | { readonly type: 'cleared' };
 
 export function conversation(turns: readonly Turn[], event: ConversationEvent): readonly Turn[] {
   switch (event.type) {
-    case 'asked':
+    case 'sent':
       return [...turns, ...(event.question === null ? [] : [event.question]), event.answer];
-    case 'grew':
+    case 'appended':
       return turns.map((turn) =>
         turn.id === event.id && turn.role === 'assistant' ? { ...turn, state: 'streaming', text: turn.text + event.delta } : turn,
       );
     case 'changed':
       return turns.map((turn) => (turn.id === event.id && turn.role === 'assistant' ? { ...turn, ...event.changes } : turn));
-    case 'withdrawn':
+    case 'removed':
       return turns.filter((turn) => turn.id !== event.id);
     case 'cleared':
       return [];

@@ -6,7 +6,7 @@ import type { Answer, Turn } from './conversation.js';
 
 interface TurnViewProps {
   readonly turn: Turn;
-  /** Null where asking again makes no sense any more. */
+  /** Null if a retry is not possible. */
   readonly onRetry: ((answer: Answer) => void) | null;
 }
 
@@ -24,11 +24,9 @@ export function TurnView({ turn, onRetry }: TurnViewProps) {
     <li className="turn" data-role="assistant" data-state={turn.state} aria-busy={busy}>
       <span className="visually-hidden">{`${turn.model}: `}</span>
       {turn.text === '' ? null : <div className="turn-text">{turn.text}</div>}
-      {turn.state === 'waiting' ? <p className="turn-waiting">{formatWait(turn.provider !== null)}</p> : null}
-      {turn.state === 'stopped' ? (
-        <p className="turn-aside">Stopped. The end and its signature did not come, so this cannot be verified.</p>
-      ) : null}
-      {turn.state === 'complete' && turn.text === '' ? <p className="turn-aside">The model ended without saying anything.</p> : null}
+      {turn.state === 'waiting' ? <p className="turn-waiting">{waitingText(turn.provider !== null)}</p> : null}
+      {turn.state === 'stopped' ? <p className="turn-note">Stopped. The response is incomplete and cannot be verified.</p> : null}
+      {turn.state === 'complete' && turn.text === '' ? <p className="turn-note">The model returned no output.</p> : null}
       {turn.problem === null ? null : <ProblemNote problem={turn.problem} onRetry={onRetry === null ? null : () => onRetry(turn)} />}
       <AnswerFooter
         provider={turn.provider}
@@ -41,7 +39,7 @@ export function TurnView({ turn, onRetry }: TurnViewProps) {
   );
 }
 
-/** `placed`: a machine has taken the request. */
-function formatWait(placed: boolean): string {
-  return placed ? 'The machine reads…' : 'Waiting for a machine…';
+/** `placed`: a machine has accepted the request. */
+function waitingText(placed: boolean): string {
+  return placed ? 'Processing the prompt…' : 'Waiting for a machine…';
 }

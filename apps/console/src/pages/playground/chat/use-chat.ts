@@ -1,13 +1,13 @@
 /** Conversation of the page and its single running request. Nothing outlives the page. */
 import { useMemo, useReducer, useRef } from 'react';
-import { useMoneyChanged } from '../../../features/account/balance.js';
+import { useInvalidateMoney } from '../../../features/account/balance.js';
 import { newNonce } from '../requests/call.js';
-import { askChat, type ChatListener } from '../requests/chat-request.js';
+import { type ChatListener, sendChatRequest } from '../requests/chat-request.js';
 import { usePlaygroundKey } from '../requests/playground-key.js';
 import type { ProviderFacts } from '../requests/provider-facts.js';
-import { costOf } from '../requests/request-cost.js';
-import { askWithKey } from '../requests/send-with-key.js';
-import { useOneRequest } from '../requests/use-single-request.js';
+import { requestCost } from '../requests/request-cost.js';
+import { sendWithKey } from '../requests/send-with-key.js';
+import { useSingleRequest } from '../requests/use-single-request.js';
 import { checkAnswer, downloadFeed } from '../verification/check-answer.js';
 import { type Answer, chatBody, conversation, newAnswer, type Question, type Turn } from './conversation.js';
 import type { Parameters } from './parameters.js';
@@ -22,25 +22,25 @@ interface Chat {
   readonly turns: readonly Turn[];
   ask(text: string, settings: ChatSettings): void;
   /** Sends the question of a failed response again. */
-  again(answer: Answer, settings: ChatSettings): void;
-  /** Ends the running answer here and on the machine. */
+  retry(answer: Answer, settings: ChatSettings): void;
+  /** Cancels the running response in the page and on the provider. */
   stop(): void;
   clear(): void;
 }
 
 export function useChat(): Chat {
   const [turns, dispatch] = useReducer(conversation, []);
-  const request = useOneRequest();
+  const request = useSingleRequest();
   const ids = useRef(0);
   const key = usePlaygroundKey();
-  const moneyChanged = useMoneyChanged();
+  const invalidateMoney = useInvalidateMoney();
 
   return useMemo((): Chat => {
     const start = (before: readonly Turn[], question: Question | null, settings: ChatSettings): void => {
       const answer = newAnswer(`a${ids.current++}`, settings.model);
-      dispatch({ type: 'asked', question, answer });
-      const told = question === null ? before : [...before, question];
-      void run(answer.id, chatBody(settings.model, settings.system, told, settings.parameters));
+      dispatch({ type: 'sent', question, answer });
+      const history = question === null ? before : [...before, question];
+      void run(answer.id, chatBody(settings.model, settings.system, history, settings.parameters));
     };
 
     const run = async (id: string, body: string): Promise<void> => {
@@ -55,9 +55,11 @@ export function useChat(): Chat {
           feed = downloadFeed();
           change({ provider: facts });
         },
-        onText: (delta) => dispatch({ type: 'grew', id, delta }),
+        onText: (delta) => dispatch({ type: 'appended', id, delta }),
       };
-      const outcome = await request.run((signal) => askWithKey(key, (secret) => askChat({ secret, body, nonce, signal }, listener)));
+      const outcome = await request.run((signal) =>
+        sendWithKey(key, (secret) => sendChatRequest({ secret, body, nonce, signal }, listener)),
+      );
       const facts = provider as ProviderFacts | null;
       switch (outcome.kind) {
         case 'complete': {
@@ -78,17 +80,17 @@ export function useChat(): Chat {
           change({ state: 'failed', problem: outcome.problem });
       }
       if (facts?.jobId && request.left !== null) {
-        const cost = await costOf(facts.jobId, request.left);
+        const cost = await requestCost(facts.jobId, request.left);
         if (cost !== null) change({ costMicroUsd: cost });
-        void moneyChanged();
+        void invalidateMoney();
       }
     };
 
     return {
       turns,
       ask: (text, settings) => start(turns, { id: `q${ids.current++}`, role: 'user', text }, settings),
-      again(answer, settings) {
-        dispatch({ type: 'withdrawn', id: answer.id });
+      retry(answer, settings) {
+        dispatch({ type: 'removed', id: answer.id });
         start(
           turns.filter(({ id }) => id !== answer.id),
           null,
@@ -101,5 +103,5 @@ export function useChat(): Chat {
         dispatch({ type: 'cleared' });
       },
     };
-  }, [turns, request, key, moneyChanged]);
+  }, [turns, request, key, invalidateMoney]);
 }

@@ -1,4 +1,4 @@
-/** Images of the playground: asked for, shown, and checked byte by byte. */
+/** Image mode of the playground. */
 import { useId, useState } from 'react';
 import { imageModels, type ModelEntry, modelName } from '../../../features/account/models.js';
 import { EmptyState } from '../../../ui/feedback/empty-state.js';
@@ -6,26 +6,26 @@ import { Progress } from '../../../ui/feedback/progress.js';
 import { Field } from '../../../ui/forms/field.js';
 import { Select } from '../../../ui/forms/select.js';
 import { AnswerFooter } from '../answer-footer.js';
-import { whole } from '../chat/parameters.js';
+import { parseInteger } from '../chat/parameters.js';
 import { Composer } from '../composer.js';
 import { ProblemNote } from '../problem-note.js';
-import { type Drawing, useImages } from './use-images.js';
+import { type ImageJob, useImages } from './use-images.js';
 
 export function ImagesView({ models }: { readonly models: readonly ModelEntry[] }) {
-  const drawings = useImages();
+  const imageJobs = useImages();
   const heading = useId();
-  const made = imageModels(models);
-  const [wanted, setWanted] = useState<string | null>(null);
+  const available = imageModels(models);
+  const [selected, setSelected] = useState<string | null>(null);
   const [size, setSize] = useState<string | null>(null);
   const [count, setCount] = useState('1');
   const [seed, setSeed] = useState('');
-  const model = made.find(({ id }) => id === wanted) ?? made[0];
+  const model = available.find(({ id }) => id === selected) ?? available[0];
   const sizes = model?.metadata.sizes ?? [];
   const chosen = size !== null && sizes.includes(size) ? size : (sizes[0] ?? 'auto');
   const max = Math.max(1, model?.metadata.max_images ?? 1);
-  const seedNumber = whole(seed, 0, Number.MAX_SAFE_INTEGER);
-  const busy = drawings.list.some(({ state }) => state === 'waiting');
-  if (model === undefined && drawings.list.length === 0) {
+  const seedNumber = parseInteger(seed, 0, Number.MAX_SAFE_INTEGER);
+  const busy = imageJobs.list.some(({ state }) => state === 'waiting');
+  if (model === undefined && imageJobs.list.length === 0) {
     return (
       <EmptyState title="No image model is available">Models come and go with the machines. This page refreshes automatically.</EmptyState>
     );
@@ -38,25 +38,23 @@ export function ImagesView({ models }: { readonly models: readonly ModelEntry[] 
         </h2>
         <Composer
           label="Image description"
-          placeholder="Describe the image, such as: a red square on blue ground"
-          send="Draw"
+          placeholder="For example: a red square on a blue background"
+          send="Generate"
           busy={busy}
           disabled={model === undefined || seedNumber === null}
           onSend={(prompt) => {
             if (model !== undefined && seedNumber !== null) {
-              drawings.draw({ model: model.id, prompt, n: Math.min(Number(count), max), size: chosen, seed: seedNumber ?? null });
+              imageJobs.generate({ model: model.id, prompt, n: Math.min(Number(count), max), size: chosen, seed: seedNumber ?? null });
             }
           }}
-          onStop={drawings.stop}
+          onStop={imageJobs.stop}
         />
-        {drawings.list.length === 0 ? (
-          <EmptyState title="Ask for an image">
-            The machine signs the hash of each image. This browser compares it with the bytes that came.
-          </EmptyState>
+        {imageJobs.list.length === 0 ? (
+          <EmptyState title="Generate an image">The machine signs the hash of each image. Your browser verifies it.</EmptyState>
         ) : (
-          <ol className="drawings" aria-label="List of images">
-            {drawings.list.map((drawing) => (
-              <DrawingView key={drawing.id} drawing={drawing} onRetry={busy ? null : () => drawings.again(drawing)} />
+          <ol className="image-jobs" aria-label="List of images">
+            {imageJobs.list.map((job) => (
+              <ImageJobView key={job.id} job={job} onRetry={busy ? null : () => imageJobs.retry(job)} />
             ))}
           </ol>
         )}
@@ -66,8 +64,8 @@ export function ImagesView({ models }: { readonly models: readonly ModelEntry[] 
           <Select
             label="Model"
             value={model?.id ?? ''}
-            options={made.map((one) => ({ value: one.id, label: modelName(one) }))}
-            onValue={setWanted}
+            options={available.map((entry) => ({ value: entry.id, label: modelName(entry) }))}
+            onValue={setSelected}
           />
           <div className="settings-grid">
             <Select label="Size" value={chosen} options={(sizes.length === 0 ? ['auto'] : sizes).map(option)} onValue={setSize} />
@@ -82,7 +80,7 @@ export function ImagesView({ models }: { readonly models: readonly ModelEntry[] 
             label="Seed"
             inputMode="numeric"
             autoComplete="off"
-            hint="The same seed makes the same image. Empty: by chance."
+            hint="The same seed gives the same image. Empty: random."
             value={seed}
             error={seedNumber === null ? 'A seed is a whole number.' : undefined}
             onChange={(event) => setSeed(event.target.value)}
@@ -97,30 +95,24 @@ function option(value: string) {
   return { value, label: value };
 }
 
-function DrawingView({ drawing, onRetry }: { readonly drawing: Drawing; readonly onRetry: (() => void) | null }) {
-  const { order, state, images, problem } = drawing;
+function ImageJobView({ job, onRetry }: { readonly job: ImageJob; readonly onRetry: (() => void) | null }) {
+  const { input, state, images, problem } = job;
   return (
-    <li className="drawing" aria-busy={state === 'waiting'}>
-      <p className="drawing-prompt">{order.prompt}</p>
-      {state === 'waiting' ? <Progress label="The machine draws. This can take a minute." /> : null}
-      {state === 'stopped' ? <p className="turn-aside">Stopped.</p> : null}
+    <li className="image-job" aria-busy={state === 'waiting'}>
+      <p className="image-job-prompt">{input.prompt}</p>
+      {state === 'waiting' ? <Progress label="Generating. This can take a minute." /> : null}
+      {state === 'stopped' ? <p className="turn-note">Stopped.</p> : null}
       {problem === null ? null : <ProblemNote problem={problem} onRetry={onRetry} />}
       {images.length === 0 ? null : (
-        <div className="drawing-images">
+        <div className="image-job-images">
           {images.map((address, index) => (
             <a key={address} href={address} download={`image-${index + 1}`} title="Save the image">
-              <img src={address} alt={images.length === 1 ? order.prompt : `${order.prompt} (${index + 1} of ${images.length})`} />
+              <img src={address} alt={images.length === 1 ? input.prompt : `${input.prompt} (${index + 1} of ${images.length})`} />
             </a>
           ))}
         </div>
       )}
-      <AnswerFooter
-        provider={drawing.provider}
-        usage={null}
-        finishReason={null}
-        costMicroUsd={drawing.costMicroUsd}
-        check={drawing.check}
-      />
+      <AnswerFooter provider={job.provider} usage={null} finishReason={null} costMicroUsd={job.costMicroUsd} check={job.check} />
     </li>
   );
 }

@@ -1,20 +1,20 @@
 /** Images of the page and its single running request. Nothing outlives the page. */
 import { useEffect, useMemo, useRef, useState } from 'react';
-import { useMoneyChanged } from '../../../features/account/balance.js';
+import { useInvalidateMoney } from '../../../features/account/balance.js';
 import { newNonce } from '../requests/call.js';
-import { askImages, type ImageAnswer, type ImageOrder, imageBody, imageType } from '../requests/image-request.js';
+import { type ImageAnswer, type ImageRequest, imageBody, imageType, sendImageRequest } from '../requests/image-request.js';
 import { usePlaygroundKey } from '../requests/playground-key.js';
 import type { Problem } from '../requests/problems.js';
 import type { ProviderFacts } from '../requests/provider-facts.js';
-import { costOf } from '../requests/request-cost.js';
-import { askWithKey } from '../requests/send-with-key.js';
-import { useOneRequest } from '../requests/use-single-request.js';
+import { requestCost } from '../requests/request-cost.js';
+import { sendWithKey } from '../requests/send-with-key.js';
+import { useSingleRequest } from '../requests/use-single-request.js';
 import type { AnswerCheck } from '../verification/answer-check.js';
 import { checkAnswer, downloadFeed } from '../verification/check-answer.js';
 
-export interface Drawing {
+export interface ImageJob {
   readonly id: string;
-  readonly order: ImageOrder;
+  readonly input: ImageRequest;
   readonly state: 'waiting' | 'complete' | 'stopped' | 'failed';
   /** Object URLs of the verified bytes in memory. */
   readonly images: readonly string[];
@@ -24,21 +24,21 @@ export interface Drawing {
   readonly costMicroUsd: number | null;
 }
 
-interface Drawings {
-  /** The newest first. */
-  readonly list: readonly Drawing[];
-  draw(order: ImageOrder): void;
-  again(drawing: Drawing): void;
+interface ImageJobs {
+  /** Newest first. */
+  readonly list: readonly ImageJob[];
+  generate(input: ImageRequest): void;
+  retry(job: ImageJob): void;
   stop(): void;
 }
 
-export function useImages(): Drawings {
-  const [list, setList] = useState<readonly Drawing[]>([]);
-  const request = useOneRequest();
+export function useImages(): ImageJobs {
+  const [list, setList] = useState<readonly ImageJob[]>([]);
+  const request = useSingleRequest();
   const addresses = useRef<string[]>([]);
   const ids = useRef(0);
   const key = usePlaygroundKey();
-  const moneyChanged = useMoneyChanged();
+  const invalidateMoney = useInvalidateMoney();
   useEffect(
     () => () => {
       for (const address of addresses.current.splice(0)) URL.revokeObjectURL(address);
@@ -46,9 +46,9 @@ export function useImages(): Drawings {
     [],
   );
 
-  return useMemo((): Drawings => {
-    const change = (id: string, changes: Partial<Drawing>): void =>
-      setList((before) => before.map((drawing) => (drawing.id === id ? { ...drawing, ...changes } : drawing)));
+  return useMemo((): ImageJobs => {
+    const change = (id: string, changes: Partial<ImageJob>): void =>
+      setList((before) => before.map((job) => (job.id === id ? { ...job, ...changes } : job)));
 
     const addressOf = (bytes: Uint8Array): string => {
       const address = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>], { type: imageType(bytes) }));
@@ -63,18 +63,18 @@ export function useImages(): Drawings {
       const result = await checkAnswer({ ...evidence, answer: { kind: 'plain', bytes, headers, images } }, downloadFeed());
       change(id, { check: result });
       if ((result.state === 'verified' || result.state === 'failed') && result.jobId !== null && request.left !== null) {
-        const cost = await costOf(result.jobId, request.left);
+        const cost = await requestCost(result.jobId, request.left);
         if (cost !== null) change(id, { costMicroUsd: cost });
       }
-      void moneyChanged();
+      void invalidateMoney();
     };
 
-    const draw = async (order: ImageOrder): Promise<void> => {
+    const generate = async (input: ImageRequest): Promise<void> => {
       const id = `d${ids.current++}`;
       const none = { images: [], provider: null, problem: null, check: { state: 'none' }, costMicroUsd: null } as const;
-      setList((before) => [{ id, order, state: 'waiting', ...none }, ...before]);
-      const sent = { body: imageBody(order), nonce: newNonce() };
-      const outcome = await request.run((signal) => askWithKey(key, (secret) => askImages({ ...sent, secret, signal })));
+      setList((before) => [{ id, input, state: 'waiting', ...none }, ...before]);
+      const sent = { body: imageBody(input), nonce: newNonce() };
+      const outcome = await request.run((signal) => sendWithKey(key, (secret) => sendImageRequest({ ...sent, secret, signal })));
       switch (outcome.kind) {
         case 'complete':
           return check(id, sent, outcome.answer);
@@ -87,12 +87,12 @@ export function useImages(): Drawings {
 
     return {
       list,
-      draw: (order) => void draw(order),
-      again(drawing) {
-        setList((before) => before.filter(({ id }) => id !== drawing.id));
-        void draw(drawing.order);
+      generate: (input) => void generate(input),
+      retry(job) {
+        setList((before) => before.filter(({ id }) => id !== job.id));
+        void generate(job.input);
       },
       stop: request.stop,
     };
-  }, [list, request, key, moneyChanged]);
+  }, [list, request, key, invalidateMoney]);
 }

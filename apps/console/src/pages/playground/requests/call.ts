@@ -1,11 +1,11 @@
 /** One request of the playground to the public API, with deadlines. No other code sends prompts, and none stores them. */
-import { type ApiFailure, NETWORK_LOST, NO_ANSWER, type Problem, problemOfFailure, SILENT } from './problems.js';
+import { type ApiFailure, CONNECTION_LOST, NO_ANSWER, type Problem, problemFromFailure, TIMED_OUT } from './problems.js';
 
-/** A request may wait for a machine to be free before anything comes. */
+/** Includes the time in the request queue. */
 const MAX_WAIT_MS = 180_000;
 
 export interface Call {
-  /** Origin of the API; the page's own unless given. */
+  /** Origin of the API; default: origin of the page. */
   readonly base?: string;
   readonly path: string;
   readonly secret: string;
@@ -17,7 +17,7 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-type Called =
+type CallResult =
   | { readonly kind: 'answer'; readonly response: Response; readonly deadline: Deadline }
   | { readonly kind: 'failed'; readonly status: number | null; readonly problem: Problem }
   | { readonly kind: 'stopped' };
@@ -48,7 +48,7 @@ export class Deadline {
   }
 }
 
-export async function call({ base = '', path, secret, body, nonce, signal }: Call): Promise<Called> {
+export async function call({ base = '', path, secret, body, nonce, signal }: Call): Promise<CallResult> {
   const deadline = new Deadline(signal, MAX_WAIT_MS);
   let failed = true;
   try {
@@ -59,20 +59,20 @@ export async function call({ base = '', path, secret, body, nonce, signal }: Cal
       credentials: 'omit',
       signal: deadline.signal,
     });
-    if (!response.ok) return { kind: 'failed', status: response.status, problem: await problemOfResponse(response) };
+    if (!response.ok) return { kind: 'failed', status: response.status, problem: await problemFromResponse(response) };
     failed = false;
     return { kind: 'answer', response, deadline };
   } catch {
-    return lost(signal, deadline);
+    return connectionFailure(signal, deadline);
   } finally {
     if (failed) deadline.clear();
   }
 }
 
-/** Why reading broke off: the person, silence, or the network. */
-export function lost(stop: AbortSignal, deadline: Deadline): Called & { kind: 'failed' | 'stopped' } {
+/** Maps an aborted read to its cause: the user, the deadline or the network. */
+export function connectionFailure(stop: AbortSignal, deadline: Deadline): CallResult & { kind: 'failed' | 'stopped' } {
   if (stop.aborted) return { kind: 'stopped' };
-  return { kind: 'failed', status: null, problem: deadline.passed ? SILENT : NETWORK_LOST };
+  return { kind: 'failed', status: null, problem: deadline.passed ? TIMED_OUT : CONNECTION_LOST };
 }
 
 export function newNonce(): string {
@@ -83,7 +83,7 @@ export function newNonce(): string {
     .replaceAll('=', '');
 }
 
-async function problemOfResponse(response: Response): Promise<Problem> {
+async function problemFromResponse(response: Response): Promise<Problem> {
   let error: { code?: unknown; message?: unknown } | undefined;
   try {
     error = ((await response.json()) as { error?: typeof error }).error;
@@ -99,5 +99,5 @@ async function problemOfResponse(response: Response): Promise<Problem> {
     message: message ?? `The service answered ${response.status}.`,
     retryAfter: Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter : null,
   };
-  return problemOfFailure(failure);
+  return problemFromFailure(failure);
 }

@@ -8,7 +8,7 @@ type ChatEvent =
   | { readonly type: 'signature' }
   | { readonly type: 'error'; readonly message: string }
   | { readonly type: 'end' }
-  /** Nothing to show. */
+  /** Ignored. */
   | { readonly type: 'other' };
 
 /** Reads the data of one SSE event. One chunk may carry several facts, such as text and usage. */

@@ -1,19 +1,19 @@
 /** Sends a chat request and reads its stream. Retains the exact bytes, which the receipt signs. */
 
 import type { TokenUsage } from '../chat/conversation.js';
-import { type Call, call, type Deadline, lost } from './call.js';
+import { type Call, call, connectionFailure, type Deadline } from './call.js';
 import { chatEvents } from './chat-event.js';
-import { CUT_OFF, NO_ANSWER, type Problem, problemInStream } from './problems.js';
+import { CUT_OFF, NO_ANSWER, type Problem, problemFromStream } from './problems.js';
 import { type ProviderFacts, providerFacts } from './provider-facts.js';
 import { SseReader } from './sse-reader.js';
 
-/** The coordinator says something every ten seconds. */
+/** The coordinator sends a comment every ten seconds. */
 const MAX_SILENCE_MS = 45_000;
 /** Limit for the bytes of one response. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
 export interface ChatListener {
-  /** The answer has begun. */
+  /** Called with the response headers. */
   onProvider(provider: ProviderFacts | null): void;
   onText(delta: string): void;
 }
@@ -21,7 +21,7 @@ export interface ChatListener {
 export type ChatOutcome =
   | {
       readonly kind: 'complete';
-      /** Every byte of the body, in order. */
+      /** Complete body. */
       readonly bytes: Uint8Array;
       readonly usage: TokenUsage | null;
       readonly finishReason: string | null;
@@ -29,7 +29,7 @@ export type ChatOutcome =
   | { readonly kind: 'stopped' }
   | { readonly kind: 'failed'; readonly status: number | null; readonly problem: Problem };
 
-export async function askChat(request: Omit<Call, 'path'>, listener: ChatListener): Promise<ChatOutcome> {
+export async function sendChatRequest(request: Omit<Call, 'path'>, listener: ChatListener): Promise<ChatOutcome> {
   const called = await call({ ...request, path: '/v1/chat/completions' });
   if (called.kind !== 'answer') return called;
   const { response, deadline } = called;
@@ -43,7 +43,7 @@ export async function askChat(request: Omit<Call, 'path'>, listener: ChatListene
   try {
     return await readAnswer(reader, listener, deadline);
   } catch {
-    return lost(request.signal, deadline);
+    return connectionFailure(request.signal, deadline);
   } finally {
     deadline.clear();
     // Closes the connection if the stream has not ended.
@@ -77,7 +77,7 @@ async function readAnswer(
       else if (event.type === 'end') ended = true;
       else if (event.type === 'error') {
         if (delta !== '') listener.onText(delta);
-        return { kind: 'failed', status: null, problem: problemInStream(event.message) };
+        return { kind: 'failed', status: null, problem: problemFromStream(event.message) };
       }
     }
     if (delta !== '') listener.onText(delta);

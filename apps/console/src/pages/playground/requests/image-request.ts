@@ -1,9 +1,9 @@
 /** Sends an image request and fetches its images. Retains the exact bytes of response and images, which the receipt signs. */
-import { type Call, call, lost } from './call.js';
+import { type Call, call, connectionFailure } from './call.js';
 import { NO_ANSWER, type Problem } from './problems.js';
 import { type ProviderFacts, providerFacts } from './provider-facts.js';
 
-export interface ImageOrder {
+export interface ImageRequest {
   readonly model: string;
   readonly prompt: string;
   readonly n: number;
@@ -12,7 +12,7 @@ export interface ImageOrder {
 }
 
 export interface ImageAnswer {
-  /** The exact body. */
+  /** Exact bytes of the body. */
   readonly bytes: Uint8Array;
   readonly headers: Headers;
   readonly provider: ProviderFacts | null;
@@ -24,14 +24,14 @@ type ImageOutcome =
   | { readonly kind: 'stopped' }
   | { readonly kind: 'failed'; readonly status: number | null; readonly problem: Problem };
 
-/** Four large images on a slow line. */
+/** Enough for four large images on a slow connection. */
 const MAX_FETCH_MS = 120_000;
 
-export function imageBody({ model, prompt, n, size, seed }: ImageOrder): string {
+export function imageBody({ model, prompt, n, size, seed }: ImageRequest): string {
   return JSON.stringify({ model, prompt, n, size, ...(seed === null ? {} : { seed }), response_format: 'url' });
 }
 
-export async function askImages(request: Omit<Call, 'path'>): Promise<ImageOutcome> {
+export async function sendImageRequest(request: Omit<Call, 'path'>): Promise<ImageOutcome> {
   const called = await call({ ...request, path: '/v1/images/generations' });
   if (called.kind !== 'answer') return called;
   const { response, deadline } = called;
@@ -49,7 +49,7 @@ export async function askImages(request: Omit<Call, 'path'>): Promise<ImageOutco
     }
     return { kind: 'complete', answer: { bytes, headers, provider: providerFacts(headers), images } };
   } catch {
-    return lost(request.signal, deadline);
+    return connectionFailure(request.signal, deadline);
   } finally {
     deadline.clear();
   }
@@ -57,7 +57,7 @@ export async function askImages(request: Omit<Call, 'path'>): Promise<ImageOutco
 
 const NOT_THERE: Problem = {
   title: 'An image could not be fetched',
-  text: 'The answer came, but one of its images did not. Images are kept for a limited time.',
+  text: 'The response arrived, but an image could not be fetched. Images are stored for a limited time.',
   remedy: { kind: 'retry', after: null },
 };
 

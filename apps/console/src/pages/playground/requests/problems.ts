@@ -6,7 +6,7 @@ export interface Problem {
   readonly remedy:
     | { readonly kind: 'retry' /** Seconds to wait. */; readonly after: number | null }
     | { readonly kind: 'link'; readonly href: string; readonly label: string }
-    /** Something about the request must be changed. */
+    /** The request must be changed. */
     | { readonly kind: 'change' };
 }
 
@@ -20,34 +20,34 @@ export interface ApiFailure {
 const RETRY = { kind: 'retry', after: null } as const;
 
 /** Error response of the API. */
-export function problemOfFailure({ status, code, message, retryAfter }: ApiFailure): Problem {
+export function problemFromFailure({ status, code, message, retryAfter }: ApiFailure): Problem {
   const wait = { kind: 'retry', after: retryAfter } as const;
   const soon = retryAfter === null ? 'Try again in a moment.' : `Try again in ${seconds(retryAfter)}.`;
   switch (status) {
     case 401:
       return {
-        title: 'The playground was signed out',
-        text: 'Its key has ended. Try again to get a new one; if that fails, sign in again.',
+        title: 'The playground key expired',
+        text: 'Try again with a new key. If that fails, sign in again.',
         remedy: RETRY,
       };
     case 402:
       return message.includes('of this API key')
         ? {
-            title: "The playground's key has spent its limit",
-            text: 'It is good for one dollar. Try again to get a new one, or lower the most tokens if one answer alone could cost more.',
+            title: 'The playground key reached its spend limit',
+            text: 'Playground keys are limited to one dollar. Try again with a new key, or lower the max tokens if one response could cost more.',
             remedy: RETRY,
           }
         : {
             title: 'Insufficient balance',
-            text: 'The balance does not cover the most that this request may cost. Add money, or lower the most tokens.',
+            text: 'Your balance does not cover the maximum cost of this request. Add money, or lower the max tokens.',
             remedy: { kind: 'link', href: '/balance', label: 'Add money' },
           };
     case 403:
       return { title: 'Not allowed', text: message, remedy: { kind: 'change' } };
     case 404:
       return {
-        title: 'Nobody serves this model now',
-        text: 'The machines that served it have gone. Choose another model, or try again later.',
+        title: 'Model not available',
+        text: 'No connected machine serves this model now. Choose another model, or try again later.',
         remedy: { kind: 'change' },
       };
     case 413:
@@ -57,17 +57,21 @@ export function problemOfFailure({ status, code, message, retryAfter }: ApiFailu
         remedy: { kind: 'change' },
       };
     case 429:
-      return { title: 'Too many requests', text: `You asked faster than your key may. ${soon}`, remedy: wait };
+      return { title: 'Too many requests', text: `The rate limit of your key is reached. ${soon}`, remedy: wait };
     case 502:
     case 504:
-      return { title: 'The machine did not answer', text: `${message} Nothing was charged. Another machine may do better.`, remedy: RETRY };
+      return {
+        title: 'The machine did not answer',
+        text: `${message} You were not charged. A retry may use another machine.`,
+        remedy: RETRY,
+      };
     case 503:
       return { title: 'No machine is free', text: `${message} ${soon}`, remedy: wait };
     default:
       if (code === 'context_length_exceeded') {
         return {
           title: 'The conversation is too long for this model',
-          text: 'Start a new one, or choose another model.',
+          text: 'Start a new conversation, or choose another model.',
           remedy: { kind: 'change' },
         };
       }
@@ -77,36 +81,36 @@ export function problemOfFailure({ status, code, message, retryAfter }: ApiFailu
 }
 
 /** Error event inside a stream. */
-export function problemInStream(message: string): Problem {
+export function problemFromStream(message: string): Problem {
   return {
     title: 'The response was interrupted',
-    text: `${message} You pay only for what was delivered and signed. Nothing after this point came, and what came cannot be verified.`,
+    text: `${message} You pay only for delivered and signed output. The response is incomplete and cannot be verified.`,
     remedy: RETRY,
   };
 }
 
-export const NETWORK_LOST: Problem = {
+export const CONNECTION_LOST: Problem = {
   title: 'Connection lost',
-  text: 'Check your connection to the network. If the answer had begun, what was delivered may still be charged.',
+  text: 'Check your internet connection. Output that was already delivered may be charged.',
   remedy: RETRY,
 };
 
-export const SILENT: Problem = {
-  title: 'Nothing came for a long time',
-  text: 'The connection seems to be dead, and was ended from here.',
+export const TIMED_OUT: Problem = {
+  title: 'The request timed out',
+  text: 'No data arrived for a long time, so the request was cancelled.',
   remedy: RETRY,
 };
 
 /** The stream ended without a signature or an error: an intermediary closed it. */
 export const CUT_OFF: Problem = {
-  title: 'The answer was cut off',
-  text: 'The stream ended before its signature came. What is shown may not be all of it, and cannot be verified.',
+  title: 'The response is incomplete',
+  text: 'The stream ended without a signature. The response may be incomplete and cannot be verified.',
   remedy: RETRY,
 };
 
 export const NO_ANSWER: Problem = {
-  title: 'This is no answer',
-  text: 'What came is not in the format of the API. Something between here and the coordinator may have replaced it.',
+  title: 'Unexpected response',
+  text: 'The response is not in the format of the API. A proxy may have replaced it.',
   remedy: RETRY,
 };
 

@@ -8,7 +8,7 @@ const PAUSE_MS = 400;
 const LOOKED_AT = 20;
 
 /** Micro-USD; null if the job is not listed in time. Uncharged jobs are never listed. */
-export async function costOf(jobId: string, signal: AbortSignal): Promise<number | null> {
+export async function requestCost(jobId: string, signal: AbortSignal): Promise<number | null> {
   for (let tries = 0; tries < TRIES && !signal.aborted; tries++) {
     try {
       const { data } = await api.get<ConsoleUsagePage>('/console/v1/usage', { query: { limit: LOOKED_AT }, signal });

@@ -1,6 +1,6 @@
 /** Sends with the playground key, and once more with a new key if the key is refused. */
 import { ApiError } from '../../../api/api-error.js';
-import { NETWORK_LOST, type Problem, problemOfFailure } from './problems.js';
+import { CONNECTION_LOST, type Problem, problemFromFailure } from './problems.js';
 
 export interface KeySource {
   /** Creates a key unless a valid one is cached. Rejects with the error of the console API. */
@@ -16,7 +16,7 @@ interface Failed {
 }
 
 /** `send` performs the request with the given key. */
-export async function askWithKey<Outcome extends { readonly kind: string }>(
+export async function sendWithKey<Outcome extends { readonly kind: string }>(
   key: KeySource,
   send: (secret: string) => Promise<Outcome | Failed>,
 ): Promise<Outcome | Failed> {
@@ -25,7 +25,7 @@ export async function askWithKey<Outcome extends { readonly kind: string }>(
     try {
       secret = await key.secret();
     } catch (error) {
-      return { kind: 'failed', status: null, problem: problemOfKey(error) };
+      return { kind: 'failed', status: null, problem: problemFromKeyError(error) };
     }
     const outcome = await send(secret);
     const refused = outcome.kind === 'failed' && ((outcome as Failed).status === 401 || (outcome as Failed).status === 402);
@@ -34,14 +34,14 @@ export async function askWithKey<Outcome extends { readonly kind: string }>(
   }
 }
 
-function problemOfKey(error: unknown): Problem {
-  if (!(error instanceof ApiError)) return NETWORK_LOST;
+function problemFromKeyError(error: unknown): Problem {
+  if (!(error instanceof ApiError)) return CONNECTION_LOST;
   if (error.status === 401) {
     return {
       title: 'You are signed out',
-      text: 'Sign in again to go on.',
+      text: 'Sign in again to continue.',
       remedy: { kind: 'link', href: '/sign-in?next=/playground', label: 'Sign in' },
     };
   }
-  return problemOfFailure(error);
+  return problemFromFailure(error);
 }

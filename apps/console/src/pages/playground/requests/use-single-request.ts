@@ -1,7 +1,7 @@
 /** Runs at most one request per page. Leaving the page aborts the request and its follow-up work. */
 import { useEffect, useMemo, useRef } from 'react';
 
-interface OneRequest {
+interface SingleRequest {
   /** Runs `request` with an abort signal. */
   run<Outcome>(request: (signal: AbortSignal) => Promise<Outcome>): Promise<Outcome>;
   /** Aborts the running request, if any. */
@@ -10,7 +10,7 @@ interface OneRequest {
   readonly left: AbortSignal | null;
 }
 
-export function useOneRequest(): OneRequest {
+export function useSingleRequest(): SingleRequest {
   const running = useRef<AbortController | null>(null);
   const left = useRef<AbortController | null>(null);
   useEffect(() => {

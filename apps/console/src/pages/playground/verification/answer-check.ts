@@ -22,15 +22,14 @@ export type AnswerCheck =
 
 /** Limits of verification in a browser, whatever the result. */
 export const NOT_PROVED: readonly string[] = [
-  'That the model is the one named. The machine says so under its signature; weights cannot be seen from here.',
-  'What the memory of the machine held, or that nobody read the conversation there. In standard mode the coordinator sees it, too.',
-  'That the key lives in the attested Mac: a key can be relayed by a machine that is not it.',
+  'That the named model was used. The machine signs the name; its weights cannot be inspected.',
+  'That nobody read the conversation in the memory of the machine. In standard mode the coordinator can read it too.',
+  'That the key is in the attested Mac: another machine could relay requests to it.',
 ];
 
 /** Additional first limit, by the evidence for the Secure Enclave of the machine. */
 export const NOT_PROVED_OF_ENCLAVE: Readonly<Record<EnclaveEvidence, string | null>> = {
-  simulated: 'Anything about hardware: this machine has a simulated enclave, as development networks do. Its key is kept in software.',
-  claimed:
-    'That the machine has a Secure Enclave. It claims one, but no certificate from its manufacturer confirms that; a program could make the same claim.',
+  simulated: 'Anything about hardware: this machine has a simulated enclave, as in development networks. Its key is stored in software.',
+  claimed: 'That the machine has a Secure Enclave. The machine claims one, but no Apple certificate confirms the claim.',
   certified: null,
 };

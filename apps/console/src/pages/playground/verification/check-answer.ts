@@ -1,4 +1,4 @@
-/** Checks answers while the page goes on: fetches the attestation feed as an answer begins, and the cryptography with the first. */
+/** Verifies responses in the background. The feed is fetched when a response starts, the verifier with the first response. */
 import { api } from '../../../api/api-client.js';
 import type { AnswerCheck } from './answer-check.js';
 import type { Evidence } from './evaluate-answer.js';
@@ -19,6 +19,6 @@ export async function checkAnswer(evidence: Omit<Evidence, 'feed'>, feed: Promis
     return evaluateAnswer({ ...evidence, feed: downloaded }, Date.now());
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return { state: 'unknown', reason: `The check itself failed: ${why}` };
+    return { state: 'unknown', reason: `Verification could not run: ${why}` };
   }
 }

@@ -27,9 +27,9 @@ export function CheckMark({ check, provider }: { readonly check: AnswerCheck; re
         data-enclave={check.state === 'verified' ? check.enclave : undefined}
         onClick={() => setOpen(true)}
       >
-        <MarkSymbol state={check.state} />
+        <MarkIcon state={check.state} />
         {WORDS[check.state]}
-        {check.state === 'verified' ? <span className="check-aside">{`· ${ENCLAVE_WORDS[check.enclave]}`}</span> : null}
+        {check.state === 'verified' ? <span className="check-detail">{`· ${ENCLAVE_LABELS[check.enclave]}`}</span> : null}
       </button>
       <Dialog open={open} onOpenChange={setOpen} title={TITLES[check.state]}>
         <Details check={check} provider={provider} />
@@ -39,19 +39,19 @@ export function CheckMark({ check, provider }: { readonly check: AnswerCheck; re
 }
 
 const WORDS = { verified: 'Verified', failed: 'FAILED', unknown: 'Not verified' } as const;
-const ENCLAVE_WORDS = {
+const ENCLAVE_LABELS = {
   simulated: 'simulated machine',
   claimed: 'hardware not proved',
   certified: 'certified hardware',
 } as const satisfies Record<EnclaveEvidence, string>;
 
 const TITLES = {
-  verified: 'This answer is verified',
-  failed: 'This answer failed its check',
-  unknown: 'This answer could not be checked',
+  verified: 'Response verified',
+  failed: 'Verification failed',
+  unknown: 'Not verified',
 } as const;
 
-function MarkSymbol({ state }: { readonly state: 'verified' | 'failed' | 'unknown' }) {
+function MarkIcon({ state }: { readonly state: 'verified' | 'failed' | 'unknown' }) {
   if (state === 'verified') return <ShieldCheck size={16} aria-hidden="true" />;
   if (state === 'failed') return <ShieldAlert size={16} aria-hidden="true" />;
   return <CircleHelp size={16} aria-hidden="true" />;
@@ -71,13 +71,13 @@ function Details({
       <p>{about(check)}</p>
       {check.state === 'unknown' ? null : (
         <>
-          <h3>What was checked in this browser</h3>
+          <h3>Checks in this browser</h3>
           <ul className="check-lines">
             {check.lines.map(({ ok, text }) => (
               <li key={text} data-ok={ok}>
                 {ok ? <Check size={16} aria-hidden="true" /> : <X size={16} aria-hidden="true" />}
                 <span>
-                  <span className="visually-hidden">{ok ? 'Holds: ' : 'Fails: '}</span>
+                  <span className="visually-hidden">{ok ? 'Passed: ' : 'Failed: '}</span>
                   {text}
                 </span>
               </li>
@@ -103,7 +103,7 @@ function Details({
       {provider === null ? null : (
         <div>
           <LinkButton href={pathWithId(PATHS.provider, provider.id)} kind="secondary" size="small">
-            The machine's public record
+            View attestation record
           </LinkButton>
         </div>
       )}
@@ -114,9 +114,9 @@ function Details({
 function about(check: Exclude<AnswerCheck, { state: 'none' | 'checking' }>): string {
   switch (check.state) {
     case 'verified':
-      return 'The bytes that came are the ones that the machine signed, for this very request, with the key of its public record.';
+      return 'The received bytes match the signature of the machine for this request, made with the key in its attestation record.';
     case 'failed':
-      return 'Do not rely on it: it is not what the machine signed, or the machine is not what its record claims.';
+      return 'Do not rely on it: the response does not match the signature, or the machine does not match its record.';
     case 'unknown':
       return check.reason;
   }

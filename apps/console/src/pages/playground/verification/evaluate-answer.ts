@@ -24,7 +24,7 @@ export interface Evidence {
         readonly kind: 'plain';
         readonly bytes: Uint8Array;
         readonly headers: Pick<Headers, 'get'>;
-        /** Fetched from the URLs of the answer. */
+        /** Downloaded from the URLs in the response. */
         readonly images?: readonly Uint8Array[];
       };
 }
@@ -32,9 +32,9 @@ export interface Evidence {
 /** `now` in milliseconds. */
 export function evaluateAnswer(evidence: Evidence, now: number): AnswerCheck {
   const { provider, feed } = evidence;
-  if (provider === null) return failed([{ ok: false, text: 'The answer does not say which machine gave it.' }]);
+  if (provider === null) return failed([{ ok: false, text: 'The response does not name its machine.' }]);
   if (feed === null) {
-    return { state: 'unknown', reason: 'The attestation feed could not be downloaded, so there is no key to check the answer with.' };
+    return { state: 'unknown', reason: 'The attestation feed could not be downloaded, so there is no key to verify the response with.' };
   }
   const { providers } = feed as Partial<AttestationFeed>;
   const isListed = Array.isArray(providers) && providers.some(({ provider_id }) => provider_id === provider.id);
@@ -57,7 +57,7 @@ export function evaluateAnswer(evidence: Evidence, now: number): AnswerCheck {
 
 const NOT_IN_FEED: AnswerCheck = {
   state: 'unknown',
-  reason: 'The machine is not in the attestation feed (any more), so there is no key to check its answer with.',
+  reason: 'The machine is not in the attestation feed, so there is no key to verify its response with.',
 };
 
 function receivedAnswer({ requestBody, nonce, endpoint, feed, answer }: Evidence, provider: ProviderFacts): ReceivedAnswer {

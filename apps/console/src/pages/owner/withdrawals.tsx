@@ -6,20 +6,23 @@ import { useState } from 'react';
 import { useForm } from 'react-hook-form';
 import { api } from '../../api/api-client.js';
 import { useSettings } from '../../api/session.js';
-import { useMoneyChanged } from '../../features/account/balance.js';
-import { readUsd, typedUsd, wholeCents } from '../../features/account/usd-amount.js';
+import { useInvalidateMoney } from '../../features/account/balance.js';
+import { floorToCents, formatUsdInput, parseUsd } from '../../features/account/usd-amount.js';
+import { WithdrawalState } from '../../features/account/withdrawal-state.js';
 import { ConfirmDialog } from '../../ui/dialogs/confirm-dialog.js';
 import { Card } from '../../ui/display/card.js';
-import { formatUsd } from '../../ui/display/money.js';
+import { LoadMore } from '../../ui/display/load-more.js';
+import { formatUsd, Money } from '../../ui/display/money.js';
+import { type Column, Table } from '../../ui/display/table.js';
 import { Time } from '../../ui/display/time.js';
-import { ErrorNote } from '../../ui/feedback/error-state.js';
+import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
 import { Note } from '../../ui/feedback/note.js';
 import { Skeleton } from '../../ui/feedback/skeleton.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
 import { Form } from '../../ui/forms/form.js';
-import { EARNINGS } from './queries.js';
+import { EARNINGS_KEY, useWithdrawals } from './queries.js';
 
 export function Withdraw({ balance }: { readonly balance: ConsoleBalance | undefined }) {
   const settings = useSettings();
@@ -30,7 +33,7 @@ export function Withdraw({ balance }: { readonly balance: ConsoleBalance | undef
       </Card>
     );
   }
-  const max = wholeCents(balance.withdrawable_micro_usd);
+  const max = floorToCents(balance.withdrawable_micro_usd);
   const min = settings.min_withdrawal_micro_usd;
   return (
     <Card title="Withdraw" about={`Minimum ${formatUsd(min)} per withdrawal. Only earnings can be withdrawn, deposits cannot.`}>
@@ -72,19 +75,19 @@ function PendingEarnings({ balance: { pending_micro_usd, maturing } }: { readonl
 }
 
 function WithdrawForm({ min, max }: { readonly min: number; readonly max: number }) {
-  const [asked, setAsked] = useState<number | null>(null);
+  const [confirming, setConfirming] = useState<number | null>(null);
   const toast = useToast();
   const queryClient = useQueryClient();
-  const moneyChanged = useMoneyChanged();
+  const invalidateMoney = useInvalidateMoney();
   const { register, handleSubmit, formState, setValue, reset } = useForm({ defaultValues: { amount: '' } });
   const withdraw = async (amount: number): Promise<void> => {
     await api.post<ConsoleWithdrawal>('/console/v1/withdrawals', { amount_micro_usd: amount });
     toast.success(`Withdrawal of ${formatUsd(amount)} requested`, 'The operator will pay it. See its state below.');
     reset();
-    await Promise.all([moneyChanged(), queryClient.invalidateQueries({ queryKey: EARNINGS })]);
+    await Promise.all([invalidateMoney(), queryClient.invalidateQueries({ queryKey: EARNINGS_KEY })]);
   };
   const check = (text: string): true | string => {
-    const typed = readUsd(text);
+    const typed = parseUsd(text);
     if (typed.kind === 'refused') return typed.problem;
     if (typed.microUsd < min) return `At least ${formatUsd(min)}.`;
     return typed.microUsd <= max || `At most ${formatUsd(max)}.`;
@@ -92,8 +95,8 @@ function WithdrawForm({ min, max }: { readonly min: number; readonly max: number
   return (
     <Form
       onSubmit={handleSubmit(({ amount }) => {
-        const typed = readUsd(amount);
-        if (typed.kind === 'amount') setAsked(typed.microUsd);
+        const typed = parseUsd(amount);
+        if (typed.kind === 'amount') setConfirming(typed.microUsd);
       })}
     >
       <Field
@@ -109,17 +112,17 @@ function WithdrawForm({ min, max }: { readonly min: number; readonly max: number
         <Button type="submit" kind="primary">
           Withdraw
         </Button>
-        <Button kind="quiet" onClick={() => setValue('amount', typedUsd(max), { shouldValidate: true })}>
+        <Button kind="quiet" onClick={() => setValue('amount', formatUsdInput(max), { shouldValidate: true })}>
           Maximum
         </Button>
       </div>
-      {asked === null ? null : (
+      {confirming === null ? null : (
         <ConfirmDialog
           open
-          onOpenChange={() => setAsked(null)}
-          title={`Withdraw ${formatUsd(asked)}?`}
-          confirm={`Withdraw ${formatUsd(asked)}`}
-          onConfirm={() => withdraw(asked)}
+          onOpenChange={() => setConfirming(null)}
+          title={`Withdraw ${formatUsd(confirming)}?`}
+          confirm={`Withdraw ${formatUsd(confirming)}`}
+          onConfirm={() => withdraw(confirming)}
         >
           <p>
             It leaves your balance at once and is paid by the operator of the network. If it is rejected, it comes back to your balance.
@@ -158,3 +161,31 @@ function PayoutAccount() {
     </div>
   );
 }
+
+export function WithdrawalHistory() {
+  const withdrawals = useWithdrawals();
+  const { rows } = withdrawals;
+  return (
+    <Card title="Withdrawals" flush>
+      {rows === undefined && withdrawals.error !== null ? (
+        <ErrorState what="Your withdrawals" error={withdrawals.error} onRetry={() => void withdrawals.refetch()} />
+      ) : (
+        <Table
+          caption="Your withdrawals"
+          columns={COLUMNS}
+          rows={rows}
+          rowKey={({ id }) => id}
+          empty={<p className="card-empty">No withdrawals yet.</p>}
+        />
+      )}
+      <LoadMore list={withdrawals} />
+    </Card>
+  );
+}
+
+const COLUMNS: readonly Column<ConsoleWithdrawal>[] = [
+  { key: 'at', header: 'Requested', rowHeader: true, cell: ({ created_at }) => <Time at={created_at} as="date" /> },
+  { key: 'amount', header: 'Amount', numeric: true, cell: ({ amount_micro_usd }) => <Money microUsd={amount_micro_usd} /> },
+  { key: 'state', header: 'State', cell: ({ state }) => <WithdrawalState state={state} /> },
+  { key: 'ended', header: 'Completed', cell: ({ ended_at }) => (ended_at === null ? '—' : <Time at={ended_at} as="date" />) },
+];

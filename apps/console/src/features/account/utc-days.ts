@@ -1,0 +1,50 @@
+/** Days in UTC, such as `2026-01-31`, as in the console API. */
+export interface DayRange {
+  readonly from: string;
+  /** Inclusive. */
+  readonly to: string;
+}
+
+const DAY_MS = 86_400_000;
+const SHORT = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const LONG = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
+
+/** The last `count` days, including today. */
+export function lastDays(count: number, now: number): DayRange {
+  return { from: formatDay(today(now) - count + 1), to: formatDay(today(now)) };
+}
+
+/** Days since 1970. `now` in milliseconds. */
+export function today(now: number): number {
+  return Math.floor(now / DAY_MS);
+}
+
+/** All days of a range, oldest first. Empty for an invalid range. */
+export function eachDay({ from, to }: DayRange): string[] {
+  const first = parseDay(from);
+  const last = parseDay(to);
+  if (first === null || last === null) return [];
+  return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => formatDay(first + index));
+}
+
+/** Days since 1970; null for anything but a valid date. */
+export function parseDay(text: string | null): number | null {
+  if (text === null || !/^\d{4}-\d{2}-\d{2}$/.test(text)) return null;
+  const day = Date.parse(`${text}T00:00:00Z`) / DAY_MS;
+  return Number.isInteger(day) && formatDay(day) === text ? day : null;
+}
+
+/** Inverse of {@link parseDay}. */
+export function formatDay(day: number): string {
+  return new Date(day * DAY_MS).toISOString().slice(0, 10);
+}
+
+/** Such as `Jan 31`. */
+export function shortDay(day: string): string {
+  return SHORT.format(new Date(`${day}T00:00:00Z`));
+}
+
+/** Such as `Jan 31, 2026`. */
+export function longDay(day: string): string {
+  return LONG.format(new Date(`${day}T00:00:00Z`));
+}
