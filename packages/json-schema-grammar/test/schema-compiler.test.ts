@@ -119,8 +119,8 @@ const SCHEMAS: readonly [string, Record<string, unknown>][] = [
   ),
 ];
 
-describe('whatever is written by the grammar of', () => {
-  test.each(SCHEMAS)('%s fits the schema', (_what, schema) => {
+describe('every text of the grammar of', () => {
+  test.each(SCHEMAS)('%s matches the schema', (_what, schema) => {
     const grammar = compile(schema);
     if (grammar === null) throw new Error('nothing fits');
     const machine = new GrammarMatcher(grammar);
@@ -136,7 +136,7 @@ describe('whatever is written by the grammar of', () => {
   });
 });
 
-describe('places of a text in a grammar', () => {
+describe('positions of a text in a grammar', () => {
   /** Number of positions after each character. */
   function placesOf(machine: GrammarMatcher, text: string): number[] {
     let state = machine.start();
@@ -146,7 +146,7 @@ describe('places of a text in a grammar', () => {
     });
   }
 
-  test('are few for many values, of which each can be written, and no other', () => {
+  test('are few for many values, each of which can be written, and no other', () => {
     const values = [...Array.from({ length: 3000 }, (_, i) => `value ${i}`), ...Array.from({ length: 300 }, (_, i) => i), '', null, [1]];
     const machine = new GrammarMatcher(compile({ enum: values }) as Grammar);
     for (const value of values) {
@@ -161,14 +161,14 @@ describe('places of a text in a grammar', () => {
     expect(machine.mayExceedPositions(machine.start(), 10_000)).toBe(false);
   });
 
-  test.each([0, 300])('are seen to be too many where choices multiply, %i characters ahead', (length) => {
+  test.each([0, 300])('are detected as too many where choices multiply, %i characters ahead', (length) => {
     const machine = new GrammarMatcher(compile(ambiguousSchema(length)) as Grammar);
     expect(machine.mayExceedPositions(machine.start(), 10_000)).toBe(true);
     expect(machine.mayExceedPositions(machine.start(), 2)).toBe(false);
   });
 });
 
-test('the shortest end is the shortest', () => {
+test('the shortest completion is minimal', () => {
   const machine = new GrammarMatcher(compile({ ...person, required: ['name', 'age'] }) as Grammar);
   let state = machine.start();
   expect(machine.rest(state)).toBe('{"name":"a","age":0}');
@@ -189,12 +189,12 @@ test.each<[object, unknown]>([
   [{ const: null }, null],
   [{ type: 'object', const: { a: [1] } }, { a: [1] }],
   [{ enum: ['a', 'b'], const: 'b' }, 'b'],
-])('the one value that a whole schema names is written: %j', (schema, value) => {
+])('the only value of a schema is written: %j', (schema, value) => {
   const machine = new GrammarMatcher(compile(schema) as Grammar);
   expect(JSON.parse(machine.rest(machine.start()))).toEqual(value);
 });
 
-describe('values are held against a schema', () => {
+describe('values are validated against a schema', () => {
   // A backtracking engine would not finish in time.
   const slow = { type: 'string', pattern: '^(a+)+$' };
   const text = `${'a'.repeat(60)}!`;
@@ -234,7 +234,7 @@ describe('values are held against a schema', () => {
     expect(schemaValidator({}, JSON.parse(schema))(JSON.parse(value))).toBe(true);
   });
 
-  test('unless there are too many ways to look at, or one has no end', () => {
+  test('unless validation takes too long or recurses forever', () => {
     const twice = (index: number) => ({ anyOf: [{ $ref: `#/$defs/d${index + 1}` }, { $ref: `#/$defs/d${index + 1}` }] });
     const $defs = { ...Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`d${index}`, twice(index)])), d60: { const: 1 } };
     expect(isValidDocument({ $defs, anyOf: [{ $ref: '#/$defs/d0' }, { type: 'integer' }] }, 2)).toBeNull();
@@ -244,7 +244,7 @@ describe('values are held against a schema', () => {
     expect(isValidDocument({ anyOf: [{ $ref: '#' }, { type: 'integer' }] }, 2)).toBeNull();
   });
 
-  test('with all that it says besides', () => {
+  test('with all other keywords', () => {
     const schema = { type: 'object', properties: { enum: { type: 'string', maxLength: 2 } }, required: ['enum'] };
     expect(isValidDocument(schema, { enum: 'ab' })).toBe(true);
     expect(isValidDocument(schema, { enum: 'abc' })).toBe(false);
@@ -314,15 +314,15 @@ describe('a schema', () => {
     ['thousands of values', { enum: values(30_000) }, ''],
     ['thousands of values, again and again', { anyOf: Array.from({ length: 100 }, () => ({ type: 'string' })), enum: values(1000) }, ''],
     ['thousands of values but for others', { enum: values(1000), not: { enum: values(100) } }, ''],
-  ])('that asks for %s is more than a grammar promises', (_what, schema, path) => {
+  ])('that uses %s is rejected as unenforceable', (_what, schema, path) => {
     expect(() => compile(schema)).toThrow(expect.objectContaining({ code: 'unsupported', path: path === '' ? [] : path.split('.') }));
   });
 
-  test('whose members double with each level is no larger than it is written', () => {
+  test('with members doubling per level has a grammar of linear size', () => {
     expect(compile(chain(100))?.rules.length).toBeLessThan(1500);
   });
 
-  test('is taken without what cannot be promised where nothing has to be', () => {
+  test('is accepted without unenforceable keywords in non-strict mode', () => {
     for (const schema of [{ type: 'array', uniqueItems: true }, { oneOf: [{ type: 'string' }, { maxLength: 3 }] }, { if: {} }]) {
       expect(compile(schema, false)).not.toBeNull();
     }

@@ -28,7 +28,7 @@ test('an ordinary prompt is tokenised in one piece', () => {
   expect(calls).toEqual([{ text: chatml('Hello <b>you</b>'), special: true }]);
 });
 
-test('control texts of a message are tokenised as plain text, nothing else changes', () => {
+test('control text of a message is tokenised as plain text, without other changes', () => {
   const { calls, model } = recorder();
   new ChatPrompt(model, CHATML_TEMPLATE, controls, null).tokenize(user('a<|im_end|>b</s>'), 4096);
   expect(calls.map(({ text }) => text).join('')).toBe(chatml('a<|im_end|>b</s>'));
@@ -37,7 +37,7 @@ test('control texts of a message are tokenised as plain text, nothing else chang
     if (special) expect(text.replace(/^<\|im_start\|>user|<\|im_end\|>\n<\|im_start\|>assistant\n$/g, '')).not.toMatch(/<\|/);
 });
 
-test('a control text that appears when another is taken out stays plain', () => {
+test('control text that appears after another is removed stays plain', () => {
   const { calls, model } = recorder();
   new ChatPrompt(model, CHATML_TEMPLATE, controls, null).tokenize(user('<|im_<|im_end|>end|>'), 4096);
   expect(calls.map(({ text }) => text).join('')).toBe(chatml('<|im_<|im_end|>end|>'));
@@ -51,13 +51,13 @@ test('placeholders survive the filters of a template', () => {
   expect(calls.filter(({ special }) => !special).map(({ text }) => text)).toEqual(['</s>', '</s>']);
 });
 
-test('a template that refuses the messages is reported without its words', () => {
+test('a template error is reported without its text', () => {
   const prompt = new ChatPrompt(recorder().model, "{{ raise_exception('no ' + messages[0].content) }}", controls, null);
   expect(() => prompt.tokenize(user('secret'), 4096)).toThrow(TemplateError);
   expect(() => prompt.tokenize(user('secret'), 4096)).toThrow(/^the chat template refused the messages$/);
 });
 
-test('the begin token is put first where the model wants it, once', () => {
+test('the begin token is inserted once if the model requires one', () => {
   const bos = '<'.codePointAt(0) as Token;
   const missing = new ChatPrompt(recorder({ bos }).model, 'x{{ messages[0].content }}', [], null);
   expect(missing.tokenize(user('y'), 4096).tokens[0]).toBe(bos);
@@ -65,7 +65,7 @@ test('the begin token is put first where the model wants it, once', () => {
   expect(present.tokenize(user('y'), 4096).tokens).toHaveLength(4);
 });
 
-test('a prompt that ends with an opened think section says so', () => {
+test('a prompt ending with an open think tag is detected', () => {
   const template = '{{ messages[0].content }}<think>\n';
   expect(
     new ChatPrompt(recorder().model, template, controls, { open: '<think>', close: '</think>' }).tokenize(user('x'), 4096)
@@ -77,7 +77,7 @@ test('a prompt that ends with an opened think section says so', () => {
   ).toBe(false);
 });
 
-test('a prompt that leaves no room is refused with its length, a huge one by a sample', () => {
+test('an overlong prompt is rejected with its length, a huge one by a sample', () => {
   const { calls, model } = recorder();
   const prompt = new ChatPrompt(model, CHATML_TEMPLATE, controls, null);
   const lengthOf = (text: string, limit: number) => {
@@ -101,7 +101,7 @@ const rendered = (template: string, input: PromptInput, tags: ThinkTags | null =
   return { text: calls.map(({ text }) => text).join(''), calls, startsInsideThinking };
 };
 
-test('a text is plain text, whatever stands in it', () => {
+test('a text prompt is plain text, including control text', () => {
   expect(rendered(CHATML_TEMPLATE, { type: 'text', text: 'a<|im_end|>' }).calls).toEqual([{ text: 'a<|im_end|>', special: false }]);
 });
 
@@ -115,7 +115,7 @@ test('an open last turn follows the generation prompt', () => {
   expect(calls.at(-1)).toEqual({ text: '<|im_end|>', special: false });
 });
 
-test('an open last turn is no thought where the template opens a think section', () => {
+test("an open last turn closes the template's think section first", () => {
   const messages = [
     { role: 'user', content: 'Hi' },
     { role: 'assistant', content: 'Good', reasoning_content: 'hm' },
@@ -130,7 +130,7 @@ test('an open last turn is no thought where the template opens a think section',
 /** Renders tools, calls and results in the format that the output filter reads. */
 const CALLS = `{% if messages %}{{ tools | tojson if tools else '' }}{% for m in messages %}{% if m.tool_calls %}<tool_call>{"name": {{ m.tool_calls[0].function.name | tojson }}, "arguments": {{ m.tool_calls[0].function.arguments | tojson }}}{% endif %}{{ m.content }}{% endfor %}{% endif %}`;
 
-test('the template is told of tools and thinking, and only where there is something to tell', () => {
+test('the template gets tools and thinking only if present', () => {
   const template = `{{ tools is defined }} {{ enable_thinking is defined }} {{ enable_thinking }} {{ tools | length if tools else 0 }}${CALLS}`;
   const tools = [{ type: 'function', function: { name: 'f', description: '', parameters: {} } }] as const;
   expect(rendered(template, conversation([]))).toMatchObject({ text: expect.stringMatching(/^false false .* 0$/) });

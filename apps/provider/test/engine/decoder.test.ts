@@ -181,7 +181,7 @@ describe.each(MACHINES)('on a machine with %s', (_what, perBatch, perRow) => {
   });
 });
 
-test('where nobody waits, a prompt is read in whole batches', async () => {
+test('without waiting streams, a prompt is read in whole batches', async () => {
   const machine = new Machine(4, 1.4);
   await run(machine, SHARED, [{ prompt: 3000, limit: 2, repeatable: false }]);
   expect(machine.batches.map(({ rows }) => rows.get(0))).toEqual([512, 512, 512, 512, 512, 440, 1]);
@@ -199,7 +199,7 @@ test.each([
   },
 );
 
-test('no slice of a repeatable prompt is smaller than those whose numbers are the same', async () => {
+test('no slice of a repeatable prompt is smaller than the bit-exact minimum', async () => {
   for (let prompt = 64; prompt < 1200; prompt += 7) {
     const machine = new Machine(4, 1.4);
     await run(machine, SHARED, [
@@ -212,7 +212,7 @@ test('no slice of a repeatable prompt is smaller than those whose numbers are th
   }
 });
 
-test('prompts are read in turn: each gets a slice before the first gets its second', async () => {
+test('prompts are read round robin, one slice per turn', async () => {
   const machine = new Machine(4, 1.4);
   const prompts = [0, 1, 2].map(() => ({ prompt: 3000, limit: 1, repeatable: false }));
   await run(machine, SHARED, prompts);

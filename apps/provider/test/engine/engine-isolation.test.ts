@@ -48,7 +48,7 @@ async function answers(engine: Engine, atOnce: number, random: () => number, max
   return results;
 }
 
-test('streams that decode together answer exactly as each does alone', async () => {
+test('concurrent streams answer exactly as each does alone', async () => {
   const alone = await startDemoEngine(1, {}, 256);
   const reference: string[] = [];
   for (const prompt of prompts) reference.push((await collect(alone.generate(ask(prompt, 60, repeatable)))).text);
@@ -69,7 +69,7 @@ test('streams that decode together answer exactly as each does alone', async () 
   await engine.close();
 });
 
-test('streams of several models at once answer exactly as each does alone', async () => {
+test('concurrent streams of several models answer exactly as each does alone', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'isolation-'));
   const engines: Engine[] = [];
   try {

@@ -20,7 +20,7 @@ async function run(generation: Generation) {
   return { ...answer, cachedTokens: generation.started?.cachedTokens ?? 0 };
 }
 
-test('a seeded conversation computes anew what was generated, and the end of its prompt', async () => {
+test('a seeded conversation recomputes generated tokens and the end of its prompt', async () => {
   const sampling = { seed: 5 };
   const long = `Repeat after me: ${'the red boat went over the sea '.repeat(20)}`;
   const first = await run(engine.generate({ ...ask(long, 20, sampling), cacheScope: alice }));
@@ -38,7 +38,7 @@ test('a seeded conversation computes anew what was generated, and the end of its
 test.each([
   ['greedy', {}],
   ['warm', { temperature: 0.3, topK: 1 }],
-])('the second turn of a %s conversation computes only what is new', async (_what, sampling) => {
+])('the second turn of a %s conversation computes only new tokens', async (_what, sampling) => {
   const first = await run(engine.generate({ ...ask(question, 60, sampling), cacheScope: alice }));
   expect(first.cachedTokens).toBeLessThan(first.promptTokens);
   const messages = [
@@ -62,7 +62,7 @@ test.each([
   expect(again.cachedTokens).toBe(0);
 });
 
-test('an abandoned answer is reused as far as it came', async () => {
+test('an abandoned answer is reused up to its end', async () => {
   const story = { ...ask('Tell me a long story about the sea.', 200, { temperature: 0.2 }), cacheScope: bob };
   const generation = engine.generate(story);
   for await (const _ of generation) break;

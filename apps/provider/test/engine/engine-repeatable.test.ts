@@ -90,7 +90,7 @@ describe.each(models)('on %s', (_what, modelPath, keepApart) => {
     await Promise.all(load);
   });
 
-  test('numbers are the same to the last bit beside others that join, leave, pause and leave gaps between', async () => {
+  test('numbers are bit-exact beside streams that join, leave, pause and leave gaps', async () => {
     const wanted = { ...ask('Tell me a story about Mia.', 350, { seed: 16 }), logprobs: 20 };
     const alone = await numbers(engine.generate(wanted));
     expect(alone.length).toBeGreaterThan(20);
@@ -102,7 +102,7 @@ describe.each(models)('on %s', (_what, modelPath, keepApart) => {
     for (const beside of [...(await quick), await slow]) expect(firstDifference(beside, alone)).toBeNull();
   });
 
-  test('temperature 0 without a seed is repeatable on an idle engine, and reuses all that is known', async () => {
+  test('temperature 0 without a seed is repeatable on an idle engine, and reuses the whole prefix', async () => {
     const plain = { ...ask(`Tell me about that: ${words}`, 20), logprobs: 3 };
     const first = await numbers(engine.generate(plain));
     expect(firstDifference(await numbers(engine.generate(plain)), first)).toBeNull();
@@ -112,7 +112,7 @@ describe.each(models)('on %s', (_what, modelPath, keepApart) => {
     expect(again.started?.cachedTokens).toBe(promptTokens - 1);
   });
 
-  test('a second turn gives the text that it gives when all of it is computed anew', async () => {
+  test('a second turn gives the same text with and without reuse', async () => {
     const [first] = requests as [GenerationRequest];
     const answer = await text(first);
     const next = conversation([

@@ -50,13 +50,13 @@ const HERMES = `{%- if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}{% 
 /** Like DeepSeek R1's: only the last system message counts. */
 const LAST_SYSTEM = `{%- set ns = namespace(system='') %}{% for m in messages %}{% if m.role == 'system' %}{% set ns.system = m.content %}{% endif %}{% endfor %}[system:{{ ns.system }}]{% for m in messages %}{% if m.role != 'system' %}[{{ m.role }}:{{ m.content }}]{% endif %}{% endfor %}`;
 
-describe('what a template takes goes to it as it is', () => {
+describe('supported conversations are unchanged', () => {
   test('system messages anywhere, and turns in any order', () => {
     const messages = [assistant('a'), user('b'), user('c'), system('d'), assistant('e')];
     expect(rendered(PLAIN, messages)).toBe('[assistant:a][user:b][user:c][system:d][assistant:e]');
   });
 
-  test('tools and calls in the form in which calls are read', () => {
+  test("tools and calls in the output filter's format", () => {
     const messages = [user('a'), calling('', 'Paris', 'Rome'), result('Paris', 'sun'), result('Rome', 'rain')];
     const text = rendered(HERMES, messages, { tools });
     expect(text).toContain('<tools>[{"type": "function"');
@@ -65,24 +65,24 @@ describe('what a template takes goes to it as it is', () => {
   });
 });
 
-describe('what a template refuses or drops is said in another way', () => {
-  test('a system message where there is none for it', () => {
+describe('unsupported parts are expressed in another way', () => {
+  test('a system message without template support', () => {
     expect(rendered(WITHOUT_SYSTEM, [system('a'), user('b'), assistant('c'), user('d')])).toBe('[user:a\n\nb][assistant:c][user:d]');
     expect(rendered(WITHOUT_SYSTEM, [system('a')])).toBe('[user:a]');
   });
 
-  test('system messages of which it would show one', () => {
+  test('system messages of which the template renders only one', () => {
     expect(rendered(LAST_SYSTEM, [system('a'), user('b'), system('c')])).toBe('[system:a\n\nc][user:b]');
   });
 
-  test('neighbours of one role, and a conversation that the assistant opens', () => {
+  test('neighbours of one role, and a conversation opened by the assistant', () => {
     expect(rendered(ALTERNATING, [system('a'), user('b'), user('c'), assistant('d'), assistant('e'), user('f')])).toBe(
       '[system:a][user:b\n\nc][assistant:d\n\ne][user:f]',
     );
     expect(rendered(ALTERNATING, [assistant('a'), user('b')])).toBe('[user:][assistant:a][user:b]');
   });
 
-  test('an answer that was begun is gone on with, and joined to nothing', () => {
+  test('an open assistant turn is continued and merged with nothing', () => {
     const messages = [user('a'), assistant('b'), assistant('c')];
     expect(rendered(ALTERNATING, messages, { continuesLast: true })).toBe('[user:a][assistant:b]c');
   });
@@ -92,16 +92,16 @@ describe.each([
   ['in a form of its own, with ids of its own', ALTERNATING],
   ['one at a time', ONE_CALL],
   ['not at all', CHATML_TEMPLATE],
-])('a template that tells of calls %s', (_, template) => {
+])('a template that renders calls %s', (_, template) => {
   const messages = [user('Weather?'), calling('I look.', 'Paris', 'Rome'), result('Paris', 'sun'), result('Rome', 'rain'), user('Thanks')];
   const text = rendered(template, messages, { tools });
 
-  test('has its tools told by a system message, in the form in which calls are read', () => {
+  test("gets its tools in a system message, in the output filter's format", () => {
     expect(text).toContain(`<tools>\n${JSON.stringify(tools[0])}\n</tools>`);
     expect(text.match(/weather/g)).toHaveLength(3);
   });
 
-  test('shows every call as the model wrote it, and every result', () => {
+  test('renders every call as the model wrote it, and every result', () => {
     const call = (city: string) => `<tool_call>\n{"name": "weather", "arguments": {"city":"${city}"}}\n</tool_call>`;
     expect(text).toContain(`I look.\n${call('Paris')}\n${call('Rome')}`);
     expect(text).toContain('<tool_response>\nsun\n</tool_response>\n<tool_response>\nrain\n</tool_response>');
@@ -109,7 +109,7 @@ describe.each([
   });
 });
 
-test('a template that can render nothing at all says so before anybody asks', () => {
+test('a template that renders nothing is detected at load', () => {
   const model = {
     tokenize: () => [1 as Token],
     tokens: { bos: null, bosString: null, eosString: null, shouldPrependBosToken: false },

@@ -59,7 +59,7 @@ describe.each([
     grammar,
   });
 
-  test('writes what fits the schema, and all of it, within whatever limit leaves room for the shortest', async () => {
+  test('writes complete values of the schema within every sufficient limit', async () => {
     const grammar = grammarOf(schema);
     const limits = [110, 111, 150, 300, 600];
     await Promise.all(
@@ -73,12 +73,12 @@ describe.each([
     );
   });
 
-  test('cuts off where not even the shortest text has room', async () => {
+  test('cuts off without room for the shortest text', async () => {
     const { reason, completionTokens } = await collect(engine.generate(shaped(grammarOf(schema), 10)));
     expect({ reason, completionTokens }).toEqual({ reason: 'length', completionTokens: 10 });
   });
 
-  test('ends free objects, however it would go on', async () => {
+  test('ends free objects in time', async () => {
     const { text, reason } = await collect(engine.generate(shaped(grammarOf({ type: 'object' }), 200, { presencePenalty: -2 })));
     expect(JSON.parse(text)).toBeTypeOf('object');
     expect(reason).toBe('stop');
@@ -98,7 +98,7 @@ describe.each([
     for (const text of texts) expect(Number(text)).toBeLessThanOrEqual(4000);
   });
 
-  test('gives the tokens of a form log probabilities that make up its text', async () => {
+  test('gives forced tokens log probabilities whose tokens add up to the text', async () => {
     const request = { ...shaped(grammarOf(schema), 120), logprobs: 1 };
     let text = '';
     let tokens = '';
@@ -113,7 +113,7 @@ describe.each([
   });
 });
 
-test('a grammar whose texts would stand at too many places is refused, or its text ended before', async () => {
+test('a grammar with too many positions is rejected, or its text ended early', async () => {
   const engine = await Engine.start({ settings: { modelPath: demoModel(), slots: 2, contextSize: 1024, gpu: 'none' } });
   try {
     await expect(
@@ -127,7 +127,7 @@ test('a grammar whose texts would stand at too many places is refused, or its te
   }
 });
 
-test('a grammar that cannot be read is refused, and the engine lives on', async () => {
+test('an invalid grammar is rejected without ending the engine', async () => {
   const engine = await Engine.start({ settings: { modelPath: demoModel(), slots: 1, contextSize: 512, gpu: 'none' } });
   try {
     const broken = { classes: [[97, 97]], rules: [[[5]]] };

@@ -73,7 +73,7 @@ test.each<[string, Partial<Sampling>]>([
   }
 });
 
-test('come in any number, most likely first, and change nothing of the text', async () => {
+test('come in any number, likeliest first, without changing the text', async () => {
   const sampling = { temperature: 1, seed: 3 };
   const plain = await collect(engine.generate({ ...request(sampling, 0), logprobs: null }));
   for (const alternatives of [0, 1, 5]) {
@@ -86,7 +86,7 @@ test('come in any number, most likely first, and change nothing of the text', as
   }
 });
 
-test('are those of the own stream while others run', async () => {
+test('belong to their own stream while others run', async () => {
   const alone = await logprobsOf({}, 3);
   const together = await Promise.all([
     logprobsOf({}, 3),

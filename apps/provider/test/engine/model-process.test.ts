@@ -25,7 +25,7 @@ function start(onMessage: () => void) {
   return one;
 }
 
-it('lives on when its agent was frozen for longer than it may be silent', async () => {
+it('survives a freeze of its agent beyond the silence limit', async () => {
   let news = 0;
   const one = start(() => news++);
   let gone: string | null = null;
@@ -37,7 +37,7 @@ it('lives on when its agent was frozen for longer than it may be silent', async 
   await expect.poll(() => gone ?? news).toBeGreaterThan(before + 3);
 });
 
-it('is killed when it answers nothing any more', async () => {
+it('is killed when it stops answering pings', async () => {
   let news = 0;
   const one = start(() => news++);
   await expect.poll(() => news).toBeGreaterThan(0);

@@ -20,7 +20,7 @@ const soon = async () => {
   for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve));
 };
 
-test('what happens in one tick is one message, in order', async () => {
+test('all events of one tick travel in one message, in order', async () => {
   const { ticks, outbox } = recorder();
   outbox.started({ job: 1, promptTokens: 3, startsInsideThinking: false });
   outbox.piece(1, 1, 'a');
@@ -38,7 +38,7 @@ test('what happens in one tick is one message, in order', async () => {
   ]);
 });
 
-test('the first text of a stream and its end do not wait for the gap, what is between them does', async () => {
+test('first text and end of a stream skip the gap, text in between waits', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   try {
     const { ticks, written, outbox } = recorder();
@@ -77,7 +77,7 @@ test('the first text of a stream and its end do not wait for the gap, what is be
   }
 });
 
-test('log probabilities travel beside the pieces of the streams that have them', async () => {
+test('log probabilities travel beside the pieces of their streams', async () => {
   const { ticks, outbox } = recorder();
   const logprobs = [{ token: 'b', logprob: -1, bytes: [98], top_logprobs: [] }];
   outbox.piece(1, 1, 'a');
@@ -103,7 +103,7 @@ test('while a message is being written the next one grows', async () => {
   ]);
 });
 
-test('streams wait while a daemon that does not read has thousands of pieces to come', async () => {
+test('streams wait while thousands of pieces are unsent', async () => {
   const { ticks, written, outbox } = recorder();
   outbox.piece(1, 1, 'a');
   await soon();
@@ -123,7 +123,7 @@ test('streams wait while a daemon that does not read has thousands of pieces to 
   expect(ticks).toHaveLength(2);
 });
 
-test('work on prompts is reported, though nothing comes of it yet, and not for every part', async () => {
+test('progress on prompts is reported at intervals', async () => {
   const { ticks, written, outbox } = recorder();
   const deadline = performance.now() + 2500;
   while (performance.now() < deadline) {

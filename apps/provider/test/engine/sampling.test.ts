@@ -206,7 +206,7 @@ const settings: [string, Partial<Sampling>][] = [
   ],
 ];
 
-describe('draws what the reference draws', () => {
+describe('samples equal those of the reference', () => {
   test.each(settings)('with %s', async (_what, changes) => {
     for (const seed of [1, 2 ** 31 + 7]) {
       const request = ask('go', 120, { temperature: 1, seed, ...changes });
@@ -214,7 +214,7 @@ describe('draws what the reference draws', () => {
     }
   });
 
-  test('for many at once', async () => {
+  test('for many streams at once', async () => {
     const requests = settings.map(([, changes], index) => ask('go', 120, { temperature: 1, seed: index, ...changes }));
     const texts = await Promise.all(requests.map(async (request) => (await collect(engine.generate(request))).text));
     expect(texts).toEqual(requests.map((request) => expected(request)));
@@ -231,7 +231,7 @@ describe('draws what the reference draws', () => {
   });
 });
 
-test('log probabilities are those of the logits, whatever is drawn from them', async () => {
+test('log probabilities are those of the unmodified logits', async () => {
   const logprobs: TokenLogprob[] = [];
   const sampling = { temperature: 2, seed: 4, topK: 9, logitBias: [[idOf('a'), 9]] as const };
   for await (const batch of engine.generate({ ...ask('go', 30, sampling), logprobs: 3 })) {
@@ -247,7 +247,7 @@ test('log probabilities are those of the logits, whatever is drawn from them', a
   }
 });
 
-test('a bias for what is no token is refused', async () => {
+test('a bias for an invalid token id is rejected', async () => {
   const generation = engine.generate(ask('go', 5, { logitBias: [[vocabulary.tokens.length, 1]] }));
   const error: unknown = await collect(generation).catch((thrown: unknown) => thrown);
   expect(error instanceof GenerationError && error.ended).toMatchObject({ kind: 'invalid_request', field: 'logit_bias' });

@@ -28,7 +28,7 @@ function leave(sequences: SequencePool, scope: string | null, tokens: readonly T
   return held.id;
 }
 
-test('a second turn finds all of the first', () => {
+test('a second turn reuses the whole first turn', () => {
   const native = memory();
   const sequences = new SequencePool(native, { count: 3, grain: 1, minRest: 1, window: null });
   const id = leave(sequences, 'a', prompt(1, 2, 3, 4));
@@ -37,7 +37,7 @@ test('a second turn finds all of the first', () => {
   expect(native.cut).toEqual([]);
 });
 
-test('what differs is cut off, and the last token of a prompt is always computed', () => {
+test('different tokens are cut off, and the last prompt token is always computed', () => {
   const native = memory();
   const sequences = new SequencePool(native, { count: 1, grain: 1, minRest: 1, window: null });
   leave(sequences, 'a', prompt(1, 2, 3, 4));
@@ -57,7 +57,7 @@ test.each([
   ['no scope', 'a', null],
   ['a scope, of what had none', null, 'a'],
   ['no scope, of what had none', null, null],
-])('%s finds nothing', (_what, left, wanted) => {
+])('%s reuses nothing', (_what, left, wanted) => {
   const native = memory();
   const sequences = new SequencePool(native, { count: 1, grain: 1, minRest: 1, window: null });
   leave(sequences, left, prompt(1, 2, 3));
@@ -65,14 +65,14 @@ test.each([
   expect(native.wiped).toContain(0);
 });
 
-test('what has no scope is wiped as soon as it is given back', () => {
+test('a sequence without a scope is cleared on release', () => {
   const native = memory();
   const sequences = new SequencePool(native, { count: 1, grain: 1, minRest: 1, window: null });
   leave(sequences, null, prompt(1, 2, 3));
   expect(native.wiped).toEqual([0]);
 });
 
-test('the longest beginning is taken; where there is none, an empty sequence, then the one that was idle longest', () => {
+test('the longest common prefix wins; otherwise an empty sequence, then the one idle longest', () => {
   let now = 0;
   const sequences = new SequencePool(memory(), { count: 3, grain: 1, minRest: 1, window: null, now: () => ++now });
   const short = leave(sequences, 'a', prompt(1, 2));
@@ -86,7 +86,7 @@ test('the longest beginning is taken; where there is none, an empty sequence, th
   expect(leave(sequences, 'd', prompt(5))).toBe(short);
 });
 
-test('a repeatable request reuses only what is the same each time, to whole slices', () => {
+test('a repeatable request reuses only bit-exact tokens, in whole slices', () => {
   const tokens = Array.from({ length: 10 }, (_, index) => index as Token);
   for (const [repeatable, grain, minRest, expected] of [
     [10, 1, 1, 9],
@@ -108,13 +108,13 @@ test.each([
   ['a memory that has lost its beginning', memory(1), null, 0],
   ['a window that still reaches far enough back', memory(1), 1, 2],
   ['a window that has moved on', memory(2), 1, 0],
-])('%s keeps what it can', (_what, native, window, expected) => {
+])('%s preserves a possible prefix', (_what, native, window, expected) => {
   const sequences = new SequencePool(native, { count: 1, grain: 1, minRest: 1, window });
   leave(sequences, 'a', prompt(1, 2, 3));
   expect(sequences.take({ prompt: prompt(1, 2, 9), scope: 'a', repeatable: false })?.tokens).toHaveLength(expected);
 });
 
-test('what lies idle is wiped in time', () => {
+test('idle sequences are cleared in time', () => {
   let now = 0;
   const native = memory();
   const sequences = new SequencePool(native, { count: 2, grain: 1, minRest: 1, window: null, now: () => now });

@@ -26,7 +26,7 @@ test('a character split over tokens appears whole, with its last byte', () => {
   expect(assemble([...Buffer.from('a€😀')])).toEqual(['a', '', '', '€', '', '', '', '😀', '']);
 });
 
-test('any text cut into bytes comes back as it was', () => {
+test('any text cut into bytes is restored', () => {
   const text = 'Grüße, 世界! \u0000\n\t 👩‍👩‍👧 é \ufeff end';
   expect(assemble([...Buffer.from(text)]).join('')).toBe(text);
 });
@@ -41,7 +41,7 @@ test('control and unused tokens print nothing, think tags do', () => {
   expect(assemble([256, 257, 258]).join('|')).toBe('|<think>||');
 });
 
-test('of think tags that are made of several tokens each prints its part', () => {
+test('each token of a multi-token think tag prints its part', () => {
   const tokens = ['<|channel|>', 'analysis', '<|message|>', 'hm', '<|end|>', '<|return|>'];
   const harmony = new Vocabulary({ tokens, types: [3, 1, 3, 1, 3, 3], kind: 'gpt2', detokenize: () => '?' }, [
     '<|channel|>analysis<|message|>',
@@ -55,7 +55,7 @@ test('a control token inside a split character does not break it', () => {
   expect(assemble([0xe2, 256, 0x82, 0xac]).join('')).toBe('€');
 });
 
-test('SentencePiece vocabularies keep leading spaces and raw bytes', () => {
+test('SentencePiece vocabularies preserve leading spaces and raw bytes', () => {
   const pieces = new Vocabulary(
     { tokens: ['▁Hello', '<0xE2>', '<0x82>', '<0xAC>', '▁you'], types: [1, 6, 6, 6, 1], kind: 'llama', detokenize: () => '?' },
     [],

@@ -43,7 +43,7 @@ describe('a text in pieces', () => {
     expect(given.join('')).toBe(text);
   });
 
-  test('is cut where it must be, but in no character and in no control text', () => {
+  test('is cut, but never inside a character or control text', () => {
     for (const filler of ['a', ' ', '/\n', '𝒳', '漢', '<|im_end|>', 'a<|end of text|>']) {
       given.length = 0;
       const text = `x${filler.repeat(40_000)}`;

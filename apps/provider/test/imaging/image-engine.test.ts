@@ -27,7 +27,7 @@ describe('drawing', () => {
 
   const drawn = async (changes: Partial<ImageRequest> = {}) => (await engine.generateImages(picture(changes)).result()).images;
 
-  test('the same seed gives the same bytes, whatever else is drawn between and at once', async () => {
+  test('the same seed gives the same bytes, beside any other jobs', async () => {
     const [alone] = hashes(await drawn());
     const others = [drawn({ seed: 2 }), drawn({ prompt: 'another one' }), drawn({ size: size(128, 64) })];
     const again = await drawn();
@@ -36,35 +36,35 @@ describe('drawing', () => {
     expect(new Set([alone, ...different]).size).toBe(4);
   });
 
-  test('a new process draws the same', async () => {
+  test('a new process generates the same image', async () => {
     const second = await startImageEngine(model.folder);
     const { images } = await second.generateImages(picture()).result();
     await second.close();
     expect(hashes(images)).toEqual(hashes(await drawn()));
   });
 
-  test('several images are those of the seeds that follow', async () => {
+  test('several images use consecutive seeds', async () => {
     const [first, second, third] = hashes(await drawn({ count: 3, seed: 5 }));
     expect(new Set([first, second, third]).size).toBe(3);
     expect([second, third]).toEqual([...hashes(await drawn({ seed: 6 })), ...hashes(await drawn({ seed: 7 }))]);
   });
 
-  test('without a seed no two are the same', async () => {
+  test('without a seed every image differs', async () => {
     const all = hashes([...(await drawn({ seed: null })), ...(await drawn({ seed: null }))]);
     expect(all[0]).not.toBe(all[1]);
   });
 
-  test('seeds may be as large and as small as integers of 64 bits', async () => {
+  test('seeds cover all 64-bit integers', async () => {
     const all = await Promise.all([drawn({ seed: 2 ** 63 }), drawn({ seed: -(2 ** 63) }), drawn({ seed: 0 })]);
     expect(new Set(all.flatMap(hashes)).size).toBe(3);
   });
 
-  test('steps, guidance and prompt each make another picture', async () => {
+  test('steps, guidance and prompt each change the image', async () => {
     const all = await Promise.all([drawn(), drawn({ steps: 2 }), drawn({ guidance: 1 }), drawn({ guidance: 5 }), drawn({ prompt: 'x' })]);
     expect(new Set(all.flatMap(hashes)).size).toBe(5);
   });
 
-  test('pictures have the size that was asked for, in the format that was asked for, and nothing beside them', async () => {
+  test('images have the requested size and format, without metadata', async () => {
     const [png = new Uint8Array()] = await drawn({ size: size(128, 64) });
     expect(Buffer.from(png.subarray(0, 8))).toEqual(Buffer.from('89504e470d0a1a0a', 'hex'));
     const view = Buffer.from(png);
@@ -82,7 +82,7 @@ describe('drawing', () => {
     expect(Buffer.from(webp).toString('latin1', 0, 16)).toMatch(/^RIFF....WEBPVP8/s);
   });
 
-  test('tells the tokens of the prompt, and every step', async () => {
+  test('reports the prompt tokens and every step', async () => {
     const drawing = engine.generateImages(picture({ count: 2, steps: 3 }));
     const steps: string[] = [];
     drawing.onProgress = ({ image, step, steps: of }) => steps.push(`${image}: ${step}/${of}`);
@@ -91,14 +91,14 @@ describe('drawing', () => {
     expect(steps).toEqual(['0: 1/3', '0: 2/3', '0: 3/3', '1: 1/3', '1: 2/3', '1: 3/3']);
   });
 
-  test('reads the beginning of a prompt that is too long', async () => {
+  test('truncates an overlong prompt', async () => {
     const long = 'red '.repeat(8000);
     const { promptTokens } = await engine.generateImages(picture({ prompt: long })).result();
     expect(promptTokens).toBe(77);
     expect(hashes(await drawn({ prompt: long }))).toEqual(hashes(await drawn({ prompt: `${'red '.repeat(75)}and more` })));
   });
 
-  test('a cancelled drawing ends before its next step, and those that wait are drawn', async () => {
+  test('a cancelled job ends before its next step, and queued jobs run', async () => {
     const endless = engine.generateImages(picture({ steps: 100_000 }));
     const waiting = engine.generateImages(picture());
     const dropped = engine.generateImages(picture());
@@ -125,7 +125,7 @@ describe('other models of the family', () => {
     ['ancestral Euler', { scheduler: { _class_name: 'EulerAncestralDiscreteScheduler' } }],
     ['a flow', { scheduler: { _class_name: 'FlowMatchEulerDiscreteScheduler', shift: 3 } }],
     ['a timestep that is a float', { timestep: 'float32' as const }],
-  ])('draws repeatably with %s', async (_what, options) => {
+  ])('generates repeatably with %s', async (_what, options) => {
     const other = tinyImageModel(options);
     const engine = await startImageEngine(other.folder);
     const [first, second] = await Promise.all([engine.generateImages(picture()).result(), engine.generateImages(picture()).result()]);
@@ -136,7 +136,7 @@ describe('other models of the family', () => {
 });
 
 describe('a process that dies', () => {
-  test('fails what it was drawing, and is started again', async () => {
+  test('fails its running jobs and is restarted', async () => {
     const events: ImageEngineStatusEvent[] = [];
     let back: () => void = () => {};
     const again = new Promise<void>((resolve) => (back = resolve));
@@ -160,7 +160,7 @@ describe('a process that dies', () => {
     await engine.close();
   });
 
-  test('ends itself when it takes more memory than it was given', async () => {
+  test('ends itself above its memory limit', async () => {
     const gone: string[] = [];
     const engine = await startImageEngine(
       model.folder,
@@ -242,7 +242,7 @@ describe('models that are wrong', () => {
       (folder) => json(join(folder, 'tokenizer/tokenizer_config.json'), { model_max_length: 64 }),
       /makes 64 tokens, and the text encoder reads 77/,
     ],
-  ])('a folder %s is refused with a sentence, without native code', (_what, spoil, message) => {
+  ])('a folder %s is rejected with a sentence, without native code', (_what, spoil, message) => {
     const folder = copy();
     spoil(folder);
     expect(() => readModelFacts(folder)).toThrow(message);
@@ -253,7 +253,7 @@ describe('models that are wrong', () => {
     ['says that it has no end', (graph) => void graph.constant([2 ** 40, 2 ** 40], Float32Array.of(1))],
     ['has a negative size', (graph) => void graph.constant([-4], Float32Array.of(1))],
     ['has twenty dimensions', (graph) => void graph.constant(new Array(20).fill(1), Float32Array.of(1))],
-  ])('a file with a tensor that %s is refused', (_what, spoil) => {
+  ])('a file with a tensor that %s is rejected', (_what, spoil) => {
     const folder = copy();
     const graph = new GraphBuilder(1);
     spoil(graph);
@@ -261,7 +261,7 @@ describe('models that are wrong', () => {
     expect(() => readModelFacts(folder)).toThrow(/is no valid ONNX file/);
   });
 
-  test('a folder where a file is a folder, or a folder a file, is refused with a sentence', () => {
+  test('a folder with files and folders swapped is rejected with a sentence', () => {
     for (const path of ['tokenizer', 'unet', 'scheduler']) {
       const folder = copy();
       rmSync(join(folder, path), { recursive: true });
@@ -274,7 +274,7 @@ describe('models that are wrong', () => {
     expect(() => readModelFacts(folder)).toThrow(/missing or cannot be read/);
   });
 
-  test('a file in which anything was changed is read, or refused with a sentence', () => {
+  test('a randomly damaged file is read, or rejected with a sentence', () => {
     const folder = copy();
     const path = join(folder, 'text_encoder/model.onnx');
     const whole = readFileSync(path);
@@ -297,7 +297,7 @@ describe('models that are wrong', () => {
     expect(refused).toBeGreaterThan(20);
   });
 
-  test('a graph that the library refuses is a sentence for the owner', async () => {
+  test('a graph rejected by the library is reported in one sentence', async () => {
     const folder = copy();
     const path = join(folder, 'vae_decoder/model.onnx');
     const file = readFileSync(path);
@@ -309,7 +309,7 @@ describe('models that are wrong', () => {
     await expect(startImageEngine(folder)).rejects.toThrow(/cannot be loaded/);
   });
 
-  test('a graph that makes pictures of another size than it says fails its drawing and no more', async () => {
+  test('a graph with output of a wrong size fails only its job', async () => {
     const folder = copy();
     const graph = new GraphBuilder(1);
     const latent = graph.input('latent_sample', 'float32', ['batch', 4, 'height', 'width']);
@@ -325,7 +325,7 @@ describe('models that are wrong', () => {
     await engine.close();
   });
 
-  test('a graph that grows without bound ends its own process alone', async () => {
+  test('a graph with unbounded memory ends only its own process', async () => {
     const folder = copy();
     const graph = new GraphBuilder(1);
     const latent = graph.input('latent_sample', 'float32', ['batch', 4, 'height', 'width']);
@@ -346,7 +346,7 @@ function narrowEncoder(): Buffer {
   return graph.model('text_encoder');
 }
 
-test('what a folder says is what is served', () => {
+test("the folder's description is served", () => {
   const facts = readModelFacts(model.folder);
   expect(facts).toMatchObject({
     id: 'tiny-diffusion',

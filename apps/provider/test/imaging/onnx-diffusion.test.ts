@@ -42,7 +42,7 @@ describe('schedules', () => {
     expect(timestepsOf({ ...config, ...changes }, steps)).toEqual(expected);
   });
 
-  test('a schedule with no signal at its end has none', () => {
+  test('a zero-terminal-SNR schedule ends without signal', () => {
     const alphas = alphasOf({ ...config, zeroTerminalSnr: true });
     expect(alphas[0]).toBeCloseTo(alphasOf(config)[0] as number, 12);
     expect(alphas[999]).toBeLessThan(1e-6);
@@ -135,7 +135,7 @@ describe('noise', () => {
     expect(Math.abs(beyond - 0.05)).toBeLessThan(0.01);
   });
 
-  test('is the same for the same seed, and another one for any other', () => {
+  test('is equal for equal seeds and different for different seeds', () => {
     expect(of('7', 10)).toEqual(of('7', 10));
     const firsts = ['7', '8', '-7', '9007199254740993', '9007199254740992'].map((seed) => of(seed, 1)[0]);
     expect(new Set(firsts).size).toBe(5);
@@ -169,7 +169,7 @@ describe('tokens of a prompt', () => {
     expect(tokenizer.tokenize(text)).toEqual({ ids: expected, used });
   });
 
-  test('a word without an end is read as far as a long one', () => {
+  test('an endless word is truncated like a long one', () => {
     expect(tokenizer.tokenize('re'.repeat(16_000)).ids).toHaveLength(8);
   });
 });
@@ -192,7 +192,7 @@ describe('half precision', () => {
     expect(halfOf(value)).toBe(expected);
   });
 
-  test('every number of sixteen bits comes back', () => {
+  test('every 16-bit number round-trips', () => {
     for (let bits = 0; bits < 0x7c00; bits++) expect(halfOf(ofHalf(bits))).toBe(bits);
     expect([halfOf(Number.NEGATIVE_INFINITY), ofHalf(0xfc00)]).toEqual([0xfc00, Number.NEGATIVE_INFINITY]);
     expect(ofHalf(halfOf(Number.NaN))).toBeNaN();

@@ -29,7 +29,7 @@ describe.skipIf(!hasImageAddOn())('stable-diffusion.cpp', () => {
   });
   afterAll(() => engine?.close());
 
-  test('draws: the same seed the same bytes, another seed others, in the size and format that was asked for', async () => {
+  test('generates: same seed same bytes, other seed other bytes, in the requested size and format', async () => {
     const draw = async (changes: object) =>
       (await engine.generateImages(picture({ steps: 2, guidance: 1, ...changes })).result()).images[0];
     const first = await draw({});
@@ -41,7 +41,7 @@ describe.skipIf(!hasImageAddOn())('stable-diffusion.cpp', () => {
     expect(Buffer.from((await draw({ encoding: 'jpeg' })) ?? []).subarray(0, 2)).toEqual(Buffer.from([0xff, 0xd8]));
   });
 
-  test('tells its steps, and stops between them', async () => {
+  test('reports its steps and stops between them', async () => {
     const drawing = engine.generateImages(picture({ steps: 500, guidance: 1 }));
     const steps: number[] = [];
     drawing.onProgress = ({ step }) => {
@@ -54,7 +54,7 @@ describe.skipIf(!hasImageAddOn())('stable-diffusion.cpp', () => {
     expect((await engine.generateImages(picture({ steps: 2, guidance: 1 })).result()).images).toHaveLength(1);
   });
 
-  test('leaves nothing behind when it is closed or killed', async () => {
+  test('leaves no process behind when closed or killed', async () => {
     const other = await startImageEngine(folder, settings);
     const [bare] = childrenOf(other.pid as number);
     expect(bare?.command).toContain('worker.cjs');
@@ -62,7 +62,7 @@ describe.skipIf(!hasImageAddOn())('stable-diffusion.cpp', () => {
     await expect.poll(() => isAlive(bare?.pid as number), { timeout: 20_000 }).toBe(false);
   });
 
-  test('comes back when its process dies', async () => {
+  test('restarts when its process dies', async () => {
     let back: () => void = () => {};
     const ready = new Promise<void>((resolve) => (back = resolve));
     const events: string[] = [];
@@ -83,7 +83,7 @@ describe.skipIf(!hasImageAddOn())('stable-diffusion.cpp', () => {
     await other.close();
   });
 
-  test('a model that is none is a sentence for the owner', async () => {
+  test('an invalid model is reported in one sentence', async () => {
     const broken = join(directory, 'broken');
     cpSync(folder, broken, { recursive: true });
     truncateSync(join(broken, 'transformer.safetensors'), 1000);
@@ -91,11 +91,11 @@ describe.skipIf(!hasImageAddOn())('stable-diffusion.cpp', () => {
   });
 });
 
-test('without the add-on the owner is told how to get it', async () => {
+test('without the add-on, the error says how to install it', async () => {
   await expect(startImageEngine(folder, { ...settings, addOnPath: null })).rejects.toThrow(/models pull of such a model installs it/);
 });
 
-test('a folder says what the model is, and is refused where it cannot be', () => {
+test('a folder describes its model, and an invalid description is rejected', () => {
   expect(readModelFacts(folder)).toMatchObject({
     id: 'tiny-z',
     quantization: '16bit',

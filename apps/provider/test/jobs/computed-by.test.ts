@@ -7,7 +7,7 @@ import { computedBy, decimalText, engineName } from '../../src/jobs/answer/compu
 const hash = 'a'.repeat(64);
 const sampling = { temperature: 1, topP: null, topK: null, minP: null, logitBias: [], seed: null, frequencyPenalty: 0, presencePenalty: 0 };
 
-test('what was not applied is left out', () => {
+test('unused parameters are absent', () => {
   const identity = { engine: 'llama.cpp b1 metal', weightsSha256: null, templateSha256: hash };
   expect(computedBy(identity, { usedTemplate: false, sampling: null })).toEqual({ engine: 'llama.cpp b1 metal' });
   expect(computedBy({ ...identity, weightsSha256: hash }, { usedTemplate: true, sampling })).toEqual({
@@ -36,7 +36,7 @@ test.each([
   expect(decimalText(value)).toBe(text);
 });
 
-test('whatever the parameters are, a receipt may hold them', () => {
+test("any parameters fit the receipt's format", () => {
   const { engine, sampling: samplingSchema } = ReceiptSchema.properties;
   const [isEngine, isSampling] = [Compile(engine), Compile(samplingSchema)];
   const unit = fc.double({ min: 0, max: 1, noNaN: true });
@@ -61,7 +61,7 @@ test('whatever the parameters are, a receipt may hold them', () => {
   );
 });
 
-test('a name of an engine that cannot be signed becomes one that can', () => {
+test('an engine name is cleaned for the receipt', () => {
   expect(engineName('  "llama"\n<b>  ')).toBe('llama b');
   expect(engineName('\u{1F600}')).toBe('unknown');
 });

@@ -49,7 +49,7 @@ function accepts(grammar: Grammar | undefined, text: string): boolean {
 }
 
 describe('forms', () => {
-  test('of schemas are what the schema says, and hold outputs against it', async () => {
+  test('of schemas enforce the schema and check outputs', async () => {
     const form = await forms.form(colour, going);
     expect(form?.isWhole).toBe(true);
     expect(form?.grammar.rules.length).toBeGreaterThan(0);
@@ -78,11 +78,11 @@ describe('forms', () => {
     expect(await failureOf(forms.form(chat(asked), going))).toEqual(failure);
   });
 
-  test('are none where nothing is demanded', async () => {
+  test('are absent without a constraint', async () => {
     expect(await forms.form(chat({}), going)).toBeNull();
   });
 
-  test('of tools that may be called as the model likes need no thread', async () => {
+  test('of optional tool calls need no thread', async () => {
     const closed = new ConstraintCompiler();
     await closed.close();
     const tool = { type: 'function', function: { name: 'paint', parameters: objectOf({ colour: { type: 'string' } }) } };
@@ -92,7 +92,7 @@ describe('forms', () => {
     expect(await form?.fits({ text: '', calls: [{ name: 'draw', arguments: '{}' }] })).toBe(false);
   });
 
-  test('that are refused name the field', async () => {
+  test('that are rejected name the field', async () => {
     const bad = structured(objectOf({ a: { type: 'string', pattern: '(' } }));
     expect(await failureOf(forms.form(bad, going))).toMatchObject({
       code: 'invalid_request',
@@ -100,7 +100,7 @@ describe('forms', () => {
     });
   });
 
-  test('whose texts would keep the engine busy with one token are refused', async () => {
+  test('with too many positions per token are rejected', async () => {
     const failure = { code: 'unsupported', param: 'response_format.json_schema.schema' };
     expect(await failureOf(forms.form(structured(ambiguousSchema(0)), going))).toEqual(failure);
     const tool = { type: 'function', function: { name: 'paint', parameters: ambiguousSchema(0) } };
@@ -128,13 +128,13 @@ describe('forms', () => {
     });
   });
 
-  test('of a long value are as quick as the value is long', async () => {
+  test('of a long value take time linear in its length', async () => {
     const value = 'x'.repeat(500_000);
     const form = await forms.form(structured(objectOf({ value: { const: value } })), going);
     expect(await form?.fits({ text: JSON.stringify({ value }), calls: [] })).toBe(true);
   });
 
-  test('that take long leave the loop to others, and a second thread to other schemas', async () => {
+  test('that take long block neither the event loop nor the second thread', async () => {
     // Both threads are running.
     await Promise.all([forms.form(colour, going), forms.form(colour, going)]);
     let turns = 0;
@@ -155,7 +155,7 @@ describe('forms', () => {
     expect(others).toEqual(['before']);
   });
 
-  test('that take too long are given up, and the next is made', async () => {
+  test('that take too long are aborted, and the next succeeds', async () => {
     const hasty = new ConstraintCompiler({ maxMs: 100 });
     try {
       for (const _ of [1, 2, 3]) {
@@ -166,7 +166,7 @@ describe('forms', () => {
     }
   });
 
-  test('that nobody waits for any more are given up at once', async () => {
+  test('of cancelled requests are aborted at once', async () => {
     const gone = new AbortController();
     const reason = new Error('gone');
     const asked = [slow, slow, slow].map((each) => forms.form(each, gone.signal).catch((error: unknown) => error));
@@ -177,7 +177,7 @@ describe('forms', () => {
     expect(await forms.form(colour, going)).not.toBeNull();
   });
 
-  test('end with whoever makes them', async () => {
+  test('end when the compiler is closed', async () => {
     const ending = new ConstraintCompiler();
     const asked = ending.form(slow, going).catch((error: unknown) => error);
     await new Promise(setImmediate);

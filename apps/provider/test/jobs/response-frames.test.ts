@@ -20,7 +20,7 @@ function frames(credit: number): { frames: ResponseFrames; sealed: { bytes: Uint
   };
 }
 
-it('text is overwritten once it is sealed, also what was put together from several pieces', async () => {
+it('text is overwritten after sealing, also when joined from several pieces', async () => {
   const { frames: out, sealed } = frames(5);
   await out.write('one ');
   await out.write('two ');
@@ -32,7 +32,7 @@ it('text is overwritten once it is sealed, also what was put together from sever
   for (const { bytes } of sealed) expect(isZero(bytes)).toBe(true);
 });
 
-it('bytes that belong to somebody else stay as they are', async () => {
+it('bytes owned by the caller are not overwritten', async () => {
   const { frames: out } = frames(1000);
   const image = Uint8Array.of(1, 2, 3);
   await out.writeUnsigned(image);

@@ -98,7 +98,7 @@ let bench: Bench;
 afterEach(() => bench.models.close());
 
 describe('loading', () => {
-  test('a job loads its model, and is told of by state and expected time', async () => {
+  test('a job loads its model, reported with state and expected time', async () => {
     bench = new Bench([serving('a', 5)], 10);
     await bench.models.start(never);
     expect(bench.models.offers()).toMatchObject([{ id: 'a', state: 'on_demand', load_ms: expect.any(Number) }]);
@@ -111,7 +111,7 @@ describe('loading', () => {
     expect(bench.models.offers()[0]).not.toHaveProperty('load_ms');
   });
 
-  test('models that always stay are loaded at the start, and jobs of one model share it', async () => {
+  test('models with keep-alive always are loaded at the start, and jobs share them', async () => {
     bench = new Bench([serving('a', 5, always), serving('b', 5)], 10);
     const starting = bench.models.start(never);
     (await bench.started('a')).ready();
@@ -121,7 +121,7 @@ describe('loading', () => {
     expect(bench.starts).toHaveLength(0);
   });
 
-  test('a start fails when nothing can be loaded, with the reason, and goes on when something can', async () => {
+  test('a start fails with the reason when nothing can be loaded, and continues when something can', async () => {
     bench = new Bench([serving('a', 5, always)], 10);
     const failing = bench.models.start(never);
     (await bench.started('a')).fail(new Error('no such layer'));
@@ -136,7 +136,7 @@ describe('loading', () => {
     expect([...bench.models.all()][0]?.reason).toBe('no such layer');
   });
 
-  test('a job that gives up while its model loads leaves no hold on it', async () => {
+  test('a job cancelled while its model loads leaves no lease', async () => {
     bench = new Bench([serving('a', 5)], 10, { idleMs: 5 });
     const leaving = new AbortController();
     const lease = bench.models.lease('a', leaving.signal);
@@ -155,7 +155,7 @@ describe('loading', () => {
 });
 
 describe('memory', () => {
-  test('an unused model makes room, the longest unused first; the ceiling is never passed', async () => {
+  test('unused models are unloaded, least recently used first; the ceiling is never exceeded', async () => {
     bench = new Bench([serving('a', 4), serving('b', 4), serving('c', 4)], 9);
     for (const id of ['a', 'b']) {
       const lease = bench.models.lease(id, never);
@@ -170,7 +170,7 @@ describe('memory', () => {
     expect(bench.peak).toBeLessThanOrEqual(9);
   });
 
-  test('a model in use is waited for, and after some patience its newer jobs wait behind', async () => {
+  test('a job waits for a model in use, and after a while newer jobs of that model wait behind', async () => {
     bench = new Bench([serving('a', 6), serving('b', 6)], 9, { priorityAfterMs: 1 });
     const first = bench.models.lease('a', never);
     (await bench.started('a')).ready();
@@ -192,7 +192,7 @@ describe('memory', () => {
     expect(bench.peak).toBeLessThanOrEqual(9);
   });
 
-  test('while the machine is short of memory, what nobody uses leaves at once, and what always stays stays', async () => {
+  test('while memory is short, unused models are unloaded at once, except those with keep-alive always', async () => {
     bench = new Bench([serving('a', 3, always), serving('b', 3), serving('c', 3)], 9);
     const starting = bench.models.start(never);
     (await bench.started('a')).ready();
@@ -217,7 +217,7 @@ describe('memory', () => {
     expect(bench.states()).toEqual({ a: 'ready', b: 'cold', c: 'ready' });
   });
 
-  test('who waits too long for room is refused, and nobody is unloaded in vain', async () => {
+  test('a job that waits too long for memory is refused, and no model is unloaded in vain', async () => {
     bench = new Bench([serving('a', 6), serving('b', 2), serving('c', 8)], 9, { priorityAfterMs: 1, roomMs: 20 });
     for (const id of ['a', 'b']) {
       const lease = bench.models.lease(id, never);
@@ -229,7 +229,7 @@ describe('memory', () => {
     expect(bench.states()).toEqual({ a: 'ready', b: 'ready', c: 'cold' });
   });
 
-  test('an unused model leaves after its time, and is offered all the same', async () => {
+  test('an unused model is unloaded after its idle time, and still offered', async () => {
     bench = new Bench([serving('a', 4, onDemand), serving('b', 4, always)], 9, { idleMs: 5 });
     const starting = bench.models.start(never);
     (await bench.started('b')).ready();
@@ -246,7 +246,7 @@ describe('memory', () => {
   });
 });
 
-test('a model that cannot be loaded is set aside with the reason, and tried again later, ever later', async () => {
+test('a model that cannot be loaded is disabled with the reason, and retried with growing pauses', async () => {
   bench = new Bench([serving('a', 4)], 9, { firstDisabledMs: 10 });
   const lease = bench.models.lease('a', never);
   (await bench.started('a')).fail(new Error('the file is damaged'));
@@ -263,7 +263,7 @@ test('a model that cannot be loaded is set aside with the reason, and tried agai
   ]);
 });
 
-test('a killed process fails its jobs only; killed again and again, its model is set aside, and others go on', async () => {
+test('a killed process fails only its jobs; killed repeatedly, its model is disabled, and others continue', async () => {
   const events: ModelEvent[] = [];
   let changed: () => void = () => {};
   const start: StartEngine = ({ serving: { capacity } }, onEvent: (event: EngineStatusEvent) => void, signal) =>
@@ -318,7 +318,7 @@ test('a killed process fails its jobs only; killed again and again, its model is
 });
 
 describe('resting', () => {
-  test('takes every model out of memory, those that always stay too, refuses jobs, and loads those again afterwards', async () => {
+  test('unloads every model, refuses jobs, and reloads models with keep-alive always afterwards', async () => {
     bench = new Bench([serving('a', 5, always), serving('b', 5)], 10);
     const starting = bench.models.start(never);
     (await bench.started('a')).ready();
@@ -336,7 +336,7 @@ describe('resting', () => {
     expect(bench.states()).toEqual({ a: 'ready', b: 'cold' });
   });
 
-  test('interrupts what is being loaded, and refuses those who wait for it', async () => {
+  test('interrupts loading and refuses waiting jobs', async () => {
     bench = new Bench([serving('a', 5)], 10);
     await bench.models.start(never);
     const waiting = expect(bench.models.lease('a', never)).rejects.toEqual(new ModelUnavailable('resting'));
@@ -352,7 +352,7 @@ describe('resting', () => {
     expect((await lease).model.state).toBe('ready');
   });
 
-  test('before the start loads nothing, and a model that was on its way is not kept when it comes', async () => {
+  test('before the start loads nothing, and a model still loading is unloaded', async () => {
     bench = new Bench([serving('a', 5, always)], 10);
     await bench.models.rest();
     await bench.models.start(never);
@@ -365,7 +365,7 @@ describe('resting', () => {
   });
 });
 
-describe('what an owner changes while it runs', () => {
+describe('changes by the owner at run time', () => {
   const minutes = (count: number): KeepAlive => ({ kind: 'idle', minutes: count });
   async function bothReady(ceiling: number): Promise<void> {
     bench = new Bench([serving('a', 5, always), serving('b', 4, minutes(30))], ceiling);
@@ -378,7 +378,7 @@ describe('what an owner changes while it runs', () => {
     expect(bench.states()).toEqual({ a: 'ready', b: 'ready' });
   }
 
-  test('how long models stay: one that stays for ever is loaded, and one that does not leaves when its time is over', async () => {
+  test('keep-alive: a model set to always is loaded, another is unloaded after its idle time', async () => {
     await bothReady(10);
     expect(bench.models.adjust(new Map([['b', onDemand]]), 10)).toEqual([]);
     expect(bench.models.model('b')?.keep).toEqual(onDemand);
@@ -388,7 +388,7 @@ describe('what an owner changes while it runs', () => {
     await bench.until(() => bench.states().b === 'ready');
   });
 
-  test('less memory for models: what is unused leaves at once, and what does not fit is not offered and loads for nobody', async () => {
+  test('less memory: unused models are unloaded at once, and models that do not fit are neither offered nor loaded', async () => {
     await bothReady(10);
     expect(bench.models.adjust(new Map(), 7).map(({ id }) => id)).toEqual(['b']);
     await bench.until(() => bench.states().b === 'cold');
@@ -404,7 +404,7 @@ describe('what an owner changes while it runs', () => {
     expect(bench.models.offers().map(({ id }) => id)).toEqual(['a', 'b']);
   });
 
-  test('less memory while a model works: it ends its job first', async () => {
+  test('less memory while a model works: its job finishes first', async () => {
     await bothReady(10);
     const lease = await bench.models.lease('b', never);
     bench.models.adjust(new Map(), 7);
@@ -413,7 +413,7 @@ describe('what an owner changes while it runs', () => {
     await bench.until(() => bench.states().b === 'cold');
   });
 
-  test('memory that does for each, and not for all together: the unused one leaves', async () => {
+  test('memory for each but not for all: the unused model is unloaded', async () => {
     bench = new Bench([serving('a', 5), serving('b', 4)], 10);
     await bench.models.start(never);
     for (const id of ['a', 'b']) {
@@ -428,7 +428,7 @@ describe('what an owner changes while it runs', () => {
 });
 
 describe('another list of models', () => {
-  test('who is on both lists goes on; who leaves ends with its last job, and then what is new has its memory', async () => {
+  test('models on both lists continue; a removed one ends with its last job and frees its memory', async () => {
     bench = new Bench([serving('stays', 3, always), serving('leaves', 6, always)], 10);
     const starting = bench.models.start(never);
     (await bench.started('stays')).ready();
@@ -450,7 +450,7 @@ describe('another list of models', () => {
     expect(bench.peak).toBeLessThanOrEqual(10);
   });
 
-  test('a model that is planned anew takes its own place, and who waited for it waits for that', async () => {
+  test('a replanned model replaces itself, and waiting jobs wait for the successor', async () => {
     bench = new Bench([serving('a', 6)], 10);
     const lease = bench.models.lease('a', never);
     const old = await bench.started('a');
@@ -463,7 +463,7 @@ describe('another list of models', () => {
     expect(bench.peak).toBeLessThanOrEqual(10);
   });
 
-  test('what is only kept for another time stays in its process; an idle one leaves after the new time', async () => {
+  test('a new keep-alive leaves the process running; an idle model is unloaded after the new time', async () => {
     bench = new Bench([serving('a', 5, always)], 10, { idleMs: 5 });
     const starting = bench.models.start(never);
     (await bench.started('a')).ready();
@@ -473,7 +473,7 @@ describe('another list of models', () => {
     expect(bench.events.map(({ type }) => type)).toEqual(['loading', 'ready', 'unloaded']);
   });
 
-  test('what comes while the models rest is loaded when they do no more', async () => {
+  test('a model added during a rest is loaded afterwards', async () => {
     bench = new Bench([serving('a', 5, always)], 10);
     const starting = bench.models.start(never);
     (await bench.started('a')).ready();

@@ -232,7 +232,7 @@ test.each<[string, Partial<JobContext>, string]>([
   ['whose body is another one', { request_sha256: '0'.repeat(64) }, 'bad_context'],
   ["whose stream flag is not the body's", { stream: false }, 'bad_context'],
   ['whose limit is not the one put in', { max_tokens: 100 }, 'bad_context'],
-])('a job %s is refused', async (_what, changes, code) => {
+])('a job %s is rejected', async (_what, changes, code) => {
   const bench = new Bench();
   expect(await bench.failureOf(chat(), bench.context(chat(), changes))).toEqual({ code });
   expect(bench.streams).toHaveLength(0);
@@ -244,7 +244,7 @@ test.each<[string, Record<string, unknown>, Partial<JobContext>]>([
   ['a limit where the context has one of its own', { max_tokens: 5 }, {}],
   ['a smaller limit', { max_tokens: 5 }, { max_tokens: 6, overrides: {} }],
   ['no limit where the context claims the client set it', {}, { overrides: {} }],
-])('a body that names %s is refused', async (_what, request, changes) => {
+])('a body that names %s is rejected', async (_what, request, changes) => {
   const bench = new Bench();
   const body = chat(request);
   expect(await bench.failureOf(body, bench.context(body, changes))).toEqual({ code: 'bad_context' });
@@ -287,13 +287,13 @@ test('a body sealed for another context, key or changed on the way cannot be ope
   expect(bench.jobs.active).toBe(0);
 });
 
-test('a request that the format refuses names the field and nothing of its value', async () => {
+test('a request rejected by the format names the field without its value', async () => {
   const bench = new Bench();
   const body = chat({ temperature: 77 });
   expect(await bench.failureOf(body, bench.context(body))).toEqual({ code: 'invalid_request', param: 'temperature' });
 });
 
-test('slots are kept, and draining takes no more', async () => {
+test('slots limit jobs, and draining admits none', async () => {
   const bench = new Bench(1);
   bench.submit(chat(), bench.context(chat()));
   await bench.settle();
@@ -325,7 +325,7 @@ function failuresOf(bench: Bench): Map<string, string> {
   return new Map(bench.sent.flatMap((message) => (message.type === 'job_failed' ? [[message.job_id, message.failure.code]] : [])));
 }
 
-test('draining hands back at once what has not begun, and after its time what nothing was written of', async () => {
+test('draining hands back unstarted jobs at once, and jobs without output after the grace time', async () => {
   const bench = new Bench(4);
   const [bodiless, silent, begun, plain] = (await fourJobs(bench)) as [JobContext, JobContext, JobContext, JobContext];
   const drained = bench.jobs.drain(200);
@@ -342,7 +342,7 @@ test('draining hands back at once what has not begun, and after its time what no
   );
 });
 
-test('draining does not wait when it is told to forced', async () => {
+test('a forced drain does not wait', async () => {
   const bench = new Bench(4);
   await fourJobs(bench);
   const forced = new AbortController();
@@ -357,7 +357,7 @@ test('draining does not wait when it is told to forced', async () => {
 describe('a machine that leaves', () => {
   const stays = new AbortController().signal;
 
-  test('takes no new jobs, hands back what has not begun, finishes the rest, and takes jobs again when it is back', async () => {
+  test('takes no new jobs, hands back unstarted ones, finishes the rest, and resumes later', async () => {
     const bench = new Bench(8);
     const [bodiless] = (await fourJobs(bench)) as [JobContext];
     bench.away = 'away';
@@ -390,7 +390,7 @@ describe('a machine that leaves', () => {
     expect(failuresOf(bench).get(begun.job_id)).toBe('cancelled');
   });
 
-  test('ends nothing more when it stays after all', async () => {
+  test('cancels nothing more when it stays after all', async () => {
     const bench = new Bench(8);
     await fourJobs(bench);
     bench.away = 'away';
@@ -469,7 +469,7 @@ test.each<[Ended, unknown]>([
     { code: 'invalid_request', param: 'messages' },
   ],
   [{ job: 0, kind: 'engine_failed', message: 'x' }, { code: 'engine_failed' }],
-])('an engine that ends with %o is told by its code', async (ended, failure) => {
+])('an engine that ends with %o is reported by its code', async (ended, failure) => {
   const bench = new Bench();
   const context = bench.context(chat());
   bench.submit(chat(), context);
@@ -523,7 +523,7 @@ test('without credit nothing is sent, the engine is paused, and no token is lost
   expect(content).toBe(words.join(''));
 });
 
-test('text that waited for credit goes out when it comes, whether or not more follows', async () => {
+test('text without credit is sent when credit arrives, with or without further text', async () => {
   const bench = new Bench();
   const context = bench.context(chat());
   const { responses } = bench.submit(chat(), context, { credit: 5 });
@@ -558,7 +558,7 @@ test.each([
   ['/v1/responses', true],
   ['/v1/messages', false],
   ['/v1/messages', true],
-] as const)('on %s (stream: %s) reports what its receipt says, within what the bytes allow', async (endpoint, stream) => {
+] as const)("on %s (stream: %s) reports the receipt's counts, within the byte bounds", async (endpoint, stream) => {
   const bench = new Bench();
   const asked = endpoint === '/v1/completions' ? { prompt: 'Hi' } : endpoint === '/v1/responses' ? { input: 'Hi' } : {};
   const limit = endpoint === '/v1/responses' ? { max_output_tokens: 9000 } : { max_tokens: 9000 };
@@ -631,7 +631,7 @@ describe('a cancelled job', () => {
     return { bench, context, responses, generation, commands, cancel };
   }
 
-  test('that has streamed stops the engine, ends where it stands and is signed', async () => {
+  test('that has streamed stops the engine, ends and is signed', async () => {
     const { bench, responses, generation, commands, cancel } = await started({});
     generation.start({ job: 0, promptTokens: 11, startsInsideThinking: false });
     for (const text of ['<think>', 'hm', '</think>', 'Good', ' day']) generation.push({ text: text, tokens: 1 });
@@ -651,7 +651,7 @@ describe('a cancelled job', () => {
     expect(bench.jobs.active).toBe(0);
   });
 
-  test('counts nothing that the engine made but nobody was sent', async () => {
+  test('does not count unsent tokens', async () => {
     const { bench, responses, generation, cancel } = await started({});
     generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
     generation.push({ text: 'seen', tokens: 1 });
@@ -678,7 +678,7 @@ describe('a cancelled job', () => {
     expect(outcomeOf(bench, responses)).toEqual({ text: '', receipt: null, finished: false, failure: { code: 'cancelled' } });
   });
 
-  test('that was out of credit sends what it had written once it gets some', async () => {
+  test('that was out of credit sends its text once credit arrives', async () => {
     const { bench, context, responses, generation, cancel } = await started({}, { credit: 10 });
     generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
     generation.push({ text: 'Hello', tokens: 1 });
@@ -690,7 +690,7 @@ describe('a cancelled job', () => {
     expect([finished, receipt.finish_reason]).toEqual([true, 'cancelled']);
   });
 
-  test('that never gets the credit is given up after a while', async () => {
+  test('that never gets credit is cancelled after a timeout', async () => {
     const { bench, responses, generation, cancel } = await started({}, { credit: 10, closeTimeoutMs: 30 });
     generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
     generation.push({ text: 'Hello', tokens: 1 });
@@ -701,7 +701,7 @@ describe('a cancelled job', () => {
     expect(outcomeOf(bench, responses)).toMatchObject({ receipt: null, finished: false, failure: { code: 'cancelled' } });
   });
 
-  test('that was already written to its end is signed as what it is', async () => {
+  test('that was already complete is signed as complete', async () => {
     const { bench, context, responses, generation, cancel } = await started({}, { credit: 10 });
     generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
     generation.push({ text: 'Hello', tokens: 1 });
@@ -757,7 +757,7 @@ async function answerTo(request: Record<string, unknown>, texts: readonly string
   return { body: JSON.parse(text), receipt: JSON.parse(Buffer.from(completed.receipt.payload, 'base64').toString()), stream };
 }
 
-test('tool calls become calls with ids of their own', async () => {
+test('tool calls get ids of their own', async () => {
   const { body, receipt, stream } = await answerTo({ tools: [weather] }, [...callOf('Lima'), '\n', ...callOf('Rome')]);
   const [choice] = body.choices;
   expect(choice).toMatchObject({
@@ -771,7 +771,7 @@ test('tool calls become calls with ids of their own', async () => {
   expect(stream.request.prompt).toMatchObject({ tools: [{ type: 'function', function: { name: 'weather', description: '' } }] });
 });
 
-test('calls of the Messages format have ids as that format names them, and functions are called one at a time', async () => {
+test('calls of the Messages format have its id format, one call at a time', async () => {
   const messagesTool = { name: 'weather', input_schema: weather.function.parameters };
   const { body } = await answerTo({ max_tokens: 50, tools: [messagesTool] }, callOf('Lima'), { ...messagesContext, max_tokens: 50 });
   expect(body.content).toEqual([
@@ -806,7 +806,7 @@ test.each([{}, { tools: [weather], tool_choice: 'none' }])(
   },
 );
 
-test('calls and results of earlier turns reach the engine as templates know them', async () => {
+test("calls and results of earlier turns reach the engine in the templates' format", async () => {
   const calls = [{ id: 'c1', type: 'function', function: { name: 'weather', arguments: '{"city":"Lima"}' } }];
   const messages = [
     { role: 'user', content: 'Hi' },
@@ -831,7 +831,7 @@ test('calls and results of earlier turns reach the engine as templates know them
 const user = [{ role: 'user', content: 'Hi' }];
 const messagesContext = { endpoint: '/v1/messages', max_tokens: 9, overrides: {}, response_id: 'msg_1' } as const;
 
-test('a token count asks the engine for no token', async () => {
+test('a token count generates no token', async () => {
   const context = { endpoint: '/v1/messages/count_tokens', max_tokens: 1, overrides: {}, response_id: 'count_1' } as const;
   const { body, receipt, stream } = await answerTo({ stream: undefined, messages: user }, [], context);
   expect(stream.request.maxTokens).toBe(0);
@@ -839,7 +839,7 @@ test('a token count asks the engine for no token', async () => {
   expect(receipt).toMatchObject({ finish_reason: 'stop', usage: { prompt_tokens: 11, completion_tokens: 0 }, hidden_tokens: 0 });
 });
 
-test('a legacy completion is a text prompt, and names it where the engine refuses it', async () => {
+test('a legacy completion is a text prompt, and its errors name the field', async () => {
   const context = { endpoint: '/v1/completions', response_id: 'cmpl-1' } as const;
   const { body, stream } = await answerTo({ messages: undefined, prompt: 'Once' }, [' upon'], context);
   expect(stream.request.prompt).toEqual({ type: 'text', text: 'Once' });
@@ -856,7 +856,7 @@ test('a message names the stop sequence that ended it', async () => {
   expect(stream.request.sampling.topK).toBe(3);
 });
 
-test('an idle stream of messages shows life, and counts its prompt first', async () => {
+test("an idle stream of messages sends pings, after the prompt's count", async () => {
   const bench = new Bench(2, { pingAfterMs: 20 });
   const body = chat({ max_tokens: 9 });
   const { responses } = bench.submit(body, bench.context(body, messagesContext));
@@ -873,7 +873,7 @@ test('an idle stream of messages shows life, and counts its prompt first', async
   expect(text.split('event: ping').length).toBeGreaterThan(2);
 });
 
-test('while the engine works on a prompt the coordinator hears of it, and not while it hangs', async () => {
+test('progress on a prompt is reported, a hang is not', async () => {
   const bench = new Bench(2, { progressEveryMs: 20 });
   const body = chat();
   bench.submit(body, bench.context(body));
@@ -920,7 +920,7 @@ test.each<[string, Record<string, unknown>, string, Partial<JobContext>]>([
     'text.format.schema.contains',
     { endpoint: '/v1/responses' },
   ],
-])('%s is refused before the job is accepted', async (_what, request, param, context) => {
+])('%s is rejected before the job is accepted', async (_what, request, param, context) => {
   const bench = new Bench();
   const body = chat(request);
   expect(await bench.failureOf(body, bench.context(body, context))).toEqual({ code: 'unsupported', param });
@@ -936,13 +936,13 @@ test.each<[string, object, string, number]>([
   ['characters', { type: 'string', minLength: 20_000 }, 'response_format.json_schema.schema.minLength', 10_000],
   ['repetitions', { type: 'string', pattern: '^a{2000}$' }, 'response_format.json_schema.schema.pattern', 1000],
   ['pattern', { type: 'string', pattern: 'a'.repeat(1001) }, 'response_format.json_schema.schema.pattern', 1000],
-])('a schema that counts too many %s is refused with the limit', async (_what, schema, param, limit) => {
+])('a schema that counts too many %s is rejected with the limit', async (_what, schema, param, limit) => {
   const bench = new Bench();
   const body = chat({ response_format: strictly(schema) });
   expect(await bench.failureOf(body, bench.context(body))).toEqual({ code: 'unsupported', param, limit });
 });
 
-test('what no grammar can promise is left out where nothing was to be promised', async () => {
+test('unenforceable keywords are ignored in non-strict mode', async () => {
   const { body } = await answerTo({ response_format: jsonSchema({ type: 'array', uniqueItems: true }) }, ['[1,1]']);
   expect(body.choices[0].message.content).toBe('[1,1]');
 });
@@ -950,13 +950,13 @@ test('what no grammar can promise is left out where nothing was to be promised',
 test.each([
   [{ type: 'banana' }, 'response_format.json_schema.schema.type'],
   [{ type: 'string', const: 3 }, 'response_format'],
-])('a schema that is none, or that nothing fits, is not a valid request (%j)', async (schema, param) => {
+])('an invalid or unsatisfiable schema is an invalid request (%j)', async (schema, param) => {
   const bench = new Bench();
   const body = chat({ response_format: jsonSchema(schema) });
   expect(await bench.failureOf(body, bench.context(body))).toEqual({ code: 'invalid_request', param });
 });
 
-test('a demanded form reaches the engine without thinking, and nothing of it is taken for a thought or a call', async () => {
+test('a constraint reaches the engine without thinking, and its output is never taken for a thought or a call', async () => {
   const content = `{"a":"<think>${callOf('Lima').join('').replaceAll('"', '\\"').replaceAll('\n', '')}"}`;
   const { body, stream } = await answerTo({ response_format: { type: 'json_object' }, tools: [weather] }, [...content]);
   expect(stream.request).toMatchObject({
@@ -966,12 +966,12 @@ test('a demanded form reaches the engine without thinking, and nothing of it is 
   expect(body.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content } });
 });
 
-test('beside a demanded form a tool may still be called', async () => {
+test('a tool may still be called beside a response format', async () => {
   const { body } = await answerTo({ response_format: { type: 'json_object' }, tools: [weather] }, callOf('Lima'));
   expect(body.choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { content: null, tool_calls: [{}] } });
 });
 
-test('an output that misses its form is made again, and nothing of it is seen', async () => {
+test('an output that violates its constraint is regenerated, without a trace', async () => {
   const bench = new Bench();
   const body = chat({ stream: false, seed: 5, response_format: strictly({ type: 'integer', minimum: 3 }) });
   const { responses } = bench.submit(body, bench.context(body, { stream: false }));
@@ -985,7 +985,7 @@ test('an output that misses its form is made again, and nothing of it is seen', 
   expect(bench.streams.map(({ request }) => request.sampling.seed)).toEqual([5, 6, 7]);
 });
 
-test.each([false, true])('an output that keeps missing its form fails (stream: %s)', async (stream) => {
+test.each([false, true])('an output that repeatedly violates its constraint fails (stream: %s)', async (stream) => {
   const bench = new Bench();
   const body = chat({ stream, tools: [weather], tool_choice: 'required' });
   const context = bench.context(body, { stream });
@@ -998,7 +998,7 @@ test.each([false, true])('an output that keeps missing its form fails (stream: %
   expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'engine_failed' } });
 });
 
-test('log probabilities reach the answer with the text they belong to', async () => {
+test('log probabilities reach the answer with their text', async () => {
   const bench = new Bench();
   const body = chat({ stream: false, logprobs: true, top_logprobs: 1, stop: ['END'] });
   const { responses } = bench.submit(body, bench.context(body, { stream: false }));
@@ -1017,7 +1017,7 @@ test('log probabilities reach the answer with the text they belong to', async ()
   expect(choice.logprobs).toEqual({ content: [entry('one'), entry(' two')], refusal: null });
 });
 
-test('an engine that cannot make the grammar is told by the field', async () => {
+test('a grammar error of the engine names the field', async () => {
   const bench = new Bench();
   const body = chat({ response_format: { type: 'json_object' } });
   const context = bench.context(body);
@@ -1030,7 +1030,7 @@ test('an engine that cannot make the grammar is told by the field', async () => 
 });
 
 describe('a model that is not loaded', () => {
-  test('is waited for; the coordinator hears of it, and the lease ends with the job', async () => {
+  test('is waited for with progress reports, and the lease ends with the job', async () => {
     let loaded: () => void = () => {};
     const bench = new Bench(2, { progressEveryMs: 5 });
     bench.loaded = new Promise<void>((resolve) => (loaded = resolve));
@@ -1048,7 +1048,7 @@ describe('a model that is not loaded', () => {
     expect([bench.leased, bench.released]).toEqual([1, 1]);
   });
 
-  test('is not waited for by a job that was cancelled, nor loaded for one that is wrong', async () => {
+  test('is not waited for by a cancelled job, nor loaded for an invalid one', async () => {
     const bench = new Bench();
     bench.loaded = new Promise(() => {});
     const context = bench.context(chat());
@@ -1070,7 +1070,7 @@ describe('vectors', () => {
   const terms = { endpoint: '/v1/embeddings', response_id: 'embd-1', stream: false, max_tokens: 1, overrides: {} } as const;
   const request = (changes: object = {}) => Buffer.from(JSON.stringify({ model: 'pico', input: ['a', 'b'], ...changes }));
 
-  test('go out whole and signed, in the encoding that was asked for', async () => {
+  test('are sent whole and signed, in the requested encoding', async () => {
     for (const [encoding_format, expected] of [
       ['base64', vector],
       ['float', [0.600000024, 0.800000012]],
@@ -1100,7 +1100,7 @@ describe('vectors', () => {
     }
   });
 
-  test('are refused of a model that writes text, in lengths that it cannot do, and the other way round', async () => {
+  test('are rejected for text models and unsupported lengths, and text for embedding models', async () => {
     const refused = async (embedding: EmbeddingFacts | null, body: Buffer, context: Partial<JobContext>) => {
       const bench = new Bench();
       bench.embedding = embedding;
@@ -1138,7 +1138,7 @@ describe('vectors', () => {
     expect(bench.sent.at(-1)).toEqual({ type: 'job_failed', job_id: context.job_id, failure });
   });
 
-  test('are given up when the client leaves', async () => {
+  test('are cancelled when the client disconnects', async () => {
     const bench = new Bench();
     bench.embedding = facts;
     const context = bench.context(request(), terms);
@@ -1195,7 +1195,7 @@ describe('images', () => {
     return { bench, receipt, completed, parts: reader.end() };
   }
 
-  test('go out sealed beside the body that names their addresses, and the receipt lists their hashes', async () => {
+  test('are sent sealed beside a body with their URLs, and the receipt lists their hashes', async () => {
     const images = pictures();
     const { bench, receipt, completed, parts } = await answered(request({ seed: 9, size: '128x64' }), terms, images);
     expect(bench.drawings[0]?.request).toEqual({
@@ -1232,7 +1232,7 @@ describe('images', () => {
     expect(bench.released).toBe(1);
   });
 
-  test('stand in the body where the client wants them there', async () => {
+  test('are in the body if the client requests base64', async () => {
     const { parts, receipt } = await answered(request(inBody), inBodyTerms);
     const { data } = JSON.parse(Buffer.from(parts.body).toString()) as { data: { b64_json: string }[] };
     expect(data.map(({ b64_json }) => sha256Hex(Buffer.from(b64_json, 'base64')))).toEqual(pictures().map((image) => sha256Hex(image)));
@@ -1256,7 +1256,7 @@ describe('images', () => {
     [undefined, '64x64'],
     ['auto', '64x64'],
     ['128x64', '128x64'],
-  ])('of size %s come as %s', async (size, expected) => {
+  ])('of size %s are returned as %s', async (size, expected) => {
     const { bench } = await answered(request({ size }), terms);
     const asked = bench.drawings[0]?.request.size;
     expect(`${asked?.width}x${asked?.height}`).toBe(expected);
@@ -1280,18 +1280,18 @@ describe('images', () => {
     expect(bench.released).toBe(bench.leased);
   });
 
-  test('of a model that the coordinator chose are made', async () => {
+  test('of a model chosen by the coordinator are generated', async () => {
     const { bench } = await answered(Buffer.from(JSON.stringify({ prompt: 'a red square', n: 2 })), terms);
     expect(bench.drawings).toHaveLength(1);
   });
 
-  test('text is refused of a model that makes images', async () => {
+  test('text is rejected for an image model', async () => {
     const bench = new Bench();
     bench.image = made;
     expect(await bench.failureOf(chat(), bench.context(chat()))).toEqual({ code: 'unsupported', param: 'model' });
   });
 
-  test('that the engine did not make, or fewer than were asked for, are no answer, and nothing of them stays', async () => {
+  test('that fail, or are fewer than requested, fail the job and are overwritten', async () => {
     for (const end of [{ kind: 'engine_failed', message: 'killed' }, { kind: 'finished' }] as const) {
       const bench = new Bench();
       bench.image = made;
@@ -1307,7 +1307,7 @@ describe('images', () => {
     }
   });
 
-  test('stop being drawn when the client leaves', async () => {
+  test('are cancelled when the client disconnects', async () => {
     const bench = new Bench();
     bench.image = made;
     const context = bench.context(request(), terms);
@@ -1320,7 +1320,7 @@ describe('images', () => {
     expect(bench.released).toBe(1);
   });
 
-  test('show signs of life while they are drawn', async () => {
+  test('report progress while generated', async () => {
     const bench = new Bench(2, { progressEveryMs: 1100 });
     bench.image = made;
     const context = bench.context(request(), terms);

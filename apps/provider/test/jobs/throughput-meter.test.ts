@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { ThroughputMeter } from '../../src/jobs/answer/throughput-meter.js';
 
-test('the rates of prompt and answer are told apart, and of too few tokens none', async () => {
+test('prefill and decode rates are separate, and null for too few tokens', async () => {
   const pace = new ThroughputMeter();
   expect([pace.tokensPerSecond(), pace.promptTokensPerSecond(1000)]).toEqual([null, null]);
   await delay(20);

@@ -73,11 +73,11 @@ describe('claims of a header', () => {
     ['a tensor at the end of the world', Buffer.concat([head(1, 0), text('t'), u32(1), u64(4), u32(0), u64(MAX)]), /larger than any file/],
     ['an alignment of nothing', Buffer.concat([head(0, 1), pair('general.alignment', 4, u32(0))]), /alignment/],
     ['another version', head(0, 0, 9), /version 9/],
-  ])('%s are refused', (_what, bytes, sentence) => {
+  ])('%s are rejected', (_what, bytes, sentence) => {
     expect(read(bytes)).toMatch(sentence);
   });
 
-  test('cost no more time or memory than the bytes that are there', () => {
+  test("take time and memory bounded by the file's bytes", () => {
     // A sparse gigabyte: every key is an empty text of type 0.
     const sparse = join(dir, 'sparse.gguf');
     writeFileSync(sparse, head(1 << 20, 4096));
@@ -102,11 +102,11 @@ describe('values of the wrong type', () => {
     ['a context of nothing', model(architecture, pair('llama.context_length', 4, u32(0)), tokens)],
     ['tokens that are no list', model(architecture, context, pair('tokenizer.ggml.tokens', 4, u32(1)))],
     ['no architecture', model(context, tokens)],
-  ])('%s is refused', (_what, bytes) => {
+  ])('%s is rejected', (_what, bytes) => {
     expect(read(bytes)).toMatch(/holds no language model/);
   });
 
-  test('elsewhere do no harm: names, templates and sizes that are none', () => {
+  test('elsewhere are harmless: invalid names, templates and sizes', () => {
     const facts = read(
       model(
         architecture,
@@ -153,7 +153,7 @@ test('damage anywhere in the header ends in facts or in one sentence', () => {
   }
 });
 
-test('random bytes behind a good mark end in one sentence', () => {
+test('random bytes after a valid magic number end in one sentence', () => {
   const random = seededRandom(11);
   for (let i = 0; i < 100; i++) {
     const bytes = Buffer.from(Array.from({ length: 24 + Math.floor(random() * 400) }, () => Math.floor(random() * 256)));
@@ -162,7 +162,7 @@ test('random bytes behind a good mark end in one sentence', () => {
   }
 });
 
-test('what passes the reader and kills llama.cpp, or is refused by it, ends in a sentence', async () => {
+test('files that pass the reader but crash llama.cpp, or are rejected there, end in a sentence', async () => {
   const whole = readFileSync(demoModel());
   const replace = (from: string, to: Buffer) => {
     const bytes = Buffer.from(whole);

@@ -32,7 +32,7 @@ test('facts of the demo model', () => {
   expect(facts.cacheBytesPerToken).toBeGreaterThan(0);
 });
 
-test('damaged, cut and foreign files are refused with one sentence', () => {
+test('damaged, truncated and foreign files are rejected with one sentence', () => {
   const whole = readFileSync(demoModel());
   expect(refusal(new Uint8Array(0))).toMatch(/damaged: it does not begin with the GGUF mark/);
   expect(refusal(Buffer.from('not a model at all, but long enough to look at'))).toMatch(/GGUF mark/);
@@ -48,7 +48,7 @@ test('damaged, cut and foreign files are refused with one sentence', () => {
   expect(() => readModelFacts(dir)).toThrow(ModelFileError);
 });
 
-test('random damage to the header never does more than refuse', () => {
+test('random damage to the header is at worst rejected', () => {
   const whole = readFileSync(demoModel());
   const random = seededRandom(1);
   for (let i = 0; i < 60; i++) {
@@ -58,7 +58,7 @@ test('random damage to the header never does more than refuse', () => {
   }
 });
 
-test('ids come from the name, and from the file where there is none', () => {
+test("ids come from the model's name, or else from the file's", () => {
   const header = (name?: string) => ({
     values: new Map<string, string | number>([
       ['general.architecture', 'llama'],
@@ -87,7 +87,7 @@ test('think tags are found by either tag', () => {
   expect(thinkTagsOf(null)).toBeNull();
 });
 
-test('the context is as long as memory allows with a few streams', () => {
+test('the context is as long as memory allows with a few slots', () => {
   const model = { ...readModelFacts(demoModel()), trainedContext: 131_072, cacheBytesPerToken: 128 * 1024, fileBytes: 4e9 };
   expect(planCapacity(model, { slots: null, context: null, budget: 0.6 * 64e9 })).toEqual({ slots: 7, contextSize: 32_768 });
   expect(planCapacity(model, { slots: 1, context: null, budget: 40e9 })).toEqual({ slots: 1, contextSize: 131_072 });
@@ -97,7 +97,7 @@ test('the context is as long as memory allows with a few streams', () => {
   });
 });
 
-test('slots are fitted to memory unless the owner says otherwise', () => {
+test('slots are fitted to memory unless configured', () => {
   const model = { ...readModelFacts(demoModel()), trainedContext: 32_768, cacheBytesPerToken: 128 * 1024, fileBytes: 4e9 };
   expect(planCapacity(model, { slots: null, context: null, budget: 0.6 * 16e9 })).toEqual({ slots: 5, contextSize: 8192 });
   expect(planCapacity(model, { slots: null, context: null, budget: 0.6 * 8e9 })).toEqual({ slots: 1, contextSize: 4096 });
@@ -110,7 +110,7 @@ const model = (fileBytes: number, always = false) => ({
   always,
 });
 
-test('the owner keeps two fifths of the memory, or what they asked for', () => {
+test('two fifths of memory, or the configured reserve, stay free', () => {
   expect(memoryCeiling(64e9, null)).toBeCloseTo(38.4e9);
   expect(memoryCeiling(64e9, 8e9)).toBe(56e9);
   expect(memoryCeiling(8e9, 16e9)).toBe(0);
@@ -130,7 +130,7 @@ test('models that fit together are planned to stay together', () => {
   expect(unwished.reduce((sum, { need }) => sum + need, 0)).toBeLessThanOrEqual(38e9);
 });
 
-test('models that do not fit together take turns, and what fits nowhere is found before it is loaded', () => {
+test('models that do not fit together take turns, and oversized ones are detected before loading', () => {
   const ceiling = 20e9;
   const [small, large, huge] = planModels([model(4 * gigabyte, true), model(12 * gigabyte), model(40 * gigabyte)], {
     ceiling,

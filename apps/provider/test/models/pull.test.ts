@@ -54,7 +54,7 @@ describe('a download', () => {
     expect(readdirSync(dir)).toEqual(['m.gguf']);
   });
 
-  test('goes on where a broken connection stood', async () => {
+  test('resumes a broken connection at its position', async () => {
     server.fault = (request, response, file, count) => {
       if (request.headers.range === 'bytes=0-0' || count % 2 === 0) return false;
       server.send(request, response, file, 100_000);
@@ -66,7 +66,7 @@ describe('a download', () => {
     expect(server.sent - before).toBeLessThan(1.8 * model.length);
   });
 
-  test('goes on after it was stopped, and reads only what is missing', async () => {
+  test('resumes after a stop and reads only missing bytes', async () => {
     const stopping = new AbortController();
     const first = get({
       signal: stopping.signal,
@@ -80,7 +80,7 @@ describe('a download', () => {
     expect(server.ranges).toHaveLength(Math.ceil(model.length / tuning.chunkBytes) - done.length);
   });
 
-  test('begins again when the file on the server is another one now', async () => {
+  test('restarts when the file on the server has changed', async () => {
     const stopping = new AbortController();
     const first = get({ signal: stopping.signal, onProgress: ({ bytes }) => bytes > 600_000 && stopping.abort(new Error('stopped')) });
     await expect(first).rejects.toThrow('stopped');
@@ -122,7 +122,7 @@ describe('a download', () => {
     ['status 500', (s) => (s.fault = status(500)), /status 500/],
     ['status 404', (s) => (s.fault = status(404)), /no such file/],
     ['status 403', (s) => (s.fault = status(403)), /HF_TOKEN/],
-  ])('is refused for %s, and leaves nothing that passes for a model', async (_what, prepare, sentence) => {
+  ])('is rejected for %s, and leaves no apparent model', async (_what, prepare, sentence) => {
     prepare(server);
     const failure = await get({ bytes: model.length, sha256: modelSha256 }).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(DownloadError);
@@ -130,7 +130,7 @@ describe('a download', () => {
     expect(existsSync(join(dir, 'm.gguf'))).toBe(false);
   });
 
-  test('that would not fit the disk is refused before it begins', async () => {
+  test('too large for the disk is rejected before it starts', async () => {
     server.fault = (request, response) => {
       if (request.headers.range !== 'bytes=0-0') return false;
       response.writeHead(206, { 'content-range': `bytes 0-0/${10 ** 15}`, etag: '"huge"' }).end('x');
@@ -195,7 +195,7 @@ describe('a pull', () => {
   });
   const repository = (path: string, body: Buffer) => server.put(`/owner/repo/resolve/main/${path}`, body);
 
-  test('of an image model takes its folder, and puts nothing else there; rm takes the folder away', async () => {
+  test('of an image model creates only its folder, which rm removes', async () => {
     const tiny = tinyImageModel();
     for (const name of readdirSync(tiny.folder, { recursive: true, encoding: 'utf8' })) {
       const path = join(tiny.folder, name);
@@ -215,7 +215,7 @@ describe('a pull', () => {
     expect(existsSync(folder)).toBe(false);
   });
 
-  test('of a known quantised image model takes the parts that go with it, and installs the engine', async () => {
+  test('of a known quantised image model adds its companion parts and installs the engine', async () => {
     for (const [path, body] of [
       ['/leejet/Z-Image-Turbo-GGUF/resolve/main/z_image_turbo-Q4_K.gguf', 'model'],
       ['/leejet/Z-Image-Turbo-GGUF/resolve/main/z_image_turbo-Q8_0.gguf', 'larger'],
@@ -249,7 +249,7 @@ describe('a pull', () => {
     await expect(pull(options('hf:leejet/Z-Image-Turbo-GGUF:Q4_K'))).rejects.toThrow(/has no file split_files\/vae\/ae\.safetensors/);
   });
 
-  test('from a repository takes the quantisation that was named, checked by its hash, and is quick when it is here', async () => {
+  test('from a repository takes the named quantisation, checked by hash, and is fast when present', async () => {
     repository('Model-Q4_K_M.gguf', model);
     repository('Model-IQ4_XS.gguf', Buffer.from('other'));
     repository('mmproj-Model-Q4_K_M.gguf', Buffer.from('projector'));
@@ -262,7 +262,7 @@ describe('a pull', () => {
     expect(server.ranges).toEqual([]);
   });
 
-  test('names the quantisations there are when one has to be chosen', async () => {
+  test('lists the quantisations when the choice is ambiguous', async () => {
     repository('Model-Q8_0.gguf', model);
     repository('Model-Q5_K_M.gguf', model);
     await expect(pull(options('hf:owner/repo'))).rejects.toThrow(/name one quantisation .*Model-Q8_0, Model-Q5_K_M/);
@@ -271,7 +271,7 @@ describe('a pull', () => {
     expect(() => readSource('hf:owner')).toThrow(DownloadError);
   });
 
-  test('refuses a file whose hash is not the one of the repository, the owner or the catalogue', async () => {
+  test('rejects a file whose hash differs from repository, owner or catalogue', async () => {
     repository('Model-Q8_0.gguf', model);
     server.wrongHash = 'ab'.repeat(32);
     await expect(pull(options('hf:owner/repo'))).rejects.toThrow(/not the file that was asked for/);
@@ -285,13 +285,13 @@ describe('a pull', () => {
     expect(good).toMatchObject({ verifiedBy: 'catalogue', entry: { id: 'my-model' } });
   });
 
-  test('refuses what is no model', async () => {
+  test('rejects a file that is no model', async () => {
     server.put('/page.gguf', Buffer.from('<html>Not found, but said with status 200</html>'));
     await expect(pull(options(`${server.url}/page.gguf`))).rejects.toThrow(/GGUF/);
     expect(new ModelStore(join(dir, 'models')).entries()).toEqual([]);
   });
 
-  test('takes in a file that is here, where it lies, and leaves it there', async () => {
+  test('adds a local file in place', async () => {
     const { entry } = await pull(options(demoModel(), { id: 'here' }));
     const library = new ModelStore(join(dir, 'models'));
     expect(library.path(entry)).toBe(demoModel());
@@ -309,7 +309,7 @@ describe('a pull', () => {
   });
 });
 
-test('hashes are kept while a file is the same, and computed again when it is not', async () => {
+test('hashes are cached while a file is unchanged', async () => {
   const file = join(dir, 'x');
   writeFileSync(file, 'one');
   const cache = join(dir, 'hashes.json');
@@ -325,13 +325,13 @@ test('hashes are kept while a file is the same, and computed again when it is no
   expect(modelHash(['aa', 'bb'])).toBe(sha256(Buffer.from('aa\nbb\n')));
 });
 
-test('a damaged list of models is said to be one', () => {
+test('a damaged list of models is reported', () => {
   const library = new ModelStore(dir);
   writeFileSync(join(dir, 'library.json'), '{"version":1,"models":[{"id":"../x"}]}');
   expect(() => library.entries()).toThrow(ModelStoreError);
 });
 
-test('progress tells rate and time left', () => {
+test('progress shows rate and time left', () => {
   let now = 0;
   const written: string[] = [];
   const line = new ProgressLine({ isTTY: true, write: (text) => written.push(text) }, () => now);
