@@ -98,7 +98,7 @@ async function measure(engine: Engine, serve: Serve): Promise<Measured> {
 function opened(endpoint: TextEndpoint, index: number) {
   const body = bodies[endpoint]?.(`Tell me a story about Mia and ${index} friends.`);
   const bytes = new TextEncoder().encode(JSON.stringify({ model: 'demo', temperature: 0, stream: true, ...body }));
-  return { ...formatFor(endpoint).parse(bytes), form: null };
+  return { ...formatFor(endpoint).parse(bytes), constraint: null };
 }
 
 function reader(endpoint: TextEndpoint): Serve {

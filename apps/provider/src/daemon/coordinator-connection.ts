@@ -49,7 +49,7 @@ export class CoordinatorConnection {
   readonly #options: CoordinatorConnectionOptions;
   readonly #abort = new AbortController();
   readonly #state = new ConnectionState();
-  readonly #forms = new ConstraintCompiler();
+  readonly #constraints = new ConstraintCompiler();
   readonly #wakeDetector = new WakeDetector();
   readonly #link: LinkClient;
   readonly #enrolment: Enrolment | null;
@@ -133,7 +133,7 @@ export class CoordinatorConnection {
     this.#dutyCycle.close();
     this.#wakeDetector.close();
     await this.#connected;
-    await this.#forms.close();
+    await this.#constraints.close();
   }
 
   /** Returns false and sends nothing if not registered. */
@@ -210,7 +210,7 @@ export class CoordinatorConnection {
       providerId: this.providerId,
       keys,
       enclave,
-      forms: this.#forms,
+      constraints: this.#constraints,
       slots: models.slots,
       modelIds: () => models.ids(),
       lease: (id, signal) => leaseModel(models, id, ENGINE_BUILD, signal),

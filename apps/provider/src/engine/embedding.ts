@@ -1,5 +1,5 @@
 /**
- * One embedding request as the daemon sees it. Vectors arrive singly and are returned together. Requests are short, so there is no
+ * An embedding request as the daemon sees it. Vectors arrive singly and are returned together. Requests are short, so there is no
  * pause; a cancel takes effect after the current input.
  */
 import { GenerationError } from './generation.js';

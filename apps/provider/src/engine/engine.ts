@@ -38,12 +38,12 @@ const KIND: ProcessKind = {
 export class Engine {
   readonly #generations = new Map<number, Generation>();
   readonly #embeddings = new Map<number, Embedding>();
-  readonly #kept: SupervisedProcess<EngineSettings, EngineFacts, EngineRequest, EngineEvent>;
+  readonly #process: SupervisedProcess<EngineSettings, EngineFacts, EngineRequest, EngineEvent>;
   #nextJob = 1;
 
   private constructor({ onEvent = () => {}, ...options }: EngineOptions) {
-    this.#kept = new SupervisedProcess(KIND, options, {
-      onMessage: (news) => this.#receive(news),
+    this.#process = new SupervisedProcess(KIND, options, {
+      onMessage: (message) => this.#receive(message),
       onReady: (facts) => onEvent({ type: 'ready', facts }),
       onExit: (reason) => this.#failAll(reason),
       onEvent,
@@ -53,24 +53,24 @@ export class Engine {
   /** Starts the process and loads the model. Throws {@link EngineStartError}. */
   static async start(options: EngineOptions, signal?: AbortSignal): Promise<Engine> {
     const engine = new Engine(options);
-    await engine.#kept.start(signal);
+    await engine.#process.start(signal);
     return engine;
   }
 
   /** Null while the engine is down. */
   get facts(): EngineFacts | null {
-    return this.#kept.facts;
+    return this.#process.facts;
   }
 
   /** Process id, for tests and for the owner's log. */
   get pid(): number | undefined {
-    return this.#kept.current?.pid;
+    return this.#process.current?.pid;
   }
 
   /** Starts a stream. While the engine is down, the stream ends at once with `engine_failed`. */
   generate(request: GenerationRequest): Generation {
     const job = this.#nextJob++;
-    const child = this.#kept.current;
+    const child = this.#process.current;
     const generation = new Generation(job, (type) => child?.send({ type, job }));
     if (child === null) {
       generation.end({ job, kind: 'engine_failed', message: 'the engine is not running' });
@@ -84,7 +84,7 @@ export class Engine {
   /** Starts an embedding request on an embedding model. While the engine is down, the request ends at once with `engine_failed`. */
   embed(request: EmbeddingRequest): Embedding {
     const job = this.#nextJob++;
-    const child = this.#kept.current;
+    const child = this.#process.current;
     const embedding = new Embedding(job, (type) => child?.send({ type, job }));
     if (child === null) {
       embedding.end({ job, kind: 'engine_failed', message: 'the engine is not running' });
@@ -97,30 +97,30 @@ export class Engine {
 
   /** Ends the process. Running streams end with `engine_failed`. */
   async close(): Promise<void> {
-    await this.#kept.close();
+    await this.#process.close();
   }
 
-  #receive(news: EngineEvent): void {
-    switch (news.type) {
+  #receive(message: EngineEvent): void {
+    switch (message.type) {
       case 'tick':
         // A working engine is progress also for streams queued behind others.
         for (const generation of this.#generations.values()) generation.engineWorked();
-        for (const started of news.started) this.#generations.get(started.job)?.start(started);
-        this.#deliver(news);
-        for (const ended of news.ended) {
+        for (const started of message.started) this.#generations.get(started.job)?.start(started);
+        this.#deliver(message);
+        for (const ended of message.ended) {
           this.#generations.get(ended.job)?.end(ended);
           this.#generations.delete(ended.job);
         }
         return;
       case 'embedded':
-        this.#embeddings.get(news.job)?.push(news.vector, news.tokens);
+        this.#embeddings.get(message.job)?.push(message.vector, message.tokens);
         return;
       case 'embedding_ended':
-        this.#embeddings.get(news.ended.job)?.end(news.ended);
-        this.#embeddings.delete(news.ended.job);
+        this.#embeddings.get(message.ended.job)?.end(message.ended);
+        this.#embeddings.delete(message.ended.job);
         return;
       default:
-        news satisfies never;
+        message satisfies never;
     }
   }
 

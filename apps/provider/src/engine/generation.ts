@@ -1,6 +1,6 @@
 /**
- * One running stream as the daemon sees it: an async iterable of batches of pieces. A slow reader makes the engine pause, so
- * nothing is dropped and buffers stay small. Leaving the loop cancels the stream.
+ * A running stream as the daemon sees it: an async iterable of batches of pieces. A slow reader makes the engine pause, so nothing
+ * is dropped and buffers stay small. Leaving the loop cancels the stream.
  */
 import type { TokenLogprob } from '@inference/formats';
 import type { Ended, Started } from './messages.js';

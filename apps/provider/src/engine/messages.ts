@@ -1,6 +1,6 @@
 /**
- * IPC contract of daemon and engine process. Both ends come from one build, so this union is complete. One `tick` message carries
- * all events of one tick of the engine.
+ * IPC contract of daemon and engine process. Both ends come from the same build, so the union is complete. Each `tick` message
+ * carries all events of a tick of the engine.
  */
 import type { TokenLogprob } from '@inference/formats';
 import type { Grammar } from '@inference/json-schema-grammar/grammar';
@@ -94,7 +94,7 @@ export interface EngineSettings {
   readonly type?: 'text' | 'embedding';
   /** Path of a GGUF file. */
   readonly modelPath: string;
-  /** SequencePool that decode together. */
+  /** Sequences that decode together. */
   readonly slots: number;
   /** Tokens of one sequence, prompt and answer together. */
   readonly contextSize: number;

@@ -25,13 +25,13 @@ const KIND: ProcessKind = {
 };
 
 export class ImageEngine {
-  readonly #drawings = new Map<number, ImageJob>();
-  readonly #kept: SupervisedProcess<ImageSettings, ImageEngineFacts, ImageProcessRequest, ImageProcessEvent>;
+  readonly #imageJobs = new Map<number, ImageJob>();
+  readonly #process: SupervisedProcess<ImageSettings, ImageEngineFacts, ImageProcessRequest, ImageProcessEvent>;
   #nextJob = 1;
 
   private constructor({ onEvent = () => {}, ...options }: ImageEngineOptions) {
-    this.#kept = new SupervisedProcess(KIND, options, {
-      onMessage: (news) => this.#deliver(news),
+    this.#process = new SupervisedProcess(KIND, options, {
+      onMessage: (message) => this.#deliver(message),
       onReady: () => onEvent({ type: 'ready' }),
       onExit: (reason) => this.#failAll(reason),
       onEvent,
@@ -41,62 +41,62 @@ export class ImageEngine {
   /** Starts the process and loads the model. Throws {@link EngineStartError}. */
   static async start(options: ImageEngineOptions, signal?: AbortSignal): Promise<ImageEngine> {
     const engine = new ImageEngine(options);
-    await engine.#kept.start(signal);
+    await engine.#process.start(signal);
     return engine;
   }
 
   /** Null while the engine is down. */
   get facts(): ImageEngineFacts | null {
-    return this.#kept.facts;
+    return this.#process.facts;
   }
 
   /** Process id, for tests and for the owner's log. */
   get pid(): number | undefined {
-    return this.#kept.current?.pid;
+    return this.#process.current?.pid;
   }
 
   /** Starts or queues an image job. While the engine is down, the job ends at once with `engine_failed`. */
   generateImages(request: ImageRequest): ImageJob {
     const job = this.#nextJob++;
-    const child = this.#kept.current;
-    const drawing = new ImageJob((type) => child?.send({ type, job }));
+    const child = this.#process.current;
+    const imageJob = new ImageJob((type) => child?.send({ type, job }));
     if (child === null) {
-      drawing.end({ kind: 'engine_failed', message: 'the engine is not running' });
+      imageJob.end({ kind: 'engine_failed', message: 'the engine is not running' });
     } else {
-      this.#drawings.set(job, drawing);
-      child.send({ type: 'draw', job, request });
+      this.#imageJobs.set(job, imageJob);
+      child.send({ type: 'generate', job, request });
     }
-    return drawing;
+    return imageJob;
   }
 
-  /** Ends the process. Running drawings end with `engine_failed`. */
+  /** Ends the process. Running jobs end with `engine_failed`. */
   async close(): Promise<void> {
-    await this.#kept.close();
+    await this.#process.close();
   }
 
-  #deliver(news: ImageProcessEvent): void {
-    const drawing = this.#drawings.get(news.job);
-    switch (news.type) {
+  #deliver(message: ImageProcessEvent): void {
+    const imageJob = this.#imageJobs.get(message.job);
+    switch (message.type) {
       case 'reading':
-        drawing?.read(news.promptTokens);
+        imageJob?.read(message.promptTokens);
         return;
       case 'step':
-        drawing?.step(news);
+        imageJob?.step(message);
         return;
       case 'image':
-        drawing?.push(news.bytes);
+        imageJob?.push(message.bytes);
         return;
       case 'ended':
-        drawing?.end(news.end);
-        this.#drawings.delete(news.job);
+        imageJob?.end(message.end);
+        this.#imageJobs.delete(message.job);
         return;
       default:
-        news satisfies never;
+        message satisfies never;
     }
   }
 
   #failAll(reason: string): void {
-    for (const drawing of this.#drawings.values()) drawing.end({ kind: 'engine_failed', message: reason });
-    this.#drawings.clear();
+    for (const imageJob of this.#imageJobs.values()) imageJob.end({ kind: 'engine_failed', message: reason });
+    this.#imageJobs.clear();
   }
 }

@@ -7,7 +7,7 @@ import type { ImageJobEnd } from './messages.js';
 /** End of a job that did not finish. */
 export class ImageJobError extends Error {
   constructor(readonly end: Exclude<ImageJobEnd, { kind: 'finished' }>) {
-    super(`the engine ended the drawing: ${end.kind}`);
+    super(`the engine ended the image job: ${end.kind}`);
     this.name = 'ImageJobError';
   }
 }
@@ -49,7 +49,7 @@ export class ImageJob {
     return Math.floor((performance.now() - this.#since) / SIGN_EVERY_MS);
   }
 
-  /** Throws {@link ImageJobError} when the engine did not finish; nothing of the images is kept then. */
+  /** Throws {@link ImageJobError} if the engine did not finish; partial images are overwritten. */
   async result(): Promise<GeneratedImages> {
     const end = await this.#end;
     if (end.kind === 'finished') return { images: this.#images, promptTokens: this.#promptTokens };

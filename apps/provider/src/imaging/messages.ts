@@ -38,7 +38,7 @@ export interface ImageEngineFacts {
 
 /** Requests specific to the image process. */
 export type ImageProcessRequest =
-  | { readonly type: 'draw'; readonly job: number; readonly request: ImageRequest }
+  | { readonly type: 'generate'; readonly job: number; readonly request: ImageRequest }
   | { readonly type: 'cancel'; readonly job: number };
 
 export type ToImageEngine = ModelProcessRequest<ImageSettings> | ImageProcessRequest;

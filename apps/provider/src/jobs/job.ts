@@ -29,7 +29,7 @@ const PROGRESS_EVERY_MS = 3000;
 export interface JobDependencies extends FrameSink {
   send(message: ProviderMessage): void;
   readonly enclave: Pick<Enclave, 'signResponse'>;
-  readonly forms: Pick<ConstraintCompiler, 'form'>;
+  readonly constraints: Pick<ConstraintCompiler, 'compile'>;
   /** Waits until a model is loaded. Throws {@link JobError}, or the signal's reason. */
   readonly lease: (model: string, signal: AbortSignal) => Promise<ModelLease>;
   /** Receipt version that the coordinator accepts. Default: 1. */
@@ -159,7 +159,7 @@ export class Job {
     const { signal } = this.#abort;
     const body = await this.#bodyInTime();
     this.#toErase.push(body);
-    const opened = await readRequest(context, body, deps.forms, signal);
+    const opened = await readRequest(context, body, deps.constraints, signal);
     deps.send({ type: 'job_accepted', job_id: context.job_id });
     const startedAt = Date.now();
     const hash = responseHash();
@@ -227,13 +227,13 @@ export class Job {
     let seen = 0;
     let seenWritten = 0;
     const timer = setInterval(() => {
-      const signs = watched?.workCount ?? 0;
+      const workCount = watched?.workCount ?? 0;
       const written = this.#frames?.written ?? 0;
-      // Frames are signs of life themselves.
+      // Frames themselves show progress.
       const isSilent = written === seenWritten;
       seenWritten = written;
-      if (watched === null || (signs > seen && isSilent)) deps.send({ type: 'job_progress', job_id: context.job_id });
-      seen = signs;
+      if (watched === null || (workCount > seen && isSilent)) deps.send({ type: 'job_progress', job_id: context.job_id });
+      seen = workCount;
     }, deps.progressEveryMs ?? PROGRESS_EVERY_MS);
     return {
       watch: <Work extends { readonly workCount: number }>(started: Work): Work => {

@@ -1,20 +1,15 @@
 /** A job's view of its leased model: operations and properties. */
 
 import { sha256Hex } from '@inference/protocol/crypto';
-import type { Embedding } from '../engine/embedding.js';
-import type { Generation } from '../engine/generation.js';
-import type { EmbeddingRequest, GenerationRequest } from '../engine/messages.js';
-import type { ImageJob } from '../imaging/image-job.js';
-import type { ImageRequest } from '../imaging/messages.js';
 import type { EmbeddingFacts } from '../models/embedding-facts.js';
 import { type ImageFacts, sizeText } from '../models/image/image-facts.js';
 import type { ThinkTags } from '../models/think-tags.js';
 import type { ModelIdentity } from './answer/computed-by.js';
 import { JobError } from './job-error.js';
-import type { ServedModel } from './serving/served-model.js';
+import type { ModelOperations, ServedModel } from './serving/served-model.js';
 import { ModelUnavailable, type ServedModels } from './serving/served-models.js';
 
-export interface ModelLease {
+export interface ModelLease extends ModelOperations {
   readonly thinkTags: ThinkTags | null;
   /** `thinks` of the model's offer; null: unknown. */
   readonly thinks: boolean | null;
@@ -26,9 +21,6 @@ export interface ModelLease {
   readonly image: (Pick<ImageFacts, 'steps' | 'guidance'> & { readonly sizes: readonly string[] }) | null;
   /** Identifies weights and engine build to clients; absent if unknown. */
   readonly systemFingerprint?: string;
-  generate(request: GenerationRequest): Generation;
-  embed(request: EmbeddingRequest): Embedding;
-  generateImages(request: ImageRequest): ImageJob;
   /** The job is over. */
   release(): void;
 }

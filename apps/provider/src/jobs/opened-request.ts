@@ -19,7 +19,7 @@ import type { ConstraintCompiler, OutputConstraint } from './constraint/constrai
 import { JobError } from './job-error.js';
 
 export interface OpenedRequest extends ParsedRequest {
-  readonly form: OutputConstraint | null;
+  readonly constraint: OutputConstraint | null;
 }
 
 export type Opened =
@@ -33,7 +33,7 @@ type Parsed = ParsedRequest | ParsedEmbeddings | ParsedImages;
 export async function readRequest(
   context: JobContext,
   body: Uint8Array,
-  forms: Pick<ConstraintCompiler, 'form'>,
+  constraints: Pick<ConstraintCompiler, 'compile'>,
   signal: AbortSignal,
 ): Promise<Opened> {
   if (sha256Hex(body) !== context.request_sha256) throw new JobError('bad_context');
@@ -41,7 +41,7 @@ export async function readRequest(
   if (!agrees(parsed.facts, context)) throw new JobError('bad_context');
   if (isImages(parsed)) return { kind: 'images', ...parsed };
   if (!isText(parsed)) return { kind: 'embeddings', ...parsed };
-  return { kind: 'text', ...parsed, form: await forms.form(parsed, signal) };
+  return { kind: 'text', ...parsed, constraint: await constraints.compile(parsed, signal) };
 }
 
 function isImages(parsed: Parsed): parsed is ParsedImages {

@@ -28,7 +28,7 @@ export class ResponseFrames {
   #sending = false;
   #credit: number;
   /** Bytes reserved for the final frame. */
-  #kept = 0;
+  #reserved = 0;
   /** Bytes written, sent or not. */
   #written = 0;
   #wake: (() => void) | null = null;
@@ -81,7 +81,7 @@ export class ResponseFrames {
   /** Sends the buffered bytes and the final frame. Rejects with the signal's reason if the job ends meanwhile. */
   async finish(): Promise<void> {
     // The last bytes travel in the final frame.
-    this.#kept = FRAME_BYTES;
+    this.#reserved = FRAME_BYTES;
     this.#sendWhatMay();
     while (this.#heldBytes > Math.min(FRAME_BYTES, this.#credit)) await this.#changed();
     this.signal.throwIfAborted();
@@ -90,7 +90,7 @@ export class ResponseFrames {
 
   #sendWhatMay(): void {
     if (this.signal.aborted) return;
-    while (this.#heldBytes > this.#kept && this.#credit > 0 && !this.#sending) {
+    while (this.#heldBytes > this.#reserved && this.#credit > 0 && !this.#sending) {
       this.#send(this.#take(Math.min(this.#heldBytes, this.#credit, FRAME_BYTES)), false);
     }
   }

@@ -39,7 +39,7 @@ export class ModelProcess<Settings, Facts, Request extends object, Event extends
   readonly #kind: ProcessKind;
   readonly #handlers: ProcessHandlers<Event>;
   readonly #child: ChildProcess;
-  /** Settles with the reason when the process is gone. */
+  /** Settles with the reason when the process has ended. */
   readonly exited: Promise<string>;
   readonly #pingEveryMs: number;
   #alive = true;
@@ -59,13 +59,13 @@ export class ModelProcess<Settings, Facts, Request extends object, Event extends
     });
     const watchdog = setInterval(() => this.#watch(), this.#pingEveryMs);
     this.exited = new Promise((resolve) => {
-      const gone = (reason: string): void => {
+      const onEnd = (reason: string): void => {
         this.#alive = false;
         clearInterval(watchdog);
         resolve(reason);
       };
-      this.#child.once('error', (error) => gone(`the ${kind.name} process failed: ${error.message}`));
-      this.#child.once('exit', (code, signal) => gone(`the ${kind.name} process ended (${signal ?? `exit code ${code}`})`));
+      this.#child.once('error', (error) => onEnd(`the ${kind.name} process failed: ${error.message}`));
+      this.#child.once('exit', (code, signal) => onEnd(`the ${kind.name} process ended (${signal ?? `exit code ${code}`})`));
     });
     for (const output of [this.#child.stdout, this.#child.stderr]) {
       if (output === null) continue;

@@ -25,7 +25,7 @@ export class FileHashes {
   readonly #file: string;
   #entries: Map<string, Entry> | null = null;
 
-  /** `file`: where the hashes are kept. */
+  /** `file`: path of the cache. */
   constructor(file: string) {
     this.#file = file;
   }
@@ -41,7 +41,7 @@ export class FileHashes {
     }
     const sha256 = hash.digest('hex');
     // The hash of a file written meanwhile is not cached.
-    if (same(before, await stamp(path))) await this.keep(path, sha256);
+    if (same(before, await stamp(path))) await this.store(path, sha256);
     return sha256;
   }
 
@@ -63,7 +63,7 @@ export class FileHashes {
   }
 
   /** Caches a hash computed during a download. */
-  async keep(path: string, sha256: string): Promise<void> {
+  async store(path: string, sha256: string): Promise<void> {
     const entries = await this.#read();
     entries.set(path, { ...(await stamp(path)), sha256 });
     try {

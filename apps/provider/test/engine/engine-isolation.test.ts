@@ -1,7 +1,7 @@
 /**
- * Streams that decode together must not affect each other. Releases of the engine library up to 3.21.1 mixed up tokens between
- * concurrent streams; one prompt once got the answer of another. Streams join, leave and are cancelled at random, because lock-step
- * does not show the fault.
+ * Concurrent streams must not affect each other. Releases of the engine library up to 3.21.1 mixed up tokens between concurrent
+ * streams; a prompt once got the answer of another. Streams join, leave and are cancelled at random, because lock-step does not
+ * show the fault.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Prefix reuse of an engine: which tokens, in which scope, and the reported count. */
+/** Prefix reuse of an engine: reused tokens, scopes, and the reported count. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Engine } from '../../src/engine/engine.js';
 import type { Generation } from '../../src/engine/generation.js';

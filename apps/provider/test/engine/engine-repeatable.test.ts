@@ -1,6 +1,6 @@
 /**
  * Requests with a seed give the same text each time, also at temperature 0: alone and under load, with a cold and a warm cache.
- * Weights: the demo model, whose kernels compute a row the same way in any batch; half precision, whose kernels do not; and
+ * Weights: the demo model, with kernels that compute a row the same way in any batch; half precision, without such kernels; and
  * separated streams, as on a GPU.
  */
 import { mkdtempSync, rmSync } from 'node:fs';

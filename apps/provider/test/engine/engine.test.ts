@@ -1,4 +1,4 @@
-/** One engine process as the daemon uses it: limits, seeds, cancelling, back-pressure, prompts with control text. */
+/** An engine process as the daemon uses it: limits, seeds, cancelling, back-pressure, prompts with control text. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -6,8 +6,8 @@ import { ambiguousSchema } from '../../../../packages/json-schema-grammar/test/a
 import { ConstraintCompiler } from '../../src/jobs/constraint/constraint-compiler.js';
 import type { JobError } from '../../src/jobs/job-error.js';
 
-const forms = new ConstraintCompiler();
-afterAll(() => forms.close());
+const constraints = new ConstraintCompiler();
+afterAll(() => constraints.close());
 
 const going = new AbortController().signal;
 
@@ -48,13 +48,13 @@ function accepts(grammar: Grammar | undefined, text: string): boolean {
   return state.length > 0 && machine.rest(state) === '';
 }
 
-describe('forms', () => {
+describe('constraints', () => {
   test('of schemas enforce the schema and check outputs', async () => {
-    const form = await forms.form(colour, going);
-    expect(form?.isWhole).toBe(true);
-    expect(form?.grammar.rules.length).toBeGreaterThan(0);
-    expect(await form?.fits({ text: '{"colour":"red"}', calls: [] })).toBe(true);
-    expect(await form?.fits({ text: '{"colour":"grey"}', calls: [] })).toBe(false);
+    const constraint = await constraints.compile(colour, going);
+    expect(constraint?.isWhole).toBe(true);
+    expect(constraint?.grammar.rules.length).toBeGreaterThan(0);
+    expect(await constraint?.fits({ text: '{"colour":"red"}', calls: [] })).toBe(true);
+    expect(await constraint?.fits({ text: '{"colour":"grey"}', calls: [] })).toBe(false);
   });
 
   test.each<[object, readonly string[], readonly string[]]>([
@@ -62,11 +62,11 @@ describe('forms', () => {
     [{ guided_regex: '[A-Z]{2}-\\d+' }, ['AB-1', 'ZZ-4711'], ['A-1', 'AB-', ' AB-1', 'AB-1x']],
     [{ regex: 'a|b"c' }, ['a', 'b"c'], ['b', 'ab"c', 'b\\"c']],
   ])('of texts are the texts themselves (%j)', async (asked, fitting, others) => {
-    const form = await forms.form(chat(asked), going);
-    expect(form?.isWhole).toBe(true);
-    for (const text of fitting) expect(accepts(form?.grammar, text), text).toBe(true);
-    for (const text of others) expect(accepts(form?.grammar, text), text).toBe(false);
-    expect(await form?.fits({ text: fitting[0] ?? '', calls: [] })).toBe(true);
+    const constraint = await constraints.compile(chat(asked), going);
+    expect(constraint?.isWhole).toBe(true);
+    for (const text of fitting) expect(accepts(constraint?.grammar, text), text).toBe(true);
+    for (const text of others) expect(accepts(constraint?.grammar, text), text).toBe(false);
+    expect(await constraint?.fits({ text: fitting[0] ?? '', calls: [] })).toBe(true);
   });
 
   test.each<[object, object]>([
@@ -75,26 +75,26 @@ describe('forms', () => {
     [{ guided_json: { type: 'array', uniqueItems: true } }, { code: 'unsupported', param: 'guided_json.uniqueItems' }],
     [{ structured_outputs: { json: { type: 'banana' } } }, { code: 'invalid_request', param: 'structured_outputs.json.type' }],
   ])('that are refused name the field that holds them (%j)', async (asked, failure) => {
-    expect(await failureOf(forms.form(chat(asked), going))).toEqual(failure);
+    expect(await failureOf(constraints.compile(chat(asked), going))).toEqual(failure);
   });
 
   test('are absent without a constraint', async () => {
-    expect(await forms.form(chat({}), going)).toBeNull();
+    expect(await constraints.compile(chat({}), going)).toBeNull();
   });
 
   test('of optional tool calls need no thread', async () => {
     const closed = new ConstraintCompiler();
     await closed.close();
     const tool = { type: 'function', function: { name: 'paint', parameters: objectOf({ colour: { type: 'string' } }) } };
-    const form = await closed.form(chat({ tools: [tool] }), going);
-    expect(form?.isWhole).toBe(false);
-    expect(await form?.fits({ text: '', calls: [{ name: 'paint', arguments: '{}' }] })).toBe(true);
-    expect(await form?.fits({ text: '', calls: [{ name: 'draw', arguments: '{}' }] })).toBe(false);
+    const constraint = await closed.compile(chat({ tools: [tool] }), going);
+    expect(constraint?.isWhole).toBe(false);
+    expect(await constraint?.fits({ text: '', calls: [{ name: 'paint', arguments: '{}' }] })).toBe(true);
+    expect(await constraint?.fits({ text: '', calls: [{ name: 'draw', arguments: '{}' }] })).toBe(false);
   });
 
   test('that are rejected name the field', async () => {
     const bad = structured(objectOf({ a: { type: 'string', pattern: '(' } }));
-    expect(await failureOf(forms.form(bad, going))).toMatchObject({
+    expect(await failureOf(constraints.compile(bad, going))).toMatchObject({
       code: 'invalid_request',
       param: 'response_format.json_schema.schema.properties.a.pattern',
     });
@@ -102,11 +102,11 @@ describe('forms', () => {
 
   test('with too many positions per token are rejected', async () => {
     const failure = { code: 'unsupported', param: 'response_format.json_schema.schema' };
-    expect(await failureOf(forms.form(structured(ambiguousSchema(0)), going))).toEqual(failure);
+    expect(await failureOf(constraints.compile(structured(ambiguousSchema(0)), going))).toEqual(failure);
     const tool = { type: 'function', function: { name: 'paint', parameters: ambiguousSchema(0) } };
     const forced = chat({ tools: [tool], tool_choice: 'required' });
-    expect(await failureOf(forms.form(forced, going))).toEqual({ code: 'unsupported', param: 'tools' });
-    expect(await forms.form(chat({ tools: [tool] }), going)).not.toBeNull();
+    expect(await failureOf(constraints.compile(forced, going))).toEqual({ code: 'unsupported', param: 'tools' });
+    expect(await constraints.compile(chat({ tools: [tool] }), going)).not.toBeNull();
   });
 
   test.each<[string, object]>([
@@ -122,7 +122,7 @@ describe('forms', () => {
       },
     ],
   ])('of %s are refused', async (_what, schema) => {
-    expect(await failureOf(forms.form(structured(schema), going))).toEqual({
+    expect(await failureOf(constraints.compile(structured(schema), going))).toEqual({
       code: 'unsupported',
       param: 'response_format.json_schema.schema',
     });
@@ -130,20 +130,20 @@ describe('forms', () => {
 
   test('of a long value take time linear in its length', async () => {
     const value = 'x'.repeat(500_000);
-    const form = await forms.form(structured(objectOf({ value: { const: value } })), going);
-    expect(await form?.fits({ text: JSON.stringify({ value }), calls: [] })).toBe(true);
+    const constraint = await constraints.compile(structured(objectOf({ value: { const: value } })), going);
+    expect(await constraint?.fits({ text: JSON.stringify({ value }), calls: [] })).toBe(true);
   });
 
   test('that take long block neither the event loop nor the second thread', async () => {
     // Both threads are running.
-    await Promise.all([forms.form(colour, going), forms.form(colour, going)]);
+    await Promise.all([constraints.compile(colour, going), constraints.compile(colour, going)]);
     let turns = 0;
     let isMade = false;
-    const made = failureOf(forms.form(slower, going)).finally(() => {
+    const made = failureOf(constraints.compile(slower, going)).finally(() => {
       isMade = true;
     });
     const others: string[] = [];
-    const other = forms.form(colour, going).then(() => others.push(isMade ? 'after' : 'before'));
+    const other = constraints.compile(colour, going).then(() => others.push(isMade ? 'after' : 'before'));
     while (!isMade) {
       await new Promise(setImmediate);
       turns++;
@@ -159,7 +159,7 @@ describe('forms', () => {
     const hasty = new ConstraintCompiler({ maxMs: 100 });
     try {
       for (const _ of [1, 2, 3]) {
-        expect(await failureOf(hasty.form(slow, going))).toEqual({ code: 'unsupported', param: 'response_format.json_schema.schema' });
+        expect(await failureOf(hasty.compile(slow, going))).toEqual({ code: 'unsupported', param: 'response_format.json_schema.schema' });
       }
     } finally {
       await hasty.close();
@@ -169,17 +169,17 @@ describe('forms', () => {
   test('of cancelled requests are aborted at once', async () => {
     const gone = new AbortController();
     const reason = new Error('gone');
-    const asked = [slow, slow, slow].map((each) => forms.form(each, gone.signal).catch((error: unknown) => error));
+    const asked = [slow, slow, slow].map((each) => constraints.compile(each, gone.signal).catch((error: unknown) => error));
     await new Promise((resolve) => setTimeout(resolve, 20));
     gone.abort(reason);
     expect(await Promise.all(asked)).toEqual([reason, reason, reason]);
-    expect(await forms.form(slow, gone.signal).catch((error: unknown) => error)).toBe(reason);
-    expect(await forms.form(colour, going)).not.toBeNull();
+    expect(await constraints.compile(slow, gone.signal).catch((error: unknown) => error)).toBe(reason);
+    expect(await constraints.compile(colour, going)).not.toBeNull();
   });
 
   test('end when the compiler is closed', async () => {
     const ending = new ConstraintCompiler();
-    const asked = ending.form(slow, going).catch((error: unknown) => error);
+    const asked = ending.compile(slow, going).catch((error: unknown) => error);
     await new Promise(setImmediate);
     await ending.close();
     expect(await asked).toBeInstanceOf(Error);

@@ -33,8 +33,8 @@ import type { EmbeddingFacts } from '../../src/models/embedding-facts.js';
 const providerId = '0123456789abcdef0123456789abcdef' as ProviderId;
 const now = 1_800_000_000_000;
 
-const forms = new ConstraintCompiler();
-afterAll(() => forms.close());
+const constraints = new ConstraintCompiler();
+afterAll(() => constraints.close());
 
 function sealingKey(): SealingKey {
   const pair = generateSealingKeyPair();
@@ -89,10 +89,10 @@ class Bench {
         signal.throwIfAborted();
         return this.lease();
       },
-      forms: {
-        form: async (...about) => {
-          const form = await this.#thought(forms.form(...about));
-          return form === null ? null : { ...form, fits: (output) => this.#thought(form.fits(output)) };
+      constraints: {
+        compile: async (...about) => {
+          const constraint = await this.#thought(constraints.compile(...about));
+          return constraint === null ? null : { ...constraint, fits: (output) => this.#thought(constraint.fits(output)) };
         },
       },
       enclave: {
@@ -306,7 +306,7 @@ test('slots limit jobs, and draining admits none', async () => {
   expect(bench.sent.at(-1)?.type).toBe('job_completed');
 });
 
-/** Four jobs: one without a body, one without output, one with output, and a plain one. */
+/** Four jobs: without a body, without output, with output, and a plain job. */
 async function fourJobs(bench: Bench): Promise<readonly JobContext[]> {
   const contexts = [true, true, true, false].map((stream) => bench.context(chat({ stream }), { stream }));
   for (const [index, context] of contexts.entries()) {

@@ -181,7 +181,7 @@ describe('a pull', () => {
     source,
     library: new ModelStore(join(dir, 'models')),
     hashes: new FileHashes(join(dir, 'hashes.json')),
-    hub: modelRepositoryOf({ HF_ENDPOINT: server.url, HF_TOKEN: 'hf_secret' }),
+    modelRepository: modelRepositoryOf({ HF_ENDPOINT: server.url, HF_TOKEN: 'hf_secret' }),
     id: null,
     sha256: null,
     catalogued: async () => null,

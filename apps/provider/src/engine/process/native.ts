@@ -35,7 +35,7 @@ export interface SamplerConfig {
 
 /** One llama.cpp context. Between `initBatch` and the end of `decodeBatch`, only sampling is allowed. */
 export interface NativeContext {
-  /** Begins a batch of at most so many tokens. */
+  /** Begins a batch of up to `tokens` tokens. */
   initBatch(tokens: number): void;
   /** Adds tokens of a sequence at a position. Returns the batch positions of the tokens listed in `withLogits`, for sampling. */
   addToBatch(sequence: number, position: number, tokens: Uint32Array, withLogits: Uint32Array): Uint32Array;

@@ -11,7 +11,7 @@ import type { Ended, FromEngine, PieceLogprobs, Started } from '../messages.js';
  * negligible at 50 tokens per second, a sixth of a CPU at 1000. First text and end of a stream are sent at once.
  */
 const GAP_MS = 8;
-/** Most time between two messages while prompts are read, in milliseconds. */
+/** Maximum time between two messages while prompts are read, in milliseconds. */
 const WORK_GAP_MS = 1000;
 /** Unsent pieces (three entries each) at which streams wait. */
 const MAX_UNSENT_ENTRIES = 3 * 8192;
@@ -45,7 +45,7 @@ export class Outbox {
   piece(job: number, tokens: number, text: string, logprobs?: readonly TokenLogprob[]): void {
     this.#pieces.push(job, tokens, text);
     if (logprobs !== undefined) this.#logprobs.push({ job, logprobs });
-    if (this.#silent.delete(job)) this.#hurry();
+    if (this.#silent.delete(job)) this.#flushSoon();
     else this.#schedule();
   }
 
@@ -59,11 +59,11 @@ export class Outbox {
   ended(event: Ended): void {
     this.#ended.push(event);
     this.#silent.delete(event.job);
-    this.#hurry();
+    this.#flushSoon();
   }
 
   /** Sends without waiting for the minimum gap. */
-  #hurry(): void {
+  #flushSoon(): void {
     this.#urgent = true;
     if (this.#timer !== null) {
       clearTimeout(this.#timer);

@@ -11,7 +11,7 @@ export interface RawImage {
 }
 
 export interface SingleImageRequest extends Omit<ImageRequest, 'count' | 'seed' | 'encoding' | 'quality'> {
-  /** Determines the picture; decimal digits, and perhaps a sign. */
+  /** Decimal digits with an optional sign; determines the image. */
   readonly seed: string;
 }
 

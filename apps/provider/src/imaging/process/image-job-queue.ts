@@ -40,12 +40,12 @@ export class ImageJobQueue {
       const task = this.#waiting.shift() ?? null;
       this.#current = task;
       if (task === null) return;
-      this.send({ type: 'ended', job: task.job, end: await this.#draw(task) });
+      this.send({ type: 'ended', job: task.job, end: await this.#generate(task) });
     }
   }
 
   /** Never rejects; failures are the end of the job. */
-  async #draw({ job, request, cancelled }: Task): Promise<ImageJobEnd> {
+  async #generate({ job, request, cancelled }: Task): Promise<ImageJobEnd> {
     const { signal } = cancelled;
     const { count, encoding, quality, seed, ...rest } = request;
     const first = seed === null ? BigInt(randomInt(2 ** 47)) : BigInt(seed);

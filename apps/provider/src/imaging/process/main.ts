@@ -64,7 +64,7 @@ process.on('message', (message: ToImageEngine) => {
     case 'load':
       void load(message.settings);
       return;
-    case 'draw':
+    case 'generate':
       queue?.add(message.job, message.request);
       return;
     case 'cancel':

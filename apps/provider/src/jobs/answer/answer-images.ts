@@ -42,7 +42,7 @@ export async function answerImages(options: ImagesOptions): Promise<Answered> {
   if (request.count > MAX_IMAGES_OF_A_JOB) throw new JobError('unsupported', { param: 'n' });
   const size = imageSizeOf(request.size, model.image.sizes);
   if (size === null) throw new JobError('unsupported', { param: 'size' });
-  const drawing = model.generateImages({
+  const imageJob = model.generateImages({
     prompt: request.prompt,
     size: pixelsOf(size),
     count: request.count,
@@ -52,10 +52,10 @@ export async function answerImages(options: ImagesOptions): Promise<Answered> {
     encoding: request.format,
     quality: request.compression,
   });
-  const cancel = (): void => drawing.cancel();
+  const cancel = (): void => imageJob.cancel();
   signal.addEventListener('abort', cancel, { once: true });
   try {
-    const { images, promptTokens } = await drawing.result();
+    const { images, promptTokens } = await imageJob.result();
     for (const image of images) eraseLater(image);
     signal.throwIfAborted();
     if (images.length !== request.count) throw new JobError('engine_failed');
@@ -84,6 +84,6 @@ export async function answerImages(options: ImagesOptions): Promise<Answered> {
     throw error instanceof ImageJobError ? new JobError(error.end.kind) : error;
   } finally {
     signal.removeEventListener('abort', cancel);
-    drawing.cancel();
+    imageJob.cancel();
   }
 }

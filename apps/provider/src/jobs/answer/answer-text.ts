@@ -75,7 +75,7 @@ export async function answer(options: AnswerOptions): Promise<Answered> {
 async function attemptAnswer(options: AnswerOptions, attempt: number): Promise<Answered> {
   const { opened, signal, closing } = options;
   signal.throwIfAborted();
-  const request = generationRequest(opened.request, options, opened.form, attempt);
+  const request = generationRequest(opened.request, options, opened.constraint, attempt);
   const generation = options.generate(request);
   const cancel = () => generation.cancel();
   signal.addEventListener('abort', cancel, { once: true });
@@ -96,8 +96,8 @@ async function attemptAnswer(options: AnswerOptions, attempt: number): Promise<A
 
 async function writeAnswer(options: AnswerOptions, generation: Generation): Promise<Omit<Answered, 'computation'>> {
   const { envelope, signal, closing } = options;
-  const { request, answer, form } = options.opened;
-  const formed = form === null ? null : new Transcript({ showReasoning: false });
+  const { request, answer, constraint } = options.opened;
+  const transcript = constraint === null ? null : new Transcript({ showReasoning: false });
   const stream = request.stream ? answer.stream(envelope) : null;
   const plain = request.stream ? null : answer.plain(envelope);
   /** UTF-16 units written, at most the number of bytes. */
@@ -107,7 +107,7 @@ async function writeAnswer(options: AnswerOptions, generation: Generation): Prom
     await options.write(text);
   };
   const emit = async (events: readonly OutputEvent[]) => {
-    for (const event of events) formed?.add(event);
+    for (const event of events) transcript?.add(event);
     if (stream !== null) await write(stream.render(...events));
     else plain?.add(...events);
   };
@@ -147,7 +147,12 @@ async function writeAnswer(options: AnswerOptions, generation: Generation): Prom
   const rest = filter.end();
   await emit(rest);
   const isWhole = ended === 'stop' && filter.stopSequence === null;
-  if (isWhole && formed !== null && form !== null && !(await form.fits({ text: formed.text, calls: formed.toolCalls })))
+  if (
+    isWhole &&
+    transcript !== null &&
+    constraint !== null &&
+    !(await constraint.fits({ text: transcript.text, calls: transcript.toolCalls }))
+  )
     throw new ConstraintViolation();
   const { hiddenTokens, ...output } = counted(plain === null ? written : Number.POSITIVE_INFINITY);
   const usage = usageOf(prompt, output.completionTokens);
@@ -215,12 +220,12 @@ function outputFilter({ opened, envelope, thinkTags }: AnswerOptions, generation
     stop,
     startsInsideThinking: generation.started?.startsInsideThinking ?? false,
     logprobs: opened.request.logprobs !== null,
-    ...(opened.form?.isWhole ? { thinkTags: NO_TAGS } : thinkTags === null ? {} : { thinkTags }),
+    ...(opened.constraint?.isWhole ? { thinkTags: NO_TAGS } : thinkTags === null ? {} : { thinkTags }),
     ...(mayCall
       ? {
           toolCalls: {
             callId: (index) => callId(opened.answer.callIdPrefix ?? 'call_', envelope.responseId, index),
-            onlyAtStart: opened.form?.isWhole ?? false,
+            onlyAtStart: opened.constraint?.isWhole ?? false,
           },
         }
       : {}),

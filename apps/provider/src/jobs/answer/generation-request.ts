@@ -1,4 +1,4 @@
-/** Converts the parsed request into the engine's request, with messages and tools in the form that chat templates expect. */
+/** Converts the parsed request into the engine's request, with messages and tools in the format that chat templates expect. */
 import type { ChatMessage, TextRequest, Tool, ToolCall } from '@inference/formats';
 import type { GenerationRequest, PromptInput, PromptMessage, PromptTool, PromptToolCall } from '../../engine/messages.js';
 import type { CompiledConstraint } from '../constraint/output-constraint.js';
@@ -7,13 +7,13 @@ import type { CompiledConstraint } from '../constraint/output-constraint.js';
 export function generationRequest(
   request: TextRequest,
   { maxTokens, cacheScope }: { readonly maxTokens: number; readonly cacheScope: string | null },
-  form: CompiledConstraint | null,
+  constraint: CompiledConstraint | null,
   attempt = 0,
 ): GenerationRequest {
   const { sampling } = request;
   return {
-    prompt: promptInput(request, form?.isWhole ?? false),
-    grammar: form?.grammar ?? null,
+    prompt: promptInput(request, constraint?.isWhole ?? false),
+    grammar: constraint?.grammar ?? null,
     logprobs: request.logprobs,
     maxTokens: request.task === 'count' ? 0 : maxTokens,
     cacheScope,

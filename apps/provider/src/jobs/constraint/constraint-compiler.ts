@@ -34,7 +34,7 @@ export interface OutputConstraint extends CompiledConstraint {
 }
 
 /** How the thread answers. */
-export type CompilationResult = { readonly form: CompiledConstraint } | { readonly failure: JobFailure };
+export type CompilationResult = { readonly constraint: CompiledConstraint } | { readonly failure: JobFailure };
 
 export class ConstraintCompiler {
   /** Threads start with the first task. */
@@ -55,14 +55,14 @@ export class ConstraintCompiler {
   /**
    * Null without a constraint. Throws {@link JobError} `unsupported` or `invalid_request` with the field, or the signal's reason.
    */
-  async form(parsed: ParsedRequest, signal: AbortSignal): Promise<OutputConstraint | null> {
+  async compile(parsed: ParsedRequest, signal: AbortSignal): Promise<OutputConstraint | null> {
     const demand = constraintRequest(parsed);
     if (demand === null) return null;
     const field = schemaField(demand);
     if (field === null) return { ...compileConstraint(demand), fits: async (output) => satisfiesConstraint(demand, output) };
     const answer = await this.#ask<CompilationResult>('make', [demand], field, signal);
     if ('failure' in answer) throw new JobError(answer.failure.code, answer.failure);
-    return { ...answer.form, fits: (output) => this.#ask<boolean>('fits', [demand, output], field, signal) };
+    return { ...answer.constraint, fits: (output) => this.#ask<boolean>('fits', [demand, output], field, signal) };
   }
 
   async close(): Promise<void> {

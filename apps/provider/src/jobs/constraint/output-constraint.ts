@@ -66,15 +66,19 @@ export function compileConstraint(demand: ConstraintRequest): CompiledConstraint
   const tools = callable(demand);
   const isForced = isCallForced(demand);
   const format = answerFormat(demand);
-  const form = new ConstraintGrammarBuilder(fields);
-  const call = tools.length === 0 ? null : form.call(tools, (tool) => isShaped(demand, tool));
+  const builder = new ConstraintGrammarBuilder(fields);
+  const call = tools.length === 0 ? null : builder.call(tools, (tool) => isShaped(demand, tool));
   const isSingle = toolChoice.type === 'named' || !parallelToolCalls;
-  const calls = call === null ? null : isSingle ? form.opened(call) : form.listed(call);
+  const calls = call === null ? null : isSingle ? builder.opened(call) : builder.listed(call);
   const root =
-    format !== null ? form.either(form.answer(format), calls) : isForced ? (calls as Term) : form.textWithCalls(call as Term, isSingle);
-  const grammar = form.grammar(root, format !== null ? 'answer' : 'tools');
+    format !== null
+      ? builder.either(builder.answer(format), calls)
+      : isForced
+        ? (calls as Term)
+        : builder.textWithCalls(call as Term, isSingle);
+  const grammar = builder.grammar(root, format !== null ? 'answer' : 'tools');
   const param = schemaField(demand);
-  if (param !== null) form.lookAhead(grammar, param);
+  if (param !== null) builder.lookAhead(grammar, param);
   return { grammar, isWhole: format !== null || isForced };
 }
 

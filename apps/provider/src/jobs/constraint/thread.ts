@@ -7,7 +7,7 @@ import { type ConstraintRequest, compileConstraint, type FinishedOutput, satisfi
 worker({
   make: (demand: ConstraintRequest): CompilationResult => {
     try {
-      return { form: compileConstraint(demand) };
+      return { constraint: compileConstraint(demand) };
     } catch (error) {
       if (!(error instanceof JobError)) throw error;
       // As data: a thrown error would lose its class between threads.

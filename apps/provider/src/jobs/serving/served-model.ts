@@ -1,6 +1,6 @@
 /**
- * One served model and its engine process while loaded. A dead process is restarted after a pause. A model that dies repeatedly or
- * cannot be loaded is disabled for a while, with the reason.
+ * A served model and its engine process while loaded. A dead process is restarted after a pause. A model with repeated crashes or
+ * failed loads is disabled for a while, with the reason.
  */
 import type { ModelOffer } from '@inference/protocol';
 import type { Embedding } from '../../engine/embedding.js';
@@ -14,6 +14,13 @@ import type { Capacity } from '../../models/capacity.js';
 import { type ImageSize, MAX_IMAGES_OF_A_JOB, sizeText } from '../../models/image/image-facts.js';
 import { type ModelFacts, modelTypeOf } from '../../models/model-facts.js';
 import { idleLimitMs, type KeepAlive, keepAliveText } from './keep-alive.js';
+
+/** What a loaded model does for jobs: one operation per kind of model. */
+export interface ModelOperations {
+  generate(request: GenerationRequest): Generation;
+  embed(request: EmbeddingRequest): Embedding;
+  generateImages(request: ImageRequest): ImageJob;
+}
 
 /** An engine with its model, for text and embeddings or for images. */
 export type RunningEngine = TextEngine | ImageGenerator;
@@ -75,16 +82,16 @@ export const SERVING_TIMINGS: ServingTimings = {
   priorityAfterMs: 5000,
 };
 
-/** `aside`: failing, not offered. */
+/** `disabled`: failing, not offered. */
 export type ModelState = 'cold' | 'loading' | 'ready' | 'unloading' | 'disabled';
 
 /** Estimates of the loading time before the first load: disk speed in bytes per millisecond, and process start. */
 const BYTES_PER_MS = 1e6;
 const PROCESS_MS = 1000;
-/** A model that worked this long counts as stable again. */
+/** Uptime after which a model counts as stable again. */
 const GOOD_AFTER_MS = 10 * 60_000;
 
-export class ServedModel {
+export class ServedModel implements ModelOperations {
   readonly serving: Serving;
   #keep: KeepAlive;
   /** Fits beside the models that are always loaded. A model that does not fit is not offered. */
@@ -103,7 +110,7 @@ export class ServedModel {
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
   /** Unload as soon as loading ends. */
-  #unwanted = false;
+  #shouldUnload = false;
   /** Number of jobs that use the model. */
   leases = 0;
   /** Time of last use, by `performance.now()`. */
@@ -194,6 +201,7 @@ export class ServedModel {
     };
   }
 
+  /** Throws while the model is not loaded, or for an image model; the same holds for the other operations. */
   generate(request: GenerationRequest): Generation {
     return this.#textEngine().generate(request);
   }
@@ -219,31 +227,31 @@ export class ServedModel {
     const started = performance.now();
     this.#loadingSince = started;
     this.#goodSince = null;
-    this.#to('loading');
-    this.#tell({ type: 'loading', id: this.id });
+    this.#setState('loading');
+    this.#emit({ type: 'loading', id: this.id });
     const starting = new AbortController();
     this.#starting = starting;
     try {
       const engine = await this.#options.start(this, (event) => this.#follow(event), starting.signal);
-      if (this.#closed || this.#unwanted) {
+      if (this.#closed || this.#shouldUnload) {
         await engine.close();
-        this.#to('cold');
+        this.#setState('cold');
         return null;
       }
       this.#engine = engine;
-      this.#isReady(performance.now() - started);
+      this.#becomeReady(performance.now() - started);
       return null;
     } catch (error) {
       const failure = error instanceof Error ? error : new Error('the engine could not start');
-      if (this.#unwanted) {
-        this.#to('cold');
+      if (this.#shouldUnload) {
+        this.#setState('cold');
         return null;
       }
       if (!this.#closed) this.#disable(failure.message);
       return failure;
     } finally {
       this.#starting = null;
-      this.#unwanted = false;
+      this.#shouldUnload = false;
     }
   }
 
@@ -252,24 +260,24 @@ export class ServedModel {
     this.#clearTimer();
     const engine = this.#engine;
     this.#engine = null;
-    this.#to('unloading');
+    this.#setState('unloading');
     await engine?.close();
     if (this.#state !== 'unloading') return;
-    this.#tell({ type: 'unloaded', id: this.id });
-    this.#to('cold');
+    this.#emit({ type: 'unloaded', id: this.id });
+    this.#setState('cold');
   }
 
   /** Ends the process, loaded or loading. No job may use the model. */
   async rest(): Promise<void> {
     if (this.#state === 'loading' && this.#starting !== null) {
-      this.#unwanted = true;
+      this.#shouldUnload = true;
       this.#starting.abort();
       await this.#loading;
     } else if (this.#state === 'ready' || this.#state === 'loading') await this.unload();
   }
 
   /** Starts the idle timer, which calls `unload` unless a job comes meanwhile. */
-  isIdle(unload: () => void): void {
+  startIdleTimer(unload: () => void): void {
     const keep = this.#keep;
     const limit = keep.kind === 'always' ? null : (this.#timings.idleMs ?? idleLimitMs(keep));
     if (limit === null || this.#state !== 'ready' || this.#timer !== null) return;
@@ -278,7 +286,7 @@ export class ServedModel {
   }
 
   /** Registers a job's use. */
-  took(): void {
+  acquire(): void {
     this.leases++;
     this.usedAt = performance.now();
     if (this.#state === 'ready') this.#clearTimer();
@@ -306,17 +314,17 @@ export class ServedModel {
   #follow(event: EngineStatusEvent | ImageEngineStatusEvent): void {
     switch (event.type) {
       case 'output':
-        this.#tell({ type: 'output', id: this.id, line: event.line });
+        this.#emit({ type: 'output', id: this.id, line: event.line });
         return;
       case 'ready':
         // `load` reports the first start; later events are restarts.
-        if (this.#engine !== null && !this.#closed) this.#isReady(performance.now() - this.#loadingSince);
+        if (this.#engine !== null && !this.#closed) this.#becomeReady(performance.now() - this.#loadingSince);
         return;
       case 'died':
         if (this.#closed || this.#state === 'unloading') return;
         this.#loadingSince = performance.now();
-        this.#tell({ type: 'died', id: this.id, reason: event.reason, retryInMs: event.retryInMs });
-        this.#to('loading');
+        this.#emit({ type: 'died', id: this.id, reason: event.reason, retryInMs: event.retryInMs });
+        this.#setState('loading');
         return;
       case 'given_up':
         if (!this.#closed) this.#disable(`its process ended again and again: ${event.reason}`);
@@ -326,11 +334,11 @@ export class ServedModel {
     }
   }
 
-  #isReady(milliseconds: number): void {
+  #becomeReady(milliseconds: number): void {
     this.#loadMs = Math.round(milliseconds);
     this.#goodSince = performance.now();
-    this.#tell({ type: 'ready', id: this.id, milliseconds: this.#loadMs });
-    this.#to('ready');
+    this.#emit({ type: 'ready', id: this.id, milliseconds: this.#loadMs });
+    this.#setState('ready');
   }
 
   #disable(reason: string): void {
@@ -342,11 +350,11 @@ export class ServedModel {
     this.#clearTimer();
     this.#timer = setTimeout(() => {
       this.#timer = null;
-      this.#to('cold');
+      this.#setState('cold');
     }, retryInMs);
     this.#timer.unref();
-    this.#tell({ type: 'disabled', id: this.id, reason, retryInMs });
-    this.#to('disabled');
+    this.#emit({ type: 'disabled', id: this.id, reason, retryInMs });
+    this.#setState('disabled');
   }
 
   #expectedMs(): number {
@@ -359,11 +367,11 @@ export class ServedModel {
     this.#timer = null;
   }
 
-  #tell(event: ModelEvent): void {
+  #emit(event: ModelEvent): void {
     this.#options.onEvent(event);
   }
 
-  #to(state: ModelState): void {
+  #setState(state: ModelState): void {
     if (this.#closed || state === this.#state) return;
     this.#state = state;
     this.#options.onChange();

@@ -56,7 +56,7 @@ export class ServedModels {
   #memoryIsShort = false;
   #resting = false;
   #ceiling: number;
-  #pumping = false;
+  #isGranting = false;
   #again = false;
   #wake: NodeJS.Timeout | null = null;
 
@@ -64,7 +64,7 @@ export class ServedModels {
     this.#options = options;
     this.#ceiling = options.ceiling;
     this.#timings = { ...SERVING_TIMINGS, ...options.timings };
-    this.#models = new Map(options.models.map((serving) => [serving.facts.id, this.#made(serving)]));
+    this.#models = new Map(options.models.map((serving) => [serving.facts.id, this.#create(serving)]));
   }
 
   /** Loads the models that are always loaded. Throws the first error if all of them failed and no other model exists. */
@@ -118,7 +118,7 @@ export class ServedModels {
   setMemoryIsShort(isShort: boolean): void {
     this.#memoryIsShort = isShort;
     if (!isShort || this.#closed) return;
-    for (const model of this.#models.values()) if (model.state === 'ready' && model.leases === 0) this.#isIdle(model);
+    for (const model of this.#models.values()) if (model.state === 'ready' && model.leases === 0) this.#onIdle(model);
   }
 
   /**
@@ -139,7 +139,7 @@ export class ServedModels {
     this.#models = new Map(
       servings.map((serving) => {
         const known = old.get(serving.facts.id);
-        if (known?.isSame(serving) !== true) return [serving.facts.id, this.#made(serving)];
+        if (known?.isSame(serving) !== true) return [serving.facts.id, this.#create(serving)];
         known.keep = serving.keep;
         return [known.id, known];
       }),
@@ -201,12 +201,12 @@ export class ServedModels {
         waiter = { model, since: performance.now(), grant: settled(resolve), refuse: settled(reject) };
         this.#waiting.add(waiter);
         signal.addEventListener('abort', onAbort, { once: true });
-        this.#pump();
+        this.#grantLeases();
       });
     } finally {
       signal.removeEventListener('abort', onAbort);
       // A cancelled request may have held back others.
-      this.#pump();
+      this.#grantLeases();
     }
   }
 
@@ -218,7 +218,7 @@ export class ServedModels {
     await Promise.all([...this.#models.values(), ...this.#leaving].map((model) => model.close()));
   }
 
-  #made(serving: Serving): ServedModel {
+  #create(serving: Serving): ServedModel {
     const { start, onEvent, timings } = this.#options;
     const onChange = (): void => this.#changed();
     return new ServedModel({ serving, start, onEvent, onChange, ...(timings === undefined ? {} : { timings }) });
@@ -232,11 +232,11 @@ export class ServedModels {
       if (successor === undefined) waiter.refuse(new ModelUnavailable('not_served'));
       else waiter.model = successor;
     }
-    this.#endUnused(model);
+    this.#closeIfUnused(model);
   }
 
   /** Closes a removed model after its last job. */
-  #endUnused(model: ServedModel): void {
+  #closeIfUnused(model: ServedModel): void {
     if (model.leases > 0) return;
     void model.close().then(() => {
       if (this.#leaving.delete(model) && !this.#closed) this.#changed();
@@ -249,38 +249,38 @@ export class ServedModels {
   }
 
   #settle(): void {
-    this.#pump();
+    this.#grantLeases();
     for (const model of this.#models.values()) {
       if (this.#closed) return;
-      if (model.state === 'ready' && model.leases === 0) this.#isIdle(model);
+      if (model.state === 'ready' && model.leases === 0) this.#onIdle(model);
     }
   }
 
-  #isIdle(model: ServedModel): void {
+  #onIdle(model: ServedModel): void {
     const isAwaited = [...this.#waiting].some((waiter) => waiter.model === model);
     const isTooMuch = this.#memoryIsShort || this.memoryInUse > this.#ceiling;
     if (!model.fits || (isTooMuch && !isAwaited && model.keep.kind !== 'always')) this.#unloadIdle(model);
-    else model.isIdle(() => this.#unloadIdle(model));
+    else model.startIdleTimer(() => this.#unloadIdle(model));
   }
 
   /** Grants leases in queue order. Called after every change. */
-  #pump(): void {
+  #grantLeases(): void {
     this.#again = true;
-    if (this.#pumping || this.#closed) return;
-    this.#pumping = true;
+    if (this.#isGranting || this.#closed) return;
+    this.#isGranting = true;
     while (this.#again) {
       this.#again = false;
-      this.#pumpOnce();
+      this.#grantOnce();
     }
-    this.#pumping = false;
+    this.#isGranting = false;
   }
 
-  #pumpOnce(): void {
-    this.#loadWhatStays();
+  #grantOnce(): void {
+    this.#loadAlwaysLoaded();
     const now = performance.now();
     /** An older job waits for memory of models in use. */
-    let heldBack = false;
-    let nextLook = Number.POSITIVE_INFINITY;
+    let isHeldBack = false;
+    let nextWakeMs = Number.POSITIVE_INFINITY;
     const older = new Set<ServedModel>();
     for (const waiter of [...this.#waiting]) {
       const { model } = waiter;
@@ -291,7 +291,7 @@ export class ServedModels {
           break;
         case 'ready':
           if (!model.fits) waiter.refuse(new ModelUnavailable('no_room'));
-          else if (!heldBack || model.keep.kind === 'always') this.#grant(waiter);
+          else if (!isHeldBack || model.keep.kind === 'always') this.#grant(waiter);
           break;
         case 'loading':
         case 'unloading':
@@ -301,16 +301,16 @@ export class ServedModels {
             waiter.refuse(new ModelUnavailable('no_room'));
             break;
           }
-          if (heldBack) break;
+          if (isHeldBack) break;
           if (this.#makeRoom(model, older)) {
             void model.load();
             break;
           }
-          if (this.#isSomeoneGoing()) break;
+          if (this.#isMemoryBeingFreed()) break;
           if (waited >= this.#timings.roomMs) waiter.refuse(new ModelUnavailable('no_room'));
-          else if (waited >= this.#timings.priorityAfterMs) heldBack = true;
-          nextLook = Math.min(
-            nextLook,
+          else if (waited >= this.#timings.priorityAfterMs) isHeldBack = true;
+          nextWakeMs = Math.min(
+            nextWakeMs,
             (waited < this.#timings.priorityAfterMs ? this.#timings.priorityAfterMs : this.#timings.roomMs) - waited,
           );
           break;
@@ -320,11 +320,11 @@ export class ServedModels {
       }
       older.add(model);
     }
-    this.#lookAgainIn(nextLook);
+    this.#wakeIn(nextWakeMs);
   }
 
   /** Models that are always loaded are cold when new, after a disabled period and after a rest. */
-  #loadWhatStays(): void {
+  #loadAlwaysLoaded(): void {
     if (!this.#started || this.#resting) return;
     for (const model of this.#models.values()) {
       if (model.state !== 'cold' || model.keep.kind !== 'always' || !model.fits) continue;
@@ -333,7 +333,7 @@ export class ServedModels {
   }
 
   /** Whether memory becomes free soon without any job ending. */
-  #isSomeoneGoing(): boolean {
+  #isMemoryBeingFreed(): boolean {
     return [...this.#models.values()].some(({ state }) => state === 'unloading') || [...this.#leaving].some(({ leases }) => leases === 0);
   }
 
@@ -363,7 +363,7 @@ export class ServedModels {
 
   #grant(waiter: Waiter): void {
     const { model } = waiter;
-    model.took();
+    model.acquire();
     let released = false;
     waiter.grant({
       model,
@@ -371,9 +371,9 @@ export class ServedModels {
         if (released) return;
         released = true;
         model.leases--;
-        if (this.#leaving.has(model)) this.#endUnused(model);
-        else if (model.leases === 0) this.#isIdle(model);
-        this.#pump();
+        if (this.#leaving.has(model)) this.#closeIfUnused(model);
+        else if (model.leases === 0) this.#onIdle(model);
+        this.#grantLeases();
       },
     });
   }
@@ -382,8 +382,8 @@ export class ServedModels {
     if (model.state === 'ready' && model.leases === 0) void model.unload();
   }
 
-  #lookAgainIn(ms: number): void {
+  #wakeIn(ms: number): void {
     if (this.#wake !== null) clearTimeout(this.#wake);
-    this.#wake = ms === Number.POSITIVE_INFINITY ? null : setTimeout(() => this.#pump(), ms);
+    this.#wake = ms === Number.POSITIVE_INFINITY ? null : setTimeout(() => this.#grantLeases(), ms);
   }
 }

@@ -23,7 +23,7 @@ export type Source =
   | { readonly kind: 'file'; readonly path: string };
 
 export interface ModelRepository {
-  /** Of the Hugging Face hub, without a slash at the end. */
+  /** Address of Hugging Face or a compatible server, without a trailing slash. */
   readonly url: string;
   readonly token: string | null;
 }
@@ -35,8 +35,8 @@ export function modelRepositoryOf(env: Readonly<Record<string, string | undefine
 
 /** Throws {@link DownloadError} for text in none of the three forms. */
 export function readSource(text: string): Source {
-  const hub = /^hf:([A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*)(?::([\w.-]+))?$/.exec(text);
-  if (hub !== null) return { kind: 'repository', repository: hub[1] as string, quantization: hub[2] ?? null };
+  const repository = /^hf:([A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*)(?::([\w.-]+))?$/.exec(text);
+  if (repository !== null) return { kind: 'repository', repository: repository[1] as string, quantization: repository[2] ?? null };
   if (text.startsWith('hf:')) throw new DownloadError('a repository is named as hf:owner/repository or hf:owner/repository:quantisation');
   if (/^https?:\/\//.test(text)) {
     if (!URL.canParse(text)) throw new DownloadError('this is no valid address');
@@ -67,12 +67,20 @@ export type Repository = Source & { readonly kind: 'repository' };
 export type Entries = Static<typeof TreeSchema>;
 
 /** Files of a repository. Throws {@link DownloadError}. */
-export async function repositoryEntries({ repository }: Repository, hub: ModelRepository, signal: AbortSignal): Promise<Entries> {
-  return await list(`${hub.url}/api/models/${repository}/tree/main?recursive=true`, headersOf(hub), signal);
+export async function repositoryEntries(
+  { repository }: Repository,
+  modelRepository: ModelRepository,
+  signal: AbortSignal,
+): Promise<Entries> {
+  return await list(`${modelRepository.url}/api/models/${repository}/tree/main?recursive=true`, headersOf(modelRepository), signal);
 }
 
 /** The files of a quantisation, in order; or the single file of a model. Throws {@link DownloadError}. */
-export function repositoryFiles({ repository, quantization }: Repository, entries: Entries, hub: ModelRepository): RemoteFile[] {
+export function repositoryFiles(
+  { repository, quantization }: Repository,
+  entries: Entries,
+  modelRepository: ModelRepository,
+): RemoteFile[] {
   const models = entries.filter(({ type, path }) => type === 'file' && /\.gguf$/i.test(path) && !/mmproj|imatrix/i.test(basename(path)));
   const groups = groupsOf(models);
   const names = [...groups.keys()];
@@ -85,14 +93,14 @@ export function repositoryFiles({ repository, quantization }: Repository, entrie
   }
   return (groups.get(only) ?? [])
     .toSorted((a, b) => (a.path < b.path ? -1 : 1))
-    .map((entry) => remoteFile(entry, safeName(basename(entry.path)), repository, hub));
+    .map((entry) => remoteFile(entry, safeName(basename(entry.path)), repository, modelRepository));
 }
 
 /** The file at a path of a repository, under its own name. Throws {@link DownloadError}. */
-export function repositoryFile({ repository }: Repository, entries: Entries, path: string, hub: ModelRepository): RemoteFile {
+export function repositoryFile({ repository }: Repository, entries: Entries, path: string, modelRepository: ModelRepository): RemoteFile {
   const entry = entries.find((one) => one.type === 'file' && one.path === path);
   if (entry === undefined) throw new DownloadError(`${repository} has no file ${path} any more`);
-  return remoteFile(entry, basename(path), repository, hub);
+  return remoteFile(entry, basename(path), repository, modelRepository);
 }
 
 /** Parts of an image model in ONNX (onnx-folder.ts). */
@@ -102,18 +110,18 @@ const IMAGE_PARTS = /^(?:model_index\.json|(?:tokenizer|scheduler|text_encoder|u
 export function imageFolderOf(
   { repository, quantization }: Repository,
   entries: Entries,
-  hub: ModelRepository,
+  modelRepository: ModelRepository,
 ): { readonly folder: string; readonly files: readonly RemoteFile[] } | null {
   const isImageModel = ['model_index.json', 'unet/model.onnx'].every((name) => entries.some(({ path }) => path === name));
   if (!isImageModel || quantization !== null) return null;
   const folder = repository.replace('/', '--');
   const parts = entries.filter(({ type, path }) => type === 'file' && IMAGE_PARTS.test(path));
-  return { folder, files: parts.map((entry) => remoteFile(entry, `${folder}/${entry.path}`, repository, hub)) };
+  return { folder, files: parts.map((entry) => remoteFile(entry, `${folder}/${entry.path}`, repository, modelRepository)) };
 }
 
-function remoteFile({ path, size, lfs }: Entries[number], name: string, repository: string, hub: ModelRepository): RemoteFile {
-  const url = `${hub.url}/${repository}/resolve/main/${path.split('/').map(encodeURIComponent).join('/')}`;
-  return { name, url, headers: headersOf(hub), bytes: size, sha256: lfs?.oid ?? null };
+function remoteFile({ path, size, lfs }: Entries[number], name: string, repository: string, modelRepository: ModelRepository): RemoteFile {
+  const url = `${modelRepository.url}/${repository}/resolve/main/${path.split('/').map(encodeURIComponent).join('/')}`;
+  return { name, url, headers: headersOf(modelRepository), bytes: size, sha256: lfs?.oid ?? null };
 }
 
 function headersOf({ token }: ModelRepository): Record<string, string> {
@@ -129,15 +137,15 @@ async function list(url: string, headers: Record<string, string>, signal: AbortS
       throw new DownloadError(
         response.status === 404 || response.status === 401
           ? 'there is no such repository, or it wants a key (set HF_TOKEN)'
-          : `the hub answered with status ${response.status}`,
+          : `the model repository answered with status ${response.status}`,
       );
     }
     body = await response.json();
   } catch (error) {
     signal.throwIfAborted();
-    throw error instanceof DownloadError ? error : new DownloadError('the hub cannot be reached, or did not answer as one');
+    throw error instanceof DownloadError ? error : new DownloadError('the model repository cannot be reached or sent an invalid response');
   }
-  if (!tree.Check(body)) throw new DownloadError('the hub did not answer with a list of files');
+  if (!tree.Check(body)) throw new DownloadError('the model repository did not answer with a list of files');
   return body;
 }
 

@@ -27,7 +27,7 @@ export interface PullOptions {
   readonly source: string;
   readonly library: ModelStore;
   readonly hashes: FileHashes;
-  readonly hub: ModelRepository;
+  readonly modelRepository: ModelRepository;
   /** Overrides the id derived from the model's name. */
   readonly id: string | null;
   /** Expected hash of the model, given by the owner. */
@@ -52,19 +52,19 @@ export interface Pulled {
 
 /** Throws {@link DownloadError}, ModelFileError or ModelStoreError, each with a sentence for the owner. */
 export async function pull(options: PullOptions): Promise<Pulled> {
-  const { library, hashes, hub, signal } = options;
+  const { library, hashes, modelRepository, signal } = options;
   const source = readSource(options.source);
   if (source.kind === 'file') {
     const facts = readModelFacts(resolve(source.path));
     if (facts.image?.engine === 'stable-diffusion.cpp') await options.installEngine(signal);
     return await take(options, facts, await hashes.ofModel(facts.files, signal), facts.files, false);
   }
-  const entries = source.kind === 'repository' ? await repositoryEntries(source, hub, signal) : [];
-  const folder = source.kind === 'repository' ? imageFolderOf(source, entries, hub) : null;
+  const entries = source.kind === 'repository' ? await repositoryEntries(source, modelRepository, signal) : [];
+  const folder = source.kind === 'repository' ? imageFolderOf(source, entries, modelRepository) : null;
   if (folder !== null) return await pullFolder(folder, options);
   const known = source.kind === 'repository' ? knownModel(source.repository) : null;
   if (source.kind === 'repository' && known !== null) return await pullKnown(source, known, entries, options);
-  const files = source.kind === 'address' ? [addressFile(source.url)] : repositoryFiles(source, entries, hub);
+  const files = source.kind === 'address' ? [addressFile(source.url)] : repositoryFiles(source, entries, modelRepository);
   mkdirSync(library.directory, { recursive: true, mode: 0o700 });
   const sha256s: string[] = [];
   for (const [index, file] of files.entries()) {
@@ -112,14 +112,14 @@ async function pullFolder(
 
 /** Pulls a quantised image model with its companion parts into a folder of its own, and installs the engine if missing. */
 async function pullKnown(source: Repository, known: KnownModel, entries: Entries, options: PullOptions): Promise<Pulled> {
-  const { library, hashes, hub, signal } = options;
-  const [model, ...others] = repositoryFiles(source, entries, hub);
+  const { library, hashes, modelRepository, signal } = options;
+  const [model, ...others] = repositoryFiles(source, entries, modelRepository);
   if (model === undefined || others.length > 0)
     throw new DownloadError(`${source.repository} holds the model in several files, which is not supported`);
   const companions = await Promise.all(
     Object.entries(known.companions).map(async ([part, { repository, path }]) => {
       const place: Repository = { kind: 'repository', repository, quantization: null };
-      return [part, repositoryFile(place, await repositoryEntries(place, hub, signal), path, hub)] as const;
+      return [part, repositoryFile(place, await repositoryEntries(place, modelRepository, signal), path, modelRepository)] as const;
     }),
   );
   const parts = [['model', model] as const, ...companions];
@@ -169,7 +169,7 @@ async function fetchFile(file: RemoteFile, wanted: string | null, options: PullO
     signal,
     ...(tuning === undefined ? {} : { tuning }),
   });
-  await hashes.keep(path, got.sha256);
+  await hashes.store(path, got.sha256);
   return got.sha256;
 }
 

@@ -50,7 +50,7 @@ async function run(args: readonly string[]): Promise<number> {
     source: positionals[0] as string,
     library,
     hashes,
-    hub: modelRepositoryOf(process.env),
+    modelRepository: modelRepositoryOf(process.env),
     id: values.id ?? null,
     sha256,
     catalogued: async (id) => (coordinator === undefined ? null : await catalogueHashes(coordinator, id, stopping.signal)),

@@ -1,9 +1,9 @@
 /**
- * The decode loop of one context. Each round decodes one token of every running stream in one batch and samples for all.
+ * The decode loop of a context. Each round decodes a token of every running stream in a single batch and samples for all.
  *
  * Then the round reads a slice or two of prompts, so streams join and leave between batches and long prompts delay nobody.
  *
- * A batch and its samplings are queued together and cost one trip to the compute thread.
+ * A batch and its samplings are queued together and cost a single trip to the compute thread.
  */
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { type NativeContext, nativeTokens } from '../native.js';
@@ -138,7 +138,7 @@ export class Decoder {
     }
   }
 
-  /** Decodes one token of each stream in one batch, except for repeatable streams that need a batch of their own. */
+  /** Decodes a token of each stream in a shared batch, except for repeatable streams that need a batch of their own. */
   async #decodeAll(ready: readonly Running[]): Promise<void> {
     const alone = this.options.repeatability.minRows === null ? ready.filter(({ stream }) => stream.options.repeatable) : [];
     const together = alone.length === 0 ? ready : ready.filter((each) => !alone.includes(each));

@@ -1,6 +1,6 @@
 /**
- * Tests whether the model computes a token bit-exactly in any batch on this machine. Some kernels take other paths for one row than
- * for several; repeatable streams then cannot share batches. Runs once after loading, on the logits themselves.
+ * Tests whether the model computes a token bit-exactly in any batch on the present machine. Some kernels take other paths for a
+ * single row than for several; repeatable streams then cannot share batches. Runs once after loading, on the logits themselves.
  */
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { type NativeContext, type NativeSampler, nativeTokens, newSampler } from '../native.js';
@@ -18,8 +18,8 @@ const PROMPT = 8;
 /** Slice size where the compared tokens are part of the prompt. */
 const CUT = 7;
 /**
- * Number of compared tokens. Activations are rounded to half precision, which hides most differences in the last bits. A model of
- * 400,000 parameters shows a difference at one token of ten, larger models at each.
+ * Number of compared tokens. Activations are rounded to half precision, hiding most differences in the last bits. A model of
+ * 400,000 parameters shows a difference at every tenth token, larger models at each.
  */
 const MIN_STEPS = 6;
 const MAX_STEPS = 40;

@@ -8,7 +8,7 @@
 import type { Token } from 'node-llama-cpp';
 import type { NativeContext } from '../native.js';
 
-/** One sequence. Changed only by its current holder. */
+/** A sequence; changed only by its current holder. */
 export interface CachedSequence {
   readonly id: number;
   /** By position. */
@@ -106,7 +106,7 @@ export class SequencePool {
     return same - (same % grain);
   }
 
-  /** False when the memory could not keep just the beginning. */
+  /** False if the cache type cannot drop the rest of the sequence. */
   #cut(held: CachedSequence, length: number): boolean {
     const { window } = this.options;
     if (held.tokens.length > length && !this.memory.removeTokenCellsFromSequence(held.id, length, -1)) return false;

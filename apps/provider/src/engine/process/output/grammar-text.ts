@@ -67,7 +67,7 @@ export class GrammarText implements StreamText {
     if (this.#isCrowdedAhead(next)) return false;
     if (this.#canEnd && (!this.#fits(next, left) || this.#machine.depth(next) > MAX_DEPTH)) return false;
     this.#state = next;
-    this.#decoder.keep(codes);
+    this.#decoder.commit(codes);
     this.#taken = String.fromCodePoint(...codes.points);
     return true;
   }
@@ -77,7 +77,7 @@ export class GrammarText implements StreamText {
     return this.#taken;
   }
 
-  /** Half a character is no part of the form. */
+  /** An incomplete character is no part of the grammar. */
   end(): string {
     return '';
   }
@@ -99,7 +99,7 @@ export class GrammarText implements StreamText {
     return isCrowded;
   }
 
-  /** Whether so many tokens can end the text. A token has a byte at least, so few bytes need no counting. */
+  /** Whether `tokens` tokens can complete the text. A token has at least one byte, so short completions need no count. */
   #fits(state: MatcherState, tokens: number): boolean {
     if (this.#machine.cost(state) <= tokens) return true;
     return this.model.tokenize(this.#machine.rest(state)).length <= tokens;
@@ -141,7 +141,7 @@ class LenientUtf8Decoder {
     return { points, value, missing };
   }
 
-  keep({ value, missing }: Read): void {
+  commit({ value, missing }: Read): void {
     this.#value = value;
     this.#missing = missing;
   }

@@ -1,6 +1,6 @@
 /**
- * Log probabilities of the unmodified model, before temperature, penalties and grammars. The library reports values after those, so
- * two samplers that leave the logits unchanged run once more.
+ * Log probabilities of the unmodified model, before temperature, penalties and grammars. The library reports values after them, so
+ * two samplers without effect on the logits run once more.
  */
 
 import type { Logprob, TokenLogprob } from '@inference/formats';
@@ -12,7 +12,7 @@ import type { Vocabulary } from './token-text.js';
 const TOP = 20;
 
 export class RawLogprobs {
-  /** Keeps all candidates and chooses the likeliest. */
+  /** Leaves all candidates unchanged and chooses the likeliest. */
   readonly #greedy: NativeSampler;
   /** Selects the likeliest candidates. */
   readonly #top: NativeSampler;

@@ -1,6 +1,6 @@
 /**
- * One stream from prompt to end: accepts sampled tokens, detects the end and produces pieces. Accepting is fast, because the next
- * batch waits for the result; text is written during that batch.
+ * A stream from prompt to end: accepts sampled tokens, detects the end and produces pieces. Accepting is fast, because the next
+ * batch waits for the result; text is written during the next batch.
  */
 import type { TokenLogprob } from '@inference/formats';
 import type { Token } from 'node-llama-cpp';
@@ -52,7 +52,7 @@ export interface StreamOptions {
   readonly scope: string | null;
   /** The same text each time is counted on. */
   readonly repeatable: boolean;
-  /** Most tokens. */
+  /** Maximum tokens. */
   readonly limit: number;
   readonly sampler: NativeSampler;
   readonly text: TextAssembler | GrammarText;
@@ -66,14 +66,14 @@ export interface StreamOptions {
 type Logprobs = ReadonlyMap<Token, number>;
 
 export class TextStream {
-  readonly #form: GrammarText | null;
+  readonly #grammarText: GrammarText | null;
   #count = 0;
   #silent = 0;
   #logprobs: TokenLogprob[] = [];
   #isOver = false;
 
   constructor(readonly options: StreamOptions) {
-    this.#form = options.text instanceof GrammarText ? options.text : null;
+    this.#grammarText = options.text instanceof GrammarText ? options.text : null;
   }
 
   /** The engine has begun with the prompt, of which `cachedTokens` were cached. */
@@ -93,19 +93,19 @@ export class TextStream {
    */
   take(token: number, logprobs: Logprobs | null): { readonly more: boolean; readonly write: () => void } {
     if (token === -1) throw new Error('nothing could be sampled');
-    const form = this.#form;
+    const grammarText = this.#grammarText;
     const { limit, isEnd } = this.options;
     const next = token as Token;
     if (isEnd(next)) return { more: false, write: () => this.#finish('stop') };
-    if (form !== null && !form.take(next, limit - this.#count - 1)) {
-      return { more: false, write: () => this.#close(form) };
+    if (grammarText !== null && !grammarText.take(next, limit - this.#count - 1)) {
+      return { more: false, write: () => this.#close(grammarText) };
     }
     this.#count += 1;
-    if (form !== null) {
+    if (grammarText !== null) {
       // The grammar state is one token ahead when the text is written, so the text is stored here.
-      const text = form.push();
-      const reason = form.mayEnd ? 'stop' : 'length';
-      const more = !form.isComplete && this.#count < limit;
+      const text = grammarText.push();
+      const reason = grammarText.mayEnd ? 'stop' : 'length';
+      const more = !grammarText.isComplete && this.#count < limit;
       return { more, write: () => this.#write(next, text, logprobs, more ? null : reason) };
     }
     const more = this.#count < limit;
@@ -134,8 +134,8 @@ export class TextStream {
   }
 
   /** Writes the forced tokens that complete the grammar. */
-  #close(form: GrammarText): void {
-    const { text, tokens } = form.closing();
+  #close(grammarText: GrammarText): void {
+    const { text, tokens } = grammarText.closing();
     const { logprobs } = this.options;
     if (logprobs !== null) {
       let rest = text;

@@ -33,10 +33,10 @@ export interface VocabularySource {
 
 export class Vocabulary {
   readonly #entries: (TokenText | undefined)[] = [];
-  /** `kept`: texts whose control tokens are printed. */
+  /** `printed`: texts whose control tokens are printed. */
   constructor(
     private readonly source: VocabularySource,
-    private readonly kept: readonly string[],
+    private readonly printed: readonly string[],
   ) {}
 
   /** Texts parsed by llama.cpp as control tokens. */
@@ -76,7 +76,7 @@ export class Vocabulary {
     if (raw === undefined) return SILENT;
     switch (types[token]) {
       case CONTROL:
-        return this.kept.some((text) => text.includes(raw)) ? wholeText(raw) : SILENT;
+        return this.printed.some((text) => text.includes(raw)) ? wholeText(raw) : SILENT;
       case UNKNOWN:
       case UNUSED:
         return SILENT;
@@ -92,7 +92,7 @@ export class Vocabulary {
   }
 }
 
-/** Assembles the text of one stream from its tokens. */
+/** Assembles the text of a stream from its tokens. */
 export interface StreamText {
   /** Text completed by this token; '' while a character is incomplete. */
   push(token: Token): string;

@@ -17,23 +17,23 @@ export function fitConversation(conversation: Conversation, needs: TemplateRequi
 
 /** Tool descriptions as text, for templates without tool support. Tags are those of the Hermes and Qwen families. */
 function toolsAsText({ messages, tools }: Conversation): Conversation {
-  const told: PromptMessage[] = [];
+  const converted: PromptMessage[] = [];
   for (const [index, message] of messages.entries()) {
     const { role, content, reasoning_content, tool_calls = [] } = message;
-    const last = told.at(-1);
+    const last = converted.at(-1);
     if (role === 'tool') {
       const result = `<tool_response>\n${content}\n</tool_response>`;
       const isNext = last !== undefined && messages[index - 1]?.role === 'tool';
-      if (isNext) told[told.length - 1] = { ...last, content: `${last.content}\n${result}` };
-      else told.push({ role: 'user', content: result });
+      if (isNext) converted[converted.length - 1] = { ...last, content: `${last.content}\n${result}` };
+      else converted.push({ role: 'user', content: result });
     } else if (tool_calls.length > 0) {
       const calls = tool_calls.map(({ function: called }) => callText(called.name, called.arguments));
       const thought = reasoning_content === undefined ? {} : { reasoning_content };
-      told.push({ role, content: [...(content === '' ? [] : [content]), ...calls].join('\n'), ...thought });
-    } else told.push(message);
+      converted.push({ role, content: [...(content === '' ? [] : [content]), ...calls].join('\n'), ...thought });
+    } else converted.push(message);
   }
-  if (tools.length === 0) return { messages: told, tools };
-  return { messages: systemFirst([...told, { role: 'system', content: toolsText(tools) }]), tools: [] };
+  if (tools.length === 0) return { messages: converted, tools };
+  return { messages: systemFirst([...converted, { role: 'system', content: toolsText(tools) }]), tools: [] };
 }
 
 function callText(name: string, args: unknown): string {

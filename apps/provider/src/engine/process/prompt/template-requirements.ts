@@ -47,18 +47,20 @@ export function templateRequirements(render: Render): TemplateRequirements {
       return null;
     }
   };
-  const tells = (rendered: string | null, ...marks: readonly string[]): boolean =>
+  const contains = (rendered: string | null, ...marks: readonly string[]): boolean =>
     rendered !== null && marks.every((mark) => rendered.includes(mark));
   const withCall = renders([USER, CALL, RESULT], [TOOL]);
   return {
-    system: tells(renders([SYSTEM, USER, ASSISTANT, LATER, USER]), MARK.system, MARK.later)
+    system: contains(renders([SYSTEM, USER, ASSISTANT, LATER, USER]), MARK.system, MARK.later)
       ? 'anywhere'
-      : tells(renders([SYSTEM, USER]), MARK.system)
+      : contains(renders([SYSTEM, USER]), MARK.system)
         ? 'first'
         : 'nowhere',
     userFirst: renders([ASSISTANT, USER]) === null || renders([SYSTEM]) === null,
     alternating: renders([USER, USER]) === null,
     tools:
-      tells(renders([USER], [TOOL]), TOOL_NAME) && tells(withCall, MARK.result) && READABLE_CALL.test(withCall ?? '') ? 'template' : 'text',
+      contains(renders([USER], [TOOL]), TOOL_NAME) && contains(withCall, MARK.result) && READABLE_CALL.test(withCall ?? '')
+        ? 'template'
+        : 'text',
   };
 }

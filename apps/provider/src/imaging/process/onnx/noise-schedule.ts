@@ -16,7 +16,7 @@ export function alphasOf(config: SchedulerConfig): Float64Array {
   return config.zeroTerminalSnr ? withoutSignalAtTheEnd(alphas) : alphas;
 }
 
-/** The timesteps of a drawing, noisiest first; not always whole numbers. */
+/** Visited timesteps, noisiest first; not always integers. */
 export function timestepsOf({ spacing, trainSteps, stepsOffset }: SchedulerConfig, steps: number): number[] {
   switch (spacing) {
     case 'linspace':

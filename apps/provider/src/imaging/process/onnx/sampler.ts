@@ -84,9 +84,9 @@ function posteriorSampler(config: SchedulerConfig, steps: number, stochastic: bo
       for (let i = 0; i < latent.length; i++) {
         const x = latent[i] as number;
         const y = said[i] as number;
-        const told =
+        const predicted =
           config.prediction === 'epsilon' ? (x - spread * y) / signal : config.prediction === 'sample' ? y : signal * x - spread * y;
-        const clean = config.clip === null ? told : Math.max(-config.clip, Math.min(config.clip, told));
+        const clean = config.clip === null ? predicted : Math.max(-config.clip, Math.min(config.clip, predicted));
         if (stochastic) {
           const mean = ofClean * clean + ofLatent * x;
           latent[i] = isLast ? mean : mean + fresh * noise.next();

@@ -28,9 +28,9 @@ export class StableDiffusionCppBackend implements ImageBackend {
       worker.onEnd = () => reject(new Error('the engine stable-diffusion.cpp ended while it loaded the model'));
     });
     const loaded = new Promise<void>((resolve, reject) => {
-      worker.onMessage = (news) => {
-        if (news.type === 'loaded') resolve();
-        else if (news.type === 'failed') reject(new Error(`stable-diffusion.cpp cannot load the model: ${news.message}`));
+      worker.onMessage = (event) => {
+        if (event.type === 'loaded') resolve();
+        else if (event.type === 'failed') reject(new Error(`stable-diffusion.cpp cannot load the model: ${event.message}`));
       };
     });
     // Two threads that share a core are slower than one. On a GPU, the engine chooses.
@@ -42,7 +42,7 @@ export class StableDiffusionCppBackend implements ImageBackend {
     return new StableDiffusionCppBackend(worker, device);
   }
 
-  /** The library does not tell. */
+  /** The library does not report prompt tokens. */
   promptTokens(): number {
     return 0;
   }
@@ -53,32 +53,32 @@ export class StableDiffusionCppBackend implements ImageBackend {
     const { worker } = this;
     const cancel = (): void => worker.send({ type: 'cancel' });
     let encoded: string | null = null;
-    let told = 0;
+    let reportedStep = 0;
     try {
       await new Promise<void>((resolve, reject) => {
-        worker.onMessage = (news: WorkerEvent) => {
-          switch (news.type) {
+        worker.onMessage = (event: WorkerEvent) => {
+          switch (event.type) {
             case 'progress': {
-              // Loading and decoding tell of steps, too.
-              const { step } = news.news;
-              if (typeof step !== 'number' || step <= told || step > steps) return;
-              told = step;
+              // Loading and decoding report steps, too.
+              const { step } = event.news;
+              if (typeof step !== 'number' || step <= reportedStep || step > steps) return;
+              reportedStep = step;
               onStep(step);
               return;
             }
             case 'image':
-              encoded = news.base64;
+              encoded = event.base64;
               return;
             case 'drawn':
               resolve();
               return;
             case 'failed':
-              reject(new Error(news.message));
+              reject(new Error(event.message));
               return;
             case 'loaded':
               return;
             default:
-              news satisfies never;
+              event satisfies never;
           }
         };
         signal.addEventListener('abort', cancel, { once: true });

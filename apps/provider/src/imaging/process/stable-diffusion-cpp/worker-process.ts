@@ -24,7 +24,7 @@ export type WorkerEvent =
 export class WorkerProcess {
   readonly #child: ChildProcess;
   readonly #channel: Duplex;
-  onMessage: (news: WorkerEvent) => void = () => {};
+  onMessage: (event: WorkerEvent) => void = () => {};
   onEnd: () => void = () => {};
 
   /** `addOn`: where the add-on is installed. `memoryLimit` in bytes. */
@@ -59,16 +59,16 @@ export class WorkerProcess {
 }
 
 /** Resident memory of a process, where the system reports the value. */
-function residentBytes(pid: number, tell: (bytes: number) => void): void {
+function residentBytes(pid: number, report: (bytes: number) => void): void {
   if (process.platform === 'linux') {
     try {
-      tell(Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE_BYTES);
+      report(Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE_BYTES);
     } catch {
       // The process has just ended.
     }
     return;
   }
   execFile('ps', ['-o', 'rss=', '-p', String(pid)], (error, output) => {
-    if (error === null) tell(Number(output) * 1024);
+    if (error === null) report(Number(output) * 1024);
   });
 }
