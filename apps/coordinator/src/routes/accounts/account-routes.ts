@@ -19,11 +19,10 @@ import type { Log } from '../../log.js';
 import { ConsoleApi } from '../plugins/console-api.js';
 import type { RouteAccess } from '../plugins/guards.js';
 import { addAdminRoutes } from './admin-accounts.js';
-import { addKeyRoutes } from './api-keys.js';
+import { addKeyRoutes, addPlaygroundKey } from './api-keys.js';
 import { addOAuth } from './device-authorization.js';
 import { addDeviceCodeRoutes } from './device-codes.js';
 import { addMeRoutes, addSession, addSettings } from './me.js';
-import { addPlaygroundKey } from './playground-key.js';
 import { addAuthRoutes } from './sign-in.js';
 
 export interface AccountRoutesDeps {

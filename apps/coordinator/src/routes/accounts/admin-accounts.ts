@@ -27,11 +27,11 @@ import type { PaymentRepository, Withdrawal } from '../../database/payment-repos
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import { errorFacts, type Log } from '../../log.js';
 import { depositBody, withdrawalBody } from '../billing/console-billing.js';
-import { isoTime, isoTimeOrNull, readPageQuery, toPage } from '../parameters/pagination.js';
-import { parseProviderId } from '../parameters/provider-id.js';
-import { readTextFilter } from '../parameters/text-filter.js';
-import { bytesOf } from '../plugins/body-bytes.js';
+import { readPageQuery, readTextFilter, toPage } from '../parameters/pagination.js';
+import { parseProviderId } from '../parameters/query.js';
+import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import { MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
+import { bytesOf } from '../plugins/request-bodies.js';
 import { pathParams } from '../plugins/route-schemas.js';
 
 export interface AdminRoutes {

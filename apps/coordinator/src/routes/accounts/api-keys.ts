@@ -4,12 +4,16 @@ import {
   ConsoleKeyPageSchema,
   ConsoleKeySchema,
   ConsoleNewKeySchema,
+  ConsolePlaygroundKeySchema,
   CreateKeySchema,
   RequestError,
   UpdateKeySchema,
 } from '@inference/formats';
+import Type from 'typebox';
 import type { OwnedKey, OwnedKeyRepository } from '../../database/accounts/owned-key-repository.js';
-import { isoTime, isoTimeOrNull, readPageQuery, toPage } from '../parameters/pagination.js';
+import type { PlaygroundKeyRepository } from '../../database/accounts/playground-key-repository.js';
+import { readPageQuery, toPage } from '../parameters/pagination.js';
+import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 
 export function addKeyRoutes(api: ConsoleApi, desk: OwnedKeyRepository, now: () => number): void {
@@ -82,4 +86,16 @@ function expiryOf(text: string | null | undefined, now: number): number | null |
 function found(key: OwnedKey | null): OwnedKey {
   if (key !== null) return key;
   throw new RequestError('not_found', null, 'This account has no such key, or it is revoked.');
+}
+
+export function addPlaygroundKey(api: ConsoleApi, keys: PlaygroundKeyRepository): void {
+  api.add({ method: 'POST', path: '/playground-key', response: ConsolePlaygroundKeySchema, status: 201 }, async ({ caller }) => {
+    const { id, text, expiresAt, spendLimit } = await keys.make(caller.account.id);
+    return { id, secret: text, expires_at: isoTime(expiresAt), spend_limit_micro_usd: spendLimit };
+  });
+
+  api.add({ method: 'DELETE', path: '/playground-key', response: Type.Object({}) }, async ({ caller }) => {
+    await keys.revokeAll(caller.account.id);
+    return {};
+  });
 }

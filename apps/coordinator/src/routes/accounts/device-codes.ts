@@ -5,7 +5,7 @@
 import { type ConsoleDeviceCode, ConsoleDeviceCodeSchema, RequestError } from '@inference/formats';
 import type { DeviceCode, DeviceCodeRepository } from '../../database/accounts/device-code-repository.js';
 import { networkOf } from '../../limits/network-address.js';
-import { isoTime } from '../parameters/pagination.js';
+import { isoTime } from '../parameters/times.js';
 import { AttemptLimit } from '../plugins/attempt-limit.js';
 import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
 

@@ -17,7 +17,7 @@ import type { Auth } from '../../accounts/auth.js';
 import { revokeSession } from '../../accounts/expired-sessions.js';
 import type { SignedIn } from '../../accounts/sessions.js';
 import type { PlaygroundKeyRepository } from '../../database/accounts/playground-key-repository.js';
-import { isoTime } from '../parameters/pagination.js';
+import { isoTime } from '../parameters/times.js';
 import { type ConsoleAccess, type ConsoleApi, headersOf } from '../plugins/console-api.js';
 import { consoleOrigin } from '../plugins/console-origin.js';
 import type { RateLimits } from '../plugins/rate-limits.js';

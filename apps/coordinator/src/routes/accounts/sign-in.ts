@@ -11,9 +11,9 @@ import { type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign
 import { isUnavailable } from '../../database/connection/transaction-retry.js';
 import { networkOf } from '../../limits/network-address.js';
 import { errorFacts, type Log } from '../../log.js';
-import { bytesOf } from '../plugins/body-bytes.js';
 import { type ConsoleAccess, headersOf, isMutation, MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
 import { consoleOrigin, hasBearer, isCrossOrigin, isJson } from '../plugins/console-origin.js';
+import { bytesOf } from '../plugins/request-bodies.js';
 import { databaseUnavailable, sendError } from '../plugins/send-error.js';
 import { normalizeEmail, type SignInBlock, type SignInClient } from '../plugins/sign-in-limits.js';
 

@@ -1,11 +1,10 @@
 /** Routes for operators that belong to no other room: health, metrics and the audit log. */
-import type { FastifyPluginAsync } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync, onRequestHookHandler } from 'fastify';
 import type { OperatorAuditLog } from '../../database/accounts/operator-audit-log.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import type { RouteAccess } from '../plugins/guards.js';
 import { addAuditLogRoutes } from '../plugins/operator-audit-log.js';
 import { type AdminHealthRoutes, addAdminHealth } from './health.js';
-import { addMetrics } from './metrics.js';
 
 export interface AdminRoutesDeps {
   readonly access: RouteAccess;
@@ -21,3 +20,11 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesDeps> = async (server, {
   addAdminHealth(server, access.adminGuard, health);
   addMetrics(server, access.adminGuard, metrics);
 };
+
+export function addMetrics(server: FastifyInstance, adminGuard: onRequestHookHandler, metrics: Metrics): void {
+  server.get('/metrics', { onRequest: adminGuard }, async (_request, reply) => {
+    const { contentType, text } = await metrics.read();
+    reply.header('content-type', contentType).send(text);
+    return reply;
+  });
+}

@@ -10,7 +10,7 @@ import type { LedgerSummary } from '../../database/ledger/ledger-summary.js';
 import type { QuarantineRepository } from '../../database/providers/quarantine-repository.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { RecentCounts } from '../../telemetry/recent-counts.js';
-import { isoTime } from '../parameters/pagination.js';
+import { isoTime } from '../parameters/times.js';
 
 export interface AdminHealthRoutes {
   readonly version: string;

@@ -22,8 +22,8 @@ import type { DepositOrder, PaymentRepository, Withdrawal } from '../../database
 import type { Database } from '../../database/tables.js';
 import { earningDays } from '../../database/usage-repository.js';
 import { errorFacts, type Log } from '../../log.js';
-import { dayText, readDayRange } from '../parameters/day-range.js';
-import { isoTime, isoTimeOrNull, readPageQuery, toPage } from '../parameters/pagination.js';
+import { readPageQuery, toPage } from '../parameters/pagination.js';
+import { dayText, isoTime, isoTimeOrNull, readDayRange } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 import { maturingBody } from './payments.js';
 

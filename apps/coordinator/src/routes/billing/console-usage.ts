@@ -3,9 +3,8 @@ import { ConsoleUsageDaysSchema, type ConsoleUsageEntry, ConsoleUsagePageSchema 
 import { formatUsd, microUsd } from '../../billing/micro-usd.js';
 import type { Database } from '../../database/tables.js';
 import { listUsage, type UsedJob, type UsedJobFilter, usageDays } from '../../database/usage-repository.js';
-import { dayText, readDayRange } from '../parameters/day-range.js';
-import { isoTime, readPageQuery, toPage } from '../parameters/pagination.js';
-import { readTextFilter } from '../parameters/text-filter.js';
+import { readPageQuery, readTextFilter, toPage } from '../parameters/pagination.js';
+import { dayText, isoTime, readDayRange } from '../parameters/times.js';
 import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
 import { CSV_TYPE, csvLine } from './csv.js';
 

@@ -6,8 +6,8 @@ import { type AccountName, earningsConcentration } from '../../database/earnings
 import { PAYER_DAYS_KEPT } from '../../database/ledger/activity.js';
 import type { Database } from '../../database/tables.js';
 import { DAY_MS } from '../../database/usage-repository.js';
-import { dayText } from '../parameters/day-range.js';
 import { queryReader } from '../parameters/query.js';
+import { dayText } from '../parameters/times.js';
 
 const MAX_DAYS = PAYER_DAYS_KEPT - 1;
 const MAX_ROWS = 200;

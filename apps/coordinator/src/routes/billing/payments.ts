@@ -2,6 +2,7 @@
  * `GET /v1/payments/balance` and `GET /v1/payments/usage`: what the account of a key has, and what its jobs have cost
  * (spec: balance, usage entry). Beyond the specification usage can be read in pages, by time and model, and as CSV.
  */
+
 import { Readable } from 'node:stream';
 import { RequestError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
@@ -11,12 +12,11 @@ import { formatUsd, microUsd } from '../../billing/micro-usd.js';
 import type { Database } from '../../database/tables.js';
 import { readUsage, type UsageEntryRow, type UsageFilter, type UsagePosition } from '../../database/usage-repository.js';
 import { queryReader } from '../parameters/query.js';
-import { parseTime } from '../parameters/time.js';
+import { parseTime } from '../parameters/times.js';
 import { accountOf } from '../plugins/api-key-auth.js';
 import { errorResponses, jsonResponse, schemaRef } from '../plugins/route-schemas.js';
 import { CSV_TYPE, csvLine, prefersCsv } from './csv.js';
 import { MAX_USAGE_LIMIT, type UsageEntry, UsageQuerySchema } from './payment-schemas.js';
-import { decodeUsageCursor, encodeUsageCursor } from './usage-cursor.js';
 
 const PATH = '/v1/payments/usage';
 const readUsageQuery = queryReader(UsageQuerySchema);
@@ -152,4 +152,32 @@ function entryLine(row: UsageEntryRow): string {
   const { timestamp, request_id, model, prompt_tokens, completion_tokens, cost_micro_usd, images = 0 } = entryOf(row);
   const usd = formatUsd(microUsd(cost_micro_usd));
   return csvLine([timestamp, request_id, model, prompt_tokens, completion_tokens, cost_micro_usd, usd, images]);
+}
+
+export interface UsageCursor {
+  /** Milliseconds. */
+  readonly completedAt: number;
+  readonly jobId: string;
+}
+
+const CURSOR = /^([1-9]\d{0,15}|0)_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/;
+
+export function encodeUsageCursor({ completedAt, jobId }: UsageCursor): string {
+  return Buffer.from(`${completedAt}_${jobId}`).toString('base64url');
+}
+
+/** Throws RequestError for anything that {@link cursorText} has not made. */
+export function decodeUsageCursor(text: string): UsageCursor {
+  const bytes = Buffer.from(text, 'base64url');
+  const [, completedAt, jobId] = CURSOR.exec(bytes.toString('latin1')) ?? [];
+  // Decoding is lenient; writing it again is not.
+  if (
+    completedAt === undefined ||
+    jobId === undefined ||
+    bytes.toString('base64url') !== text ||
+    !Number.isSafeInteger(Number(completedAt))
+  ) {
+    throw new RequestError('invalid_request', 'cursor', 'cursor must be a cursor that an earlier page has given.');
+  }
+  return { completedAt: Number(completedAt), jobId };
 }

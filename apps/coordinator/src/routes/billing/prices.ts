@@ -20,9 +20,9 @@ import { microUsd } from '../../billing/micro-usd.js';
 import type { Price, Rates } from '../../billing/prices/price.js';
 import { ANY_MODEL, type PriceRepository } from '../../billing/prices/price-repository.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import { parseTime } from '../parameters/time.js';
-import { bytesOf } from '../plugins/body-bytes.js';
+import { parseTime } from '../parameters/times.js';
 import { addPublicRoute } from '../plugins/public-route.js';
+import { bytesOf } from '../plugins/request-bodies.js';
 import { jsonResponse, pathParams } from '../plugins/route-schemas.js';
 import { PriceChangeSchema } from './payment-schemas.js';
 

@@ -16,7 +16,6 @@ import { presentedKey } from '../plugins/api-key-auth.js';
 import type { RateLimits } from '../plugins/rate-limits.js';
 import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
-import { firstDay, isTimeZone, localDayFormatter } from './local-days.js';
 import { maturingBody } from './payments.js';
 
 export interface ProviderEarningsRoutes {
@@ -162,4 +161,25 @@ function earningsByDay(
     rows.set(key, row);
   }
   return [...rows.values()].sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : b.earned_micro_usd - a.earned_micro_usd));
+}
+
+/** Whether a text names a time zone that is known here. */
+export function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en-CA', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Names the day of a time in milliseconds: `2026-01-31`. */
+export function localDayFormatter(timeZone: string): (ms: number) => string {
+  const format = new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' });
+  return (ms) => format.format(ms);
+}
+
+/** The first of so many days that end with the day of `now`. Counted in the calendar: a day may have 23 or 25 hours. */
+export function firstDay(today: string, days: number): string {
+  return new Date(Date.parse(`${today}T00:00:00Z`) - (days - 1) * DAY_MS).toISOString().slice(0, 10);
 }

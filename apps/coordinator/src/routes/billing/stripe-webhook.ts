@@ -4,8 +4,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandle
 import type { Deposits } from '../../billing/payments/deposits.js';
 import { ForgedEvent, type PaymentEvent, type PaymentProcessor } from '../../billing/payments/payment-processor.js';
 import type { Log } from '../../log.js';
-import { bytesOf } from '../plugins/body-bytes.js';
 import type { RateLimits } from '../plugins/rate-limits.js';
+import { bytesOf } from '../plugins/request-bodies.js';
 import { sendError } from '../plugins/send-error.js';
 
 export const WEBHOOK_PATH = '/webhooks/stripe';

@@ -24,7 +24,7 @@ import type { Billed, JobOutcome } from '../../inference/settlement/job-outcome.
 import { errorFacts, type Log } from '../../log.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { keyOf, requireModel } from '../plugins/api-key-auth.js';
-import { bytesOf } from '../plugins/body-bytes.js';
+import { bytesOf } from '../plugins/request-bodies.js';
 import { sendError } from '../plugins/send-error.js';
 
 export interface InferenceRoutes {

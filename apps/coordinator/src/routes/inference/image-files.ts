@@ -9,7 +9,6 @@ import type { FoundImage, ImageStore } from '../../images/image-store.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { jsonResponse, NO_CREDENTIALS, pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
-import { parseRange } from './byte-range.js';
 
 export const IMAGE_FILES_PATH = '/v1/images/files';
 
@@ -96,4 +95,29 @@ function sendImage(reply: FastifyReply, image: FoundImage & { kind: 'found' }, n
 function matchesEntityTag(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;
   return header.trim() === '*' || header.split(',').some((one) => one.trim().replace(/^W\//, '') === tag);
+}
+
+export interface ByteRange {
+  /** Offsets of the first and the last byte. */
+  readonly first: number;
+  readonly last: number;
+}
+
+const ONE_RANGE = /^bytes=(?:(\d{1,15})-(\d{1,15})?|-(\d{1,15}))$/i;
+
+/**
+ * The range that is wanted of `length` bytes. Null: all of it, because nothing was asked for, or something that may be ignored:
+ * another unit, several ranges, or none that can be read.
+ */
+export function parseRange(header: string | undefined, length: number): ByteRange | 'unsatisfiable' | null {
+  const [matched, from, to, suffix] = ONE_RANGE.exec(header?.trim() ?? '') ?? [];
+  if (matched === undefined) return null;
+  if (suffix !== undefined) {
+    const bytes = Math.min(Number(suffix), length);
+    return bytes === 0 ? 'unsatisfiable' : { first: length - bytes, last: length - 1 };
+  }
+  const first = Number(from);
+  if (to !== undefined && Number(to) < first) return null;
+  if (first >= length) return 'unsatisfiable';
+  return { first, last: to === undefined ? length - 1 : Math.min(Number(to), length - 1) };
 }

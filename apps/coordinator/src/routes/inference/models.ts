@@ -11,9 +11,8 @@ import { MAX_LISTED_MODELS } from '../../providers/placement/listed-models.js';
 import type { ServedModel } from '../../providers/placement/served-models.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { queryReader } from '../parameters/query.js';
-import { isAnthropicClient } from '../plugins/anthropic-client.js';
 import { errorResponses, jsonResponse, pathParams } from '../plugins/route-schemas.js';
-import { sendError } from '../plugins/send-error.js';
+import { isAnthropicClient, sendError } from '../plugins/send-error.js';
 import { ModelListQuerySchema } from './model-schemas.js';
 
 const OWNER = 'inference-network';

@@ -39,10 +39,12 @@ export function toPage<Row, Item>(
   };
 }
 
-export function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
-}
+const MAX_CHARACTERS = 256;
 
-export function isoTimeOrNull(ms: number | null): string | null {
-  return ms === null ? null : isoTime(ms);
+/** A text that was given once; null where it is not there or empty. Throws RequestError. */
+export function readTextFilter(query: Readonly<Record<string, unknown>>, name: string): string | null {
+  const value = query[name];
+  if (value === undefined || value === '') return null;
+  if (typeof value === 'string' && value.length <= MAX_CHARACTERS) return value;
+  throw new RequestError('invalid_request', name, `${name} must be one text of at most ${MAX_CHARACTERS} characters.`);
 }

@@ -3,6 +3,7 @@
  * or does not fit is refused with an error that names it and, in the words of its `description`, says what belongs there.
  */
 import { RequestError } from '@inference/formats';
+import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import type { Static, TObject, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 
@@ -43,4 +44,12 @@ function readParameter(parameter: Parameter, given: readonly string[]): unknown 
     throw new RequestError('invalid_request', parameter.name, `${parameter.name} must be ${parameter.description}.`);
   }
   return value;
+}
+
+const providerId = Compile(ProviderIdSchema);
+
+/** Throws RequestError for what can be the id of no provider. */
+export function parseProviderId(text: string): ProviderId {
+  if (providerId.Check(text)) return text;
+  throw new RequestError('invalid_request', 'provider_id', 'provider_id must be the id of a provider.');
 }

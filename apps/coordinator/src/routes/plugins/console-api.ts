@@ -2,14 +2,15 @@
  * How every address of the console API works: a session, a page of our own for what changes something, JSON in and JSON
  * out, bodies checked by their schema. The addresses themselves are in the files beside this one.
  */
+
 import { Readable } from 'node:stream';
 import { apiError, readJsonBody, schemaCheck } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, onRequestHookHandler } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import type { SessionReader, SignedIn } from '../../accounts/sessions.js';
-import { bytesOf } from './body-bytes.js';
 import { consoleOrigin, hasBearer, isCrossOrigin, isJson } from './console-origin.js';
 import type { RateLimits } from './rate-limits.js';
+import { bytesOf } from './request-bodies.js';
 import { sendError } from './send-error.js';
 
 /** Bodies of the console are small. */

@@ -65,3 +65,15 @@ function hasSessionCookieOnly(request: FastifyRequest): boolean {
 }
 
 const SESSION_COOKIE = new RegExp(`(?:^|;\\s*)(?:__Host-)?${COOKIE_PREFIX}\\.session_token=`);
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by the admin guard: `account:<id>` or `key:<id>`. */
+    operator: string | null;
+  }
+}
+
+export function operatorOf(request: FastifyRequest): string {
+  if (request.operator === null) throw new Error('the route is not guarded for operators');
+  return request.operator;
+}

@@ -5,10 +5,10 @@
 import { type AdminAction, type AdminActionPage, AdminActionPageSchema, apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, onSendAsyncHookHandler, preHandlerAsyncHookHandler } from 'fastify';
 import type { OperatorAction, OperatorAuditLog } from '../../database/accounts/operator-audit-log.js';
-import { isoTime, readPageQuery, toPage } from '../parameters/pagination.js';
-import { readTextFilter } from '../parameters/text-filter.js';
-import { bytesOf } from './body-bytes.js';
-import { operatorOf } from './operator.js';
+import { readPageQuery, readTextFilter, toPage } from '../parameters/pagination.js';
+import { isoTime } from '../parameters/times.js';
+import { operatorOf } from './guards.js';
+import { bytesOf } from './request-bodies.js';
 import { sendError } from './send-error.js';
 
 const ADMIN = '/admin/v1/';

@@ -4,6 +4,7 @@
  * without one a smaller one, and requests without an account a small one by address, so none of the latter can take the room of those
  * who pay. A body must also arrive at a minimum rate.
  */
+
 import type { Transform } from 'node:stream';
 import { createGunzip, createInflate } from 'node:zlib';
 import { apiError, type ErrorCode, RequestError } from '@inference/formats';
@@ -244,4 +245,11 @@ function discardRest(request: FastifyRequest, payload: NodeJS.ReadableStream, ma
 
 function refusal(code: ErrorCode): RequestError {
   return new RequestError(code, null, apiError(code).message);
+}
+
+const NO_BODY = new Uint8Array(0);
+
+/** Empty when the request has no body. */
+export function bytesOf(request: FastifyRequest): Uint8Array {
+  return request.body instanceof Uint8Array ? request.body : NO_BODY;
 }

@@ -1,7 +1,6 @@
 /** Sends an error through the framework, in the shape that clients of the path called understand. */
 import { type ApiError, apiError, errorAt } from '@inference/formats';
-import type { FastifyReply } from 'fastify';
-import { isAnthropicClient } from './anthropic-client.js';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** 503 with `Retry-After`, for a database that did not take in time what was asked of it. */
 export function databaseUnavailable(): ApiError {
@@ -12,4 +11,8 @@ export function sendError(reply: FastifyReply, error: ApiError): void {
   const { request } = reply;
   const { status, headers, body } = errorAt(request.url.split('?', 1)[0] ?? '', error, request.id, isAnthropicClient(request));
   reply.code(status).headers(headers).send(body);
+}
+
+export function isAnthropicClient({ headers }: FastifyRequest): boolean {
+  return headers['anthropic-version'] !== undefined;
 }

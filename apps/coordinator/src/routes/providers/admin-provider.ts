@@ -8,9 +8,9 @@ import type { OwnedProviderRepository } from '../../database/providers/owned-pro
 import type { QuarantineRepository } from '../../database/providers/quarantine-repository.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
-import { parseProviderId } from '../parameters/provider-id.js';
-import { bytesOf } from '../plugins/body-bytes.js';
-import { operatorOf } from '../plugins/operator.js';
+import { parseProviderId } from '../parameters/query.js';
+import { operatorOf } from '../plugins/guards.js';
+import { bytesOf } from '../plugins/request-bodies.js';
 import { pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 import { adminProviderBody, quarantineBody, quarantineBodyOrNull, reputationBody } from './admin-providers.js';

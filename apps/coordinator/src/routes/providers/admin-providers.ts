@@ -8,7 +8,7 @@ import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import type { ReputationSummary } from '../../providers/reputation/reputation-registry.js';
 import { firstSelfSignedGap } from '../../providers/verification/trust-policy.js';
-import { isoTime } from '../parameters/pagination.js';
+import { isoTime } from '../parameters/times.js';
 import { pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 

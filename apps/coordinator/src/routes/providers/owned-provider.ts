@@ -9,7 +9,7 @@ import type { LastSeen, LastSeenRepository } from '../../database/providers/last
 import type { OwnedProvider, OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
-import { isoTime, isoTimeOrNull } from '../parameters/pagination.js';
+import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 
 export interface OwnedProviderRoutes {

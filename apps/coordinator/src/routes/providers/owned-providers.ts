@@ -14,7 +14,7 @@ import type { OwnedProviderRepository } from '../../database/providers/owned-pro
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import { firstSelfSignedGap } from '../../providers/verification/trust-policy.js';
-import { isoTime, isoTimeOrNull } from '../parameters/pagination.js';
+import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 import { lastSeenBody } from './owned-provider.js';
 

@@ -2,7 +2,7 @@
 import { PROTOCOL_VERSIONS, type ProviderStatusAnswer, ProviderStatusSchema, type ReportedAvailability } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { afterEach, describe, expect, it } from 'vitest';
-import { availabilityBody } from '../../../src/routes/providers/status/availability.js';
+import { availabilityBody } from '../../../src/routes/providers/status/provider-status.js';
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import type { ScriptedProvider } from '../../support/scripted-provider.js';
 

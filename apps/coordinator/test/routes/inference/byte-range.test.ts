@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseRange } from '../../../src/routes/inference/byte-range.js';
+import { parseRange } from '../../../src/routes/inference/image-files.js';
 
 describe('the Range header', () => {
   it.each([

@@ -2,9 +2,9 @@ import { LeaderboardQuerySchema, RequestError } from '@inference/formats';
 import { describe, expect, it } from 'vitest';
 import { csvLine, prefersCsv } from '../../../src/routes/billing/csv.js';
 import { UsageQuerySchema } from '../../../src/routes/billing/payment-schemas.js';
-import { decodeUsageCursor, encodeUsageCursor } from '../../../src/routes/billing/usage-cursor.js';
+import { decodeUsageCursor, encodeUsageCursor } from '../../../src/routes/billing/payments.js';
 import { queryReader } from '../../../src/routes/parameters/query.js';
-import { parseTime } from '../../../src/routes/parameters/time.js';
+import { parseTime } from '../../../src/routes/parameters/times.js';
 
 /** The error that a refusal is, or undefined. */
 function refusal(step: () => unknown): RequestError | undefined {

@@ -1,5 +1,5 @@
 /** Puts together what a provider is told about itself. Apart from the recorded decisions, everything is of this moment. */
-import type { PlacementDecision, ProviderStatusAnswer } from '@inference/protocol';
+import type { AwayReason, PlacementDecision, ProviderStatusAnswer, ReportedAvailability } from '@inference/protocol';
 import type { ProviderEarnings } from '../../../database/earnings-repository.js';
 import type { RequestQueue } from '../../../inference/queue/request-queue.js';
 import type { LoggedDecision } from '../../../providers/placement/decision-history.js';
@@ -7,10 +7,8 @@ import type { ProviderReports } from '../../../providers/placement/provider-repo
 import type { ProviderRegistry } from '../../../providers/provider-registry.js';
 import type { ProviderSnapshot } from '../../../providers/provider-snapshot.js';
 import { trustMessage } from '../../../providers/session/trust-message.js';
-import { availabilityBody } from './availability.js';
 import { decisionText } from './decision-text.js';
 import { nextSteps } from './next-steps.js';
-import { reputationOf } from './reputation.js';
 
 export interface StatusInput {
   readonly fleet: ProviderRegistry;
@@ -102,4 +100,41 @@ function iso(ms: number): string {
 
 function tenths(rate: number): number {
   return Math.round(rate * 10) / 10;
+}
+
+const REASONS: Readonly<Record<AwayReason, string>> = {
+  paused: 'It is paused by its owner. `resume` ends that.',
+  outside_schedule: 'Its schedule is closed.',
+  owner_active: 'Somebody uses the machine, and it serves only while nobody does.',
+  idle_unknown: 'It serves only while nobody uses the machine, which it cannot tell. Take only_when_idle_minutes out of its configuration.',
+  on_battery: 'It runs on battery. Connect it to power.',
+  low_battery: 'Its battery is low. Connect it to power.',
+  too_hot: 'It is too hot. Give it air, or run less beside it.',
+  no_memory: 'It is out of memory. Close programs, or serve a smaller model.',
+};
+const UNKNOWN = 'It takes no jobs for now, for a reason that this coordinator does not know.';
+/** Of these nothing but themselves is known. */
+const known = new Map<string, string>(Object.entries(REASONS));
+
+export function availabilityBody({ state, reason, until }: ReportedAvailability): NonNullable<ProviderStatusAnswer['availability']> {
+  if (state === 'serving') return { state, reason: null, text: null, until: null };
+  const text = (reason === undefined ? undefined : known.get(reason)) ?? UNKNOWN;
+  return { state, reason: reason ?? null, text, until: until === undefined ? null : new Date(until).toISOString() };
+}
+
+export function reputationOf(fleet: ProviderRegistry, provider: ProviderSnapshot, now: number): ProviderStatusAnswer['reputation'] {
+  const { state, reason, since, until, recentFailures } = fleet.reputations.summaryOf(provider.registration.identity.providerId);
+  return {
+    state,
+    reason,
+    since: time(since),
+    until: time(until),
+    recent_failures: recentFailures,
+    held_off_until: provider.backoffUntil > now ? time(provider.backoffUntil) : null,
+    refused_in_a_row: provider.backoffCount,
+  };
+}
+
+function time(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
 }

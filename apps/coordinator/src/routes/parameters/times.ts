@@ -1,6 +1,7 @@
 /** A range of days (UTC) in a query: `from` and `to`, both included; the last thirty days when nothing is said. */
 import { RequestError } from '@inference/formats';
 import { DAY_MS, type DayRange } from '../../database/usage-repository.js';
+import { TIME_DESCRIPTION } from '../billing/payment-schemas.js';
 
 const MAX_DAYS = 366;
 const DEFAULT_DAYS = 30;
@@ -24,4 +25,24 @@ function dayNumber(name: string, text: string): number {
   const day = time / DAY_MS;
   if (Number.isInteger(day) && dayText(day) === text) return day;
   throw new RequestError('invalid_request', name, `${name} must be a day such as 2026-01-31.`);
+}
+
+/** Milliseconds of a text that fits the schema; undefined stays undefined. Throws RequestError for a day or hour that does not exist. */
+export function parseTime(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const date = text.slice(0, 10);
+  const midnight = Date.parse(`${date}T00:00:00Z`);
+  const time = Date.parse(text.length === 10 ? `${text}T00:00:00Z` : text);
+  // Some engines read 30 February as a day in March.
+  const exists = !Number.isNaN(midnight) && new Date(midnight).toISOString().startsWith(date);
+  if (!exists || Number.isNaN(time)) throw new RequestError('invalid_request', name, `${name} must be ${TIME_DESCRIPTION}.`);
+  return time;
+}
+
+export function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+export function isoTimeOrNull(ms: number | null): string | null {
+  return ms === null ? null : isoTime(ms);
 }
