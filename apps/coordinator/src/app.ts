@@ -1,4 +1,7 @@
-/** Starts a coordinator from its capabilities, in the order of their dependencies. Each one registers how it is closed. */
+/**
+ * Starts a coordinator: opens its capabilities in the order of their dependencies. Each capability registers how to close its
+ * resources.
+ */
 import { openAccounts } from './wiring/accounts.js';
 import type { App, AppOptions } from './wiring/app-options.js';
 import { openBilling } from './wiring/billing.js';

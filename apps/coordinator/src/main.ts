@@ -1,18 +1,20 @@
-/** The coordinator as a program: environment in, one log line when it listens, a clean end on SIGTERM and SIGINT. */
+/**
+ * The coordinator as a program: configuration from the environment, one log line when listening, a clean end on SIGTERM and SIGINT.
+ */
 import { destination } from 'pino';
 import { startApp } from './app.js';
 import { readConfig } from './config/config.js';
 import { StartupError } from './config/startup-error.js';
 import { createLog, errorFacts } from './log.js';
 
-/** A line reaches standard output after this long at most, in milliseconds. */
+/** Maximum delay of a log line before it reaches standard output, in milliseconds. */
 const LOG_FLUSH_MS = 100;
-/** All else is closed when what is left of the log is written; it takes this long at most, in milliseconds. */
+/** Maximum time to write the rest of the log after everything else is closed, in milliseconds. */
 const LAST_FLUSH_MS = 2000;
-/** Whatever hangs, the process is gone this long after its jobs had their time, in milliseconds. */
+/** Time after the grace period until the process is killed, whatever hangs, in milliseconds. */
 const LAST_RESORT_MS = 5000;
 
-/** What `MIN_TRUST_LEVEL` means for clients, for the log. */
+/** Meaning of `MIN_TRUST_LEVEL` for clients, for the log. */
 const TRUST_IN_FORCE = {
   hardware: 'machines get requests only at trust level hardware',
   self_signed: 'machines get requests at trust level self_signed: their hardware is not proved',
@@ -20,7 +22,7 @@ const TRUST_IN_FORCE = {
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
-  // Lines are gathered for a moment; every way out below writes what is left.
+  // Lines are buffered; every exit below flushes the buffer.
   const stdout = destination({ fd: 1, sync: false, minLength: 8 * 1024, periodicFlush: LOG_FLUSH_MS });
   const log = createLog(config.logLevel, stdout);
   const app = await startApp({ config, log });
@@ -29,14 +31,14 @@ async function main(): Promise<void> {
     { min_trust_level: config.minTrustLevel, allow_simulated_enclave: config.allowSimulatedEnclave },
     TRUST_IN_FORCE[config.minTrustLevel],
   );
-  // Whoever started it over an IPC channel hears the address whatever the log level.
+  // A parent process with an IPC channel gets the address at any log level.
   process.send?.({ address: app.address });
 
   const hurry = new AbortController();
   const signalled = new Set<string>();
   let ending = false;
   const leave = (code: number): void => {
-    // Not with flushSync, which tries for ever to write into a pipe whose reader is gone. One that merely does not read has a moment.
+    // `flushSync` would retry forever on a pipe whose reader has exited. A reader that is only slow has LAST_FLUSH_MS.
     setTimeout(() => process.kill(process.pid, 'SIGKILL'), LAST_FLUSH_MS);
     stdout.flush(() => process.exit(code));
   };
@@ -56,7 +58,8 @@ async function main(): Promise<void> {
       },
     );
   };
-  // The same signal again means: now. A terminal's SIGINT and then a supervisor's SIGTERM are one wish that came two ways.
+  // A second signal of the same kind ends the grace period. SIGINT of a terminal followed by SIGTERM of a supervisor counts as one
+  // request.
   const onSignal = (signal: string): void => {
     if (hurry.signal.aborted) leave(1);
     if (signalled.has(signal)) {
@@ -69,7 +72,7 @@ async function main(): Promise<void> {
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
-  // Started with an IPC channel, it ends with the process that started it, however that one ended.
+  // With an IPC channel, the coordinator ends when its parent process ends.
   process.on('disconnect', () => end('parent gone'));
   process.on('uncaughtException', (error) => {
     log.fatal({ error: errorFacts(error) }, 'crashed');
@@ -78,7 +81,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  // Only sentences made for people are printed; anything else could quote what it must not.
+  // Only StartupError messages are printed; other messages could quote secrets.
   process.stderr.write(`${error instanceof StartupError ? error.message : `The coordinator cannot start: ${errorFacts(error).name}.`}\n`);
   process.exit(1);
 });

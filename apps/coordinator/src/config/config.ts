@@ -1,6 +1,6 @@
 /**
- * What the environment says. Every value is checked here, once, and a bad one is refused with a sentence that names it;
- * the rest of the program sees only this typed record.
+ * Configuration from the environment. Every variable is validated here, once; a StartupError names the bad variable. The rest of
+ * the program sees only this typed record.
  */
 import { isIP } from 'node:net';
 import { MAX_REQUEST_BYTES, type TrustLevel } from '@inference/protocol';
@@ -22,57 +22,57 @@ export interface Config {
   readonly databaseUrl: string | null;
   /** First account and keys are made, and kept in a file. */
   readonly development: boolean;
-  /** Micro-USD for a million tokens and for one image, of models for which nobody has set a price. */
+  /** Prices of models without a price of their own, in micro-USD per million tokens and per image. */
   readonly defaultPrices: { readonly promptPerMillion: number; readonly completionPerMillion: number; readonly perImage: number };
-  /** Usage entries that are older are removed; null keeps them. */
+  /** Older usage entries are removed; null keeps all. */
   readonly usageRetentionDays: number | null;
-  /** Providers whose enclave is simulated may register. */
+  /** Admits providers with a simulated enclave. */
   readonly allowSimulatedEnclave: boolean;
-  /** PEM file of the root certificate that simulated chains end at, in place of the maker's; null for the maker's. */
+  /** PEM file of the trust anchor for simulated certificate chains; null for Apple's. */
   readonly simulatedDeviceAuthority: string | null;
   readonly logLevel: LogLevel;
   /** Null: no traces. */
   readonly tracing: TracingSettings | null;
-  /** Where metrics are served without a key; null: only under this coordinator's own port, with an admin key. */
+  /** Address of the metrics server without a key; null: metrics only at the coordinator's own port, with an admin key. */
   readonly metrics: { readonly host: string; readonly port: number } | null;
-  /** Pause between two challenges of one provider, in milliseconds. */
+  /** Interval between two challenges of one provider, in milliseconds. */
   readonly challengeIntervalMs: number;
-  /** Part of a job's price that the provider's owner gets, in percent; the rest is the platform's. */
+  /** Share of a job's price for the provider's owner, in percent; the platform keeps the rest. */
   readonly providerSharePercent: number;
-  /** Jobs that run on a machine of the account that asked cost nothing. */
+  /** Jobs on a provider of the requesting account cost nothing. */
   readonly ownMachinesFree: boolean;
-  /** Days after which earnings may be withdrawn; 0: at once. */
+  /** Days until earnings can be withdrawn; 0: at once. */
   readonly earningsMaturityDays: number;
-  /** Largest request body, in bytes; at most what the wire carries. */
+  /** Maximum request body in bytes, bounded by the wire protocol. */
   readonly maxRequestBytes: number;
-  /** Bytes of request bodies that are in memory at once, over all clients. */
+  /** Maximum bytes of request bodies in memory, over all clients. */
   readonly maxHeldBytes: number;
-  /** Bytes of `count_tokens` bodies of one account in a minute; 0: no limit. */
+  /** Maximum bytes of `count_tokens` bodies per account and minute; 0: no limit. */
   readonly countTokensBytesPerMinute: number;
-  /** Running jobs may take this long to end after a shutdown began, in milliseconds. */
+  /** Maximum time for running jobs to end after a shutdown began, in milliseconds. */
   readonly drainMs: number;
-  /** Null: this coordinator manages no devices. */
+  /** Null: no device management. */
   readonly deviceManagement: DeviceManagementSettings | null;
-  /** Proxies in front of this process, by address or range (CIDR), whose `X-Forwarded-For` is believed. */
+  /** Addresses or ranges (CIDR) of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[];
   /** Pages of other sites may call the API with a key. */
   readonly cors: boolean;
   /** Providers below this level stay connected and get no jobs. */
   readonly minTrustLevel: TrustLevel;
-  /** Models that only machines of trust level `hardware` may serve; `*` stands for all. */
+  /** Models for providers of trust level `hardware` only; `*` stands for all models. */
   readonly hardwareOnlyModels: readonly string[];
-  /** Jobs that may run on a second machine beside a late one, in percent of all; 0: none. */
+  /** Maximum hedged requests, in percent of all jobs; 0: none. */
   readonly hedgePercent: number;
   /** Only models of the catalogue are served. */
   readonly catalogueOnly: boolean;
   /** File of signed releases of the agent; null: none are offered. */
   readonly agentReleases: string | null;
   readonly images: ImageConfig;
-  /** Part of the room for images that one account may fill, and that unfinished images of one machine may take, in percent. */
+  /** Maximum share of the image store for one account, and for unfinished images of one provider, in percent. */
   readonly imageSharePercent: number;
   readonly rateLimits: RateLimitConfig;
   readonly console: ConsoleConfig;
-  /** Folder of the built web console; null: beside this program, where it was built with it. */
+  /** Folder of the built web console; null: the console that was built beside this program, if any. */
   readonly consoleDir: string | null;
   /** Null: no payments from outside. */
   readonly stripe: StripeConfig | null;
@@ -81,9 +81,9 @@ export interface Config {
 export interface ImageConfig {
   /** How long the URL of an image is good, from the request on, in milliseconds. */
   readonly urlMs: number;
-  /** Bytes on this disk for images that wait to be fetched. */
+  /** Maximum bytes on disk for images that wait to be fetched. */
   readonly storeBytes: number;
-  /** Longest wait for a provider of images when there is none, in milliseconds. */
+  /** Maximum wait for an image provider, in milliseconds. */
   readonly queueMs: number;
 }
 
@@ -97,21 +97,21 @@ export interface RateLimitConfig {
 }
 
 export interface ConsoleConfig {
-  /** Origin under which browsers reach this coordinator, such as `https://gateway.example`; null: this machine's own addresses. */
+  /** Origin of this coordinator in browsers, such as `https://gateway.example`; null: loopback addresses only. */
   readonly publicOrigin: string | null;
-  /** Signs session cookies; null: one of our own making in the data directory. */
+  /** Secret that signs session cookies; null: a generated one in the data directory. */
   readonly authSecret: string | null;
   readonly requireEmailVerification: boolean;
-  /** Takes mails as JSON over HTTP and delivers them; null: there is none. */
+  /** HTTP service that accepts mail as JSON; null: no mail. */
   readonly mail: { readonly url: string; readonly token: string | null } | null;
-  /** An admin key of the operator's own choosing; null: none but those in the database. */
+  /** Admin key that the operator chose; null: only admin keys in the database. */
   readonly adminKey: string | null;
 }
 
 export interface StripeConfig {
   readonly secretKey: string;
   readonly webhookSecret: string;
-  /** Address of the API where it is not Stripe's own. */
+  /** API address for tests; null: Stripe's own. */
   readonly apiUrl: string | null;
 }
 
@@ -119,7 +119,7 @@ export interface StripeConfig {
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const allowSimulatedEnclave = flag(env, 'ALLOW_SIMULATED_ENCLAVE');
   const development = flag(env, 'DEVELOPMENT');
-  // A test network is an explicit choice; elsewhere nothing is believed that only the machine itself says.
+  // A test network is an explicit choice. Elsewhere, claims that only the device itself makes do not count.
   const defaultTrustLevel = allowSimulatedEnclave || development ? 'self_signed' : 'hardware';
   const simulatedDeviceAuthority = text(env, 'SIMULATED_DEVICE_AUTHORITY', '') || null;
   if (simulatedDeviceAuthority !== null && !allowSimulatedEnclave) {
@@ -190,13 +190,13 @@ function readRequestBounds(env: Env): Pick<Config, 'maxRequestBytes' | 'maxHeldB
   return { maxRequestBytes, maxHeldBytes: integer(env, 'MAX_HELD_REQUEST_BYTES', MAX_HELD_BYTES, maxRequestBytes, 2 ** 40) };
 }
 
-/** 256 MiB: 32 of the largest requests, or 60,000 of the usual ones. */
+/** 256 MiB: 32 requests of maximum size, or 60,000 of usual size. */
 const MAX_HELD_BYTES = 256 * 1024 * 1024;
 
-/** 64 MiB: counting is free, and costs its machine as much as reading a prompt. */
+/** 64 MiB: counting tokens is free of charge, and costs the provider as much as a prefill. */
 const COUNT_TOKENS_BYTES_PER_MINUTE = 64 * 1024 * 1024;
 
-/** 10,000 USD, and 1000 USD for an image, as for prices that are set through the API. */
+/** 10,000 USD per million tokens and 1000 USD per image, as for prices that are set through the API. */
 const MAX_RATE = 10_000_000_000;
 const MAX_IMAGE_RATE = 1_000_000_000;
 const MAX_RETENTION_DAYS = 36_500;
@@ -205,7 +205,7 @@ const MAX_MATURITY_DAYS = 365;
 /** A week. */
 const MAX_IMAGE_URL_SECONDS = 604_800;
 const MAX_IMAGE_STORE_MB = 2 ** 24;
-/** Clients and proxies give up on an answer that takes longer. */
+/** Clients and proxies give up on slower responses. */
 const MAX_IMAGE_QUEUE_SECONDS = 600;
 
 function readConsole(env: Env): ConsoleConfig {
@@ -250,7 +250,7 @@ function integer(env: Env, name: string, fallback: number, min: number, max: num
   return number;
 }
 
-/** The value may hold a password, so no message repeats it. */
+/** The value may contain a password, so error messages do not repeat it. */
 function postgresUrl(env: Env, name: string): string | null {
   const value = env[name];
   if (value === undefined || value === '') return null;

@@ -1,4 +1,4 @@
-/** Reasons the program cannot start or go on, worded for the person who started it: one sentence, no stack. */
+/** Reason why the program cannot start or continue: one sentence for the operator, without a stack. */
 export class StartupError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -6,7 +6,7 @@ export class StartupError extends Error {
   }
 }
 
-/** The system's error code (`EADDRINUSE`, `EACCES`, `SQLITE_CANTOPEN`, …) of anything thrown, or its message's first line. */
+/** System error code (`EADDRINUSE`, `EACCES`, `SQLITE_CANTOPEN`, …) of any thrown value, or the first line of its message. */
 export function errorReason(error: unknown): string {
   if (error instanceof Error) {
     if ('code' in error && typeof error.code === 'string') return error.code;

@@ -1,4 +1,4 @@
-/** A map of the newest: what is set stands last, also when it was there before, and beyond the bound the first one is forgotten. */
+/** Map of bounded size. `set` moves a key to the end; beyond the bound, the first entry is removed. */
 export class BoundedMap<Key, Value> extends Map<Key, Value> {
   readonly #max: number;
 

@@ -1,19 +1,21 @@
 /**
- * Memory that many holders share: accounts, or network addresses. A holder may take a multiple of what is left free (dynamic
- * thresholds, Choudhury and Hahne 1998). When a claim does not fit, the oldest unfinished claim is evicted of the largest holder that is
- * larger than the claimant; else of the claimant itself (`evictsOwn`), or of a larger member; else `grow` returns false.
+ * Shared memory budget of many holders: accounts, or network addresses.
+ *
+ * A holder may take a multiple of the free bytes (dynamic thresholds, Choudhury and Hahne 1998). A claim that does not fit evicts
+ * the oldest unfinished claim of the largest holder above the claimant. Without such a holder, the claimant's own oldest claim is
+ * evicted (`evictsOwn`), or that of a larger member; else `grow` returns false.
  */
 export interface FairBudgetOptions {
   readonly maxBytes: number;
-  /** A holder's bytes may be at most this multiple of the free bytes. 1: half of the budget for a single holder; 9: nine tenths. */
+  /** Maximum bytes of a holder, as a multiple of the free bytes. 1: half of the budget for a single holder; 9: nine tenths. */
   readonly freeMultiple: number;
-  /** Bytes that each claim costs from its beginning: a connection and its objects. */
+  /** Fixed bytes per claim, for a connection and its objects. */
   readonly bytesPerClaim?: number;
-  /** A holder's own oldest unfinished claim may be given up for its newer ones: unrelated clients can share an address. */
+  /** Evicts the holder's own oldest unfinished claim for a newer one: unrelated clients can share an address. */
   readonly evictsOwn?: boolean;
 }
 
-/** An account and one of its keys, or an address alone. */
+/** An account with one of its keys, or an address alone. */
 export interface Claimant {
   readonly holder: string;
   /** Without `evictsOwn`, claims of one member never displace a smaller member of the same holder. */
@@ -22,7 +24,7 @@ export interface Claimant {
 
 class Group {
   bytes = 0;
-  /** Claims that may be given up, the oldest first. */
+  /** Claims that can be evicted, oldest first. */
   readonly unfinished = new Set<Claim>();
 }
 
@@ -31,7 +33,7 @@ class Holder extends Group {
   claimCount = 0;
 }
 
-/** One body or connection. */
+/** Bytes of one body or connection. */
 export class Claim {
   bytes = 0;
   isOpen = true;
@@ -45,7 +47,7 @@ export class Claim {
     this.onEvicted = onEvicted;
   }
 
-  /** False where the budget has no room; the claim then keeps what it has. */
+  /** False if the budget has no room; the claim then keeps its bytes. */
   grow(bytes: number): boolean {
     return this.#budget.grow(this, bytes);
   }
@@ -55,7 +57,7 @@ export class Claim {
     this.#budget.shrink(this, bytes);
   }
 
-  /** The claim is complete: it is not given up for others any more. */
+  /** Completes the claim: other claims no longer evict it. */
   finish(): void {
     this.#budget.finish(this);
   }
@@ -79,7 +81,7 @@ export class FairBudget {
     return this.#bytes;
   }
 
-  /** Begins a claim. Null where not even its beginning fits. `onGivenUp` is called after its bytes were taken away. */
+  /** Opens a claim. Null if not even the fixed bytes fit. `onGivenUp` is called after an eviction. */
   open({ holder, member = '' }: Claimant, onGivenUp: () => void): Claim | null {
     const claim = new Claim(this, { holder, member }, onGivenUp);
     const group = this.#holders.get(holder) ?? new Holder();
@@ -151,7 +153,7 @@ export class FairBudget {
 
   #groupsOf({ claimant }: Claim): { readonly holder: Holder; readonly member: Group } {
     const holder = this.#holders.get(claimant.holder);
-    // A member without bytes and unfinished claims is dropped while finished, empty claims of it are open.
+    // A member without bytes and unfinished claims is dropped, even while finished, empty claims of the same member are open.
     const member = holder?.members.get(claimant.member) ?? new Group();
     if (holder === undefined) throw new Error('the claim is not open');
     holder.members.set(claimant.member, member);

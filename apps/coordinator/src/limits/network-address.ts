@@ -1,7 +1,7 @@
-/** The part of an IP address by which clients are told apart. */
+/** Network of an IP address, as the unit that distinguishes clients. */
 import { isIPv6 } from 'node:net';
 
-/** An IPv4 address as it is, an IPv6 address as its /64 network: one subscriber has a whole one. */
+/** An IPv4 address stays whole; an IPv6 address becomes its /64 network, because one subscriber has a whole /64. */
 export function networkOf(address: string): string {
   const bare = address.replace(/%.*$/, '').toLowerCase();
   if (!isIPv6(bare)) return bare;

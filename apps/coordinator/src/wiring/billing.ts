@@ -24,7 +24,7 @@ export interface BillingServices {
   readonly ledger: Ledger;
   readonly prices: PriceRepository;
   readonly billing: Billing;
-  /** Releases what a crash left reserved, now and periodically. */
+  /** Releases reservations that a crash left behind, now and periodically. */
   startSweeping(): Promise<void>;
 }
 
@@ -71,7 +71,7 @@ export async function openBilling(context: StartContext, database: Database, met
   };
 }
 
-/** Logs money that did not move as it should: ids, counts and codes, never content. */
+/** Logs failed or missing settlements: ids, counts and codes, never content. */
 function logBillingProblem(log: Log, problem: BillingProblem): void {
   switch (problem.type) {
     case 'reserve_failed':

@@ -110,7 +110,7 @@ function logProviderEvent(log: Log, event: ProviderEvent): void {
   }
 }
 
-/** Stores what is shown of a provider while it is disconnected. */
+/** Stores the facts that are shown of a disconnected provider. */
 function recordLastSeen(lastSeen: LastSeenRepository, event: ProviderEvent, at: number): void {
   if (event.type !== 'joined' && event.type !== 'left') return;
   const { provider } = event;

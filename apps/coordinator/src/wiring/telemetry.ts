@@ -22,7 +22,7 @@ export async function openTelemetry({ config, log, now, disposal }: StartContext
   return { metrics: new Metrics(now), tracer: tracing.tracer };
 }
 
-/** Serves metrics on a port of their own where the configuration names one. Returns that port, or null. */
+/** Starts the metrics server if the configuration names an address. Returns its port, or null. */
 export async function serveMetrics({ config, disposal }: StartContext, metrics: Metrics): Promise<number | null> {
   if (config.metrics === null) return null;
   const server = await listen(metrics, config.metrics);

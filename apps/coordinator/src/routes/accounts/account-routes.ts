@@ -1,4 +1,4 @@
-/** Routes of accounts: sign-in, sessions, API keys, the device authorization grant, and accounts as operators see them. */
+/** Routes of accounts: sign-in, sessions, API keys, the device authorization grant, and accounts for operators. */
 import type { ConsoleSettings } from '@inference/formats';
 import type { FastifyPluginAsync } from 'fastify';
 import type { Auth } from '../../accounts/auth.js';

@@ -1,4 +1,4 @@
-/** `/admin/v1`: accounts, deposits by hand, withdrawals, and which account a machine earns for. */
+/** `/admin/v1`: accounts, manual deposits, withdrawals, and the account that a provider is linked to. */
 import {
   type AdminAccount,
   AdminAccountPageSchema,
@@ -193,7 +193,7 @@ async function existing(accounts: AccountRepository, id: string): Promise<Listed
   throw new RequestError('not_found', null, 'There is no such account.');
 }
 
-/** One that is not closed: nobody has what a closed one is given. */
+/** Rejects a closed account: no person can use credit on a closed account. */
 async function inUse(accounts: AccountRepository, id: string): Promise<ListedAccount> {
   const account = await existing(accounts, id);
   if (account.deletedAt === null) return account;

@@ -1,4 +1,4 @@
-/** `/console/v1/keys`: API keys of the account that is signed in. */
+/** `/console/v1/keys` and `/playground-key`: API keys of the signed-in account, and short-lived keys of the playground. */
 import {
   type ConsoleKey,
   ConsoleKeyPageSchema,

@@ -1,7 +1,7 @@
 /**
- * How a machine is signed in by its owner: the device authorization grant (RFC 8628), revocation (RFC 7009) and the metadata
- * of both (RFC 8414). The owner decides in the console; what comes of it is a machine token, which opens what concerns that
- * one machine and nothing else of the account.
+ * Device authorization grant (RFC 8628), revocation (RFC 7009) and metadata (RFC 8414), by which an owner links a provider.
+ *
+ * The owner approves the code in the console. The resulting machine token gives access to that provider only.
  */
 import type { OAuthErrorCode } from '@inference/formats';
 import { cleanLabel } from '@inference/protocol';
@@ -12,7 +12,7 @@ import { consoleOrigin } from '../plugins/console-origin.js';
 import type { RateLimits } from '../plugins/rate-limits.js';
 import { bytesOf } from '../plugins/request-bodies.js';
 
-/** The one program that may ask. */
+/** The only OAuth client. */
 const CLIENT_ID = 'inference-provider';
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 /** Where the console takes a code. */
@@ -62,7 +62,7 @@ export function addOAuth(server: FastifyInstance, { codes, links, limits, public
     };
   });
 
-  // Those who ask too often are slowed down by the grant itself, whatever address they come from.
+  // The grant itself slows down clients that poll too often, independent of their address.
   add('/oauth/token', limits.publicRoutes, async (form) => {
     if (parameter(form, 'grant_type') !== DEVICE_GRANT) {
       throw new OAuthError('unsupported_grant_type', `The only grant type is ${DEVICE_GRANT}.`);
@@ -144,13 +144,13 @@ export function readForm(request: FastifyRequest): ReadonlyMap<string, string> {
   const form = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(textOf(bytesOf(request)))) {
     if (form.has(name)) throw new OAuthError('invalid_request', 'A parameter was sent twice.');
-    // Parameters without a value are treated as if they had been left out.
+    // RFC 6749 section 3.1: parameters without a value count as omitted.
     if (value !== '') form.set(name, value);
   }
   return form;
 }
 
-/** A parameter that must be there. Throws {@link OAuthError}. */
+/** Reads a required parameter. Throws {@link OAuthError}. */
 export function parameter(form: ReadonlyMap<string, string>, name: string): string {
   const value = form.get(name);
   if (value === undefined) throw new OAuthError('invalid_request', `The parameter ${name} is missing.`);

@@ -1,6 +1,8 @@
 /**
- * `/console/v1/device-codes`: a machine that wants to be linked, as the owner who typed its code sees it, and their decision.
- * Codes are short, so wrong ones are few: per account and per address; and one that is unknown, gone, or another's looks the same.
+ * `/console/v1/device-codes`: a pending link request for the owner who typed its code, and the owner's decision.
+ *
+ * Codes are short, so wrong attempts are limited per account and per address. Unknown, expired and foreign codes get the same
+ * response.
  */
 import { type ConsoleDeviceCode, ConsoleDeviceCodeSchema, RequestError } from '@inference/formats';
 import type { DeviceCode, DeviceCodeRepository } from '../../database/accounts/device-code-repository.js';
@@ -22,7 +24,7 @@ export function addDeviceCodeRoutes(
   const byAccount = new AttemptLimit({ maxAttempts: MAX_OF_ACCOUNT, windowMs: WINDOW_MS, now });
   const byAddress = new AttemptLimit({ maxAttempts: MAX_OF_ADDRESS, windowMs: WINDOW_MS, now });
 
-  /** What is asked of a code, where the caller may still try one. */
+  /** Runs a query by user code within the attempt limits. */
   const guarded = async (call: ConsoleCall<unknown>, ask: (userCode: string) => Promise<DeviceCode | null>): Promise<DeviceCode> => {
     const account = call.caller.account.id;
     const blockedFor = byAccount.count(account) ?? byAddress.count(networkOf(call.address));

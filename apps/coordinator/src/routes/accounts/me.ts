@@ -1,4 +1,4 @@
-/** `/console/v1/settings`, `/session`, `/me` and `/sessions`: what is offered here, who is signed in, and from where. */
+/** `/console/v1/settings`, `/session`, `/me` and `/sessions`: settings of the coordinator, and sessions of the account. */
 import {
   apiError,
   type ConsoleMe,
@@ -32,8 +32,7 @@ export function addSettings(server: FastifyInstance, limits: RateLimits, setting
 }
 
 /**
- * Who is signed in, with the same answer for nobody: every visitor's page asks this first, and an answer of 401 would stand as an
- * error in their browser.
+ * The signed-in account, or null with status 200: every page load calls this route first, and browsers show each 401 as an error.
  */
 export function addSession(server: FastifyInstance, door: ConsoleAccess): void {
   server.get(

@@ -1,6 +1,8 @@
 /**
- * `/console/auth/…`: the sign-in library behind the server. Only the addresses named here exist; each is limited by address,
- * those that take a password or send mail also by e-mail address; errors come in the shape of the console API.
+ * `/console/auth/…`: routes of better-auth. Only the paths listed here exist.
+ *
+ * Every path is limited by network address; paths with a password or mail are also limited by e-mail address. Errors have the
+ * format of the console API.
  */
 import { type ApiError, apiError, type ErrorCode, readJsonBody } from '@inference/formats';
 import { isName } from '@inference/protocol';
@@ -20,15 +22,15 @@ import { normalizeEmail, type SignInBlock, type SignInClient } from '../plugins/
 interface AuthRoute {
   readonly method: 'GET' | 'POST';
   readonly path: string;
-  /** A try with the body's `email` is counted; one that signs somebody in is not. */
+  /** Counts an attempt for the body's `email`; a successful sign-in does not count. */
   readonly limitEmail?: true;
   /** Takes a browser onwards instead of answering JSON. */
   readonly redirects?: true;
-  /** Sends a mail to the body's `email`, as often as it may. */
+  /** Sends mail to the body's `email`, within the mail limits. */
   readonly needsMail?: true;
   /** A session alone is not enough. */
   readonly needsPassword?: true;
-  /** The library hashes a password for it. */
+  /** better-auth hashes a password for this route. */
   readonly hashes?: true;
 }
 
@@ -49,7 +51,7 @@ const ROUTES: readonly AuthRoute[] = [
 export interface AuthRoutes {
   readonly auth: Auth;
   readonly door: ConsoleAccess;
-  /** Where requests wait that need a password hash. */
+  /** Queue of requests that need a password hash. */
   readonly queue: SignInQueue;
   readonly devices: KnownBrowsers;
   /** Whether mail can leave. */
@@ -63,7 +65,7 @@ export function addAuthRoutes(server: FastifyInstance, routes: AuthRoutes): void
       method: route.method,
       url: AUTH_PATH + route.path,
       bodyLimit: MAX_CONSOLE_BODY_BYTES,
-      // What the headers tell is checked before the body is read.
+      // Headers are checked before the body is read.
       onRequest: [
         routes.door.limits.authRoutes,
         (request, reply, done) => {
@@ -115,7 +117,7 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   }
   const { signIns } = routes.door.limits;
   const client = clientOf(routes, request);
-  // The answer is that of a mail that was sent: earlier ones are there, and their links are still good.
+  // Same response as for sent mail: earlier mail has arrived, and its links are still valid.
   if (route.needsMail && client !== null && !signIns.admitMail(client)) return void reply.send(MAIL_SENT);
   const attempt = route.limitEmail && client !== null ? signIns.begin(client) : null;
   if (attempt !== null && 'by' in attempt)
@@ -133,7 +135,7 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   } catch (error) {
     attempt?.refund();
     if (error instanceof SignInQueueFull) return refuse(...QUEUE_FULL[error.scope]);
-    // Nobody is there to be answered.
+    // The client has disconnected.
     if (reply.raw.destroyed) return refuse('internal');
     routes.log.error({ request: request.id, error: errorFacts(error) }, 'sign-in failed');
     return isUnavailable(error) ? sendError(reply, databaseUnavailable()) : refuse('internal');
@@ -158,14 +160,14 @@ const BLOCKED: Readonly<Record<SignInBlock['by'], string>> = {
   network: 'Too many tries from this address. Try again later.',
 };
 
-/** Who tries the e-mail address of the body; null where it has none. */
+/** Client and e-mail address of the attempt; null without `email` in the body. */
 function clientOf({ devices }: AuthRoutes, request: FastifyRequest): SignInClient | null {
   const email = normalizeEmail(textMember(request, 'email') ?? '');
   if (email === '') return null;
   return { email, network: networkOf(request.ip), device: devices.idOf(cookiesOf(request), email) };
 }
 
-/** A bearer token stands for itself: cookies beside it are not looked at. */
+/** With a bearer token, cookies are ignored. */
 function cookiesOf(request: FastifyRequest): string | undefined {
   return hasBearer(request) ? undefined : request.headers.cookie;
 }
@@ -175,14 +177,14 @@ const QUEUE_FULL: Readonly<Record<SignInQueueFull['scope'], Parameters<typeof ap
   all: ['overloaded', { retryAfter: 10, message: 'Too many people are signing in right now. Try again in a few seconds.' }],
 };
 
-/** Aborted when the client leaves before it is answered. */
+/** Aborted when the client disconnects before the response. */
 function leaving(reply: FastifyReply): AbortSignal {
   const left = new AbortController();
   reply.raw.once('close', () => left.abort(new Error('the client has left')));
   return left.signal;
 }
 
-/** The library blames the client when the database refuses a new user, also where nobody has that address. */
+/** better-auth answers FAILED_TO_CREATE_USER for a refused write, even if the address is free. */
 async function wasNotStored(auth: Auth, answer: Response, email: string | null): Promise<boolean> {
   if (email === null || answer.status < 400) return false;
   if (!(await answer.clone().text()).includes('"FAILED_TO_CREATE_USER"')) return false;
@@ -190,19 +192,19 @@ async function wasNotStored(auth: Auth, answer: Response, email: string | null):
   return (await internalAdapter.findUserByEmail(email)) === null;
 }
 
-/** Longest texts that are stored; an e-mail address by RFC 5321 section 4.5.3.1. */
+/** Maximum lengths of stored texts; e-mail addresses by RFC 5321 section 4.5.3.1. */
 const LONGEST: Readonly<Record<string, number>> = { email: 254, name: 100, image: 500 };
 
 const PATH = /^\/[A-Za-z0-9/_.~?=&-]{0,199}$/;
 
-/** Whether an address that goes into a mail is a path without text for its reader. Other sites' are for the library to refuse. */
+/** Whether a URL for a mail is a plain path without text for the reader. better-auth rejects URLs of other sites. */
 function isPlainPath(address: string | null, origin: string): boolean {
   if (address === null) return true;
   const path = address.startsWith(`${origin}/`) ? address.slice(origin.length) : address;
   return PATH.test(path) || !path.startsWith('/');
 }
 
-/** A text of the body, if it holds it. What else is wrong with the body is the library's to say. */
+/** String member of a JSON body, or null. better-auth reports other faults of the body. */
 function textMember(request: FastifyRequest, name: string): string | null {
   const body = bytesOf(request);
   if (!isJson(request) || body.length === 0) return null;
@@ -212,7 +214,7 @@ function textMember(request: FastifyRequest, name: string): string | null {
   return typeof member === 'string' ? member : null;
 }
 
-/** Of this connection alone, or what a proxy says, which the server has weighed already. */
+/** Headers of this connection, or of proxies, which the server has evaluated already. */
 const UNPASSED_HEADERS = [
   'content-length',
   'transfer-encoding',
@@ -227,7 +229,7 @@ const UNPASSED_HEADERS = [
 function webRequest(request: FastifyRequest, origin: string): Request {
   const headers = headersOf(request);
   headers.set(CLIENT_ADDRESS_HEADER, request.ip);
-  // A token stands for itself: a browser's cookies beside it would mean somebody else.
+  // Browser cookies beside a token could belong to a different account.
   if (hasBearer(request)) headers.delete('cookie');
   for (const name of UNPASSED_HEADERS) headers.delete(name);
   const body = bytesOf(request);
@@ -252,7 +254,7 @@ async function pass(answer: Response, reply: FastifyReply): Promise<void> {
   reply.code(answer.status).send(withoutToken(body));
 }
 
-/** Sessions live in cookies that no script can read; the library would tell their tokens beside them. */
+/** Sessions live in HttpOnly cookies; better-auth would also put their tokens into the body. */
 function withoutToken(body: string): string {
   if (body === '') return '{}';
   const value: unknown = JSON.parse(body);
@@ -261,7 +263,7 @@ function withoutToken(body: string): string {
   return JSON.stringify(rest);
 }
 
-/** The library's `{code, message}` in our shape. Its codes tell more than ours, so its sentence is kept. */
+/** Converts better-auth's `{code, message}`. Its messages are more specific than ours and stay. */
 function apiErrorOf(status: number, body: string) {
   return apiError(codeOf(status), messageOf(body));
 }

@@ -1,6 +1,6 @@
 /**
- * `GET /admin/v1/health`: how this coordinator is, for the page that operators look at. Cheap enough to be asked every few
- * seconds: the database is asked at most once in a while, whoever asks.
+ * `GET /admin/v1/health`: state of this coordinator for the operators' page. A cache bounds database queries, so that the page may
+ * poll.
  */
 import { type AdminHealth, AdminHealthSchema } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
@@ -30,7 +30,7 @@ export interface AdminHealthRoutes {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** What the database said counts for this long, in milliseconds. */
+/** Lifetime of cached database state, in milliseconds. */
 const CACHE_MS = 5000;
 
 type FromDatabase = Pick<AdminHealth, 'database' | 'ledger'>;

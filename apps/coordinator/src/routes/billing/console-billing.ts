@@ -1,4 +1,4 @@
-/** `/console/v1`: balance, earnings by day, deposits and withdrawals of the account that is signed in. */
+/** `/console/v1`: balance, earnings by day, deposits and withdrawals of the signed-in account. */
 import { randomUUID } from 'node:crypto';
 import {
   AmountSchema,
@@ -42,9 +42,9 @@ export interface MoneyRoutes {
 
 export const MIN_DEPOSIT_MICRO_USD = 1_000_000;
 export const MIN_WITHDRAWAL_MICRO_USD = 1_000_000;
-/** Page of the console that a checkout comes back to. */
+/** Console page that Stripe returns to after a checkout. */
 const BILLING_PAGE = '/balance';
-/** Page of the console that an owner comes back to from the processor. */
+/** Console page that Stripe returns to after onboarding for payouts. */
 const PAYOUT_PAGE = '/earnings';
 
 export function addMoneyRoutes(api: ConsoleApi, routes: MoneyRoutes): void {

@@ -1,4 +1,4 @@
-/** `/console/v1/usage`: what the account that is signed in used, by day, job by job, and as a table for spreadsheets. */
+/** `/console/v1/usage`: usage of the signed-in account by day, by job, and as CSV. */
 import { ConsoleUsageDaysSchema, type ConsoleUsageEntry, ConsoleUsagePageSchema } from '@inference/formats';
 import { formatUsd, microUsd } from '../../billing/micro-usd.js';
 import type { Database } from '../../database/tables.js';
@@ -13,7 +13,7 @@ export interface UsageRoutes {
   readonly now: () => number;
 }
 
-/** Rows that are read at a time for a file. */
+/** Rows per database read of the CSV download. */
 const FILE_PAGE = 500;
 
 export function addUsageRoutes(api: ConsoleApi, { database, now }: UsageRoutes): void {

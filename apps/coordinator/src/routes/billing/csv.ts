@@ -1,13 +1,14 @@
 /**
- * Comma-separated values (RFC 4180): lines end with CRLF, and a field with a comma, a quote or a line break is quoted. A text
- * that a spreadsheet would take for a formula gets an apostrophe in front, which spreadsheets do not show.
+ * CSV (RFC 4180): lines end with CRLF; fields with commas, quotes or line breaks are quoted.
+ *
+ * A text that a spreadsheet would evaluate as a formula gets a leading apostrophe, which spreadsheets hide.
  */
 
 export type CsvField = string | number;
 
 export const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 
-/** One line, its end included. */
+/** One line, including CRLF. */
 export function csvLine(fields: readonly CsvField[]): string {
   return `${fields.map(csvField).join(',')}\r\n`;
 }
@@ -19,8 +20,8 @@ function csvField(field: CsvField): string {
 }
 
 /**
- * Whether an `Accept` header asks for CSV rather than JSON (RFC 9110 section 12.5.1). Only a client that names `text/csv`
- * gets it, and not where it would like JSON as much.
+ * Whether an `Accept` header prefers CSV over JSON (RFC 9110 section 12.5.1): `text/csv` must be named, with a higher weight than
+ * JSON.
  */
 export function prefersCsv(accept: string | undefined): boolean {
   const quality = new Map<string, number>();

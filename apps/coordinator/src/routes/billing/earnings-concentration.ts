@@ -17,7 +17,7 @@ const whole = (min: number, max: number, fallback: number) =>
 const ConcentrationQuerySchema = Type.Object({
   days: whole(1, MAX_DAYS, 30),
   min_share_percent: whole(1, 100, 50),
-  /** One dollar by default: shares of less say nothing. */
+  /** Default one dollar: shares of smaller amounts carry no information. */
   min_micro_usd: whole(0, 10_000_000_000_000, 1_000_000),
   limit: whole(1, MAX_ROWS, 50),
 });

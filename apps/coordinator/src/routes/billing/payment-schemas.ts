@@ -1,6 +1,6 @@
 /**
- * Parameters and answers of payments and prices (spec: usage entry, balance). The query readers, the API description and the
- * tests all use these. Descriptions of parameters complete "<name> must be ...".
+ * Schemas of payments and prices (spec: usage entry, balance), shared by query readers, OpenAPI and tests. Parameter descriptions
+ * complete "<name> must be ...".
  */
 import Type, { type Static } from 'typebox';
 
@@ -8,7 +8,7 @@ const count = Type.Integer({ minimum: 0 });
 const usd = Type.String({ pattern: '^-?\\d+\\.\\d{6}$', description: 'USD with six decimal places.' });
 const microUsd = Type.Integer({ description: 'Micro-USD: 1 USD is 1,000,000.' });
 
-/** Entries of one page at most, and where the client names no number. */
+/** Maximum and default entries per page. */
 export const MAX_USAGE_LIMIT = 1000;
 const TIME_PATTERN = '^\\d{4}-\\d\\d-\\d\\d(?:T\\d\\d:\\d\\d(?::\\d\\d(?:\\.\\d{1,3})?)?(?:Z|[+-]\\d\\d:\\d\\d))?$';
 export const TIME_DESCRIPTION = 'a date such as 2026-01-31 or a time such as 2026-01-31T12:00:00Z';
@@ -60,10 +60,10 @@ const Usage = Type.Object({
 
 /** A typing error should not empty a balance: at most 10,000 USD for a million tokens, and 1000 USD for an image. */
 const rate = (max: number) => Type.Integer({ minimum: 0, maximum: max, description: `a whole number of micro-USD from 0 to ${max}` });
-/** Micro-USD, whole: for a million tokens, and for one image. */
+/** Micro-USD per million tokens, and per image. */
 const rates = { prompt_per_million: rate(10_000_000_000), completion_per_million: rate(10_000_000_000), per_image: rate(1_000_000_000) };
 
-/** A new price, of which no rate may be forgotten or misspelled. */
+/** A new price. Every rate is required, and unknown members are rejected. */
 export const PriceChangeSchema = Type.Object(
   { ...rates, valid_from: Type.Optional(Type.String({ pattern: TIME_PATTERN, description: TIME_DESCRIPTION })) },
   {

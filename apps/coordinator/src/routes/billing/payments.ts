@@ -1,6 +1,6 @@
 /**
- * `GET /v1/payments/balance` and `GET /v1/payments/usage`: what the account of a key has, and what its jobs have cost
- * (spec: balance, usage entry). Beyond the specification usage can be read in pages, by time and model, and as CSV.
+ * `GET /v1/payments/balance` and `GET /v1/payments/usage`: balance of an account, and costs of its jobs (spec: balance, usage
+ * entry). Pages, filters by time and model, and CSV go beyond the specification.
  */
 
 import { Readable } from 'node:stream';
@@ -20,7 +20,7 @@ import { MAX_USAGE_LIMIT, type UsageEntry, UsageQuerySchema } from './payment-sc
 
 const PATH = '/v1/payments/usage';
 const readUsageQuery = queryReader(UsageQuerySchema);
-/** What a key's account owns is nobody else's business, caches on the way included. */
+/** Account data must not enter shared caches. */
 const PRIVATE = { 'cache-control': 'no-store' };
 
 export function addPayments(
@@ -44,7 +44,7 @@ export function addPayments(
       balance_usd: formatUsd(balance),
       withdrawable_micro_usd: withdrawable,
       withdrawable_usd: formatUsd(withdrawable),
-      // The object of the specification has no more members than those above.
+      // The balance object of the specification has only the members above.
       ...(pending.total === 0
         ? {}
         : { pending_micro_usd: pending.total, pending_usd: formatUsd(pending.total), maturing: maturingBody(pending) }),
@@ -83,7 +83,7 @@ interface UsageQuery {
   readonly parameters: Readonly<Record<string, string | number>>;
 }
 
-/** Throws RequestError naming the parameter that is wrong. */
+/** Throws RequestError with the name of the wrong parameter. */
 function readUsageRequest(request: FastifyRequest): UsageQuery {
   const query = readUsageQuery(request.url);
   const from = parseTime('from', query.from);
@@ -102,7 +102,7 @@ function readUsageRequest(request: FastifyRequest): UsageQuery {
 
 async function sendPage(database: Database, wanted: UsageQuery, reply: FastifyReply): Promise<FastifyReply> {
   const limit = wanted.limit ?? MAX_USAGE_LIMIT;
-  // One more tells whether there is a next page.
+  // One extra row shows whether there is a next page.
   const rows = await readUsage(database, wanted.filter, { after: wanted.after, limit: limit + 1 });
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
@@ -112,12 +112,12 @@ async function sendPage(database: Database, wanted: UsageQuery, reply: FastifyRe
     for (const [name, value] of Object.entries({ ...wanted.parameters, limit, cursor: next })) parameters.set(name, String(value));
     reply.header('link', `<${PATH}?${parameters}>; rel="next"`);
   }
-  // Who asked for no page gets exactly what the specification shows.
+  // Without paging parameters, the response is exactly that of the specification.
   const paged = wanted.limit !== undefined || wanted.after !== null;
   return reply.send({ usage: shown.map(entryOf), ...(paged ? { next_cursor: next } : {}) });
 }
 
-/** Without a limit the table is whole, however long: it is read and sent page by page, as fast as the client takes it. */
+/** Without a limit, all entries are streamed page by page, with back-pressure from the client. */
 async function sendCsv(database: Database, wanted: UsageQuery, reply: FastifyReply): Promise<FastifyReply> {
   reply.headers({ 'content-type': CSV_TYPE, 'content-disposition': 'attachment; filename="usage.csv"' });
   return reply.send(Readable.from(csvLines(database, wanted)));
@@ -141,7 +141,7 @@ function entryOf(row: UsageEntryRow): UsageEntry {
     model: row.model,
     prompt_tokens: row.promptTokens,
     completion_tokens: row.completionTokens,
-    // What the specification shows of other jobs stays as it is.
+    // Entries of other jobs stay as in the specification.
     ...(row.images === 0 ? {} : { images: row.images }),
     cost_micro_usd: row.cost,
     timestamp: new Date(row.completedAt).toISOString(),
@@ -166,11 +166,11 @@ export function encodeUsageCursor({ completedAt, jobId }: UsageCursor): string {
   return Buffer.from(`${completedAt}_${jobId}`).toString('base64url');
 }
 
-/** Throws RequestError for anything that {@link cursorText} has not made. */
+/** Throws RequestError for a cursor that {@link encodeUsageCursor} has not written. */
 export function decodeUsageCursor(text: string): UsageCursor {
   const bytes = Buffer.from(text, 'base64url');
   const [, completedAt, jobId] = CURSOR.exec(bytes.toString('latin1')) ?? [];
-  // Decoding is lenient; writing it again is not.
+  // base64url decoding is lenient, so the cursor is encoded again and compared.
   if (
     completedAt === undefined ||
     jobId === undefined ||

@@ -1,6 +1,7 @@
 /**
- * Prices: what the models that are served cost, for everybody, and `/admin/v1/prices`, where they are set. A price is never
- * changed, only followed by another one, and jobs that are running keep the one they began with.
+ * Prices of served models for everyone, and `/admin/v1/prices` to set them.
+ *
+ * A price never changes; a newer price follows. Running jobs keep the price from their start.
  */
 import {
   type AdminPrice,
@@ -40,7 +41,7 @@ export interface PriceRoutes {
 export function addPrices(server: FastifyInstance, adminGuard: onRequestHookHandler, { prices, fleet, now }: PriceRoutes): void {
   const listSchema = { summary: 'Prices of the models that are served now.', tags: ['Models'], response: { 200: jsonResponse('Prices') } };
   addPublicRoute(server, '/v1/prices', listSchema, async (_request, reply) => {
-    // A new price counts at once, so nothing may keep the old one.
+    // A new price takes effect at once, so caches must not keep the old one.
     reply.header('cache-control', 'no-cache');
     return {
       object: 'list',

@@ -1,6 +1,7 @@
 /**
- * `GET /v1/machine/earnings`: what a machine earned for the account that it is linked to, by the owner's own days. It is asked with
- * the machine token, so that the machine's owner is told even while it is not connected.
+ * `GET /v1/machine/earnings`: earnings of a provider for its linked account, by days of the owner's time zone.
+ *
+ * The machine token authenticates the request, so that the owner can read earnings while the provider is disconnected.
  */
 import { apiError, RequestError } from '@inference/formats';
 import { MAX_EARNING_DAYS, type MachineEarnings, type ProviderId } from '@inference/protocol';
@@ -63,7 +64,7 @@ export function addMachineEarnings(server: FastifyInstance, routes: ProviderEarn
     const dayOf = localDayFormatter(timeZone);
     const to = dayOf(now());
     const from = firstDay(to, days);
-    // The first day may begin this much before it does in UTC.
+    // A local day starts less than 24 hours before the UTC day of the same date.
     const since = Date.parse(`${from}T00:00:00Z`) - DAY_MS;
     const [quarters, { machines, total }, { withdrawable }, pending, name] = await Promise.all([
       machineQuarters(database, { providerId, accountId, from: since }),
@@ -163,7 +164,7 @@ function earningsByDay(
   return [...rows.values()].sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : b.earned_micro_usd - a.earned_micro_usd));
 }
 
-/** Whether a text names a time zone that is known here. */
+/** Whether the name is a time zone of the system's database. */
 export function isTimeZone(name: string): boolean {
   try {
     new Intl.DateTimeFormat('en-CA', { timeZone: name });
@@ -179,7 +180,7 @@ export function localDayFormatter(timeZone: string): (ms: number) => string {
   return (ms) => format.format(ms);
 }
 
-/** The first of so many days that end with the day of `now`. Counted in the calendar: a day may have 23 or 25 hours. */
+/** First day of a range of `days` that ends today. Calendar arithmetic: a local day may have 23 or 25 hours. */
 export function firstDay(today: string, days: number): string {
   return new Date(Date.parse(`${today}T00:00:00Z`) - (days - 1) * DAY_MS).toISOString().slice(0, 10);
 }

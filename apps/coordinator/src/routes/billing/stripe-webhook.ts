@@ -1,4 +1,4 @@
-/** `POST /webhooks/stripe`: events of the payment processor, as the bytes that it signed. */
+/** `POST /webhooks/stripe`: signed events of the payment processor, verified over their exact bytes. */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Deposits } from '../../billing/payments/deposits.js';
@@ -19,7 +19,7 @@ export function addPaymentWebhook(
     sendError(reply, apiError('invalid_request', { message: 'The event is not signed by the payment processor.' }));
     return reply;
   };
-  // What carries no signature is refused before its body is read.
+  // Requests without a signature are refused before their body is read.
   const requireSignature: onRequestHookHandler = (request, reply, done) => {
     if (signatureOf(request) === '') refuse(reply);
     else done();

@@ -1,4 +1,4 @@
-/** Routes of device management: webhooks of its servers, enrolment profiles, and devices as operators see them. */
+/** Routes of device management: webhooks of its servers, enrolment profiles, and devices for operators. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { DeviceManagement } from '../../devices/device-management.js';
 import type { RouteAccess } from '../plugins/guards.js';

@@ -1,6 +1,8 @@
 /**
- * Where management and ACME servers report, and where a Mac fetches its enrolment profile. Bodies are exact bytes, capped and
- * signed; what is refused says why in a code, and what is merely of no use here is answered 200, so that nobody sends it again.
+ * Webhooks of the MDM and ACME servers, and downloads of enrolment profiles.
+ *
+ * Bodies are exact bytes of bounded size with an HMAC signature. A refusal carries a code. Reports that have no use here get 200,
+ * so that the server does not resend them.
  */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
@@ -25,7 +27,7 @@ type Managed = NonNullable<DeviceManagement['managed']>;
 
 export function addDevices(server: FastifyInstance, managed: Managed, limits: RateLimits, now: () => number): void {
   const { settings, intake, desk } = managed;
-  // A report without a signature is refused before its body is read.
+  // Reports without a signature are refused before their body is read.
   const requireSignature: onRequestHookHandler = (request, reply, done) => {
     const signature = signatureOf(request);
     if (signature === undefined || signature === '') refuse(reply, 'webhook_unsigned');
@@ -49,7 +51,7 @@ export function addDevices(server: FastifyInstance, managed: Managed, limits: Ra
     return answer(reply, await intake.takeAcme({ ...opened.result, digest }));
   });
 
-  // One-time, so HEAD must not use it up.
+  // The link works once, so HEAD must not consume it.
   const once = { exposeHeadRoute: false, onRequest: limits.publicRoutes };
   server.get<{ Params: { token: string } }>(`${PROFILE_PATH}/:token`, once, async (request, reply) => {
     const profile = await desk.download(request.params.token);
@@ -73,7 +75,7 @@ export function addDevices(server: FastifyInstance, managed: Managed, limits: Ra
   };
 }
 
-/** For the operator: every device at hand, what it is asked next or why not, and how reports ended. */
+/** For operators: managed devices with their next command or the reason for none, and counts of report outcomes. */
 export function addDeviceOperations(server: FastifyInstance, adminGuard: onRequestHookHandler, { book, managed }: DeviceManagement): void {
   if (managed === null) return;
   server.get('/admin/v1/devices', { onRequest: adminGuard }, async () => ({

@@ -1,4 +1,4 @@
-/** What changes the catalogue, and what it answers. Descriptions complete "<field> must be ...". */
+/** Schemas of catalogue changes and responses. Descriptions complete "<field> must be ...". */
 import { ModelOfferSchema, type ModelType, Sha256HexSchema } from '@inference/protocol';
 import Type from 'typebox';
 import { MAX_PER_IMAGE, MAX_PER_MILLION } from '../../billing/prices/price-repository.js';

@@ -1,6 +1,7 @@
 /**
- * The catalogue: which models the operator knows, with their files and prices, for everybody; and `/admin/v1/catalogue`, where
- * it is changed. A provider whose file is another one is refused that model as soon as the change is in force.
+ * Model catalogue of the operator: files and prices, public at `/v1/catalogue`, changed at `/admin/v1/catalogue`.
+ *
+ * A change rejects at once the offers of providers whose file differs.
  */
 import {
   type AdminCatalogue,

@@ -1,6 +1,6 @@
 /**
- * The inference endpoints, which differ in their formats alone: from the client's exact bytes to a verified answer, streamed
- * or whole. Counting tokens is a job like any other.
+ * Inference endpoints of every format: from the client's exact bytes to a verified response, streamed or whole. Counting tokens is
+ * a job, too.
  */
 import { apiError, formatFor } from '@inference/formats';
 import { type Endpoint, EndpointSchema } from '@inference/protocol';
@@ -42,7 +42,7 @@ export interface InferenceRoutes {
 export function addInference(server: FastifyInstance, guard: onRequestHookHandler, routes: InferenceRoutes): void {
   const queues = new SendQueues();
   for (const { const: endpoint } of EndpointSchema.anyOf) {
-    // Images have a route of their own, because of what happens before and after the job.
+    // Images have a route of their own, with steps before and after the job.
     if (endpoint !== '/v1/images/generations') addEndpoint(server, guard, routes, endpoint, queues);
   }
 }
@@ -78,7 +78,7 @@ function mayCountTokens(request: FastifyRequest, reply: FastifyReply, key: ApiKe
   return false;
 }
 
-/** What a request says beside its body, and who sent it. */
+/** Body, account and headers of a request. */
 export function requestInput(
   request: FastifyRequest,
   key: ApiKey,
@@ -94,14 +94,14 @@ export function requestInput(
     trustHeader: singleHeader(request, 'x-inference-trust'),
     signatureHeader: singleHeader(request, 'x-inference-signature'),
     keySignatureForm: key.signatureForm,
-    // Betas bring members that nobody here can know yet.
+    // Beta features may bring unknown members.
     unknownMembers: request.headers['anthropic-beta'] === undefined ? 'refuse' : 'refuse_misspelt',
     providerIdHeader: singleHeader(request, 'x-inference-provider-id'),
     now: routes.now(),
   };
 }
 
-/** The part of a trace that a job is; what it says of itself is no content. */
+/** Span of one job. Attributes never contain content. */
 export function startSpan({ tracer }: Pick<InferenceRoutes, 'tracer'>, request: FastifyRequest, job: JobRequest): TraceSpan {
   const facts = {
     'http.request.method': 'POST',
@@ -112,14 +112,17 @@ export function startSpan({ tracer }: Pick<InferenceRoutes, 'tracer'>, request: 
   return tracer.start(`POST ${job.endpoint}`, facts, singleHeader(request, 'traceparent'));
 }
 
-/** Whom a job serves, how its answer goes out, and who follows it. */
+/** Client connection, delivery and trace span of a job. */
 interface JobContext {
   readonly client: Pick<ClientConnection, 'signal'>;
   readonly delivery: Delivery;
   readonly span: TraceSpan;
 }
 
-/** Runs a job to its end, and books, logs and counts it. Never rejects; null: it crashed, and the client was told. */
+/**
+ * Runs a job to its end, then stores the receipt, logs and counts. Never rejects. Null: the job crashed, and the client got an
+ * error.
+ */
 export async function runJob(
   routes: Pick<InferenceRoutes, 'runner' | 'receipts' | 'log' | 'now' | 'metrics'>,
   job: JobRequest,
@@ -206,7 +209,7 @@ function endSpan(span: TraceSpan, job: JobRequest, end: JobOutcome): void {
   );
 }
 
-/** One line per job. The model's name is logged once a provider has taken the job: until then it is only the client's text. */
+/** One line per job. The model name is logged only after a provider took the job; before, the name is arbitrary client text. */
 function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, end: JobOutcome, ms: number): void {
   const facts = {
     job: job.jobId,
@@ -231,7 +234,7 @@ function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, end: JobO
   }
 }
 
-/** Counts as they were charged, which for an honest provider and a client that stayed is as they were signed. */
+/** Charged counts. For an honest provider and a client that stayed connected, these equal the signed counts. */
 function billedFacts(billed: Billed | null): Record<string, unknown> {
   if (billed === null) return { cost_micro_usd: 0 };
   const { charge, usage } = billed;

@@ -1,6 +1,8 @@
 /**
- * `GET /v1/images/files/{file}`: an image, to whoever has its address, until its time is over. A range of it may be asked for
- * (RFC 9110 section 14). Nothing on the way may keep it for others, and no browser may take it for anything but an image.
+ * `GET /v1/images/files/{file}`: an image until its URL expires; the URL alone gives access. Ranges are supported (RFC 9110 section
+ * 14).
+ *
+ * Shared caches must not store the image, and browsers must not interpret the bytes as another type.
  */
 import { apiError, IMAGE_CONTENT_TYPES } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify';
@@ -18,7 +20,7 @@ export interface ImageFileRoutes {
   readonly now: () => number;
 }
 
-/** Errors must not be kept either: an address that is not there yet may be there in a moment. */
+/** Errors must not be cached: an image may appear at its URL a moment later. */
 const NO_STORE = { 'cache-control': 'no-store' };
 
 const IMAGE_CONTENT = Object.fromEntries(Object.values(IMAGE_CONTENT_TYPES).map((type) => [type, { schema: {} }]));
@@ -66,7 +68,7 @@ export function addImageFiles(server: FastifyInstance, guard: onRequestHookHandl
 function sendImage(reply: FastifyReply, image: FoundImage & { kind: 'found' }, now: number): FastifyReply {
   const { bytes, format, expiresAt, storedName } = image;
   const { headers } = reply.request;
-  // An image under an address never changes, so that its stored name stands for its bytes.
+  // The image of a URL never changes, so the stored name identifies its bytes.
   const tag = `"${storedName.slice(0, 32)}"`;
   reply.headers({
     'cache-control': `private, max-age=${Math.max(0, Math.floor((expiresAt - now) / 1000))}, immutable`,
@@ -75,7 +77,7 @@ function sendImage(reply: FastifyReply, image: FoundImage & { kind: 'found' }, n
     etag: tag,
   });
   if (matchesEntityTag(headers['if-none-match'], tag)) return reply.code(304).send();
-  // A range of another image than the client has would be of no use to it (RFC 9110 section 13.1.5).
+  // RFC 9110 section 13.1.5: a range of a different image than the client has would be useless.
   const condition = headers['if-range'];
   const range = condition === undefined || condition === tag ? parseRange(headers.range, bytes.length) : null;
   if (range === 'unsatisfiable') {
@@ -91,7 +93,7 @@ function sendImage(reply: FastifyReply, image: FoundImage & { kind: 'found' }, n
     .send(bytes.subarray(first, last + 1));
 }
 
-/** Whether `If-None-Match` names this tag (RFC 9110 section 13.1.2). */
+/** Whether `If-None-Match` contains this tag (RFC 9110 section 13.1.2). */
 function matchesEntityTag(header: string | undefined, tag: string): boolean {
   if (header === undefined) return false;
   return header.trim() === '*' || header.split(',').some((one) => one.trim().replace(/^W\//, '') === tag);
@@ -106,8 +108,9 @@ export interface ByteRange {
 const ONE_RANGE = /^bytes=(?:(\d{1,15})-(\d{1,15})?|-(\d{1,15}))$/i;
 
 /**
- * The range that is wanted of `length` bytes. Null: all of it, because nothing was asked for, or something that may be ignored:
- * another unit, several ranges, or none that can be read.
+ * Parses the `Range` header (RFC 9110 section 14.1.2) for a body of `length` bytes.
+ *
+ * Null: the whole body, because the header is absent or may be ignored: another unit, several ranges, or a syntax error.
  */
 export function parseRange(header: string | undefined, length: number): ByteRange | 'unsatisfiable' | null {
   const [matched, from, to, suffix] = ONE_RANGE.exec(header?.trim() ?? '') ?? [];

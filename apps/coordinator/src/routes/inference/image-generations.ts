@@ -1,6 +1,6 @@
 /**
- * `POST /v1/images/generations` (spec: image generation): waits for somebody who makes images, allots the addresses of the
- * images before the job is sent, and gives up what was allotted when nothing was delivered.
+ * `POST /v1/images/generations` (spec: image generation): waits for an image provider and allots the image URLs before the job
+ * runs. Without a delivered response, the allotment is dropped.
  */
 import { type ApiError, apiError, formatFor, openAiError, type ParsedImages, RequestError } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
@@ -19,16 +19,16 @@ import { type InferenceRoutes, requestInput, runJob, startSpan } from './endpoin
 import { IMAGE_FILES_PATH } from './image-files.js';
 
 const ENDPOINT = '/v1/images/generations';
-/** From a provider's first byte to its last. Much longer than four large images take on the slowest line. */
+/** Maximum time from a provider's first byte to its last: far longer than four large images take on a slow line. */
 const MAX_TRANSFER_MS = 10 * 60_000;
 
 export interface ImageRoutes extends Omit<InferenceRoutes, 'countTokensLimit'> {
   readonly store: ImageStore;
   readonly deferredReceipts: DeferredReceipts;
   readonly supply: ImageSupply;
-  /** Longest wait for somebody who makes images, in milliseconds. */
+  /** Maximum wait for an image provider, in milliseconds. */
   readonly queueMs: number;
-  /** Where clients reach this coordinator, such as `https://gateway.example`; null: where this one did. */
+  /** Origin of image URLs, such as `https://gateway.example`; null: the origin of the request. */
   readonly publicOrigin: string | null;
 }
 
@@ -111,7 +111,7 @@ async function runImageJob(
   const onNoRoom = (): void => noRoom.abort();
   const delivery = new ImageDelivery({ plain, envelope: job.envelope, work, allocation, onNoRoom, maxMs: MAX_TRANSFER_MS });
   const receipts = allocation === null ? routes.receipts : heldUntil(routes.deferredReceipts, allocation.expiresAt);
-  // A job that finds no room ends as one whose client has gone: nobody is paid, and its machine keeps its good name.
+  // A job without room in the store ends like a cancelled one: no charge, and no effect on the provider's reputation.
   const gone = { signal: AbortSignal.any([client.signal, noRoom.signal]) };
   const end = await runJob({ ...routes, receipts }, job, { client: gone, delivery, span: startSpan(routes, request, job) });
   if (end === null || end.kind === 'failed' || end.billed === null) await allocation?.deleteStored();
@@ -122,7 +122,7 @@ function heldUntil(held: DeferredReceipts, until: number): ImageRoutes['receipts
   return { add: (receipt) => held.add(receipt, until) };
 }
 
-/** The bytes of an address must all be ones that an address may have (protocol: ImageUrlSchema); a client's own `Host` may not be. */
+/** Characters that an image URL may contain (protocol: ImageUrlSchema); a client's `Host` header may contain others. */
 const HOST = /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
 
 function originOf(request: FastifyRequest, publicOrigin: string | null): string {

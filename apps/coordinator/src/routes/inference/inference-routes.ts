@@ -41,11 +41,11 @@ export interface InferenceRoutesDeps {
   readonly now: () => number;
   /** Models outside the catalogue are not served. */
   readonly catalogueOnly: boolean;
-  /** Bytes per account whose tokens may be counted without charge. */
+  /** Free token counting: maximum bytes per account and minute. */
   readonly countTokensBytesPerMinute: number;
   /** Maximum wait for an image provider, in milliseconds. */
   readonly imageQueueMs: number;
-  /** Origin of image URLs, such as `https://gateway.example`; null: the one that the client used. */
+  /** Origin of image URLs, such as `https://gateway.example`; null: the origin of the request. */
   readonly publicOrigin: string | null;
 }
 

@@ -1,6 +1,6 @@
 /**
- * `GET /v1/models` and `GET /v1/models/{id}`: what is served right now (spec: model list), and for one model how it is asked for.
- * Clients of the Messages format get the members that they look for in addition.
+ * `GET /v1/models` and `GET /v1/models/{id}`: models that are served now (spec: model list), and the demand of one model. Clients
+ * of the Messages format get the members of that format in addition.
  */
 import { RequestError } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
@@ -55,7 +55,7 @@ export function addModels(server: FastifyInstance, guard: onRequestHookHandler, 
   });
 }
 
-/** One page of the list, which is in the order of the ids. */
+/** One page of the list, which is sorted by id. */
 function pageOf(
   listed: readonly ServedModel[],
   { limit = MAX_LISTED_MODELS, after_id: afterId, before_id: beforeId }: ListQuery,
@@ -68,7 +68,7 @@ function pageOf(
   return { models, hasMore: models.length < rest.length };
 }
 
-/** How much the model is asked for at this moment, and what that means for one more request. */
+/** Current demand of a model, and the expected wait of a new request. */
 function demandOf(id: string, fleet: ProviderRegistry, requestQueue: RequestQueue) {
   const { waiting, waitMs } = requestQueue.outlook(id);
   const hardware = requestQueue.outlook(id, 'hardware');
@@ -103,8 +103,8 @@ function modelEntry({ offer, providers, firstSeenAt }: ServedModel) {
 }
 
 /**
- * How long prompt and answer may be, under the names of OpenRouter's list: the largest context among the machines that serve the
- * model now. An answer may take all of it that the prompt leaves. Null while no machine serves it.
+ * Context and output limits under the names of OpenRouter: the largest context of any provider that serves the model now. Null
+ * without such a provider.
  */
 function limitsOf({ offer }: ServedModel, fleet: ProviderRegistry) {
   if (offer.model_type === 'image') return {};
@@ -117,7 +117,7 @@ function limitsOf({ offer }: ServedModel, fleet: ProviderRegistry) {
   };
 }
 
-/** A model as the Messages format describes it. What it has that is unknown here is null. */
+/** A model in the Messages format. Members without a value here are null. */
 function modelInfo({ offer, firstSeenAt }: ServedModel, contextLength: number | null) {
   return {
     type: 'model',
@@ -133,10 +133,10 @@ function modelInfo({ offer, firstSeenAt }: ServedModel, contextLength: number | 
   };
 }
 
-/** Hashes of weights that are told of a model, those of the most machines first. */
+/** Maximum weights hashes per model, by descending number of providers. */
 const MAX_WEIGHTS = 8;
 
-/** Which weights the machines say that they serve it with, and how many say so. Left out where none does. */
+/** Weights that providers report for the model, with the number of providers. Absent without reports. */
 function weightsFacts(providers: ServedModel['providers']) {
   const counts = new Map<string, number>();
   for (const { offer } of providers) {
@@ -149,7 +149,7 @@ function weightsFacts(providers: ServedModel['providers']) {
   return { weights: weights.sort(order).slice(0, MAX_WEIGHTS) };
 }
 
-/** What some of the machines make, all together. */
+/** Union of the providers' sizes, and their largest `max_images`. */
 function imageFacts(providers: ServedModel['providers']) {
   const offers = providers.flatMap(({ offer }) => (offer?.model_type === 'image' ? (offer.image ?? []) : []));
   return {

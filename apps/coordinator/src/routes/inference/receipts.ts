@@ -1,4 +1,4 @@
-/** `GET /v1/receipts/{job_id}`: the signed receipt of a finished job, for the account that ran it. */
+/** `GET /v1/receipts/{job_id}`: signed receipt of a finished job, for the account that ran the job. */
 import { apiError } from '@inference/formats';
 import { fromBase64Url, fromUtf8, type Receipt, ReceiptSchema } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
@@ -31,7 +31,7 @@ export function addReceipts(server: FastifyInstance, guard: onRequestHookHandler
       sendError(reply, apiError('not_found', { message: 'There is no receipt of such a job.' }));
       return reply;
     }
-    // It was verified before it was kept.
+    // The receipt was verified before it was stored.
     const claims = JSON.parse(fromUtf8(fromBase64Url(kept.receipt))) as Receipt;
     return {
       object: 'inference.receipt',

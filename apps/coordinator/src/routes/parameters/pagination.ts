@@ -1,4 +1,4 @@
-/** Pages of lists: newest first, each asked for with the mark where the one before it ended. */
+/** Paged lists, newest first. The cursor of a page holds the position of its last row. */
 import { RequestError } from '@inference/formats';
 
 /** Reads `limit` and `cursor`. Throws RequestError. */
@@ -17,13 +17,13 @@ export function readPageQuery(query: Readonly<Record<string, string | undefined>
   return { limit, after: { at: Number(at), id } };
 }
 
-/** The last row of a page: the next one begins after it, by time and id. */
+/** Position of the last row of a page, by time and id. */
 export interface PageCursor {
   readonly at: number;
   readonly id: string;
 }
 
-/** Cuts rows, of which one more than the limit was asked for, into a page. */
+/** Cuts `limit + 1` fetched rows into a page and its cursor. */
 export function toPage<Row, Item>(
   rows: readonly Row[],
   limit: number,
@@ -41,7 +41,7 @@ export function toPage<Row, Item>(
 
 const MAX_CHARACTERS = 256;
 
-/** A text that was given once; null where it is not there or empty. Throws RequestError. */
+/** Text of a query parameter; null if absent or empty. Throws RequestError for repeated or long ones. */
 export function readTextFilter(query: Readonly<Record<string, unknown>>, name: string): string | null {
   const value = query[name];
   if (value === undefined || value === '') return null;

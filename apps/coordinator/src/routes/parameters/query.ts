@@ -1,6 +1,6 @@
 /**
- * Reads the query of a request by a schema. Parameters that the schema does not know are tolerated; one that is given twice
- * or does not fit is refused with an error that names it and, in the words of its `description`, says what belongs there.
+ * Reads the query string by a schema. Unknown parameters are ignored. A repeated or invalid parameter is refused with its name and
+ * the schema's `description`.
  */
 import { RequestError } from '@inference/formats';
 import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
@@ -16,8 +16,8 @@ interface Parameter {
 }
 
 /**
- * Makes the reader of one schema, whose properties are optional strings or integers and may have a default. It takes a
- * request's address and throws RequestError `invalid_request`.
+ * Creates the reader of one schema, whose properties are optional strings or integers and may have defaults. The reader takes the
+ * request URL and throws RequestError `invalid_request`.
  */
 export function queryReader<Schema extends TObject>(schema: Schema): (url: string) => Static<Schema> {
   const parameters = Object.entries(schema.properties).map(([name, property]) => parameterOf(name, property));
@@ -38,7 +38,7 @@ function readParameter(parameter: Parameter, given: readonly string[]): unknown 
   const [text, second] = given;
   if (text === undefined) return parameter.fallback;
   if (second !== undefined) throw new RequestError('invalid_request', parameter.name, `${parameter.name} may be given only once.`);
-  // No sign, no fraction, no exponent and no leading zeros: one way to write each number.
+  // No sign, fraction, exponent or leading zeros: one way to write each number.
   const value = parameter.integer ? (/^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : null) : text;
   if (!parameter.check(value)) {
     throw new RequestError('invalid_request', parameter.name, `${parameter.name} must be ${parameter.description}.`);
@@ -48,7 +48,7 @@ function readParameter(parameter: Parameter, given: readonly string[]): unknown 
 
 const providerId = Compile(ProviderIdSchema);
 
-/** Throws RequestError for what can be the id of no provider. */
+/** Throws RequestError for a malformed provider id. */
 export function parseProviderId(text: string): ProviderId {
   if (providerId.Check(text)) return text;
   throw new RequestError('invalid_request', 'provider_id', 'provider_id must be the id of a provider.');

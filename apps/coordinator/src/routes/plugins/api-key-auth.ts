@@ -1,4 +1,4 @@
-/** Who is calling: the key from `Authorization: Bearer` or `x-api-key` (clients of both formats send one or the other). */
+/** Authentication by API key, from `Authorization: Bearer` or `x-api-key` (clients of either format send one or the other). */
 import { apiError, RequestError } from '@inference/formats';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { ApiKeyCache } from '../../database/accounts/api-key-cache.js';
@@ -12,7 +12,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Set where {@link requireKey} guards a route. */
     apiKey: ApiKey | null;
-    /** Set where a guard let somebody in by their session. */
+    /** Set by guards that admit sessions. */
     sessionAccountId: string | null;
   }
 }
@@ -25,8 +25,8 @@ export interface ApiKeyAuth {
 }
 
 /**
- * Guards a route: a good key of this kind that keeps its limits, or an error. Runs before the body is read. 401 for none, an
- * unknown, revoked or expired key; 403 for a key of the other kind and for a suspended account; 429 beyond a limit.
+ * Guard that admits valid keys of this kind within their limits, before the body is read.
+ * 401: no key, or an unknown, revoked or expired one. 403: a key of the other kind, or a suspended account. 429: beyond a limit.
  */
 export function requireApiKey(guard: ApiKeyAuth, kind: ApiKeyKind): onRequestHookHandler {
   return async (request, reply) => {
@@ -71,18 +71,18 @@ export function keyOf(request: FastifyRequest): ApiKey {
   return request.apiKey;
 }
 
-/** Whether the key is meant for this model. */
+/** Whether the key may use this model. */
 export function mayUseModel(key: ApiKey, model: string): boolean {
   return key.models === null || key.models.includes(model);
 }
 
-/** Throws RequestError `forbidden` where the key is not meant for this model. */
+/** Throws RequestError `forbidden` if the key may not use this model. */
 export function requireModel(key: ApiKey, model: string): void {
   if (mayUseModel(key, model)) return;
   throw new RequestError('forbidden', 'model', 'This API key may not use this model.');
 }
 
-/** `limitedNetwork`: the client network, if it tried many wrong keys. */
+/** `limitedNetwork`: the client's network, after many wrong keys. */
 async function lookUpKey(guard: ApiKeyAuth, text: string, limitedNetwork: string | null): Promise<ApiKey | null | 'failed'> {
   try {
     if (limitedNetwork !== null) return await guard.apiKeyCache.recogniseLimited(text, limitedNetwork);

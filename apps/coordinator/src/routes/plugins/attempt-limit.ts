@@ -1,14 +1,16 @@
 /**
- * Stops those who try codes that they were not given. Wrong tries are counted by name (an account, an address); a try counts
- * from its beginning, so that a thousand at once are no more than a thousand in a row, and a right one is taken back.
+ * Limits guessing of codes. Wrong attempts count per name (an account, an address).
+ *
+ * An attempt counts from its start, so that a thousand concurrent attempts equal a thousand sequential ones; a right attempt is
+ * refunded.
  */
 
 export interface AttemptLimitOptions {
-  /** Wrong tries of one name within the window. */
+  /** Maximum wrong attempts per name and window. */
   readonly maxAttempts: number;
   readonly windowMs: number;
   readonly now: () => number;
-  /** Names that are counted at a time; the oldest are forgotten beyond it. */
+  /** Maximum names counted at a time; the oldest are evicted. */
   readonly maxNames?: number;
 }
 
@@ -27,11 +29,11 @@ export class AttemptLimit {
     this.#options = options;
   }
 
-  /** Counts a try. Seconds to wait where there were too many; then it is not to be answered. */
+  /** Counts an attempt. Returns the seconds to wait if there were too many; the attempt must then be refused. */
   count(name: string): number | null {
     const now = this.#options.now();
     let tries = this.#tries.get(name);
-    // A clock that was set back must not lock anybody out for longer than the window.
+    // A clock that was set back must not lock out a name for longer than the window.
     if (tries === undefined || tries.until <= now || tries.until > now + this.#options.windowMs) {
       this.#tries.delete(name);
       tries = { count: 0, until: now + this.#options.windowMs };

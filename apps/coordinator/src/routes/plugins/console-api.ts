@@ -1,6 +1,6 @@
 /**
- * How every address of the console API works: a session, a page of our own for what changes something, JSON in and JSON
- * out, bodies checked by their schema. The addresses themselves are in the files beside this one.
+ * Common behaviour of console routes: a session, protection of mutations against cross-site requests, JSON bodies validated by
+ * schema. The routes themselves are in the rooms.
  */
 
 import { Readable } from 'node:stream';
@@ -30,7 +30,7 @@ export interface ConsoleCall<Body> {
   readonly params: Readonly<Record<string, string>>;
   /** Origin of the console. */
   readonly origin: string;
-  /** Network address of who asks. */
+  /** Network address of the client. */
   readonly address: string;
 }
 
@@ -38,12 +38,12 @@ export interface ConsoleOperation<Answer extends TSchema, Body extends TSchema> 
   readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly body?: Body;
-  /** Body of a successful response; documentation, and the type that the handler returns. */
+  /** Body of a successful response: documentation, and the type that the handler returns. */
   readonly response: Answer;
   readonly status?: number;
 }
 
-/** Adds addresses for people who are signed in. */
+/** Registers routes for signed-in accounts. */
 export class ConsoleApi {
   readonly #server: FastifyInstance;
   /** Run before the body is read. */
@@ -92,7 +92,7 @@ export class ConsoleApi {
     });
   }
 
-  /** A file that is made while it is sent, for whoever is signed in. `make` throws RequestError before its first part. */
+  /** Registers a streamed download. `make` throws RequestError before its first part. */
   addDownload(
     file: { readonly path: string; readonly name: string; readonly type: string },
     make: (call: ConsoleCall<undefined>) => AsyncIterable<string>,
@@ -156,7 +156,7 @@ export function isMutation(request: FastifyRequest): boolean {
   return request.method !== 'GET' && request.method !== 'HEAD';
 }
 
-/** The request's headers as the web standard has them. */
+/** Headers as a Fetch API object. */
 export function headersOf(request: FastifyRequest): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {

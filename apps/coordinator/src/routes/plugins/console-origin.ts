@@ -1,15 +1,15 @@
 /**
- * Where the console lives, and whether a request comes from a page of it. Cookies go along with requests of any site, so
- * what changes something is taken only from our own pages (Origin header, RFC 6454) or with a bearer token instead of cookies.
+ * Origin of the console, and protection against cross-site requests. Browsers attach cookies to requests of any site, so a mutation
+ * needs our own origin (Origin header, RFC 6454) or a bearer token instead of cookies.
  */
 import type { FastifyRequest } from 'fastify';
 
-/** `localhost`, `127.0.0.1:8080`, `[::1]:8080`, … A name that any other machine could give itself is not among them. */
+/** `localhost`, `127.0.0.1:8080`, `[::1]:8080`, …: names that no remote host can claim. */
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
 
 /**
- * Origin of the console as the client of this request sees it, or null when the request used a name that is not known to be
- * ours. `publicOrigin` is the configured one; without it only this machine's own addresses are served.
+ * Origin of the console for the client of this request; null for an unknown host name. Without a configured `publicOrigin`, only
+ * loopback addresses are known.
  */
 export function consoleOrigin(request: FastifyRequest, publicOrigin: string | null): string | null {
   if (publicOrigin !== null) return publicOrigin;
@@ -17,7 +17,7 @@ export function consoleOrigin(request: FastifyRequest, publicOrigin: string | nu
   return host !== undefined && LOOPBACK.test(host) ? `http://${host.toLowerCase()}` : null;
 }
 
-/** Whether a browser sent this from another site's page, or something sent cookies without saying from where. */
+/** Whether a page of another site sent the request, or cookies came without an origin. */
 export function isCrossOrigin(request: FastifyRequest, origin: string): boolean {
   const { origin: given, cookie } = request.headers;
   const site = request.headers['sec-fetch-site'];
@@ -30,7 +30,7 @@ export function isJson(request: FastifyRequest): boolean {
   return /^application\/json\s*(?:;|$)/i.test(request.headers['content-type'] ?? '');
 }
 
-/** A request that signs itself with a token, as a machine's agent does. It carries no cookies of a browser. */
+/** A bearer token authenticates the request without browser cookies, as the agent's requests do. */
 export function hasBearer(request: FastifyRequest): boolean {
   return /^Bearer +\S/i.test(request.headers.authorization ?? '');
 }

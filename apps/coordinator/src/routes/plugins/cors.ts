@@ -1,10 +1,10 @@
 /**
- * Cross-origin access to the API under `/v1` (Fetch standard, CORS), so that browser apps can call it with a key. No answer ever
- * allows credentials: another site's page cannot use a visitor's session here.
+ * CORS (Fetch standard) for routes under `/v1`, so that browser apps can call them with a key. Responses never allow credentials:
+ * another site's page cannot use a visitor's session.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Every header of an answer that a client may need, trailers aside. Browsers hide the others from scripts. */
+/** Response headers for clients, except trailers. Browsers hide unlisted headers from scripts. */
 export const EXPOSED_HEADERS = [
   'accept-encoding',
   'age',
@@ -40,24 +40,24 @@ export const EXPOSED_HEADERS = [
 ] as const;
 
 const PREFLIGHT_SECONDS = '86400';
-/** Names of headers, as a browser lists them. */
+/** Header names, as browsers list them. */
 const HEADER_NAMES = /^[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,4096}$/;
 
-/** Allows every origin to read an answer of the API. Written below the framework, so that streams carry it, too. */
+/** Allows every origin to read a response. Set on the raw response, so that streams carry the headers, too. */
 export function allowOrigins(request: FastifyRequest, reply: FastifyReply): void {
   if (!isApi(request)) return;
   reply.raw.setHeader('access-control-allow-origin', '*');
-  // Only browsers send Origin, and only they read the list.
+  // Only browsers send Origin and read the list.
   if (request.headers.origin !== undefined) reply.raw.setHeader('access-control-expose-headers', EXPOSED_HEADERS.join(', '));
 }
 
-/** Answers a browser's preflight for a path that takes these methods. False: the request is none. */
+/** Answers a browser's preflight for a path with these methods. False if the request is not a preflight. */
 export function answerPreflight(request: FastifyRequest, reply: FastifyReply, methods: Iterable<string>): boolean {
   if (!isApi(request) || request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) return false;
   const allowed = [...methods];
   if (allowed.length === 0) return false;
   const asked = request.headers['access-control-request-headers'];
-  // A wildcard would leave out Authorization, so the names that the browser asks for are repeated.
+  // A wildcard would exclude Authorization, so the requested names are echoed.
   const allowHeaders = asked !== undefined && HEADER_NAMES.test(asked) ? asked : 'authorization, content-type, x-api-key';
   reply
     .code(204)

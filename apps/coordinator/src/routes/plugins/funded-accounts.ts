@@ -1,11 +1,11 @@
-/** Which accounts have a balance, remembered for a while: request bodies of accounts without one share a smaller budget. */
+/** Cache of which accounts have a balance: request bodies of accounts without one share a smaller budget. */
 
 import type { Ledger } from '../../billing/ledger/ledger.js';
 import { BoundedMap } from '../../limits/bounded-map.js';
 
 const MAX_REMEMBERED = 20_000;
 const FUNDED_MS = 60_000;
-/** A deposit counts after this long at most. */
+/** Maximum delay until a deposit takes effect. */
 const UNFUNDED_MS = 1000;
 
 export class FundedAccounts {
@@ -20,7 +20,7 @@ export class FundedAccounts {
     this.#now = now;
   }
 
-  /** At once for what is remembered. Never rejects: an account that cannot be looked up counts as before, at first as unfunded. */
+  /** Synchronous for cached accounts. Never rejects: an account whose lookup fails keeps its last state, at first unfunded. */
   isFunded(accountId: string): boolean | Promise<boolean> {
     const known = this.#known.get(accountId);
     if (known !== undefined && this.#now() < known.until) return known.isFunded;
@@ -36,7 +36,7 @@ export class FundedAccounts {
     try {
       isFunded = (await this.#ledger.balance(accountId)).balance > 0;
     } catch {
-      // The ledger reports its own failures; this request's job will be told.
+      // The ledger reports its own failures, and the job of this request will fail with an error.
     }
     this.#known.set(accountId, { isFunded, until: this.#now() + (isFunded ? FUNDED_MS : UNFUNDED_MS) });
     return isFunded;

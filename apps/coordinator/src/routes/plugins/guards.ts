@@ -7,13 +7,13 @@ import { authenticateSession, type ConsoleAccess } from './console-api.js';
 import type { RateLimits } from './rate-limits.js';
 import { sendError } from './send-error.js';
 
-/** Admission to routes: every room of routes gets it from the wiring. */
+/** Guards and limits that the wiring passes to every room of routes. */
 export interface RouteAccess {
   readonly limits: RateLimits;
   readonly consoleAccess: ConsoleAccess;
   /** Admits an API key. */
   readonly apiKeyGuard: onRequestHookHandler;
-  /** Admits an account to its own data: an API key, or a session. For routes that change nothing. */
+  /** Admits an account to its own data, by API key or session. For routes without side effects. */
   readonly accountGuard: onRequestHookHandler;
   /** Admits operators: an admin key, or a session of an account with the admin flag. */
   readonly adminGuard: onRequestHookHandler;

@@ -1,6 +1,6 @@
 /**
- * Writes down whatever an operator changes, on every address of the admin API alike: before it is done who, what and with which
- * body, and how it ended before the answer goes out. What cannot be written down is not done.
+ * Audit log of operators: every mutation of the admin API is recorded before it runs, with operator, action and body, and its
+ * outcome before the response. An action that cannot be recorded is refused.
  */
 import { type AdminAction, type AdminActionPage, AdminActionPageSchema, apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, onSendAsyncHookHandler, preHandlerAsyncHookHandler } from 'fastify';
@@ -14,7 +14,7 @@ import { sendError } from './send-error.js';
 const ADMIN = '/admin/v1/';
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** Records changes on all addresses of the admin API that are added to the server after this. */
+/** Records mutations on every admin route that is registered after this call. */
 export function recordOperatorActions(server: FastifyInstance, trail: OperatorAuditLog, onFailure: (error: unknown) => void): void {
   const begun = new WeakMap<FastifyRequest, string>();
 
@@ -79,7 +79,7 @@ function subjectOf(request: FastifyRequest): string | null {
   return params.id ?? params['*'] ?? null;
 }
 
-/** The body as JSON again, so that one that is none is not kept. */
+/** The body as normalized JSON; null if it is not JSON. */
 function detailsOf(request: FastifyRequest): string | null {
   const text = Buffer.from(bytesOf(request)).toString('utf8');
   try {
@@ -94,7 +94,7 @@ function errorCode(payload: unknown, status: number): string {
     const { error } = JSON.parse(String(payload)) as { error?: { code?: unknown } };
     if (typeof error?.code === 'string') return error.code;
   } catch {
-    // Not one of our errors: the status says what is known.
+    // Not an error body of ours: the status has to do.
   }
   return String(status);
 }

@@ -1,6 +1,6 @@
 /**
- * How much one key and one address may ask for in a while, told in the headers of the field: OpenAI's
- * names, and Anthropic's under `/v1/messages`. Counts are this process's own; the ledger, not they, guards the money.
+ * Rate limits by API key and by address, reported in OpenAI's headers, and in Anthropic's under `/v1/messages`. Counts are local to
+ * this process; the ledger is what protects balances.
  */
 import { setTimeout } from 'node:timers/promises';
 import rateLimit from '@fastify/rate-limit';
@@ -11,37 +11,37 @@ import { SignInLimits } from './sign-in-limits.js';
 
 /** Most requests in a window; 0 sets no limit. */
 export interface RateLimitSettings {
-  /** Of one API key, in a minute. */
+  /** Requests per API key and minute. */
   readonly keyPerMinute: number;
-  /** Of one address at what takes no key, in a minute. */
+  /** Requests per address and minute on routes without a key. */
   readonly addressPerMinute: number;
-  /** Wrong keys from one address, in a minute. */
+  /** Wrong keys per address and minute. */
   readonly badKeysPerMinute: number;
-  /** Of one address at signing up, signing in and the like, in a minute. */
+  /** Requests per address and minute on sign-up and sign-in routes. */
   readonly authPerMinute: number;
-  /** Of one client with one e-mail address at signing in and resetting its password, in fifteen minutes. */
+  /** Attempts per client and e-mail address in fifteen minutes, for sign-in and password resets. */
   readonly emailPerQuarter: number;
 }
 
 export interface RateLimits {
-  /** After a key was recognised: true when the request may go on, else it is answered. */
+  /** For a request with a valid key. False: the limit is exceeded, and the request is answered. */
   admitApiKey(request: FastifyRequest, reply: FastifyReply): Promise<boolean>;
-  /** Seconds until this address may try keys again, or null. */
+  /** Seconds until this address may present keys again; null if not blocked. */
   wrongKeyBlockSeconds(request: FastifyRequest): Promise<number | null>;
   countWrongKey(request: FastifyRequest): Promise<void>;
-  /** Guards routes that take no key. Those of the public statistics and records have it by themselves. */
+  /** Guard of routes without a key. Public statistics and records get the same limit automatically. */
   readonly publicRoutes: onRequestHookHandler;
   /** Guards the routes of signing in, by address. */
   readonly authRoutes: onRequestHookHandler;
-  /** Of what is tried with an e-mail address. */
+  /** Limits by e-mail address. */
   readonly signIns: SignInLimits;
 }
 
 const MINUTE_MS = 60_000;
-/** Keys and addresses that are counted at a time, of each kind; the oldest are forgotten beyond it. */
+/** Maximum keys, and maximum addresses, counted at a time; the oldest are evicted. */
 const MAX_COUNTED = 20_000;
 
-/** What anybody may read. They are limited wherever they are added. */
+/** Public routes, limited wherever they are registered. */
 const PUBLIC_ROUTES: ReadonlySet<string> = new Set([
   '/v1/stats',
   '/v1/leaderboard',
@@ -50,7 +50,7 @@ const PUBLIC_ROUTES: ReadonlySet<string> = new Set([
   '/openapi.json',
 ]);
 
-/** Adds the limits to a server that has no routes yet. */
+/** Registers the limits on a server without routes. */
 export async function createRateLimits(server: FastifyInstance, settings: RateLimitSettings): Promise<RateLimits> {
   await server.register(rateLimit, { global: false, cache: MAX_COUNTED });
   const byAddress = (max: number) => server.createRateLimit({ max, timeWindow: MINUTE_MS });
@@ -70,7 +70,7 @@ export async function createRateLimits(server: FastifyInstance, settings: RateLi
   return {
     admitApiKey: async (request, reply) => settings.keyPerMinute === 0 || admit(keys, request, reply),
     async wrongKeyBlockSeconds(request) {
-      // Where nobody tried a wrong key within the window, nobody is blocked: most requests are asked no more.
+      // Without a wrong key within the window no address is blocked, so most requests skip the lookup.
       if (settings.badKeysPerMinute === 0 || performance.now() > wrongKeysUntil) return null;
       const state = await badKeys(request, { increment: false });
       return !state.isAllowed && state.remaining === 0 ? state.ttlInSeconds : null;
@@ -107,7 +107,7 @@ async function admit(limit: Limit, request: FastifyRequest, reply: FastifyReply)
   return false;
 }
 
-/** Written below the framework, so that answers which take the connection over carry them, too. */
+/** Set on the raw response, so that hijacked responses carry the headers, too. */
 function setLimitHeaders(request: FastifyRequest, reply: FastifyReply, state: { max: number; remaining: number; ttl: number }): void {
   const headers = isMessagesPath(request)
     ? {

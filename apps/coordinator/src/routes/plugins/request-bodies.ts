@@ -1,8 +1,9 @@
 /**
- * Reads the bodies of requests as bytes, inflates those that came compressed, and counts what is held: from its arrival until its
- * request is answered, because a job that is placed again needs its body again. Accounts with a balance share one budget, accounts
- * without one a smaller one, and requests without an account a small one by address, so none of the latter can take the room of those
- * who pay. A body must also arrive at a minimum rate.
+ * Reads request bodies as bytes, inflates compressed ones, and bounds their memory.
+ *
+ * A body stays in memory until its request is answered, because a retry needs it again. Accounts with a balance share one budget,
+ * accounts without one a smaller budget; requests without an account share a small one by address. Unpaid requests thus cannot
+ * displace paid ones. A body must also arrive at a minimum rate.
  */
 
 import type { Transform } from 'node:stream';
@@ -17,31 +18,31 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Memory claim of the body: null until the body is read, released when the response closes. */
     bodyClaim: Claim | null;
-    /** True once the response is complete or its connection closed. */
+    /** True once the response is complete or the connection is closed. */
     isAnswered: boolean;
   }
 }
 
 export interface RequestBodiesOptions {
-  /** Bytes that accounts with a balance may hold together. */
+  /** Maximum bytes of accounts with a balance, together. */
   readonly maxBytes: number;
   readonly maxRequestBytes: number;
   /** Whether an account has a balance. Must not reject. */
   readonly isFunded: (accountId: string) => boolean | Promise<boolean>;
-  /** Time in which {@link MIN_BYTES_PER_WINDOW} of a body must arrive, in milliseconds. */
+  /** Time within which {@link MIN_BYTES_PER_WINDOW} of a body must arrive, in milliseconds. */
   readonly windowMs?: number;
 }
 
 type Done = (error: Error | null, body?: Buffer) => void;
 
-/** A refused body is read up to this many times its bound, and dropped. */
+/** A refused body is read and discarded up to this multiple of its limit. */
 const MAX_DISCARD_FACTOR = 8;
 const WINDOW_MS = 10_000;
 export const MIN_BYTES_PER_WINDOW = 4096;
-/** Requests without an account: all of them together, and the largest single one. */
+/** Maximum bytes of requests without an account, all together, and of a single body. */
 const MAX_UNAUTHENTICATED_BYTES = 16 * 2 ** 20;
 const MAX_UNAUTHENTICATED_BODY_BYTES = 512 * 1024;
-/** A connection with its request costs this much beside the bytes of the body. */
+/** Estimated cost of a connection with its request, beside the bytes of the body. */
 const BYTES_PER_UNAUTHENTICATED_REQUEST = 4096;
 /** An inflater's window and buffers. */
 const BYTES_PER_INFLATER = 64 * 1024;
@@ -64,17 +65,17 @@ export class RequestBodies {
     this.#unfunded = new FairBudget({ maxBytes: Math.max(maxBytes / 4, 2 * maxRequestBytes), freeMultiple: 1 });
   }
 
-  /** Bytes of accounts that are held now. */
+  /** Bytes of accounts in memory now. */
   get heldBytes(): number {
     return this.#funded.bytes + this.#unfunded.bytes;
   }
 
-  /** Bytes that requests without an account hold now, their connections included. */
+  /** Bytes of requests without an account in memory now, including their connections. */
   get unauthenticatedHeldBytes(): number {
     return this.#unauthenticated.bytes;
   }
 
-  /** Makes the server read all bodies in this way. */
+  /** Installs this reader for all bodies of the server. */
   addTo(server: FastifyInstance): void {
     server.decorateRequest('bodyClaim', null);
     server.decorateRequest('isAnswered', false);
@@ -145,13 +146,13 @@ export class RequestBodies {
       }
       if (error === null) {
         claim.finish();
-        // Joined in any case: a single chunk is a view of what the socket reads into.
+        // Copied in any case: a single chunk is a view of the socket's read buffer.
         done(null, Buffer.concat(chunks, bytes));
         return;
       }
       claim.release();
       chunks.length = 0;
-      // The rest is read and dropped, so that the client gets to read why.
+      // The rest is read and discarded, so that the client can read the error.
       discardRest(request, payload, maxBytes);
       done(error);
     };
@@ -200,7 +201,7 @@ export class RequestBodies {
   }
 }
 
-/** The account, or the operator, that a guard let in. */
+/** The account or operator that a guard admitted. */
 function accountIdOf(request: FastifyRequest): string | null {
   return request.apiKey?.accountId ?? request.sessionAccountId ?? request.operator;
 }
@@ -209,7 +210,7 @@ type Encoding = 'none' | 'gzip' | 'deflate' | 'unknown';
 
 function refusalCode(request: FastifyRequest, encoding: Encoding, isUnauthenticated: boolean, maxBytes: number): ErrorCode | null {
   if (request.isAnswered) return 'invalid_request';
-  // Unauthenticated requests may not be compressed: inflating costs memory, and their bodies are small.
+  // Unauthenticated requests must not be compressed: inflating costs memory, and their bodies are small.
   if (encoding !== 'none' && isUnauthenticated) return 'body_encoded';
   if (encoding === 'unknown') return 'encoding_unsupported';
   return Number(request.headers['content-length']) > maxBytes ? 'body_too_large' : null;
@@ -230,8 +231,9 @@ function encodingOf(contentEncoding: string | undefined): Encoding {
 }
 
 /**
- * Reads and discards the rest of a refused body, so that the client can read the response: closing early would reset the connection,
- * which is destroyed beyond `MAX_DISCARD_FACTOR` times the bound. Slow senders end at the server's request timeout.
+ * Reads and discards the rest of a refused body, so that the client can read the response: an early close would reset the
+ * connection. Beyond `MAX_DISCARD_FACTOR` times the limit the connection is destroyed. Slow senders end at the server's request
+ * timeout.
  */
 function discardRest(request: FastifyRequest, payload: NodeJS.ReadableStream, maxBytes: number): void {
   let left = MAX_DISCARD_FACTOR * maxBytes;

@@ -1,8 +1,8 @@
-/** Paths as clients misspell them: slashes too many are dropped, and a base address that was put together wrongly is named. */
+/** Corrections of request paths: extra slashes are removed, and a wrongly composed base URL gets a suggestion. */
 
 /**
- * The address with single slashes and none at the end of its path. The query stays as it is, and so do operators' paths: there, a
- * path may end in the name of a model, and an empty name is an error of its own.
+ * Collapses repeated slashes and removes a trailing slash. The query stays, and so do admin paths, which may end in a model id: an
+ * empty id has an error of its own.
  */
 export function normalizeUrl(url: string): string {
   const end = url.search(/[?#]/);
@@ -14,8 +14,8 @@ export function normalizeUrl(url: string): string {
 }
 
 /**
- * The API path that an unknown one was probably meant to be: `/chat/completions`, `/v1/v1/chat/completions` and
- * `/api/v1/chat/completions` are all `/v1/chat/completions`. `isKnown` says whether a path has a route. Null: none is near.
+ * API path that an unknown path probably meant: `/chat/completions`, `/v1/v1/chat/completions` and `/api/v1/chat/completions` all
+ * mean `/v1/chat/completions`. `isKnown` says whether a path has a route. Null without a suggestion.
  */
 export function suggestPath(path: string, isKnown: (path: string) => boolean): string | null {
   if (path.length > 256 || !/^[\w/.:@-]+$/.test(path)) return null;

@@ -1,6 +1,6 @@
 /**
- * Schemas of routes. They document the routes; handlers validate by themselves, so that every refusal has the error format of its path
- * and request bodies stay the exact bytes that were sent. Only routes with `tags` are in the OpenAPI document.
+ * Route schemas, which only document. Handlers validate, so that every refusal has the error format of its path, and bodies stay
+ * the exact bytes. Only routes with `tags` appear in the OpenAPI document.
  */
 import type { FastifyInstance } from 'fastify';
 import Type, { type TSchema } from 'typebox';
@@ -14,13 +14,13 @@ declare module 'fastify' {
   }
 }
 
-/** Accepts every request unchanged and writes responses as `JSON.stringify` does. For a server that has no routes yet. */
+/** Accepts every request unchanged and serializes with `JSON.stringify`. For a server without routes. */
 export function useDocumentationSchemas(server: FastifyInstance): void {
   server.setValidatorCompiler(() => () => true);
   server.setSerializerCompiler(() => (value) => JSON.stringify(value));
 }
 
-/** `security` of a route that takes no credentials. */
+/** `security` of a route without credentials. */
 export const NO_CREDENTIALS = [] as const;
 
 /** Refers to a named schema of the OpenAPI document. */
@@ -28,7 +28,7 @@ export function schemaRef(name: string): TSchema & { readonly $ref: string } {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** A response with a JSON body of this named schema. */
+/** A JSON response with this named schema. */
 export function jsonResponse(name: string, description = 'The response.') {
   return { ...schemaRef(name), description };
 }
@@ -38,7 +38,7 @@ export function errorResponses(...statuses: readonly number[]): Readonly<Record<
   return Object.fromEntries(statuses.map((status) => [status, jsonResponse('OpenAiError', 'An error.')]));
 }
 
-/** Path parameters, all of them strings. */
+/** Path parameters of type string. */
 export function pathParams(...names: readonly string[]) {
   return Type.Object(Object.fromEntries(names.map((name) => [name, Type.String()])));
 }

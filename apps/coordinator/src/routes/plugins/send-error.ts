@@ -1,8 +1,8 @@
-/** Sends an error through the framework, in the shape that clients of the path called understand. */
+/** Sends errors in the format that clients of the request path understand. */
 import { type ApiError, apiError, errorAt } from '@inference/formats';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** 503 with `Retry-After`, for a database that did not take in time what was asked of it. */
+/** 503 with `Retry-After`, for a database that did not answer in time. */
 export function databaseUnavailable(): ApiError {
   return apiError('overloaded', { message: 'The database did not answer in time. Try again in a moment.' });
 }

@@ -1,6 +1,5 @@
 /**
- * The HTTP server without its routes: bodies stay the exact bytes that came, every answer carries a request id, and whatever
- * goes wrong is told in the error shape of the path called.
+ * HTTP server without routes. Bodies stay exact bytes, every response has a request id, and errors have the format of their path.
  */
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -18,14 +17,14 @@ import { databaseUnavailable, sendError } from './send-error.js';
 
 export interface HttpServerOptions {
   readonly maxRequestBytes: number;
-  /** How bodies are read, and how many bytes of them are held at once. */
+  /** Reads bodies and bounds their memory. */
   readonly bodies: RequestBodies;
-  /** Proxies whose word on a request's address counts: addresses and ranges (CIDR). */
+  /** Addresses and ranges (CIDR) of proxies whose forwarding headers are trusted. */
   readonly trustedProxies: readonly string[];
   readonly log: Log;
-  /** Longest time a client may take to send its request, in milliseconds. */
+  /** Maximum time for a client to send its request, in milliseconds. */
   readonly requestMs?: number;
-  /** Answers browsers that look for a page that is not there; false: it is no such request. */
+  /** Sends the console's 404 page to browsers; false for other requests. */
   readonly sendNotFoundPage?: (request: FastifyRequest, reply: FastifyReply) => boolean;
   /** Pages of other sites may call the API with a key. */
   readonly cors: boolean;
@@ -34,7 +33,7 @@ export interface HttpServerOptions {
 }
 
 const REQUEST_MS = 120_000;
-/** Of it, for the headers. */
+/** Part of REQUEST_MS for the headers. */
 const HEADERS_MS = 60_000;
 
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
@@ -44,13 +43,13 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     bodyLimit: options.maxRequestBytes,
     trustProxy: options.trustedProxies.length === 0 ? false : [...options.trustedProxies],
     requestTimeout: requestMs,
-    // Node takes the shorter of both times for that of the headers, and looks for requests that are late this often.
+    // Node.js applies the shorter of both timeouts to the headers. The checking interval is how often late requests are detected.
     http: { headersTimeout: Math.min(HEADERS_MS, requestMs), connectionsCheckingInterval: Math.ceil(requestMs / 8) },
     return503OnClosing: false,
     forceCloseConnections: false,
     routerOptions: { maxParamLength: 512 },
     rewriteUrl: ({ url = '/' }) => normalizeUrl(url),
-    // Requests that reach no route, because their address or their very syntax is broken.
+    // Requests that reach no route, because of an invalid URL or syntax.
     frameworkErrors: (_error, _request, reply) => {
       setRequestIdHeaders(reply);
       sendError(reply, apiError('invalid_request'));
@@ -70,19 +69,19 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   server.addHook('onRequest', (request, reply, done) => {
     setRequestIdHeaders(reply);
     if (options.cors) allowOrigins(request, reply);
-    // The body is JSON or it is refused, whatever its label says; an unreadable label must not get in the way. Where
-    // browsers bring cookies along, the label tells our own pages from other sites' forms.
+    // Bodies must be JSON whatever their Content-Type says, and an unreadable Content-Type must not interfere. Where browsers send
+    // cookies, the Content-Type distinguishes our pages from forms of other sites.
     const hasBody = request.method === 'POST' || request.method === 'PUT';
     if (hasBody && !requiresContentType(request.url)) request.headers['content-type'] = 'application/json';
     if (options.isDraining() && !isHealthPath(request.url)) {
       reply.header('connection', 'close');
       sendError(reply, apiError('shutting_down'));
-      // Without a route there is nothing to read a body for.
+      // Without a route the body is not read.
     } else if (request.is404) answerUnknown(request, reply, options.cors);
     else done();
   });
   server.addHook('preHandler', (request, _reply, done) => {
-    // Nothing has such a name, and PostgreSQL takes every character in a text but this one.
+    // No identifier contains NUL, the only character that PostgreSQL does not store in text.
     if (!request.url.includes('%00')) return done();
     done(new RequestError('invalid_request', null, 'The address must not hold the character NUL (%00).'));
   });
@@ -103,12 +102,12 @@ function requestIdHeaders(id: string): Readonly<Record<string, string>> {
   return { 'x-request-id': id, 'request-id': id };
 }
 
-/** Shows the request's id under the two names that clients look for, also on answers that bypass the framework. */
+/** Sets the request id under both names that clients look for, also on responses that bypass the framework. */
 function setRequestIdHeaders(reply: FastifyReply): void {
   for (const [name, value] of Object.entries(requestIdHeaders(reply.request.id))) reply.raw.setHeader(name, value);
 }
 
-/** Answers what is no HTTP, or came too slowly, without the framework, and closes the connection. */
+/** Answers malformed or slow requests without the framework, and closes the connection. */
 function answerMalformedRequest(error: Error & { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -134,9 +133,9 @@ function answerMalformedRequest(error: Error & { readonly code?: string }, socke
 function handleErrors(server: FastifyInstance, log: Log): void {
   server.setErrorHandler((error: Error & { readonly code?: string; readonly statusCode?: number }, request, reply) => {
     if (error instanceof RequestError) {
-      // The framework would close the connection under a client that still sends. The rest of its body is dropped instead.
+      // The framework would close the connection under a client that is still sending. Instead, the rest of its body is discarded.
       reply.removeHeader('connection');
-      // RFC 9110 section 15.5.9: nobody waits for the rest of a body that was given up.
+      // RFC 9110 section 15.5.9: the server closes the connection after 408.
       if (error.code === 'body_too_slow') reply.header('connection', 'close');
       sendError(reply, error);
     } else if (error.statusCode !== undefined && error.statusCode < 500) sendError(reply, apiError('invalid_request'));

@@ -1,32 +1,33 @@
 /**
- * Limits on passwords and mails, by e-mail address. Tries count for the address together with who tries (a browser that is known,
- * else a network), so that a stranger locks out only itself. Many strangers together slow each other down, and never lock: a
- * browser or network from which somebody signed in lately is not slowed.
+ * Limits on password attempts and mail, by e-mail address.
+ *
+ * Attempts count per address and client (a known browser, else a network), so that a stranger locks out only itself. Many strangers
+ * together are slowed down but never lock the account; browsers and networks with a recent sign-in are not slowed.
  */
 import { BoundedMap } from '../../limits/bounded-map.js';
 import { AttemptLimit } from './attempt-limit.js';
 
 export interface SignInLimitOptions {
-  /** Tries of one client with one e-mail address in fifteen minutes; 0 sets no limit. */
+  /** Attempts per client and e-mail address in fifteen minutes; 0: no limit. */
   readonly perQuarter: number;
   readonly now: () => number;
   /** Waits for so many milliseconds, or rejects when the client leaves. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** Who tries. */
+/** Client of an attempt. */
 export interface SignInClient {
   readonly email: string;
   /** See `clientNetwork`. */
   readonly network: string;
-  /** Id of a browser in which somebody has signed in with this e-mail address; null for another. */
+  /** Id of a browser with an earlier sign-in for this e-mail address; null for an unknown browser. */
   readonly device: string | null;
 }
 
-/** A try that may go on. `isSlowed`: too many others try this e-mail address; {@link SignInLimits.slowDown} comes first. */
+/** An admitted attempt. `isDelayed`: too many others attempt this e-mail address; {@link SignInLimits.delay} must run first. */
 export interface SignInAttempt {
   readonly isDelayed: boolean;
-  /** It was not answered, or was right: it does not count. */
+  /** Uncounts the attempt: it succeeded, or got no response. */
   refund(): void;
 }
 
@@ -38,11 +39,13 @@ export interface SignInBlock {
 
 const QUARTER_MS = 15 * 60_000;
 const HOUR_MS = 60 * 60_000;
-/** Of strangers together with one e-mail address, and wrong ones of one network, in fifteen minutes: times the limit of one client. */
+/**
+ * Factor on the limit of one client: for all strangers together with one e-mail address, and for one network, in fifteen minutes.
+ */
 const WIDE_FACTOR = 10;
 const DELAY_MS = 5000;
 const MAX_DELAYED = 1000;
-/** A link of a mail is good for an hour, so that one of these always is. */
+/** Links in mail are valid for an hour, so one of these is always valid. */
 const MAX_MAILS_PER_CLIENT = 5;
 const MAX_MAILS_PER_EMAIL = 20;
 const KNOWN_MS = 30 * 24 * HOUR_MS;
@@ -55,7 +58,7 @@ export class SignInLimits {
   readonly #ofStrangers: AttemptLimit;
   readonly #mailsOfClients: AttemptLimit;
   readonly #mailsOfStrangers: AttemptLimit;
-  /** Clients that signed in, and until when that counts. */
+  /** Clients that signed in, with the end of their known period. */
   readonly #known = new BoundedMap<string, number>(MAX_KNOWN);
   readonly #slowed = new Set<string>();
 
@@ -70,7 +73,7 @@ export class SignInLimits {
     this.#mailsOfStrangers = limit(MAX_MAILS_PER_EMAIL, HOUR_MS);
   }
 
-  /** Counts a try. A blocked one is not to be answered. */
+  /** Counts an attempt. A blocked attempt must be refused. */
   begin(client: SignInClient): SignInAttempt | SignInBlock {
     if (this.#options.perQuarter === 0) return { isDelayed: false, refund: () => {} };
     const counted: (() => void)[] = [];
@@ -87,7 +90,10 @@ export class SignInLimits {
     return { isDelayed, refund: () => counted.splice(0).forEach((undo) => void undo()) };
   }
 
-  /** Delays a slowed try. False: this client, or too many others, are being delayed already. Rejects when the client leaves. */
+  /**
+   * Delays a slowed attempt. False: this client, or too many others, are being delayed already. Rejects when the client
+   * disconnects.
+   */
   async delay(client: SignInClient, signal: AbortSignal): Promise<boolean> {
     const name = nameOf(client);
     if (this.#slowed.has(name) || this.#slowed.size >= MAX_DELAYED) return false;
@@ -105,7 +111,7 @@ export class SignInLimits {
     this.#known.set(nameOf(client), this.#options.now() + KNOWN_MS);
   }
 
-  /** Counts a mail. False: enough went to this address, and it is not to be sent. */
+  /** Counts a mail. False: the limit is reached, and the mail must not be sent. */
   admitMail(client: SignInClient): boolean {
     if (this.#options.perQuarter === 0) return true;
     if (this.#mailsOfClients.count(nameOf(client)) !== null) return false;
@@ -117,7 +123,7 @@ export class SignInLimits {
   }
 }
 
-/** The form in which e-mail addresses are counted. */
+/** Normalized form under which e-mail addresses are counted. */
 export function normalizeEmail(email: string): string {
   return email.trim().toLowerCase().slice(0, 320);
 }

@@ -1,4 +1,4 @@
-/** `/admin/v1/providers/{id}`: one machine as its owner sees it, and who that is; taking it out of routing, and letting it in again. */
+/** `/admin/v1/providers/{id}`: one provider with its owner, its quarantine and its release. */
 import { type AdminProviderView, AdminProviderViewSchema, apiError, QuarantineSchema, readJsonBody, schemaCheck } from '@inference/formats';
 import type { ProviderId, ProviderStatusAnswer } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
@@ -22,7 +22,7 @@ export interface AdminProviderRoutes {
   readonly machines: OwnedProviderRepository;
   readonly accounts: AccountRepository;
   readonly lastSeen: LastSeenRepository;
-  /** What `GET /v1/providers/me` answers the machine. */
+  /** Status as in `GET /v1/providers/me`. */
   readonly statusOf: (provider: ProviderSnapshot) => Promise<ProviderStatusAnswer>;
 }
 

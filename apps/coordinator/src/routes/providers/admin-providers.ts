@@ -1,4 +1,4 @@
-/** For those who run the coordinator: what every provider is doing, and why some take no jobs. */
+/** For operators: state of every provider, and why some get no jobs. */
 import { type AdminHold, type AdminProvider, type AdminProviderList, AdminProviderListSchema, apiError } from '@inference/formats';
 import type { ProviderId } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';

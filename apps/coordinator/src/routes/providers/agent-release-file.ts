@@ -1,6 +1,6 @@
 /**
- * The file of releases (`AGENT_RELEASES`), read again when it has changed, so that a release is published by replacing one file.
- * A file that cannot be read or understood offers nothing, and the log says so once for each change.
+ * Release file (`AGENT_RELEASES`), reloaded when it changes, so that replacing one file publishes a release. An unreadable or
+ * invalid file offers nothing and is logged once per change.
  */
 import { readFile, stat } from 'node:fs/promises';
 import { compareVersions, type Release, type ReleaseFeed, ReleaseFeedSchema, type ReleasePlatform } from '@inference/protocol';
@@ -13,7 +13,7 @@ export class AgentReleaseFile {
   #seen = '';
   #feed: Promise<ReleaseFeed> = Promise.resolve(NONE);
 
-  /** `path` null: this coordinator offers no releases. */
+  /** `path` null: no releases. */
   constructor(
     private readonly path: string | null,
     private readonly onProblem: (problem: string) => void,

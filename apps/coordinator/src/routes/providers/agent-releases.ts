@@ -1,6 +1,5 @@
 /**
- * Releases of the agent, for installations that look for a newer one. The operator signed them; this coordinator only hands on
- * what the file says, and whoever reads it checks the signature.
+ * Releases of the agent, for installations that look for updates. The operator signed the releases; agents verify the signature.
  */
 import { RequestError } from '@inference/formats';
 import { RELEASE_PLATFORMS, type Release, ReleaseSchema, ReleaseVersionSchema } from '@inference/protocol';

@@ -1,7 +1,6 @@
 /**
- * `GET /v1/providers/attestation`: the evidence for every connected provider, so that anyone can check what is claimed, and a
- * text that says how, and what is not proved (spec: provider attestation record). With `provider_id`, that of one provider alone,
- * for who looks at one among thousands.
+ * `GET /v1/providers/attestation`: attestation records of connected providers, or of one with `provider_id`, and instructions for
+ * verifying them, including what remains unproved (spec: provider attestation record).
  */
 import { type AttestationFeed, PROVIDER_ID_PATTERN, type ProviderId } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';

@@ -1,6 +1,6 @@
 /**
- * `GET /v1/providers/me`: a provider asks about itself with the token of its session: how it stands, what it was given and why it
- * was passed over, and what its owner can do.
+ * `GET /v1/providers/me`: own status of a provider, authenticated by its session token: trust, placements, reasons for missed jobs,
+ * and steps for the owner.
  */
 import { apiError } from '@inference/formats';
 import type { ProviderStatusAnswer } from '@inference/protocol';
@@ -47,14 +47,14 @@ export function addProviderMe(server: FastifyInstance, routes: ProviderMeRoutes)
   });
 }
 
-/** What a provider is told about itself; its owner and operators read the same. */
+/** Status of a provider, for the provider itself, its owner and operators. */
 export async function providerStatusOf(sources: StatusSources, provider: ProviderSnapshot): Promise<ProviderStatusAnswer> {
   const { fleet, requestQueue, now } = sources;
   const earnings = await earningsOf(sources, provider.registration.identity.providerId);
   return providerStatus(provider, { fleet, requestQueue, now: now(), earnings });
 }
 
-/** A ledger that does not answer takes nothing else from the owner. */
+/** A failing ledger must not hide the rest of the status. */
 async function earningsOf({ database, now, onFailure }: StatusSources, providerId: string): Promise<ProviderEarnings | null> {
   try {
     return await readProviderEarnings(database, providerId, now());

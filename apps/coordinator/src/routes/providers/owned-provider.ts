@@ -1,6 +1,6 @@
 /**
- * `/console/v1/machines/{provider_id}`: one machine of the account that is signed in, as the machine itself is told how it
- * stands, and its name. A machine of somebody else answers like one that does not exist.
+ * `/console/v1/machines/{provider_id}`: status and name of one provider of the signed-in account. Providers of other accounts get
+ * the same response as unknown ones.
  */
 import { type ConsoleLastSeen, ConsoleMachineViewSchema, RenameMachineSchema, RequestError } from '@inference/formats';
 import { type ProviderId, ProviderIdSchema, type ProviderStatusAnswer } from '@inference/protocol';
@@ -16,7 +16,7 @@ export interface OwnedProviderRoutes {
   readonly fleet: ProviderRegistry;
   readonly machines: OwnedProviderRepository;
   readonly lastSeen: LastSeenRepository;
-  /** What `GET /v1/providers/me` answers the machine. */
+  /** Status as in `GET /v1/providers/me`. */
   readonly statusOf: (provider: ProviderSnapshot) => Promise<ProviderStatusAnswer>;
 }
 

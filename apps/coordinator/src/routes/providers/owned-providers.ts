@@ -1,4 +1,4 @@
-/** `/console/v1/machines`: the machines that earn for the account that is signed in, how one is taken out of it, and codes that link more. */
+/** `/console/v1/machines`: providers of the signed-in account, unlinking, and codes that link more. */
 import {
   type ConsoleMachine,
   ConsoleMachineCodeSchema,

@@ -1,4 +1,4 @@
-/** Routes of providers: attestation, own status, agent releases, the machines of an account, and providers as operators see them. */
+/** Routes of providers: attestation, own status, agent releases, providers of an account, and providers for operators. */
 import { apiError, openAiError } from '@inference/formats';
 import type { FastifyPluginAsync } from 'fastify';
 import type { ProviderLinks } from '../../accounts/provider-links.js';
@@ -39,7 +39,7 @@ export interface ProviderRoutesDeps {
   readonly providerLinks: ProviderLinks;
   readonly releases: AgentReleaseFile;
   readonly now: () => number;
-  /** Hears of a ledger read that failed; the response then lacks the earnings. */
+  /** Reports a failed ledger read; the response then lacks the earnings. */
   readonly onFailure: (error: unknown) => void;
 }
 

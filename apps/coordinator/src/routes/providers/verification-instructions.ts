@@ -1,6 +1,6 @@
 /**
- * How a person verifies what this service says, in steps that need no program of ours, and what remains unproved after all of
- * them (spec: provider attestation record, `verification_instructions`).
+ * Instructions for verifying responses and attestation records without our software, and what remains unproved (spec: provider
+ * attestation record, `verification_instructions`).
  */
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 

@@ -1,6 +1,6 @@
 /**
- * Serves the built web console: its files, its page at the addresses that the build lists, and the same page with status 404 to
- * browsers that look for an address nobody knows. Nothing else is answered with a page: unknown API paths stay JSON errors.
+ * Serves the built web console: its files, its page at the paths that the build lists, and the same page with status 404 to
+ * browsers at unknown paths. Unknown API paths keep their JSON errors.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -12,18 +12,18 @@ import { Compile } from 'typebox/compile';
 import { StartupError } from '../../config/startup-error.js';
 
 export interface ConsoleFiles {
-  /** Adds the files and the pages, but for `/`, which answers programs, too. */
+  /** Registers files and pages except `/`, which also answers programs. */
   addTo(server: FastifyInstance): Promise<void>;
   sendPage(reply: FastifyReply): FastifyReply;
   sendNotFoundPage(request: FastifyRequest, reply: FastifyReply): boolean;
 }
 
 const PAGE = 'index.html';
-/** Written by the console's build: addresses of its pages, as the router spells them. */
+/** File of the console's build: paths of its pages, in the syntax of the router. */
 const PAGE_LIST = 'pages.json';
 const pageList = Compile(Type.Array(Type.String({ pattern: '^/[a-z0-9/:-]*$' }), { minItems: 1 }));
 
-/** Files whose names hold a hash of what is in them. */
+/** Files with a content hash in their name. */
 const HASHED = /[/\\]assets[/\\]/;
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 /** Kept, but asked about each time. */
@@ -32,8 +32,8 @@ const REVALIDATE = 'no-cache';
 const API_PATHS = /^\/(?:v1|console|admin\/v1|oauth|\.well-known|assets|mdm|acme)(?:\/|$)/;
 
 /**
- * Content-Security-Policy (level 3): scripts, styles, fonts and requests of this origin alone, nothing in the page itself, no
- * frames either way. Pictures may also be made by the page.
+ * Content-Security-Policy (level 3): scripts, styles, fonts and requests of this origin only, nothing inline, no framing in either
+ * direction. Images may also come from data and blob URLs.
  */
 const POLICY = [
   "default-src 'none'",
@@ -57,8 +57,8 @@ const HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The console in `directory`, or null when none is named and none was built beside this program. Throws {@link StartupError} when
- * the named folder holds none.
+ * The console in `directory`; null without a named or bundled console. Throws {@link StartupError} if the named folder holds no
+ * build.
  */
 export function openConsoleFiles(directory: string | null): ConsoleFiles | null {
   const root = resolve(directory ?? bundledConsole());
@@ -79,7 +79,7 @@ export function openConsoleFiles(directory: string | null): ConsoleFiles | null 
         setHeaders: (response, path) => {
           for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
           response.setHeader('cache-control', HASHED.test(path) ? IMMUTABLE : REVALIDATE);
-          // Caches on the way keep the compressed copies apart, and the page from what programs get at `/`.
+          // Shared caches must separate compressed copies, and the page from the JSON at `/`.
           response.setHeader('vary', path.endsWith(PAGE) ? 'accept, accept-encoding' : 'accept-encoding');
         },
       });
@@ -95,17 +95,17 @@ export function openConsoleFiles(directory: string | null): ConsoleFiles | null 
   };
 }
 
-/** Whether a browser asks, for what it will show: programs take anything, or JSON. */
+/** Whether a browser navigates: programs accept anything, or JSON. */
 export function acceptsHtml(request: FastifyRequest): boolean {
   return (request.headers.accept ?? '').includes('text/html');
 }
 
-/** The workspace that builds the console lies beside this one's. */
+/** The console's workspace is a sibling of this one. */
 function bundledConsole(): string {
   return resolve(dirname(createRequire(import.meta.url).resolve('#package.json')), '../console/dist');
 }
 
-/** What the page may ask for: compressed copies go out under the name of what they hold, and the build's own notes not at all. */
+/** Public files: compressed copies are served under the original name, and build metadata not at all. */
 function filesIn(root: string): string[] {
   return readdirSync(root, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -1,6 +1,6 @@
 /**
- * For those who run the coordinator and for what stands in front of it: whether the process lives, and whether it should be
- * given traffic. Both answer without a key, and also while it shuts down.
+ * `/health` for liveness and `/health/ready` for readiness, for operators and load balancers. Both need no key, and answer during a
+ * shutdown, too.
  */
 import type { FastifyInstance } from 'fastify';
 import type { DatabaseState } from '../../database/connection/database-state.js';
@@ -13,10 +13,10 @@ export interface HealthRoutes {
   readonly now: () => number;
 }
 
-/** An answer of the database counts for this long, so that nobody can keep it busy with questions. Milliseconds. */
+/** Lifetime of the cached database state in milliseconds, so that health checks cannot load the database. */
 const CACHE_MS = 500;
 
-/** What is asked of them does not depend on whether the coordinator takes requests. */
+/** Health routes answer even while the coordinator refuses other requests. */
 export function isHealthPath(url: string): boolean {
   return /^\/health(?:\/ready)?(?:\?|$)/.test(url);
 }

@@ -1,4 +1,4 @@
-/** What the addresses beside inference answer, for the API description. Members that are not listed may follow. */
+/** Paths beside inference for the OpenAPI document. Responses may contain further members. */
 
 import { LeaderboardQuerySchema, STATS_SCHEMAS, TotalsQuerySchema } from '@inference/formats';
 import { AttestationFeedSchema, MachineEarningsSchema, ProviderStatusSchema } from '@inference/protocol';
@@ -101,9 +101,9 @@ function get(operation: {
   readonly answer: keyof typeof SCHEMAS | null;
   readonly parameter?: string;
   readonly query?: TObject;
-  /** Another type that the answer comes in. */
+  /** Further content type of the response. */
   readonly otherType?: string;
-  /** It takes no key. */
+  /** The route takes no key. */
   readonly isPublic?: boolean;
 }) {
   const { summary, answer, parameter, query, otherType, isPublic = false } = operation;

@@ -1,4 +1,4 @@
-/** `GET /openapi.json`: the description of every public address, made once from the schemas of the parts that serve them. */
+/** `GET /openapi.json`: the OpenAPI document of every public route, built once from the schemas of the rooms. */
 import { createRequire } from 'node:module';
 import { openApiDocument } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';

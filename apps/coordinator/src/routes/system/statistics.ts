@@ -1,4 +1,4 @@
-/** `GET /v1/stats`, `/v1/leaderboard` and `/v1/network/totals`: what the network does, for everybody (spec: network stats). */
+/** `GET /v1/stats`, `/v1/leaderboard` and `/v1/network/totals`: public statistics (spec: network stats). */
 
 import { LeaderboardQuerySchema, TotalsQuerySchema } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';

@@ -1,11 +1,11 @@
 /**
- * Requests that came behind others on their connection (RFC 9112 section 9.3.2). Their responses have no socket before their turn, so
- * that Node does not close them with the connection: whoever waits for that, to stop a job or to let go of a body, would wait for ever.
+ * Pipelined requests (RFC 9112 section 9.3.2). Their responses get no socket before their turn, so Node.js does not close them with
+ * the connection; code that waits for `close` to stop a job or release a body would wait forever.
  */
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Closes such responses when their connection ends before their turn. */
+/** Closes pipelined responses when their connection ends before their turn. */
 export function closePipelined(server: Server): void {
   const waiting = new WeakMap<Socket, Set<ServerResponse>>();
   server.on('request', ({ socket }, response) => {
@@ -17,7 +17,7 @@ export function closePipelined(server: Server): void {
   });
 }
 
-/** Responses that are closed with this connection. */
+/** Set of responses that close with this connection. */
 function follow(socket: Socket): Set<ServerResponse> {
   const behind = new Set<ServerResponse>();
   socket.once('close', () => {

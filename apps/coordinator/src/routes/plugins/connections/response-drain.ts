@@ -1,11 +1,12 @@
 /**
- * Answers on their way to clients, of whatever route. What a client does not take is held for it, so that one who stops taking, or
- * takes so little that it would never be done, is ended; one who merely has a slow line gets every byte. Whoever ends the process
- * can wait for those that are still being taken.
+ * Bounds the time in which clients read responses, on every route.
+ *
+ * Unread bytes stay in memory. A client that stops reading, or reads too slowly, is disconnected; a client on a slow line gets
+ * every byte. The shutdown waits for responses that are still being read.
  */
 import type { Server, ServerResponse } from 'node:http';
 
-/** Bytes that a client must take in the time in which it must take something: 1 MiB in two minutes is 8.7 KB/s. */
+/** Minimum bytes that a client reads per drain window: 1 MiB in two minutes is 8.7 KB/s. */
 const MIN_BYTES_PER_DRAIN_WINDOW = 1024 * 1024;
 
 export class ResponseDrain {
@@ -13,14 +14,15 @@ export class ResponseDrain {
   readonly #ended = new Set<ServerResponse>();
   readonly #taken: (() => void)[] = [];
 
-  /** A client that takes nothing for `drainMs` milliseconds is ended. */
+  /** A client that reads nothing for `drainMs` milliseconds is disconnected. */
   constructor(drainMs: number) {
     this.#drainMs = drainMs;
   }
 
   attach(server: Server): void {
     server.on('request', (_request, response) => {
-      // Also without anything to send: nobody is ended who only waits for an answer. Node counts each part that was taken.
+      // The timeout also runs without unsent bytes, where the client only waits for a response. Node.js restarts the timer with
+      // each part that was read.
       response.setTimeout(this.#drainMs, () => {
         if (unsentBytes(response) > 0) response.destroy();
       });
@@ -28,13 +30,13 @@ export class ResponseDrain {
     });
   }
 
-  /** Resolves when no answer that is complete waits for its client any more. */
+  /** Resolves when no complete response has unread bytes. */
   whenDrained(): Promise<void> {
     if (this.#ended.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#taken.push(resolve));
   }
 
-  /** Its answer is complete: the rest has to be taken in a time that is bounded. Most were taken in this very moment. */
+  /** The response is complete: the rest must be read in bounded time. Most responses have been read already. */
   #limit(response: ServerResponse): void {
     const left = unsentBytes(response);
     if (left === 0) return;
@@ -48,7 +50,7 @@ export class ResponseDrain {
   }
 }
 
-/** Bytes that the client's connection has not taken yet. */
+/** Bytes that the client's connection has not accepted yet. */
 function unsentBytes({ socket }: ServerResponse): number {
   return socket?.writableLength ?? 0;
 }

@@ -1,12 +1,13 @@
 /**
- * Requests with an `Upgrade` that is not offered here (h2c; a WebSocket at another address) are ordinary requests (RFC 9110 section
- * 7.8). Node hands each of them over as a raw socket once anybody listens for upgrades, so each is sent to the server again
- * without `Upgrade`, `HTTP2-Settings` and their `Connection` options.
+ * Serves requests with an unsupported `Upgrade` (h2c, or WebSocket at another path) as ordinary requests (RFC 9110 section 7.8).
+ *
+ * Node.js passes every upgrade as a raw socket once a listener exists. The request is therefore sent to the server again without
+ * `Upgrade`, `HTTP2-Settings` and their `Connection` options.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Serves upgrade requests as ordinary ones, except those for which `isTaken` is true: another listener answers them. */
+/** Handles every upgrade request except those for which `isTaken` is true: another listener answers them. */
 export function serveUpgradesAsRequests(server: Server, isTaken: (request: IncomingMessage) => boolean): void {
   const unanswered = new WeakMap<Duplex, Set<ServerResponse>>();
   const waiting = new WeakMap<Duplex, () => void>();
@@ -25,7 +26,7 @@ export function serveUpgradesAsRequests(server: Server, isTaken: (request: Incom
     if (isTaken(request)) return;
     const responses = unanswered.get(socket) ?? new Set();
     const ignoreError = (): void => {};
-    // Node removed its 'drain' listener on the upgrade; a response that is being written may wait for that event.
+    // Node.js removes its `drain` listener on an upgrade; a response that is being written may wait for that event.
     const passDrain = (): void => {
       for (const response of responses) if (response.socket === socket) response.emit('drain');
     };
@@ -33,12 +34,12 @@ export function serveUpgradesAsRequests(server: Server, isTaken: (request: Incom
       if (socket.destroyed) return;
       socket.off('error', ignoreError);
       socket.off('drain', passDrain);
-      // The end of an earlier answer set the time for which an idle connection is kept.
+      // The end of an earlier response has set the keep-alive timeout of the idle connection.
       if ('setTimeout' in socket && typeof socket.setTimeout === 'function') socket.setTimeout(0);
       socket.unshift(Buffer.concat([ordinaryHead(request), head]));
       server.emit('connection', socket);
     };
-    // Without a listener, an error of the socket would be uncaught until the server has it again.
+    // Without a listener, a socket error would be uncaught until the server owns the socket again.
     socket.on('error', ignoreError);
     // Answers to earlier requests of the connection go out first.
     if (responses.size === 0) goOn();
@@ -49,7 +50,7 @@ export function serveUpgradesAsRequests(server: Server, isTaken: (request: Incom
   });
 }
 
-/** The head of a request as it came, without what asks for an upgrade. */
+/** Head of the original request, without the headers of the upgrade. */
 function ordinaryHead({ method, url, httpVersion, rawHeaders }: IncomingMessage): Buffer {
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -41,7 +41,7 @@ const GATES: Readonly<Record<Exclude<UnavailableReason, 'untrusted' | 'held_off'
   no_free_slot: 'Not eligible: all of its slots were taken.',
 };
 
-/** One sentence for an entry of the history. */
+/** Sentence for one logged placement decision. */
 export function decisionText({ verdict, lastAt, challengedAt }: LoggedDecision): string {
   switch (verdict.outcome) {
     case 'chosen':

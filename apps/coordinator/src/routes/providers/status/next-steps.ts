@@ -1,6 +1,6 @@
 /**
- * What would help the owner of a machine, in the order of how much it would: first what keeps every job away, then what keeps
- * some away, then what is merely less than it could be. Pure: from the same facts that the rest of the answer shows.
+ * Next steps for the owner of a provider, by effect: causes that block all jobs, causes that cost some jobs, then improvements.
+ * Pure: depends only on facts of the same response.
  */
 import type { NextStep, ProviderStatusAnswer } from '@inference/protocol';
 import type { UnavailableReason } from '@inference/scheduler';
@@ -8,7 +8,10 @@ import { formatDuration } from './decision-text.js';
 
 export type StatusFacts = Omit<ProviderStatusAnswer, 'next_steps'>;
 
-/** Gates that open by themselves, and what the owner can do meanwhile. A machine that is full or in a pause is doing well. */
+/**
+ * Unavailable reasons that end without the owner, and what the owner can do meanwhile. A provider that is full or paused needs no
+ * step.
+ */
 const PASSING: Partial<Record<UnavailableReason, string>> = {
   too_hot: 'This Mac is too hot and gets no jobs until it has cooled down. Give it air, or run less beside it.',
   no_memory: 'This Mac is out of memory and gets no jobs until some is free. Close programs, or serve a smaller model.',
@@ -17,9 +20,9 @@ const RESTRAINED = {
   cooling_down: 'Jobs failed here, so that it is left alone for a while; then one job decides.',
   on_probation: 'Jobs failed here. One job at a time decides whether it is well again.',
 } as const;
-/** Fewer refusals in a row than this are a moment's crowd. */
+/** Fewer consecutive refusals are a momentary peak. */
 const OFTEN_REFUSED = 3;
-/** Decisions of this age say little about now. */
+/** Older decisions say little about the present. */
 const RECENT_MS = 30 * 60_000;
 
 export function nextSteps(facts: StatusFacts): NextStep[] {
@@ -27,7 +30,7 @@ export function nextSteps(facts: StatusFacts): NextStep[] {
   return steps.length > 0 ? steps : [{ code: 'nothing', text: 'Nothing: this Mac is served its part of the requests.' }];
 }
 
-/** What keeps every job away, and does not end by itself. */
+/** Causes that block every job and do not end by themselves. */
 function blocked({ status, status_remedy, availability, trust_parts, trust_level, models }: StatusFacts): NextStep[] {
   const steps: NextStep[] = [];
   if (status === 'away')
@@ -54,7 +57,7 @@ function passing({ gate }: StatusFacts): NextStep[] {
   return gate === null || text === undefined ? [] : [{ code: gate, text }];
 }
 
-/** Models that nobody asks for: no machine would help. */
+/** Models without demand: no provider would get jobs. */
 function demand({ models }: StatusFacts): NextStep[] {
   return models
     .filter(({ demand: { requests_last_5_minutes: asked, waiting_requests: waiting } }) => asked === 0 && waiting === 0)
@@ -65,7 +68,7 @@ function demand({ models }: StatusFacts): NextStep[] {
     }));
 }
 
-/** Requests that others got, and why. */
+/** Requests that other providers got, with the reasons. */
 function lost({ decisions, models, trust_parts, host, reputation, server_time }: StatusFacts): NextStep[] {
   const steps: NextStep[] = [];
   const since = Date.parse(server_time) - RECENT_MS;
@@ -104,7 +107,7 @@ function strainOf({ thermal, memory_pressure, power }: StatusFacts['host']): str
   return null;
 }
 
-/** What is well, and could be better. */
+/** Improvements of a working state. */
 function better({ status, trust_level, trust_parts, models, earnings }: StatusFacts): NextStep[] {
   const steps: NextStep[] = [];
   const gap = trust_parts.find(({ state, remedy }) => state !== 'ok' && remedy !== undefined);

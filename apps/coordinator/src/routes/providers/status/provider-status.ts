@@ -1,4 +1,4 @@
-/** Puts together what a provider is told about itself. Apart from the recorded decisions, everything is of this moment. */
+/** Builds the status of a provider. Except for logged decisions, all values are current. */
 import type { AwayReason, PlacementDecision, ProviderStatusAnswer, ReportedAvailability } from '@inference/protocol';
 import type { ProviderEarnings } from '../../../database/earnings-repository.js';
 import type { RequestQueue } from '../../../inference/queue/request-queue.js';
@@ -113,7 +113,7 @@ const REASONS: Readonly<Record<AwayReason, string>> = {
   no_memory: 'It is out of memory. Close programs, or serve a smaller model.',
 };
 const UNKNOWN = 'It takes no jobs for now, for a reason that this coordinator does not know.';
-/** Of these nothing but themselves is known. */
+/** Agents may report reasons that this version does not know. */
 const known = new Map<string, string>(Object.entries(REASONS));
 
 export function availabilityBody({ state, reason, until }: ReportedAvailability): NonNullable<ProviderStatusAnswer['availability']> {
