@@ -16,8 +16,8 @@ const LAST_RESORT_MS = 5000;
 
 /** Meaning of `MIN_TRUST_LEVEL` for clients, for the log. */
 const TRUST_IN_FORCE = {
-  hardware: 'machines get requests only at trust level hardware',
-  self_signed: 'machines get requests at trust level self_signed: their hardware is not proved',
+  hardware: 'only providers of trust level hardware get requests',
+  self_signed: 'providers get requests from trust level self_signed on: their hardware is not proved',
 } as const;
 
 async function main(): Promise<void> {
@@ -34,38 +34,38 @@ async function main(): Promise<void> {
   // A parent process with an IPC channel gets the address at any log level.
   process.send?.({ address: app.address });
 
-  const hurry = new AbortController();
+  const skipGrace = new AbortController();
   const signalled = new Set<string>();
-  let ending = false;
-  const leave = (code: number): void => {
+  let isEnding = false;
+  const exitAfterFlush = (code: number): void => {
     // `flushSync` would retry forever on a pipe whose reader has exited. A reader that is only slow has LAST_FLUSH_MS.
     setTimeout(() => process.kill(process.pid, 'SIGKILL'), LAST_FLUSH_MS);
     stdout.flush(() => process.exit(code));
   };
   const end = (reason: string): void => {
-    if (ending) return;
-    ending = true;
+    if (isEnding) return;
+    isEnding = true;
     log.info({ reason }, 'shutting down');
-    setTimeout(() => leave(1), config.drainMs + LAST_RESORT_MS).unref();
-    app.close(config.drainMs, hurry.signal).then(
+    setTimeout(() => exitAfterFlush(1), config.drainMs + LAST_RESORT_MS).unref();
+    app.close(config.drainMs, skipGrace.signal).then(
       () => {
         log.info('closed');
-        leave(0);
+        exitAfterFlush(0);
       },
       (error: unknown) => {
         log.fatal({ error: errorFacts(error) }, 'shutdown failed');
-        leave(1);
+        exitAfterFlush(1);
       },
     );
   };
   // A second signal of the same kind ends the grace period. SIGINT of a terminal followed by SIGTERM of a supervisor counts as one
   // request.
   const onSignal = (signal: string): void => {
-    if (hurry.signal.aborted) leave(1);
+    if (skipGrace.signal.aborted) exitAfterFlush(1);
     if (signalled.has(signal)) {
-      log.info({ reason: signal }, 'not waiting for running jobs any more');
-      setTimeout(() => leave(1), LAST_RESORT_MS).unref();
-      hurry.abort();
+      log.info({ reason: signal }, 'no longer waiting for running jobs');
+      setTimeout(() => exitAfterFlush(1), LAST_RESORT_MS).unref();
+      skipGrace.abort();
     }
     signalled.add(signal);
     end(signal);
@@ -73,10 +73,10 @@ async function main(): Promise<void> {
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
   // With an IPC channel, the coordinator ends when its parent process ends.
-  process.on('disconnect', () => end('parent gone'));
+  process.on('disconnect', () => end('parent exited'));
   process.on('uncaughtException', (error) => {
     log.fatal({ error: errorFacts(error) }, 'crashed');
-    leave(1);
+    exitAfterFlush(1);
   });
 }
 

@@ -50,7 +50,7 @@ export const accountRoutes: FastifyPluginAsync<AccountRoutesDeps> = async (serve
   const { access, auth, accounts, machines, deviceCodes, playgroundKeys, providerLinks, settings, log, now } = deps;
   const { payments, deposits, withdrawals, processor, ledger } = deps;
   const { adminGuard, limits, consoleAccess } = access;
-  addAuthRoutes(server, { auth, door: consoleAccess, queue: deps.signInQueue, devices: deps.knownBrowsers, mail: settings.mail, log });
+  addAuthRoutes(server, { auth, consoleAccess, queue: deps.signInQueue, devices: deps.knownBrowsers, mail: settings.mail, log });
   addSettings(server, limits, settings);
   addSession(server, consoleAccess);
   addOAuth(server, { codes: deviceCodes, links: providerLinks, limits, publicOrigin: consoleAccess.publicOrigin });
@@ -59,5 +59,5 @@ export const accountRoutes: FastifyPluginAsync<AccountRoutesDeps> = async (serve
   addPlaygroundKey(api, playgroundKeys);
   addKeyRoutes(api, deps.accountKeys, now);
   addDeviceCodeRoutes(api, { codes: deviceCodes, now });
-  addAdminRoutes(server, adminGuard, { accounts, machines, book: payments, deposits, withdrawals, ledger, processor, now, log });
+  addAdminRoutes(server, adminGuard, { accounts, machines, payments, deposits, withdrawals, ledger, processor, now, log });
 };

@@ -36,7 +36,7 @@ import { pathParams } from '../plugins/route-schemas.js';
 
 export interface AdminRoutes {
   readonly accounts: AccountRepository;
-  readonly book: PaymentRepository;
+  readonly payments: PaymentRepository;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
   readonly ledger: Pick<Ledger, 'balance' | 'linkProvider' | 'pendingEarnings'>;
@@ -104,7 +104,7 @@ function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts,
 }
 
 function addMoney(server: FastifyInstance, options: RouteOptions, routes: AdminRoutes): void {
-  const { accounts, book, deposits } = routes;
+  const { accounts, payments, deposits } = routes;
   const depositOf = bodyReader(AdminDepositSchema);
   server.post<ById>(
     '/admin/v1/accounts/:id/deposits',
@@ -123,7 +123,7 @@ function addMoney(server: FastifyInstance, options: RouteOptions, routes: AdminR
   server.get('/admin/v1/deposits', { ...options, schema: { response: { 200: AdminDepositPageSchema } } }, async (request) => {
     const query = request.query as Query;
     const { limit, after } = readPageQuery(query);
-    const orders = await book.listOrders({ accountId: readTextFilter(query, 'account_id'), limit: limit + 1, after });
+    const orders = await payments.listOrders({ accountId: readTextFilter(query, 'account_id'), limit: limit + 1, after });
     return toPage(
       orders,
       limit,
@@ -134,7 +134,7 @@ function addMoney(server: FastifyInstance, options: RouteOptions, routes: AdminR
   server.get('/admin/v1/withdrawals', { ...options, schema: { response: { 200: ConsoleWithdrawalPageSchema } } }, async (request) => {
     const query = request.query as Query;
     const { limit, after } = readPageQuery(query);
-    const rows = await book.listWithdrawals({
+    const rows = await payments.listWithdrawals({
       accountId: readTextFilter(query, 'account_id'),
       state: withdrawalState(query.state),
       limit: limit + 1,

@@ -16,12 +16,12 @@ import { readPageQuery, toPage } from '../parameters/pagination.js';
 import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 
-export function addKeyRoutes(api: ConsoleApi, desk: OwnedKeyRepository, now: () => number): void {
+export function addKeyRoutes(api: ConsoleApi, keyRepository: OwnedKeyRepository, now: () => number): void {
   const shown = (key: OwnedKey): ConsoleKey => keyBody(key, now());
 
   api.add({ method: 'GET', path: '/keys', response: ConsoleKeyPageSchema }, async ({ caller, query }) => {
     const { limit, after } = readPageQuery(query);
-    const keys = await desk.list(caller.account.id, limit + 1, after);
+    const keys = await keyRepository.list(caller.account.id, limit + 1, after);
     return toPage(keys, limit, (key) => ({ at: key.createdAt, id: key.id }), shown);
   });
 
@@ -34,7 +34,7 @@ export function addKeyRoutes(api: ConsoleApi, desk: OwnedKeyRepository, now: () 
         models: body.models ?? null,
         signatureForm: body.signature_form ?? null,
       };
-      const made = await desk.create(caller.account.id, body.name, limits);
+      const made = await keyRepository.create(caller.account.id, body.name, limits);
       if (made === null) throw new RequestError('conflict', null, 'This account has too many keys. Revoke some first.');
       return { key: shown(made.key), secret: made.text };
     },
@@ -42,7 +42,7 @@ export function addKeyRoutes(api: ConsoleApi, desk: OwnedKeyRepository, now: () 
 
   api.add({ method: 'PATCH', path: '/keys/:id', body: UpdateKeySchema, response: ConsoleKeySchema }, async ({ caller, body, params }) => {
     const expiresAt = expiryOf(body.expires_at, now());
-    const changed = await desk.change(caller.account.id, params.id ?? '', {
+    const changed = await keyRepository.change(caller.account.id, params.id ?? '', {
       ...(body.name === undefined ? {} : { name: body.name }),
       ...(expiresAt === undefined ? {} : { expiresAt }),
       ...(body.spend_limit_micro_usd === undefined ? {} : { spendLimit: body.spend_limit_micro_usd }),
@@ -53,7 +53,7 @@ export function addKeyRoutes(api: ConsoleApi, desk: OwnedKeyRepository, now: () 
   });
 
   api.add({ method: 'DELETE', path: '/keys/:id', response: ConsoleKeySchema }, async ({ caller, params }) => {
-    return shown(found(await desk.revoke(caller.account.id, params.id ?? '')));
+    return shown(found(await keyRepository.revoke(caller.account.id, params.id ?? '')));
   });
 }
 

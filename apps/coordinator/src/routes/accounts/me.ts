@@ -34,16 +34,16 @@ export function addSettings(server: FastifyInstance, limits: RateLimits, setting
 /**
  * The signed-in account, or null with status 200: every page load calls this route first, and browsers show each 401 as an error.
  */
-export function addSession(server: FastifyInstance, door: ConsoleAccess): void {
+export function addSession(server: FastifyInstance, consoleAccess: ConsoleAccess): void {
   server.get(
     '/console/v1/session',
-    { onRequest: door.limits.publicRoutes, schema: { response: { 200: ConsoleSessionStateSchema } } },
+    { onRequest: consoleAccess.limits.publicRoutes, schema: { response: { 200: ConsoleSessionStateSchema } } },
     async (request, reply) => {
-      if (consoleOrigin(request, door.publicOrigin) === null) {
+      if (consoleOrigin(request, consoleAccess.publicOrigin) === null) {
         sendError(reply, apiError('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' }));
         return reply;
       }
-      const { signedIn, setCookies } = await door.sessions.find(headersOf(request));
+      const { signedIn, setCookies } = await consoleAccess.sessions.find(headersOf(request));
       if (setCookies.length > 0) reply.header('set-cookie', setCookies);
       reply.header('cache-control', 'no-store');
       const suspended = signedIn !== null && signedIn.account.suspendedAt !== null;

@@ -50,7 +50,7 @@ const ROUTES: readonly AuthRoute[] = [
 
 export interface AuthRoutes {
   readonly auth: Auth;
-  readonly door: ConsoleAccess;
+  readonly consoleAccess: ConsoleAccess;
   /** Queue of requests that need a password hash. */
   readonly queue: SignInQueue;
   readonly devices: KnownBrowsers;
@@ -67,7 +67,7 @@ export function addAuthRoutes(server: FastifyInstance, routes: AuthRoutes): void
       bodyLimit: MAX_CONSOLE_BODY_BYTES,
       // Headers are checked before the body is read.
       onRequest: [
-        routes.door.limits.authRoutes,
+        routes.consoleAccess.limits.authRoutes,
         (request, reply, done) => {
           const refusal = refusalByHeaders(routes, route, request);
           if (refusal === null) done();
@@ -84,7 +84,7 @@ export function addAuthRoutes(server: FastifyInstance, routes: AuthRoutes): void
 }
 
 function refusalByHeaders(routes: AuthRoutes, route: AuthRoute, request: FastifyRequest): ApiError | null {
-  const origin = consoleOrigin(request, routes.door.publicOrigin);
+  const origin = consoleOrigin(request, routes.consoleAccess.publicOrigin);
   if (origin === null) return apiError('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' });
   if (isMutation(request)) {
     if (!hasBearer(request) && isCrossOrigin(request, origin)) return apiError('cross_origin');
@@ -96,7 +96,7 @@ function refusalByHeaders(routes: AuthRoutes, route: AuthRoute, request: Fastify
 
 async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const refuse = (...error: Parameters<typeof apiError>): void => sendError(reply, apiError(...error));
-  const origin = consoleOrigin(request, routes.door.publicOrigin);
+  const origin = consoleOrigin(request, routes.consoleAccess.publicOrigin);
   if (origin === null) return refuse('cross_origin');
   if (route.needsPassword && textMember(request, 'password') === null) {
     return refuse('invalid_request', { param: 'password', message: 'password is required.' });
@@ -115,7 +115,7 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
       return refuse('invalid_request', { param: name, message: `${name} must be a path of the console of at most 200 characters.` });
     }
   }
-  const { signIns } = routes.door.limits;
+  const { signIns } = routes.consoleAccess.limits;
   const client = clientOf(routes, request);
   // Same response as for sent mail: earlier mail has arrived, and its links are still valid.
   if (route.needsMail && client !== null && !signIns.admitMail(client)) return void reply.send(MAIL_SENT);

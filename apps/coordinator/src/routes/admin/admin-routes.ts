@@ -16,7 +16,7 @@ export interface AdminRoutesDeps {
 }
 
 export const adminRoutes: FastifyPluginAsync<AdminRoutesDeps> = async (server, { access, metrics, auditLog, namesOf, health }) => {
-  addAuditLogRoutes(server, access.adminGuard, { trail: auditLog, namesOf });
+  addAuditLogRoutes(server, access.adminGuard, { auditLog, namesOf });
   addAdminHealth(server, access.adminGuard, health);
   addMetrics(server, access.adminGuard, metrics);
 };

@@ -44,7 +44,7 @@ export const billingRoutes: FastifyPluginAsync<BillingRoutesDeps> = async (serve
   addEarningsConcentration(server, adminGuard, { database, now });
   addMachineEarnings(server, { database, ledger, limits, now });
   const api = new ConsoleApi(server, consoleAccess);
-  addMoneyRoutes(api, { database, ledger, book: payments, deposits, withdrawals, processor, development, now, log });
+  addMoneyRoutes(api, { database, ledger, payments, deposits, withdrawals, processor, development, now, log });
   addUsageRoutes(api, { database, now });
   if (processor !== null) addPaymentWebhook(server, { processor, deposits, limits, log });
 };

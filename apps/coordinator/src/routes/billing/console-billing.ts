@@ -30,7 +30,7 @@ import { maturingBody } from './payments.js';
 export interface MoneyRoutes {
   readonly database: Database;
   readonly ledger: Pick<Ledger, 'balance' | 'pendingEarnings'>;
-  readonly book: PaymentRepository;
+  readonly payments: PaymentRepository;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
   /** Null: no money comes in from outside. */
@@ -87,10 +87,10 @@ function addReports(api: ConsoleApi, { database, ledger, now }: MoneyRoutes): vo
   });
 }
 
-function addDeposits(api: ConsoleApi, { book, deposits, processor, development, log }: MoneyRoutes): void {
+function addDeposits(api: ConsoleApi, { payments, deposits, processor, development, log }: MoneyRoutes): void {
   api.add({ method: 'GET', path: '/deposits', response: ConsoleDepositPageSchema }, async ({ caller, query }) => {
     const { limit, after } = readPageQuery(query);
-    const orders = await book.listOrders({ accountId: caller.account.id, limit: limit + 1, after });
+    const orders = await payments.listOrders({ accountId: caller.account.id, limit: limit + 1, after });
     return toPage(orders, limit, (order) => ({ at: order.createdAt, id: order.id }), depositBody);
   });
 
@@ -119,10 +119,10 @@ function addDeposits(api: ConsoleApi, { book, deposits, processor, development, 
   );
 }
 
-function addWithdrawals(api: ConsoleApi, { ledger, book, withdrawals, processor, now, log }: MoneyRoutes): void {
+function addWithdrawals(api: ConsoleApi, { ledger, payments, withdrawals, processor, now, log }: MoneyRoutes): void {
   api.add({ method: 'GET', path: '/withdrawals', response: ConsoleWithdrawalPageSchema }, async ({ caller, query }) => {
     const { limit, after } = readPageQuery(query);
-    const rows = await book.listWithdrawals({ accountId: caller.account.id, state: null, limit: limit + 1, after });
+    const rows = await payments.listWithdrawals({ accountId: caller.account.id, state: null, limit: limit + 1, after });
     return toPage(rows, limit, (row) => ({ at: row.requestedAt, id: row.id }), withdrawalBody);
   });
 
@@ -137,8 +137,8 @@ function addWithdrawals(api: ConsoleApi, { ledger, book, withdrawals, processor,
         const max = `At most ${formatUsd(outcome.withdrawable)} USD can be withdrawn.${later}`;
         throw new RequestError('conflict', 'amount_micro_usd', max);
       }
-      const row = await book.findWithdrawal(id);
-      if (row === null) throw new Error('the withdrawal that was just requested is gone');
+      const row = await payments.findWithdrawal(id);
+      if (row === null) throw new Error('the withdrawal that was just requested is missing');
       return withdrawalBody(row);
     },
   );
@@ -147,12 +147,12 @@ function addWithdrawals(api: ConsoleApi, { ledger, book, withdrawals, processor,
     if (processor === null) throw new RequestError('not_configured', null, 'This coordinator pays withdrawals by hand.');
     const accountId = caller.account.id;
     try {
-      let payoutId = await book.findPayoutAccount(accountId);
+      let payoutId = await payments.findPayoutAccount(accountId);
       if (payoutId === null) {
-        await book.setPayoutAccount(accountId, await processor.openPayoutAccount({ accountId, email: caller.email }), now());
-        payoutId = await book.findPayoutAccount(accountId);
+        await payments.setPayoutAccount(accountId, await processor.openPayoutAccount({ accountId, email: caller.email }), now());
+        payoutId = await payments.findPayoutAccount(accountId);
       }
-      if (payoutId === null) throw new Error('the payout account that was just made is gone');
+      if (payoutId === null) throw new Error('the payout account that was just created is missing');
       const { ready, onboardingUrl } = await processor.payoutAccount(payoutId, origin + PAYOUT_PAGE);
       return { ready, onboarding_url: onboardingUrl };
     } catch (error) {

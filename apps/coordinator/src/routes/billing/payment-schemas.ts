@@ -58,7 +58,7 @@ const Usage = Type.Object({
   ),
 });
 
-/** A typing error should not empty a balance: at most 10,000 USD for a million tokens, and 1000 USD for an image. */
+/** Bounds against typing errors: 10,000 USD per million tokens, and 1000 USD per image. */
 const rate = (max: number) => Type.Integer({ minimum: 0, maximum: max, description: `a whole number of micro-USD from 0 to ${max}` });
 /** Micro-USD per million tokens, and per image. */
 const rates = { prompt_per_million: rate(10_000_000_000), completion_per_million: rate(10_000_000_000), per_image: rate(1_000_000_000) };

@@ -79,7 +79,7 @@ export function addPrices(server: FastifyInstance, adminGuard: onRequestHookHand
       throw new RequestError('invalid_request', 'valid_from', 'valid_from must not be in the past. Leave it out for now.');
     }
     const [newest] = await prices.history(model);
-    // Saying the same again is no news.
+    // Setting the same price again changes nothing.
     if (newest !== undefined && validFrom === undefined && newest.validFrom <= now() && sameRates(newest, change)) return priceBody(newest);
     const rates = {
       promptPerMillion: microUsd(change.prompt_per_million),

@@ -193,7 +193,7 @@ function countJob(
   });
 }
 
-/** As much as the log tells. */
+/** The same facts as the log line. */
 function endSpan(span: TraceSpan, job: JobRequest, end: JobOutcome): void {
   const billed = end.kind === 'failed' ? null : end.billed;
   span.end(

@@ -71,7 +71,7 @@ interface Refusal {
   readonly reason: string;
 }
 
-/** Null: the client was answered, or has gone. Throws RequestError for a bad header. */
+/** Null: the client was answered, or has disconnected. Throws RequestError for a bad header. */
 async function generateImages(routes: ImageRoutes, { input, parsed, key, origin, client, request }: ImageCall): Promise<Refusal | null> {
   const { image, model: named } = parsed.facts;
   const waitUntil = routes.now() + routes.queueMs;
@@ -112,8 +112,8 @@ async function runImageJob(
   const delivery = new ImageDelivery({ plain, envelope: job.envelope, work, allocation, onNoRoom, maxMs: MAX_TRANSFER_MS });
   const receipts = allocation === null ? routes.receipts : heldUntil(routes.deferredReceipts, allocation.expiresAt);
   // A job without room in the store ends like a cancelled one: no charge, and no effect on the provider's reputation.
-  const gone = { signal: AbortSignal.any([client.signal, noRoom.signal]) };
-  const end = await runJob({ ...routes, receipts }, job, { client: gone, delivery, span: startSpan(routes, request, job) });
+  const cancellation = { signal: AbortSignal.any([client.signal, noRoom.signal]) };
+  const end = await runJob({ ...routes, receipts }, job, { client: cancellation, delivery, span: startSpan(routes, request, job) });
   if (end === null || end.kind === 'failed' || end.billed === null) await allocation?.deleteStored();
   return end?.kind === 'client_gone' && !client.isDisconnected ? STORE_FULL_REFUSAL : null;
 }

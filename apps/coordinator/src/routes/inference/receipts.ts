@@ -26,20 +26,20 @@ export function addReceipts(server: FastifyInstance, guard: onRequestHookHandler
     response: { 200: jsonResponse('SignedReceipt'), ...errorResponses(401, 403, 404) },
   };
   server.get<{ Params: { job_id: string } }>('/v1/receipts/:job_id', { schema, onRequest: guard }, async (request, reply) => {
-    const kept = await receipts.find(request.params.job_id.toLowerCase(), accountOf(request));
-    if (kept === null) {
+    const stored = await receipts.find(request.params.job_id.toLowerCase(), accountOf(request));
+    if (stored === null) {
       sendError(reply, apiError('not_found', { message: 'There is no receipt of such a job.' }));
       return reply;
     }
     // The receipt was verified before it was stored.
-    const claims = JSON.parse(fromUtf8(fromBase64Url(kept.receipt))) as Receipt;
+    const claims = JSON.parse(fromUtf8(fromBase64Url(stored.receipt))) as Receipt;
     return {
       object: 'inference.receipt',
-      job_id: kept.jobId,
-      receipt: kept.receipt,
-      receipt_signature: kept.receiptSignature,
+      job_id: stored.jobId,
+      receipt: stored.receipt,
+      receipt_signature: stored.receiptSignature,
       response_hash: claims.response_sha256,
-      se_signature: kept.responseSignature,
+      se_signature: stored.responseSignature,
       claims,
     };
   });

@@ -49,14 +49,14 @@ export class ConsoleApi {
   /** Run before the body is read. */
   readonly #guards: onRequestHookHandler[];
 
-  constructor(server: FastifyInstance, door: ConsoleAccess) {
+  constructor(server: FastifyInstance, access: ConsoleAccess) {
     this.#server = server;
     this.#guards = [
-      door.limits.publicRoutes,
+      access.limits.publicRoutes,
       async (request, reply) => {
-        request.entered = await authenticateSession(door, request, reply);
-        if (request.entered === null) return reply;
-        request.sessionAccountId = request.entered.caller.account.id;
+        request.consoleCaller = await authenticateSession(access, request, reply);
+        if (request.consoleCaller === null) return reply;
+        request.sessionAccountId = request.consoleCaller.caller.account.id;
       },
     ];
   }
@@ -77,10 +77,10 @@ export class ConsoleApi {
       bodyLimit: MAX_CONSOLE_BODY_BYTES,
       onRequest: this.#guards,
       handler: async (request, reply) => {
-        const entered = callerOf(request);
+        const consoleCaller = callerOf(request);
         const body = (check === null ? undefined : check(readJsonBody(bytesOf(request)))) as Static<Body>;
         const answer = await handle({
-          ...entered,
+          ...consoleCaller,
           address: request.ip,
           body,
           query: request.query as Record<string, string>,
@@ -98,9 +98,9 @@ export class ConsoleApi {
     make: (call: ConsoleCall<undefined>) => AsyncIterable<string>,
   ): void {
     this.#server.get(`/console/v1${file.path}`, { onRequest: this.#guards }, async (request, reply) => {
-      const entered = callerOf(request);
+      const consoleCaller = callerOf(request);
       const { query, params } = request as { query: Record<string, string>; params: Record<string, string> };
-      const parts = make({ ...entered, address: request.ip, body: undefined, query, params });
+      const parts = make({ ...consoleCaller, address: request.ip, body: undefined, query, params });
       reply.headers({
         'cache-control': 'no-store',
         'content-type': file.type,
@@ -120,18 +120,18 @@ export interface ConsoleCaller {
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set by the guard of the console API. */
-    entered: ConsoleCaller | null;
+    consoleCaller: ConsoleCaller | null;
   }
 }
 
 function callerOf(request: FastifyRequest): ConsoleCaller {
-  if (request.entered === null) throw new Error('the route is not guarded by a session');
-  return request.entered;
+  if (request.consoleCaller === null) throw new Error('the route is not guarded by a session');
+  return request.consoleCaller;
 }
 
 /** Lets a signed-in caller in. Null: the request is answered. */
 export async function authenticateSession(
-  door: ConsoleAccess,
+  access: ConsoleAccess,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<ConsoleCaller | null> {
@@ -139,13 +139,13 @@ export async function authenticateSession(
     sendError(reply, apiError(...error));
     return null;
   };
-  const origin = consoleOrigin(request, door.publicOrigin);
+  const origin = consoleOrigin(request, access.publicOrigin);
   if (origin === null) return refuse('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' });
   if (isMutation(request)) {
     if (!hasBearer(request) && isCrossOrigin(request, origin)) return refuse('cross_origin');
     if (request.method !== 'DELETE' && !isJson(request)) return refuse('not_json');
   }
-  const { signedIn, setCookies } = await door.sessions.find(headersOf(request));
+  const { signedIn, setCookies } = await access.sessions.find(headersOf(request));
   if (setCookies.length > 0) reply.header('set-cookie', setCookies);
   if (signedIn === null) return refuse('not_signed_in');
   if (signedIn.account.suspendedAt !== null) return refuse('account_suspended');

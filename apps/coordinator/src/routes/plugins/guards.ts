@@ -29,17 +29,17 @@ export function createRouteAccess(keys: ApiKeyAuth, consoleAccess: ConsoleAccess
   };
 }
 
-function requireAdmin(keys: ApiKeyAuth, door: ConsoleAccess): onRequestHookHandler {
+function requireAdmin(keys: ApiKeyAuth, consoleAccess: ConsoleAccess): onRequestHookHandler {
   return async (request, reply) => {
     if (!hasSessionCookieOnly(request)) {
       if (!(await authenticateKey(keys, 'admin', request, reply))) return reply;
       request.operator = `key:${keyOf(request).id}`;
       return;
     }
-    const entered = await authenticateSession(door, request, reply);
-    if (entered === null) return reply;
-    if (entered.caller.account.isAdmin) {
-      request.operator = `account:${entered.caller.account.id}`;
+    const consoleCaller = await authenticateSession(consoleAccess, request, reply);
+    if (consoleCaller === null) return reply;
+    if (consoleCaller.caller.account.isAdmin) {
+      request.operator = `account:${consoleCaller.caller.account.id}`;
       return;
     }
     sendError(reply, apiError('forbidden', { message: 'This account may not do that.' }));
@@ -47,15 +47,15 @@ function requireAdmin(keys: ApiKeyAuth, door: ConsoleAccess): onRequestHookHandl
   };
 }
 
-function requireAccount(keys: ApiKeyAuth, door: ConsoleAccess): onRequestHookHandler {
+function requireAccount(keys: ApiKeyAuth, consoleAccess: ConsoleAccess): onRequestHookHandler {
   return async (request, reply) => {
     if (!hasSessionCookieOnly(request)) {
       if (!(await authenticateKey(keys, 'api', request, reply))) return reply;
       return;
     }
-    const entered = await authenticateSession(door, request, reply);
-    if (entered === null) return reply;
-    request.sessionAccountId = entered.caller.account.id;
+    const consoleCaller = await authenticateSession(consoleAccess, request, reply);
+    if (consoleCaller === null) return reply;
+    request.sessionAccountId = consoleCaller.caller.account.id;
   };
 }
 

@@ -15,14 +15,14 @@ const ADMIN = '/admin/v1/';
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Records mutations on every admin route that is registered after this call. */
-export function recordOperatorActions(server: FastifyInstance, trail: OperatorAuditLog, onFailure: (error: unknown) => void): void {
+export function recordOperatorActions(server: FastifyInstance, auditLog: OperatorAuditLog, onFailure: (error: unknown) => void): void {
   const begun = new WeakMap<FastifyRequest, string>();
 
   const begin: preHandlerAsyncHookHandler = async (request, reply) => {
     const action = `${request.method} ${request.routeOptions.url ?? ''}`;
     try {
       const row = { operator: operatorOf(request), action, subject: subjectOf(request), details: detailsOf(request) };
-      begun.set(request, await trail.begin(row));
+      begun.set(request, await auditLog.begin(row));
     } catch (error) {
       onFailure(error);
       sendError(reply, apiError('internal', { message: 'Nothing was done, because it could not be written down.' }));
@@ -35,7 +35,7 @@ export function recordOperatorActions(server: FastifyInstance, trail: OperatorAu
     if (id === undefined) return payload;
     begun.delete(request);
     try {
-      await trail.end(id, reply.statusCode < 400 ? 'done' : errorCode(payload, reply.statusCode));
+      await auditLog.end(id, reply.statusCode < 400 ? 'done' : errorCode(payload, reply.statusCode));
     } catch (error) {
       onFailure(error);
     }
@@ -50,19 +50,19 @@ export function recordOperatorActions(server: FastifyInstance, trail: OperatorAu
 }
 
 export interface AuditLogRoutes {
-  readonly trail: OperatorAuditLog;
+  readonly auditLog: OperatorAuditLog;
   /** Names of operators, by `account:<id>` and `key:<id>`. */
   readonly namesOf: (operators: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 }
 
-export function addAuditLogRoutes(server: FastifyInstance, guard: onRequestHookHandler, { trail, namesOf }: AuditLogRoutes): void {
+export function addAuditLogRoutes(server: FastifyInstance, guard: onRequestHookHandler, { auditLog, namesOf }: AuditLogRoutes): void {
   server.get(
     '/admin/v1/actions',
     { onRequest: guard, schema: { response: { 200: AdminActionPageSchema } } },
     async (request): Promise<AdminActionPage> => {
       const query = request.query as Readonly<Record<string, string | undefined>>;
       const { limit, after } = readPageQuery(query);
-      const rows = await trail.list({ subject: readTextFilter(query, 'subject'), limit: limit + 1, after });
+      const rows = await auditLog.list({ subject: readTextFilter(query, 'subject'), limit: limit + 1, after });
       const names = await namesOf([...new Set(rows.map(({ operator }) => operator))]);
       return toPage(
         rows,

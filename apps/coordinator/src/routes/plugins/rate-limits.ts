@@ -9,7 +9,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandle
 import { sendError } from './send-error.js';
 import { SignInLimits } from './sign-in-limits.js';
 
-/** Most requests in a window; 0 sets no limit. */
+/** Maximum requests per window; 0: no limit. */
 export interface RateLimitSettings {
   /** Requests per API key and minute. */
   readonly keyPerMinute: number;

@@ -61,7 +61,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   server.decorateRequest('apiKey', null);
   server.decorateRequest('sessionAccountId', null);
   server.decorateRequest('operator', null);
-  server.decorateRequest('entered', null);
+  server.decorateRequest('consoleCaller', null);
   useDocumentationSchemas(server);
   server.removeAllContentTypeParsers();
   options.bodies.addTo(server);

@@ -26,7 +26,7 @@ const pageList = Compile(Type.Array(Type.String({ pattern: '^/[a-z0-9/:-]*$' }),
 /** Files with a content hash in their name. */
 const HASHED = /[/\\]assets[/\\]/;
 const IMMUTABLE = 'public, max-age=31536000, immutable';
-/** Kept, but asked about each time. */
+/** Cached, but revalidated for each use. */
 const REVALIDATE = 'no-cache';
 /** Addresses of programs. A person may mistype any other. */
 const API_PATHS = /^\/(?:v1|console|admin\/v1|oauth|\.well-known|assets|mdm|acme)(?:\/|$)/;
