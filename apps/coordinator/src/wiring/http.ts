@@ -5,8 +5,8 @@ import { errorReason, StartupError } from '../config/startup-error.js';
 import type { ApiKeyAuth } from '../routes/plugins/api-key-auth.js';
 import { ResponseDrain } from '../routes/plugins/connections/response-drain.js';
 import { FundedAccounts } from '../routes/plugins/funded-accounts.js';
-import { recordOperatorActions } from '../routes/plugins/operator-audit-log.js';
-import { createRateLimits, type RateLimits } from '../routes/plugins/rate-limits.js';
+import { operatorAuditLog } from '../routes/plugins/operator-audit-log.js';
+import { type RateLimits, rateLimits } from '../routes/plugins/rate-limits.js';
 import { RequestBodies } from '../routes/plugins/request-bodies.js';
 import { createHttpServer } from '../routes/plugins/server.js';
 import { type ConsoleFiles, openConsoleFiles } from '../routes/system/console-files.js';
@@ -48,7 +48,7 @@ export async function openHttpServer(context: StartContext, { ledger, repositori
   });
   readBodies(metrics, bodies);
   const consoleFiles = openConsoleFiles(config.consoleDir);
-  const server = createHttpServer({
+  const server = await createHttpServer({
     maxRequestBytes,
     bodies,
     trustedProxies,
@@ -60,9 +60,10 @@ export async function openHttpServer(context: StartContext, { ledger, repositori
   });
   const responses = new ResponseDrain(jobTimings.clientDrainMs);
   responses.attach(server.server);
-  const limits = await createRateLimits(server, config.rateLimits);
+  await server.register(rateLimits, config.rateLimits);
   const { apiKeyCache, auditLog } = repositories;
-  recordOperatorActions(server, auditLog, onWriteError);
+  await server.register(operatorAuditLog, { auditLog, onFailure: onWriteError });
+  const limits = server.rateLimits;
   return { server, bodies, limits, keys: { apiKeyCache, limits, now, onFailure: onWriteError }, responses, consoleFiles };
 }
 

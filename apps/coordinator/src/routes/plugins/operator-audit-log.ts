@@ -4,6 +4,7 @@
  */
 import { type AdminAction, type AdminActionPage, AdminActionPageSchema, apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, onSendAsyncHookHandler, preHandlerAsyncHookHandler } from 'fastify';
+import fastifyPlugin from 'fastify-plugin';
 import type { OperatorAction, OperatorAuditLog } from '../../database/accounts/operator-audit-log.js';
 import { readPageQuery, readTextFilter, toPage } from '../parameters/pagination.js';
 import { isoTime } from '../parameters/times.js';
@@ -14,8 +15,13 @@ import { sendError } from './send-error.js';
 const ADMIN = '/admin/v1/';
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** Records mutations on every admin route that is registered after this call. */
-export function recordOperatorActions(server: FastifyInstance, auditLog: OperatorAuditLog, onFailure: (error: unknown) => void): void {
+export interface AuditLogOptions {
+  readonly auditLog: OperatorAuditLog;
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** Records mutations on every admin route that is registered after this plugin. */
+export const operatorAuditLog = fastifyPlugin<AuditLogOptions>(async (server, { auditLog, onFailure }) => {
   const begun = new WeakMap<FastifyRequest, string>();
 
   const begin: preHandlerAsyncHookHandler = async (request, reply) => {
@@ -47,7 +53,7 @@ export function recordOperatorActions(server: FastifyInstance, auditLog: Operato
     route.preHandler = [...[route.preHandler ?? []].flat(), begin];
     route.onSend = [...[route.onSend ?? []].flat(), end];
   });
-}
+});
 
 export interface AuditLogRoutes {
   readonly auditLog: OperatorAuditLog;

@@ -6,6 +6,7 @@ import { setTimeout } from 'node:timers/promises';
 import rateLimit from '@fastify/rate-limit';
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import fastifyPlugin from 'fastify-plugin';
 import { sendError } from './send-error.js';
 import { SignInLimits } from './sign-in-limits.js';
 
@@ -50,8 +51,18 @@ const PUBLIC_ROUTES: ReadonlySet<string> = new Set([
   '/openapi.json',
 ]);
 
-/** Registers the limits on a server without routes. */
-export async function createRateLimits(server: FastifyInstance, settings: RateLimitSettings): Promise<RateLimits> {
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly rateLimits: RateLimits;
+  }
+}
+
+/** Decorates a server without routes with its rate limits. */
+export const rateLimits = fastifyPlugin<RateLimitSettings>(async (server, settings) => {
+  server.decorate('rateLimits', await createRateLimits(server, settings));
+});
+
+async function createRateLimits(server: FastifyInstance, settings: RateLimitSettings): Promise<RateLimits> {
   await server.register(rateLimit, { global: false, cache: MAX_COUNTED });
   const byAddress = (max: number) => server.createRateLimit({ max, timeWindow: MINUTE_MS });
   const keys = server.createRateLimit({

@@ -4,28 +4,24 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { apiError, openAiError, RequestError } from '@inference/formats';
-import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
-import { isUnavailable } from '../../database/connection/transaction-retry.js';
-import { errorFacts, type Log } from '../../log.js';
+import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
 import { isHealthPath } from '../system/health.js';
 import { closePipelined } from './connections/pipelined-responses.js';
-import { allowOrigins, answerPreflight } from './cors.js';
+import { allowOrigins } from './cors.js';
+import { type ErrorHandlingOptions, errorHandling } from './errors.js';
 import type { RequestBodies } from './request-bodies.js';
-import { normalizeUrl, suggestPath } from './request-path.js';
+import { normalizeUrl } from './request-path.js';
 import { useDocumentationSchemas } from './route-schemas.js';
-import { databaseUnavailable, sendError } from './send-error.js';
+import { sendError } from './send-error.js';
 
-export interface HttpServerOptions {
+export interface HttpServerOptions extends ErrorHandlingOptions {
   readonly maxRequestBytes: number;
   /** Reads bodies and bounds their memory. */
   readonly bodies: RequestBodies;
   /** Addresses and ranges (CIDR) of proxies whose forwarding headers are trusted. */
   readonly trustedProxies: readonly string[];
-  readonly log: Log;
   /** Maximum time for a client to send its request, in milliseconds. */
   readonly requestMs?: number;
-  /** Sends the console's 404 page to browsers; false for other requests. */
-  readonly sendNotFoundPage?: (request: FastifyRequest, reply: FastifyReply) => boolean;
   /** Pages of other sites may call the API with a key. */
   readonly cors: boolean;
   /** True while the coordinator shuts down. */
@@ -36,7 +32,7 @@ const REQUEST_MS = 120_000;
 /** Part of REQUEST_MS for the headers. */
 const HEADERS_MS = 60_000;
 
-export function createHttpServer(options: HttpServerOptions): FastifyInstance {
+export async function createHttpServer(options: HttpServerOptions): Promise<FastifyInstance> {
   const requestMs = options.requestMs ?? REQUEST_MS;
   const server = fastify({
     logger: false,
@@ -65,7 +61,6 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   useDocumentationSchemas(server);
   server.removeAllContentTypeParsers();
   options.bodies.addTo(server);
-  const answerUnknown = notFoundHandler(server, options.sendNotFoundPage);
   server.addHook('onRequest', (request, reply, done) => {
     setRequestIdHeaders(reply);
     if (options.cors) allowOrigins(request, reply);
@@ -76,16 +71,14 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     if (options.isDraining() && !isHealthPath(request.url)) {
       reply.header('connection', 'close');
       sendError(reply, apiError('shutting_down'));
-      // Without a route the body is not read.
-    } else if (request.is404) answerUnknown(request, reply, options.cors);
-    else done();
+    } else done();
   });
+  await server.register(errorHandling, options);
   server.addHook('preHandler', (request, _reply, done) => {
     // No identifier contains NUL, the only character that PostgreSQL does not store in text.
     if (!request.url.includes('%00')) return done();
     done(new RequestError('invalid_request', null, 'The address must not hold the character NUL (%00).'));
   });
-  handleErrors(server, options.log);
   return server;
 }
 
@@ -128,59 +121,4 @@ function answerMalformedRequest(error: Error & { readonly code?: string }, socke
     'connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-}
-
-function handleErrors(server: FastifyInstance, log: Log): void {
-  server.setErrorHandler((error: Error & { readonly code?: string; readonly statusCode?: number }, request, reply) => {
-    if (error instanceof RequestError) {
-      // The framework would close the connection under a client that is still sending. Instead, the rest of its body is discarded.
-      reply.removeHeader('connection');
-      // RFC 9110 section 15.5.9: the server closes the connection after 408.
-      if (error.code === 'body_too_slow') reply.header('connection', 'close');
-      sendError(reply, error);
-    } else if (error.statusCode !== undefined && error.statusCode < 500) sendError(reply, apiError('invalid_request'));
-    else if (isUnavailable(error)) {
-      log.warn({ request: request.id, error: errorFacts(error) }, 'database unavailable');
-      sendError(reply, databaseUnavailable());
-    } else {
-      log.error({ request: request.id, error: errorFacts(error) }, 'request failed');
-      sendError(reply, apiError('internal'));
-    }
-  });
-}
-
-/** Answers 404, or 405 with `Allow` where the path is known for other methods. */
-function notFoundHandler(
-  server: FastifyInstance,
-  unknownPage: HttpServerOptions['sendNotFoundPage'],
-): (request: FastifyRequest, reply: FastifyReply, cors?: boolean) => void {
-  const routes: { readonly path: RegExp; readonly methods: readonly string[] }[] = [];
-  server.addHook('onRoute', ({ url, method }) => {
-    const pattern = url
-      .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
-      .replace(/:[A-Za-z_]+/g, '[^/]+')
-      .replace(/\*/g, '.*');
-    routes.push({ path: new RegExp(`^${pattern}$`), methods: [method].flat() });
-  });
-  const methodsOf = (path: string): Set<string> =>
-    new Set(routes.filter((route) => route.path.test(path)).flatMap((route) => route.methods));
-  const answer = (request: FastifyRequest, reply: FastifyReply, cors = false): void => {
-    const path = request.url.split('?', 1)[0] ?? '';
-    const allowed = methodsOf(path);
-    if (cors && answerPreflight(request, reply, allowed)) return;
-    if (allowed.size === 0) {
-      if (unknownPage?.(request, reply)) return;
-      const meant = suggestPath(path, (candidate) => methodsOf(candidate).size > 0);
-      sendError(
-        reply,
-        apiError('not_found', meant === null ? {} : { message: `There is nothing at this address. Did you mean ${meant}?` }),
-      );
-      return;
-    }
-    reply.header('allow', [...allowed].join(', '));
-    sendError(reply, apiError('method_not_allowed'));
-  };
-  // Reached by reply.callNotFound() of other handlers alone.
-  server.setNotFoundHandler((request, reply) => answer(request, reply));
-  return answer;
 }

@@ -14,11 +14,11 @@ interface Ready {
   readonly checks: Readonly<Record<string, unknown>>;
 }
 
-function server(facts: { isDraining: boolean; state: DatabaseState; asked?: () => void }) {
+async function server(facts: { isDraining: boolean; state: DatabaseState; asked?: () => void }) {
   const log = createLog('silent', { write: () => {} });
   const isDraining = (): boolean => facts.isDraining;
   const bodies = new RequestBodies({ maxBytes: 1000, maxRequestBytes: 1000, isFunded: () => true });
-  const made = createHttpServer({ maxRequestBytes: 1000, bodies, cors: false, trustedProxies: [], log, isDraining });
+  const made = await createHttpServer({ maxRequestBytes: 1000, bodies, cors: false, trustedProxies: [], log, isDraining });
   let clock = 0;
   const database = async (): Promise<DatabaseState> => {
     facts.asked?.();
@@ -38,7 +38,7 @@ function server(facts: { isDraining: boolean; state: DatabaseState; asked?: () =
 
 it('is ready while the database answers, and says what is missing otherwise', async () => {
   const facts = { isDraining: false, state: 'ok' as DatabaseState };
-  const { ask, pass } = server(facts);
+  const { ask, pass } = await server(facts);
   expect(await ask('/health/ready')).toEqual([
     200,
     { status: 'ready', reason: null, checks: { database: 'ok', migrations: 'ok', draining: false } },
@@ -52,7 +52,7 @@ it('is ready while the database answers, and says what is missing otherwise', as
 });
 
 it('lives, but is not ready, while it shuts down', async () => {
-  const { ask } = server({ isDraining: true, state: 'ok' });
+  const { ask } = await server({ isDraining: true, state: 'ok' });
   expect((await ask('/health'))[0]).toBe(200);
   expect(await ask('/health/ready')).toMatchObject([503, { reason: 'draining', checks: { database: 'ok', draining: true } }]);
   expect((await ask('/anything'))[0]).toBe(503);
@@ -60,7 +60,7 @@ it('lives, but is not ready, while it shuts down', async () => {
 
 it('asks the database seldom, however often it is asked itself', async () => {
   let asked = 0;
-  const { ask, pass } = server({ isDraining: false, state: 'ok', asked: () => asked++ });
+  const { ask, pass } = await server({ isDraining: false, state: 'ok', asked: () => asked++ });
   for (let request = 0; request < 5; request++) await ask('/health/ready');
   expect(asked).toBe(1);
   pass(1000);
