@@ -1,4 +1,4 @@
-/** The settings of the coordinator and what its operators can read of them. */
+/** Settings of the coordinator against their documentation for operators. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
@@ -6,9 +6,9 @@ import { readConfig } from '../../src/config/config.js';
 
 const DOCS = fileURLToPath(new URL('../../../../docs/', import.meta.url));
 
-it('are all in the guides of operators', () => {
+it("are all in the operators' guides", () => {
   const read = new Set<string>();
-  // Some are read only where others ask for them.
+  // Some settings are read only with others.
   const given: Readonly<Record<string, string>> = { METRICS_PORT: '0' };
   const environment = new Proxy(given, {
     get(target, name) {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { BoundedMap } from '../../src/limits/bounded-map.js';
 
-it('forgets what was set longest ago, and nothing below its bound', () => {
+it('forgets the oldest entries beyond its bound', () => {
   const map = new BoundedMap<string, number>(2).set('a', 1).set('b', 2);
   expect([...map]).toEqual([
     ['a', 1],
@@ -19,7 +19,7 @@ it('forgets what was set longest ago, and nothing below its bound', () => {
   expect([...map.keys()]).toEqual(['c', 'd']);
 });
 
-it('keeps a key that is undefined as any other', () => {
+it('treats undefined as a key like any other', () => {
   const map = new BoundedMap<number | undefined, number>(1).set(undefined, 1);
   expect(map.get(undefined)).toBe(1);
   expect([...map.set(2, 2).keys()]).toEqual([2]);

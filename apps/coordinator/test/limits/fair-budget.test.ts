@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { FairBudget } from '../../src/limits/fair-budget.js';
 import { networkOf } from '../../src/limits/network-address.js';
 
-it('a holder alone gets a share, and a newcomer always finds room', () => {
+it('a single holder gets a share, and a newcomer always finds room', () => {
   const budget = new FairBudget({ maxBytes: 1000, freeMultiple: 1 });
   const first = budget.open({ holder: 'a' }, () => {});
   expect([first?.grow(500), first?.grow(1)]).toEqual([true, false]);
@@ -11,7 +11,7 @@ it('a holder alone gets a share, and a newcomer always finds room', () => {
   expect(budget.bytes).toBeLessThanOrEqual(1000);
 });
 
-it('the oldest unfinished claim of the largest holder gives way to smaller holders, finished ones never', () => {
+it('smaller holders evict the oldest unfinished claim of the largest holder, never a finished one', () => {
   const budget = new FairBudget({ maxBytes: 1000, freeMultiple: 9 });
   const given: string[] = [];
   const open = (holder: string, name: string, bytes: number) => {
@@ -25,7 +25,7 @@ it('the oldest unfinished claim of the largest holder gives way to smaller holde
   open('small', 'small', 200);
   expect(given).toEqual(['oldest']);
   open('large', 'again', 90);
-  // Its own claims are not given up for itself.
+  // A holder's own claims are not evicted for itself.
   expect(budget.open({ holder: 'large' }, () => {})?.grow(900)).toBe(false);
   expect(given).toEqual(['oldest']);
 });
@@ -42,7 +42,7 @@ it('a key of an account does not displace the smaller claims of its other keys',
   expect(given).toEqual(['greedy']);
 });
 
-it('at a shared address the oldest claim gives way, and everything is given back', () => {
+it('at a shared address the oldest claim is evicted, and all bytes are returned', () => {
   const budget = new FairBudget({ maxBytes: 100, freeMultiple: 1, bytesPerClaim: 10, evictsOwn: true });
   const given: number[] = [];
   const claims = Array.from({ length: 8 }, (_, index) => budget.open({ holder: 'a' }, () => given.push(index)));
@@ -51,7 +51,7 @@ it('at a shared address the oldest claim gives way, and everything is given back
   expect(budget.bytes).toBe(0);
 });
 
-it('an IPv6 network is one address', () => {
+it('an IPv6 network counts as one address', () => {
   expect(networkOf('203.0.113.7')).toBe('203.0.113.7');
   expect(networkOf('::ffff:203.0.113.7')).toBe('203.0.113.7');
   expect(networkOf('2001:db8::1')).toBe(networkOf('2001:0db8:0:0:ffff:1:2:3'));

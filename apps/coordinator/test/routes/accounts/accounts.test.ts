@@ -48,7 +48,7 @@ describeDatabases('accounts', (fresh) => {
     await database.remove();
   });
 
-  it('has the tables that the sign-in library expects', async () => {
+  it('has the tables that better-auth expects', async () => {
     const unused = async (): Promise<void> => {};
     const options = authOptions({
       database: harness.app.database,
@@ -74,7 +74,7 @@ describeDatabases('accounts', (fresh) => {
     expect(columns.sort()).toEqual(wanted.sort());
   });
 
-  it('sign up makes one account and a session that no script can read', async () => {
+  it('sign-up creates one account and an HttpOnly session', async () => {
     const browser = new Browser(harness.url);
     const email = newEmail();
     const answer = await browser.signUp(email, PASSWORD, 'Ada Lovelace');
@@ -108,7 +108,7 @@ describeDatabases('accounts', (fresh) => {
     expect((await browser.get('/console/v1/me')).status).toBe(200);
   });
 
-  it('takes no session that somebody else chose', async () => {
+  it('rejects a session id chosen by the client', async () => {
     const victim = new Browser(harness.url);
     const attacker = await newPerson();
     const email = newEmail();
@@ -141,7 +141,7 @@ describeDatabases('accounts', (fresh) => {
     expect((await browser.get('/console/v1/me')).status).toBe(200);
   });
 
-  it('tells nobody whether an e-mail address has an account, at signing in and at resetting a password', async () => {
+  it('does not reveal whether an e-mail address has an account, at sign-in and at password reset', async () => {
     const known = newEmail();
     await new Browser(harness.url).signUp(known);
     const spent: number[][] = [[], []];
@@ -154,7 +154,7 @@ describeDatabases('accounts', (fresh) => {
         expect(await errorOf(answer)).toMatchObject({ message: 'Invalid email or password', code: 'not_signed_in' });
       }
     }
-    // A password is hashed in both cases: without it the answer would come in a small part of the time.
+    // Both cases hash a password: without a hash, the response would take a small fraction of the time.
     const [forKnown = 0, forUnknown = 0] = spent.map((times) => Math.min(...times));
     expect(forUnknown).toBeGreaterThan(forKnown / 3);
     const resets = await Promise.all(
@@ -192,7 +192,7 @@ describeDatabases('accounts', (fresh) => {
     }
   });
 
-  it('ends every other link for a new password with a new password', async () => {
+  it('revokes every other reset link with a new password', async () => {
     const browser = await newPerson();
     const { email } = (await (await browser.get('/console/v1/me')).json()) as { email: string };
     const visitor = new Browser(harness.url);
@@ -243,7 +243,7 @@ describeDatabases('accounts', (fresh) => {
     expect([(await models(beforeReset)).status, (await models(own)).status]).toEqual([401, 200]);
   });
 
-  it('refuses pages of other sites, and what is not JSON', async () => {
+  it('refuses cross-site requests and bodies that are not JSON', async () => {
     const browser = await newPerson();
     const attempts: [string, Record<string, string>, string | undefined][] = [
       ['another origin', { origin: 'https://evil.example' }, '{"name":"x"}'],
@@ -270,7 +270,7 @@ describeDatabases('accounts', (fresh) => {
     expect(renamed.headers.get('access-control-allow-origin')).toBeNull();
   });
 
-  it('refuses e-mail addresses and bodies that are none', async () => {
+  it('refuses invalid e-mail addresses and bodies', async () => {
     const bad = [
       'ada',
       'ada@',
@@ -300,7 +300,7 @@ describeDatabases('accounts', (fresh) => {
     expect(both.map((answer) => answer.status).sort()).toEqual([200, 400]);
   });
 
-  it('makes keys that work, are shown once and stored hashed', async () => {
+  it('creates keys that work, are shown once and stored hashed', async () => {
     const browser = await newPerson();
     const made = await browser.post('/console/v1/keys', { name: 'laptop' });
     expect(made.status).toBe(201);
@@ -335,7 +335,7 @@ describeDatabases('accounts', (fresh) => {
     }
   });
 
-  it('holds keys to their expiry and their models, in the error shape of each endpoint', async () => {
+  it('enforces expiry and models of keys, in the error format of each endpoint', async () => {
     const browser = await newPerson();
     const { secret: short, id: shortId } = await browser.newKey({ expires_at: new Date(Date.now() + 3_600_000).toISOString() });
     expect((await models(short)).status).toBe(200);
@@ -370,7 +370,7 @@ describeDatabases('accounts', (fresh) => {
     }
   });
 
-  it('lets nobody see or change the keys of others', async () => {
+  it('hides the keys of other accounts and refuses changes', async () => {
     const [owner, stranger] = [await newPerson(), await newPerson()];
     const { id, secret } = await owner.newKey();
     expect((await stranger.send('PATCH', `/console/v1/keys/${id}`, { name: 'mine' })).status).toBe(404);
@@ -380,7 +380,7 @@ describeDatabases('accounts', (fresh) => {
     expect((await harness.get('/console/v1/keys', secret)).status).toBe(401);
   });
 
-  it('revokes a key under load: nothing that begins after the answer passes', async () => {
+  it('revokes a key under load: no later request passes', async () => {
     const browser = await newPerson();
     const { id, secret } = await browser.newKey();
     const requests: Promise<Response>[] = [];
@@ -393,7 +393,7 @@ describeDatabases('accounts', (fresh) => {
     for (const answer of await Promise.all(requests)) expect([200, 401]).toContain(answer.status);
   });
 
-  it('closes an account with its password alone, and its keys stop at once', async () => {
+  it('closes an account only with its password, and its keys stop at once', async () => {
     const browser = await newPerson();
     const { id, email } = (await (await browser.get('/console/v1/me')).json()) as { id: string; email: string };
     const { secret } = await browser.newKey();
@@ -407,14 +407,14 @@ describeDatabases('accounts', (fresh) => {
     expect((await browser.signIn(email)).status).toBe(401);
     const row = await harness.app.database.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
     expect([row.name, row.deleted_at]).toEqual(['', expect.any(Number)]);
-    // Nobody would have what it is given.
+    // No person could use credit on the closed account.
     const admin = { authorization: `Bearer ${harness.adminKey}` };
     const gifts: [string, object][] = [
       [`/admin/v1/accounts/${id}/deposits`, { amount_micro_usd: 10_000, reference: `late-${id}` }],
       [`/admin/v1/providers/${'0'.repeat(32)}/link`, { account_id: id }],
     ];
     for (const [path, body] of gifts) expect([path, (await browser.send('POST', path, body, admin)).status]).toEqual([path, 409]);
-    // The address is free again, for an account that has nothing of the old one.
+    // The address is free again, for an account without data of the old one.
     expect((await browser.signUp(email)).status).toBe(200);
     expect(await (await browser.get('/console/v1/keys')).json()).toMatchObject({ data: [] });
   });
@@ -445,7 +445,7 @@ describeDatabases('accounts', (fresh) => {
     expect((await operator.get('/admin/v1/providers')).status).toBe(200);
   });
 
-  it('gives nobody a session by a token, and takes no cookies beside one', async () => {
+  it('starts no session for a token, and ignores cookies beside one', async () => {
     const owner = await newPerson();
     for (const path of ['/device/code', '/device/token', '/device/approve'])
       expect((await owner.post(`/console/auth${path}`)).status).toBe(404);
@@ -459,7 +459,7 @@ describeDatabases('accounts', (fresh) => {
     }
   });
 
-  it('links a machine to the account of its code, once, and lists it', async () => {
+  it('links a provider to the account of its code, once, and lists it', async () => {
     const owner = await newPerson();
     const { id } = (await (await owner.get('/console/v1/me')).json()) as { id: string };
     const { code } = (await (await owner.post('/console/v1/machine-codes')).json()) as { code: string };
@@ -488,7 +488,7 @@ describe('the console', () => {
   let harness: Harness;
   afterAll(() => harness.close());
 
-  it('takes only its own public address, with cookies for that host and https alone', async () => {
+  it('accepts only its own public address, with cookies for that host and HTTPS only', async () => {
     harness = await startHarness({ config: { console: { ...consoleDefaults, publicOrigin: 'https://gateway.example' } } });
     const browser = new Browser(harness.url);
     expect((await browser.signUp('ada@example.com')).status).toBe(403);
@@ -504,7 +504,7 @@ describe('the console', () => {
     expect(await bodyAs(ConsoleSettingsSchema, await browser.get('/console/v1/settings'))).toMatchObject({ deposits: ['development'] });
   });
 
-  it('keeps its secret to its owner, and the same over restarts', async () => {
+  it('creates its secret with mode 0600, and reuses it after restarts', async () => {
     const directory = join(harness.dataDir, 'coordinator');
     expect(readdirSync(directory)).toContain('auth-secret');
     expect(statSync(join(directory, 'auth-secret')).mode & 0o777).toBe(0o600);

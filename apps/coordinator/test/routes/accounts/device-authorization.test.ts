@@ -1,4 +1,7 @@
-/** How a machine gets its owner: the device grant in front of a console, the token over the machine's own socket, and every way out. */
+/**
+ * Linking of a provider to its owner: the device grant in front of a console, the token over the provider's socket, and every
+ * failure.
+ */
 import { type ConsoleDeviceCode, ConsoleDeviceCodeSchema } from '@inference/formats';
 import { type MachineEarnings, MachineEarningsSchema } from '@inference/protocol';
 import type { Kysely } from 'kysely';
@@ -23,7 +26,7 @@ interface Started {
   readonly interval: number;
 }
 
-describeDatabases('the link between a machine and an account', (fresh) => {
+describeDatabases('linking a provider to an account', (fresh) => {
   let database: TestDatabase;
   let harness: Harness;
   let people = 0;
@@ -52,7 +55,7 @@ describeDatabases('the link between a machine and an account', (fresh) => {
     expect(answer.status).toBe(body.access_token === undefined ? 400 : 200);
     return body;
   };
-  /** Lets time go by for one code. */
+  /** Advances the clock of one code. */
   const wait = async ({ user_code }: Started, ms: number): Promise<void> => {
     await harness.app.database
       .updateTable('device_codes')
@@ -74,7 +77,7 @@ describeDatabases('the link between a machine and an account', (fresh) => {
     expect((await decide(person, started.user_code, 'approve')).status).toBe(200);
     return String((await poll(started)).access_token);
   };
-  /** What the coordinator answers to a token. */
+  /** The coordinator's response to a token. */
   const show = async (provider: ScriptedProvider, token: string): Promise<Record<string, unknown>> => {
     const before = linkWords(provider).length;
     provider.send({ type: 'link', token });
@@ -83,12 +86,12 @@ describeDatabases('the link between a machine and an account', (fresh) => {
   };
   const machinesOf = async (person: Browser): Promise<string[]> =>
     ((await (await person.get('/console/v1/machines')).json()) as { data: { provider_id: string }[] }).data.map((one) => one.provider_id);
-  /** One job that a provider serves and that somebody pays for. */
+  /** One job that the provider serves and another account pays for. */
   const earn = async (provider: ScriptedProvider): Promise<void> => {
     const customer = await harness.customer(1_000_000);
     const headers = { authorization: `Bearer ${customer.apiKey}` };
     expect((await harness.chat({ model: provider.options.models?.[0] }, { headers })).status).toBe(200);
-    // The answer may be there before the job is settled.
+    // The response may arrive before the settlement.
     await harness.until(async () => {
       const { balance, reserved } = await harness.money(customer.accountId);
       return balance < 1_000_000 && reserved === 0;
@@ -96,7 +99,7 @@ describeDatabases('the link between a machine and an account', (fresh) => {
   };
   const earned = async (account: string): Promise<number> => (await harness.money(account)).balance;
 
-  it('says where it all is (RFC 8414)', async () => {
+  it('publishes metadata (RFC 8414)', async () => {
     const answer = await harness.get('/.well-known/oauth-authorization-server', null);
     expect(await answer.json()).toMatchObject({
       issuer: harness.url,
@@ -107,7 +110,7 @@ describeDatabases('the link between a machine and an account', (fresh) => {
     });
   });
 
-  it('goes from a code to a linked machine, and says its secrets to nobody', async () => {
+  it('goes from a code to a linked provider without exposing secrets', async () => {
     const owner = await newPerson('Grace');
     const started = await start();
     expect(started).toMatchObject({ interval: 5, expires_in: 600, verification_uri: `${harness.url}/link` });
@@ -133,7 +136,7 @@ describeDatabases('the link between a machine and an account', (fresh) => {
     for (const secret of [token, started.device_code, started.user_code]) expect(everything).not.toContain(secret);
   });
 
-  it('takes a code once, and takes the token back when the code comes again', async () => {
+  it('accepts a code once, and revokes the token when the code is sent again', async () => {
     const owner = await newPerson();
     const started = await start();
     await decide(owner, started.user_code, 'approve');
@@ -147,7 +150,7 @@ describeDatabases('the link between a machine and an account', (fresh) => {
     expect(await machinesOf(owner)).toEqual([]);
   });
 
-  it('slows those down who ask too often, five seconds more each time, and remembers it', async () => {
+  it('slows down clients that poll too often, by five seconds each time', async () => {
     const started = await start();
     expect(await poll(started)).toMatchObject({ error: 'authorization_pending' });
     expect(await poll(started)).toMatchObject({ error: 'slow_down' });
@@ -157,21 +160,21 @@ describeDatabases('the link between a machine and an account', (fresh) => {
     expect(await poll(started)).toMatchObject({ error: 'slow_down' });
     await wait(started, 20_000);
     expect(await poll(started)).toMatchObject({ error: 'authorization_pending' });
-    // Whoever floods gets nothing sooner, not even when the owner has approved.
+    // A client that floods gets no token, not even after the owner's approval.
     const owner = await newPerson();
     await decide(owner, started.user_code, 'approve');
     const flood = await Promise.all(Array.from({ length: 60 }, () => poll(started)));
     expect(new Set(flood.map((answer) => answer.error))).toEqual(new Set(['slow_down']));
   });
 
-  it('waits for nobody when the clock is set back', async () => {
+  it('is unaffected by a clock that is set back', async () => {
     const started = await start();
     expect(await poll(started)).toMatchObject({ error: 'authorization_pending' });
     await wait(started, -120_000);
     expect(await poll(started)).toMatchObject({ error: 'authorization_pending' });
   });
 
-  it('ends with the refusal of its owner, or with its time', async () => {
+  it('ends when the owner denies it or the code expires', async () => {
     const owner = await newPerson();
     const refused = await start();
     expect(await (await decide(owner, refused.user_code, 'deny')).json()).toMatchObject({ state: 'denied' });
@@ -188,7 +191,7 @@ describeDatabases('the link between a machine and an account', (fresh) => {
     expect(await poll(late)).toMatchObject({ error: 'invalid_grant' });
   });
 
-  it('is decided by one of two who decide at once, and looks unknown to the other', async () => {
+  it('is decided once of two concurrent decisions, and looks unknown to the other account', async () => {
     const [one, two] = [await newPerson(), await newPerson()];
     const started = await start();
     const answers = await Promise.all([one, two, one, two].map((person) => decide(person, started.user_code, 'approve')));
@@ -207,7 +210,7 @@ describeDatabases('the link between a machine and an account', (fresh) => {
     expect(await machinesOf(loser)).toEqual([]);
   });
 
-  it('wants a session and a page of its own for a decision', async () => {
+  it('requires a session and our own origin for a decision', async () => {
     const owner = await newPerson();
     const { user_code } = await start();
     expect((await decide(new Browser(harness.url), user_code, 'approve')).status).toBe(401);
@@ -219,7 +222,7 @@ describeDatabases('the link between a machine and an account', (fresh) => {
     expect(await (await owner.get(`/console/v1/device-codes/${user_code}`)).json()).toMatchObject({ state: 'waiting' });
   });
 
-  it('answers what is no request of the grant in the shape of OAuth', async () => {
+  it('reports invalid requests in the OAuth format', async () => {
     const device_code = 'x'.repeat(43);
     const cases: [string, Record<string, string>, string][] = [
       ['/oauth/device_authorization', {}, 'invalid_request'],
@@ -245,14 +248,14 @@ describeDatabases('the link between a machine and an account', (fresh) => {
     expect([large.status, await large.json()]).toMatchObject([413, { error: 'invalid_request' }]);
   });
 
-  it('keeps what a machine calls itself fit to be shown', async () => {
+  it('sanitizes the names that a provider reports', async () => {
     const owner = await newPerson();
     const { user_code } = await start({ machine_name: '<b>\u001b[31mMac\u202e</b>', chip_name: '\u0007' });
     const seen = (await (await owner.get(`/console/v1/device-codes/${user_code}`)).json()) as ConsoleDeviceCode;
     expect([seen.machine_name, seen.chip_name]).toEqual(['b [31mMac /b', null]);
   });
 
-  it('belongs to the machine that shows it first', async () => {
+  it('binds a token to the first provider that shows it', async () => {
     const token = await tokenFor(await newPerson());
     const [first, second] = [await harness.provider(), await harness.provider()];
     expect(await show(first, token)).toMatchObject({ type: 'linked' });
@@ -260,20 +263,20 @@ describeDatabases('the link between a machine and an account', (fresh) => {
     expect(await show(second, token)).toMatchObject({ type: 'link_refused', reason: 'other_machine' });
   });
 
-  it('is refused where the machine earns for another account, until that one lets it go', async () => {
+  it('is refused while the provider is linked to another account', async () => {
     const [one, two] = [await newPerson(), await newPerson()];
     const provider = await harness.provider({ models: ['only/moves'] });
     const [first, second] = [await tokenFor(one), await tokenFor(two)];
     expect(await show(provider, first)).toMatchObject({ type: 'linked' });
     expect(await show(provider, second)).toMatchObject({ type: 'link_refused', reason: 'other_account' });
-    // The refused one changed nothing: the first is still in force.
+    // The refused link changed nothing: the first stays in force.
     expect(await show(provider, first)).toMatchObject({ type: 'linked' });
     await earn(provider);
     expect((await form('/oauth/revoke', { ...CLIENT, token: first })).status).toBe(200);
     await harness.until(() => linkWords(provider).at(-1)?.type === 'link_refused');
     const ofOne = await earned(await idOf(one));
     expect(ofOne).toBeGreaterThan(0);
-    // What it earns for nobody is kept for the next owner.
+    // Earnings without an owner go to the next owner.
     await earn(provider);
     expect(await show(provider, second)).toMatchObject({ type: 'linked', account_id: await idOf(two) });
     await earn(provider);
@@ -298,7 +301,7 @@ describeDatabases('the link between a machine and an account', (fresh) => {
     await addToEach(-1);
   });
 
-  it('never gives one machine to two accounts that show their tokens at once', async () => {
+  it('never links one provider to two accounts that show their tokens at once', async () => {
     const [one, two] = [await newPerson(), await newPerson()];
     const tokens = [await tokenFor(one), await tokenFor(two)];
     const provider = await harness.provider();
@@ -308,7 +311,7 @@ describeDatabases('the link between a machine and an account', (fresh) => {
     expect([await machinesOf(one), await machinesOf(two)].flat()).toEqual([provider.providerId]);
   });
 
-  it('tells a machine what it earned for its owner, by the days of the owner', async () => {
+  it("reports the earnings of a provider to its owner, by days of the owner's time zone", async () => {
     const owner = await newPerson('Grace');
     const token = await tokenFor(owner);
     const earnings = (of: string | null, query = ''): Promise<Response> => harness.get(`/v1/machine/earnings${query}`, of);
@@ -343,7 +346,7 @@ describeDatabases('the link between a machine and an account', (fresh) => {
       expect([query, (await earnings(token, query)).status]).toEqual([query, 400]);
     }
     for (const wrong of [null, harness.apiKey, `machine-${'A'.repeat(43)}`]) expect((await earnings(wrong)).status).toBe(401);
-    // The next owner sees nothing of it, and this one nothing more.
+    // Earlier earnings are hidden from the next owner; later ones from this owner.
     await form('/oauth/revoke', { ...CLIENT, token });
     expect((await earnings(token)).status).toBe(401);
     const next = await tokenFor(await newPerson());
@@ -351,7 +354,7 @@ describeDatabases('the link between a machine and an account', (fresh) => {
     expect((await told(next)).data).toEqual([]);
   });
 
-  it('ends at once when the owner removes the machine, and what it earned stays', async () => {
+  it('ends at once when the owner removes the provider, whose earnings stay', async () => {
     const owner = await newPerson();
     const provider = await harness.provider({ models: ['only/gone'] });
     const token = await tokenFor(owner);
@@ -370,7 +373,7 @@ describeDatabases('the link between a machine and an account', (fresh) => {
     expect((await owner.send('DELETE', `/console/v1/machines/${provider.providerId}`)).status).toBe(404);
   });
 
-  it('is void while its account is suspended, and for good when it is closed', async () => {
+  it('is void while its account is suspended, and for good when the account is closed', async () => {
     const owner = await newPerson();
     const id = await idOf(owner);
     const token = await tokenFor(owner);
@@ -393,7 +396,7 @@ describeDatabases('the link between a machine and an account', (fresh) => {
     expect(await show(provider, await tokenFor(next))).toMatchObject({ type: 'linked', account_id: await idOf(next) });
   });
 
-  it('fills the roll-up from the jobs that were there before it', async () => {
+  it('fills the summary table from earlier jobs', async () => {
     const { database: tables } = harness.app;
     const rows = () =>
       tables
@@ -414,7 +417,7 @@ describeDatabases('the link between a machine and an account', (fresh) => {
     expect(await rows()).toEqual(before);
   });
 
-  it('says the same of tokens that are none', async () => {
+  it('responds the same to all invalid tokens', async () => {
     const provider = await harness.provider();
     for (const token of ['x'.repeat(16), `machine-${'A'.repeat(43)}`, harness.apiKey]) {
       expect(await show(provider, token)).toMatchObject({ type: 'link_refused', reason: 'token_revoked' });
@@ -423,8 +426,8 @@ describeDatabases('the link between a machine and an account', (fresh) => {
   });
 });
 
-describe('a limit of tries', () => {
-  it('forgets tries after its window, those it took back at once, and no clock locks anybody out for longer', () => {
+describe('an attempt limit', () => {
+  it('forgets attempts after the window, refunded ones at once, and no clock locks out for longer', () => {
     let now = 1_000_000;
     const limit = new AttemptLimit({ maxAttempts: 2, windowMs: 60_000, now: () => now, maxNames: 2 });
     expect([limit.count('a'), limit.count('a'), limit.count('a'), limit.count('b')]).toEqual([null, null, 60, null]);
@@ -436,13 +439,13 @@ describe('a limit of tries', () => {
     expect(limit.count('a')).toBeNull();
     now -= 900_000;
     expect([limit.count('a'), limit.count('a'), limit.count('a')]).toEqual([null, null, 60]);
-    // Whoever comes with ever new names fills no memory.
+    // Ever new names must not fill memory.
     expect([limit.count('c'), limit.count('d'), limit.count('a')]).toEqual([null, null, null]);
   });
 });
 
-describe('those who guess codes', () => {
-  it('get ten tries, however many they send at once, and so does an address get its own', async () => {
+describe('code guessing', () => {
+  it('is limited to ten concurrent attempts per account, and has a limit per address', async () => {
     const harness = await startHarness({ config: { rateLimits: NO_RATE_LIMITS } });
     try {
       const answer = await fetch(`${harness.url}/oauth/device_authorization`, { method: 'POST', body: new URLSearchParams(CLIENT) });
@@ -459,10 +462,10 @@ describe('those who guess codes', () => {
       );
       expect(statuses.filter((status) => status === 404)).toHaveLength(10);
       expect(statuses.filter((status) => status === 429)).toHaveLength(990);
-      // The right one is no exception.
+      // The right code is refused, too.
       const right = await guesser.post(`/console/v1/device-codes/${user_code}/approve`);
       expect([right.status, Number(right.headers.get('retry-after')) > 0]).toEqual([429, true]);
-      // An owner elsewhere is not held up by it, until the address itself has tried too much.
+      // An owner at another address is not blocked, until the address itself has made too many attempts.
       const owner = new Browser(harness.url);
       await owner.signUp('owner@example.com');
       expect((await owner.post(`/console/v1/device-codes/${user_code}/approve`)).status).toBe(200);

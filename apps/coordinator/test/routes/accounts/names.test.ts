@@ -1,4 +1,4 @@
-/** Texts that people choose and that other people read: in mails, on the operator's pages, in the terminal of a machine. */
+/** Texts that people choose and others read: in mail, on the operator's pages, in a provider's terminal. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -21,8 +21,8 @@ const GOOD_NAMES = ['Ada & Ben <3', 'Zoë "Z" O’Neil', '👩‍💻 dev', 'ع�
 let harness: Harness;
 afterEach(() => harness.close());
 
-describe('mails', () => {
-  it('hold nothing that whoever caused them has chosen', async () => {
+describe('mail', () => {
+  it('contains no text chosen by the person who triggered it', async () => {
     const mails: { to: string; subject: string; text: string; link: string }[] = [];
     const post = createServer((request, response) => {
       const chunks: Buffer[] = [];
@@ -60,7 +60,7 @@ describe('mails', () => {
 });
 
 describe('names', () => {
-  it('of people, keys and machines are of one line and of plain characters', async () => {
+  it('of people, keys and providers are single lines of plain characters', async () => {
     harness = await startHarness({ config: { rateLimits: NO_RATE_LIMITS } });
     const person = new Browser(harness.url);
     await person.signUp('ada@example.com');
@@ -83,7 +83,7 @@ describe('names', () => {
     }
   });
 
-  it('that were stored before they were checked are told to others without what could mislead them', async () => {
+  it('from before validation are shown without misleading characters', async () => {
     harness = await startHarness({ config: { rateLimits: NO_RATE_LIMITS } });
     const person = new Browser(harness.url);
     await person.signUp('ada@example.com');

@@ -9,7 +9,7 @@ afterEach(async () => {
   await harness.close();
 });
 
-it('a sign-in that finds the queue full changes nothing: no reset link is used up, no try is counted', async () => {
+it('a sign-in refused by the full queue changes nothing: no reset link is used up, no attempt counted', async () => {
   harness = await startHarness({ config: { rateLimits: { ...NO_RATE_LIMITS, emailPerQuarter: 2 } } });
   const person = new Browser(harness.url);
   await person.signUp('ada@example.com');

@@ -12,8 +12,8 @@ import { errorOf, type Harness, startHarness } from '../../support/harness.js';
 
 const CONSOLE = { publicOrigin: null, authSecret: null, requireEmailVerification: false, mail: null, adminKey: null };
 
-describe('a coordinator that wants e-mail addresses confirmed', () => {
-  it('hands mails to the operator, lets nobody in before, and tells nobody who has an account', async () => {
+describe('a coordinator that requires verified e-mail addresses', () => {
+  it('passes mail to the operator, admits nobody before verification, and does not reveal accounts', async () => {
     const mails: { headers: Record<string, unknown>; body: { to: string; kind: string; link: string } }[] = [];
     const post = createServer((request, response) => {
       const chunks: Buffer[] = [];
@@ -37,7 +37,7 @@ describe('a coordinator that wants e-mail addresses confirmed', () => {
       headers: { authorization: 'Bearer mail-token' },
       body: { to: 'ada@example.com', kind: 'verify_email' },
     });
-    // The first mail was not taken; nobody outside hears of it, the operator does.
+    // The first mail was rejected; only the operator learns of the failure.
     await harness.until(() => harness.log.some((line) => line.includes('mail failed')));
     const again = await new Browser(harness.url).signUp('ada@example.com', 'some other password');
     const bodies = [await first.json(), await again.json()] as Record<string, Record<string, unknown>>[];
@@ -61,7 +61,7 @@ describe('the operator', () => {
   let harness: Harness;
   afterEach(() => harness.close());
 
-  it('gets in with the admin key of the environment', async () => {
+  it('signs in with the admin key of the environment', async () => {
     const adminKey = `service-${randomBytes(32).toString('base64url')}`;
     harness = await startHarness({ config: { development: false, console: { ...CONSOLE, adminKey } } });
     expect((await harness.get('/admin/v1/providers', adminKey)).status).toBe(200);
@@ -73,7 +73,7 @@ describe('the operator', () => {
     await expect(again).rejects.toThrow(StartupError);
   });
 
-  it('is not misled by headers about where the console is', async () => {
+  it("ignores forged headers about the console's origin", async () => {
     harness = await startHarness();
     const person = new Browser(harness.url);
     await person.signUp('ada@example.com');
@@ -99,7 +99,7 @@ describe('the operator', () => {
     expect(status).toBe(403);
   });
 
-  it('may read what an account owns with its session, and change nothing that takes a key', async () => {
+  it('may read account data with a session, and change nothing that requires a key', async () => {
     harness = await startHarness();
     const person = new Browser(harness.url);
     await person.signUp('ada@example.com');
@@ -116,8 +116,8 @@ describe('the operator', () => {
   });
 });
 
-describeDatabases('expired sign-ins', (fresh) => {
-  it('are removed, and those that live are not', async () => {
+describeDatabases('expired sessions and links', (fresh) => {
+  it('are removed, live ones are not', async () => {
     const place = await fresh();
     const database = await place.open();
     const settings = { secret: 'x'.repeat(32), publicUrl: 'http://127.0.0.1:1', mailer: null, requireEmailVerification: false };
@@ -135,7 +135,7 @@ describeDatabases('expired sign-ins', (fresh) => {
 });
 
 describe('settings of the console', () => {
-  it('are refused with a sentence when they cannot be meant', () => {
+  it('are refused with a sentence if invalid', () => {
     const bad: [Record<string, string>, RegExp][] = [
       [{ PUBLIC_URL: 'gateway.example' }, /PUBLIC_URL must be an address/],
       [{ PUBLIC_URL: 'https://gateway.example/console' }, /without a path/],

@@ -1,4 +1,4 @@
-/** Owners see their machines and nobody else's; operators hold machines back, and whatever they do is written down. */
+/** Owners see only their own providers; operators quarantine providers, and every action is in the audit log. */
 import {
   AdminAccountPageSchema,
   AdminAccountViewSchema,
@@ -31,7 +31,7 @@ async function bodyAs(schema: TSchema, answer: Response): Promise<Body> {
   return body as Body;
 }
 
-describeDatabases('machines, their owners and operators', (fresh) => {
+describeDatabases('providers, owners and operators', (fresh) => {
   let place: TestDatabase;
   let harness: Harness;
   let people = 0;
@@ -48,7 +48,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
     const { id } = (await (await browser.get('/console/v1/me')).json()) as { id: string };
     return { browser, id, email };
   };
-  /** A machine whose model nobody else serves. */
+  /** A provider that alone serves its model. */
   const machine = async (): Promise<{ provider: ScriptedProvider; model: string }> => {
     const model = `only/${++people}`;
     const provider = await harness.provider({ models: [model] });
@@ -79,7 +79,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
     ({ browser: owner, id: ownerId } = await signUp('owner'));
   });
 
-  it('an owner reads of a machine what it reads of itself, and its name', async () => {
+  it("an owner reads the provider's own status, and its name", async () => {
     const { provider } = await machine();
     await link(provider, ownerId);
     const shown = await view(owner, provider.providerId);
@@ -98,7 +98,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
     expect(await view(owner, provider.providerId)).toMatchObject({ name: null });
   });
 
-  it('a machine of somebody else is like one that does not exist, and another owner does not read its old name', async () => {
+  it('a provider of another account looks unknown, and a new owner does not see its old name', async () => {
     const { provider } = await machine();
     await link(provider, ownerId);
     await owner.send('PATCH', `/console/v1/machines/${provider.providerId}`, { name: 'private name' });
@@ -121,7 +121,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
     expect((await owner.get(path)).status).toBe(404);
   });
 
-  it('a machine that is away shows what was last known of it, which the database keeps', async () => {
+  it('a disconnected provider shows its last facts, which the database stores', async () => {
     const { provider, model } = await machine();
     await link(provider, ownerId);
     provider.close();
@@ -140,7 +140,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
     expect((await rows()).some((row) => row.provider_id === nobodys.providerId)).toBe(false);
   });
 
-  it('an operator takes a machine out of routing and lets it in again, and its owner reads why', async () => {
+  it('an operator quarantines a provider and releases it, and its owner reads the reason', async () => {
     const { provider, model } = await machine();
     await link(provider, ownerId);
     expect((await harness.chat({ model })).status).toBe(200);
@@ -155,7 +155,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
     const shown = await view(owner, provider.providerId);
     expect(shown).toMatchObject({ hold: { reason }, status: { status: 'quarantined', gate: 'quarantined', trust_level: 'self_signed' } });
     expect((shown.status as { next_steps: { text: string }[] }).next_steps[0]?.text).toContain(reason);
-    // Good answers and reinstating end what jobs led to, not what an operator decided.
+    // Good responses and a reset end job-based backoff, not an operator's quarantine.
     expect((await operator.post(`${path}/reinstate`)).status).toBe(404);
     harness.app.providers.reputations.recordAnswer(provider.providerId);
     const listed = await bodyAs(AdminProviderListSchema, await operator.get('/admin/v1/providers'));
@@ -173,7 +173,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
     expect((await operator.get(`/admin/v1/providers/${'0'.repeat(32)}`)).status).toBe(404);
   });
 
-  it('a hold outlives the connection, and another coordinator of the database hears of it', async () => {
+  it('a quarantine survives reconnects and reaches another coordinator on the same database', async () => {
     const { provider, model } = await machine();
     const path = `/admin/v1/providers/${provider.providerId}`;
     const told: ProviderId[] = [];
@@ -198,7 +198,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
     }
   });
 
-  it('who is no operator sees and changes nothing', async () => {
+  it('non-operators see and change nothing', async () => {
     const { provider } = await machine();
     await link(provider, ownerId);
     const reads = ['providers', `providers/${provider.providerId}`, 'health', 'actions', 'accounts', 'deposits', 'withdrawals', 'prices'];
@@ -238,7 +238,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
       )
     ).data as Body[];
 
-  it('writes down what operators do, and how it ended', async () => {
+  it('logs operator actions with their outcome', async () => {
     const { provider } = await machine();
     const path = `/admin/v1/providers/${provider.providerId}`;
     await operator.post(`${path}/quarantine`, { reason: 'for the trail' });
@@ -259,7 +259,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
     expect((await trail('trail/model'))[0]).toMatchObject({ action: 'PUT /admin/v1/prices/*', outcome: 'invalid_request' });
   });
 
-  it('does nothing that cannot be written down', async () => {
+  it('refuses actions that cannot be logged', async () => {
     const { provider } = await machine();
     const { database } = harness.app;
     await sql`alter table operator_actions rename to operator_actions_away`.execute(database);
@@ -272,7 +272,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
     expect(harness.app.providers.reputations.quarantineOf(provider.providerId)).toBeNull();
   });
 
-  it('finds accounts by a part of name or address, and shows what an account has', async () => {
+  it('finds accounts by a part of name or address, and shows their balances', async () => {
     const { id, email } = await signUp('Grace_Hopper');
     const { provider } = await machine();
     await link(provider, id);
@@ -290,7 +290,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
     expect(account).toMatchObject({ id, balance_micro_usd: 0, machines: [provider.providerId] });
   });
 
-  it('shows operators how it is, and a ledger that does not sum up', async () => {
+  it('shows operators the health, including a ledger whose sums do not match', async () => {
     const { model } = await machine();
     await harness.chat({ model });
     await harness.chat({ model: 'nobody/serves-this' });

@@ -75,7 +75,7 @@ describeDatabases('payments', (fresh) => {
   const hook = (event: { payload: string; signature: string }): Promise<Response> =>
     fetch(`${harness.url}/webhooks/stripe`, { method: 'POST', headers: { 'stripe-signature': event.signature }, body: event.payload });
 
-  it('credits what was paid at the checkout, once', async () => {
+  it('credits a paid checkout once', async () => {
     const { id, checkoutId } = await order();
     const request = stripe.requests.findLast(({ path }) => path === '/v1/checkout/sessions');
     expect(request?.fields.get('line_items[0][price_data][unit_amount]')).toBe('1000');
@@ -93,7 +93,7 @@ describeDatabases('payments', (fresh) => {
     expect(await stateOf(id)).toMatchObject({ state: 'paid' });
   });
 
-  it('refuses events that Stripe did not sign, or signed long ago', async () => {
+  it("refuses events without Stripe's signature, or with an old one", async () => {
     const { checkoutId } = await order();
     const paid = stripe.paid(checkoutId);
     const good = stripe.event('checkout.session.completed', paid);
@@ -113,7 +113,7 @@ describeDatabases('payments', (fresh) => {
     expect(await balance()).toBe(10 * DOLLAR);
   });
 
-  it('posts only what agrees with the order', async () => {
+  it('posts only amounts that match the order', async () => {
     for (const changes of [
       { amount_total: 100_000 },
       { currency: 'eur' },
@@ -130,7 +130,7 @@ describeDatabases('payments', (fresh) => {
     expect(await balance()).toBe(0);
   });
 
-  it('takes events in any order', async () => {
+  it('accepts events in any order', async () => {
     const { id, checkoutId } = await order();
     const paid = stripe.paid(checkoutId);
     expect((await hook(stripe.event('checkout.session.expired', { ...paid, status: 'expired' }))).status).toBe(200);
@@ -141,7 +141,7 @@ describeDatabases('payments', (fresh) => {
     expect(await balance()).toBe(10 * DOLLAR);
   });
 
-  it('marks refunds and disputes, whenever they come, and suspends the account until an operator looked', async () => {
+  it('marks refunds and disputes in any order, and suspends the account until an operator has looked', async () => {
     const { secret } = await person.newKey();
     const { id, checkoutId } = await order();
     const paid = stripe.paid(checkoutId) as { payment_intent: string; metadata: object };
@@ -156,11 +156,11 @@ describeDatabases('payments', (fresh) => {
     await admin('PATCH', `/accounts/${accountId}`, { suspended: false });
     expect((await hook(stripe.event('charge.dispute.created', { payment_intent: paid.payment_intent }))).status).toBe(200);
     expect(await (await admin('GET', `/accounts/${accountId}`)).json()).toMatchObject({ suspended_at: expect.any(String) });
-    // Of a payment that came to nobody here.
+    // Payment of an unknown account.
     expect((await hook(stripe.event('charge.dispute.created', { payment_intent: 'pi_foreign' }))).status).toBe(200);
   });
 
-  it('says so when Stripe does not answer, and charges nothing', async () => {
+  it('reports that Stripe does not respond, and charges nothing', async () => {
     stripe.failWith = { status: 500, times: 10 };
     const answer = await person.post('/console/v1/deposits', { amount_micro_usd: DOLLAR });
     expect([answer.status, await errorOf(answer)]).toMatchObject([502, { code: 'payment_service_failed' }]);
@@ -169,7 +169,7 @@ describeDatabases('payments', (fresh) => {
     expect(harness.log.join('')).not.toContain(STRIPE_KEY);
   });
 
-  it('refuses amounts that are none', async () => {
+  it('refuses invalid amounts', async () => {
     for (const amount of [0, -DOLLAR, 0.5, DOLLAR + 1, DOLLAR / 2, 1e15, Number.MAX_SAFE_INTEGER + 1, '1000000', null]) {
       for (const path of ['/deposits', '/withdrawals']) {
         expect([amount, (await person.post(`/console/v1${path}`, { amount_micro_usd: amount })).status]).toEqual([amount, 400]);
@@ -179,7 +179,7 @@ describeDatabases('payments', (fresh) => {
     expect((await person.post('/console/v1/deposits', { amount_micro_usd: DOLLAR, account_id: 'other' })).status).toBe(400);
   });
 
-  it('credits by hand once per reference', async () => {
+  it('credits manual deposits once per reference', async () => {
     const give = (body: object): Promise<Response> => admin('POST', `/accounts/${accountId}/deposits`, body);
     const reference = `invoice-${accountId}`;
     const first = await Promise.all([1, 2].map(() => give({ amount_micro_usd: 3 * DOLLAR, reference })));
@@ -193,7 +193,7 @@ describeDatabases('payments', (fresh) => {
     expect((await person.post(`/admin/v1/accounts/${accountId}/deposits`, body)).status).toBe(403);
   });
 
-  it('pays out earnings alone, by hand or by transfer, each once', async () => {
+  it('pays out earnings only, manually or by transfer, each once', async () => {
     await person.post('/console/v1/deposits/development', { amount_micro_usd: 5 * DOLLAR });
     const refused = await person.post('/console/v1/withdrawals', { amount_micro_usd: DOLLAR });
     expect([refused.status, (await errorOf(refused)).message]).toEqual([409, 'At most 0.000000 USD can be withdrawn.']);
@@ -242,7 +242,7 @@ describeDatabases('payments', (fresh) => {
     expect(await (await stranger.get('/console/v1/withdrawals')).json()).toMatchObject({ data: [] });
   });
 
-  it('reports use and earnings by day', async () => {
+  it('reports usage and earnings by day', async () => {
     const at = Date.UTC(2026, 0, 31, 23, 59);
     const job = (id: string, changes: object): object => ({
       job_id: `${accountId}-${id}`,
@@ -319,7 +319,7 @@ describeDatabases('payments', (fresh) => {
 });
 
 describe('without a payment service', () => {
-  it('takes no payment, and makes money of nothing in development alone', async () => {
+  it('takes no payment, and credits free deposits in development only', async () => {
     const harness = await startHarness({ config: { development: false } });
     const person = new Browser(harness.url);
     await person.signUp('ada@example.com');
@@ -340,7 +340,7 @@ async function bodyAs(schema: TSchema, answer: Response): Promise<Record<string,
   return body as Record<string, unknown>;
 }
 
-/** A machine of the account's answers a job that somebody else pays for. */
+/** A provider of the account serves a job that another account pays for. */
 async function earn(harness: Harness, accountId: string, amount: number): Promise<void> {
   const { ledger } = harness.app;
   const jobId = randomUUID() as JobId;

@@ -1,4 +1,4 @@
-/** What an account sees of its use in the console, and the keys that the playground makes. */
+/** Usage of an account in the console, and keys of the playground. */
 import { ConsoleNewKeySchema, ConsolePlaygroundKeySchema, ConsoleSessionListSchema, ConsoleUsagePageSchema } from '@inference/formats';
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -76,7 +76,7 @@ describeDatabases('usage in the console', (fresh) => {
   const idsOf = (page: Static<typeof ConsoleUsagePageSchema>): string[] =>
     page.data.map((entry) => entry.request_id.slice(accountId.length + 1));
 
-  it('lists settled jobs newest first in pages, with key and machine, and filters by model, key and day', async () => {
+  it('lists settled jobs newest first in pages, with key and provider, and filters by model, key and day', async () => {
     const key = await person.newKey({ name: 'laptop' });
     const playground = await bodyAs(ConsolePlaygroundKeySchema, await person.post('/console/v1/playground-key'));
     await settle([
@@ -118,7 +118,7 @@ describeDatabases('usage in the console', (fresh) => {
     expect(days.data).toMatchObject([{ day: '2026-01-31', model: 'a/model', requests: 1, images: 2, cost_micro_usd: 50 }]);
   });
 
-  it('lists nothing to others', async () => {
+  it('lists nothing to other accounts', async () => {
     await settle([{ job_id: '1' }]);
     expect((await list('')).data).toMatchObject([{ cost_micro_usd: 50, key: { name: null } }]);
     const other = new Browser(harness.url);
@@ -127,7 +127,7 @@ describeDatabases('usage in the console', (fresh) => {
     expect((await new Browser(harness.url).get('/console/v1/usage')).status).toBe(401);
   });
 
-  it('writes the whole list as CSV, more than it reads at a time', async () => {
+  it('writes the whole list as CSV, beyond one database page', async () => {
     const many = Array.from({ length: 501 }, (_, index) => ({ job_id: String(index).padStart(3, '0'), ended_at: AT + index }));
     await settle(many.slice(0, 300));
     await settle(many.slice(300));
@@ -147,7 +147,7 @@ describeDatabases('usage in the console', (fresh) => {
     expect((await new Browser(harness.url).get('/console/v1/usage.csv')).status).toBe(401);
   });
 
-  it('makes a playground key that works for an hour, and is none that its owner manages', async () => {
+  it('creates a playground key that works for an hour and is not listed', async () => {
     const key = await bodyAs(ConsolePlaygroundKeySchema, await person.post('/console/v1/playground-key'));
     expect((await harness.get('/v1/models', key.secret)).status).toBe(200);
     expect(await (await person.get('/console/v1/keys')).json()).toEqual({ data: [], next_cursor: null });
@@ -161,7 +161,7 @@ describeDatabases('usage in the console', (fresh) => {
     expect(anonymous.status).toBe(401);
   });
 
-  it('ends the oldest playground key beyond a number, and all of them when its owner asks', async () => {
+  it('revokes the oldest playground key beyond the maximum, and all on request', async () => {
     const secrets: string[] = [];
     for (let made = 0; made <= MAX_PLAYGROUND_KEYS; made++) {
       late += 1000;

@@ -92,7 +92,7 @@ describeDatabases('payments', (fresh) => {
   }
   const ids = (page: Page) => page.usage.map(({ request_id }) => request_id);
 
-  it('tell the balance, with and without money', async () => {
+  it('report the balance, with and without money', async () => {
     const nothing = await get('/v1/payments/balance');
     expect(nothing.headers.get('cache-control')).toBe('no-store');
     expect(await nothing.json()).toEqual({
@@ -116,7 +116,7 @@ describeDatabases('payments', (fresh) => {
     });
   });
 
-  it('need a key, and show its account alone', async () => {
+  it('require a key, and show only its account', async () => {
     await keep(job(MARCH), job(MARCH, { account_id: randomUUID() }));
     for (const path of ['/v1/payments/balance', USAGE]) {
       expect([path, (await fetch(harness.url + path)).status]).toEqual([path, 401]);
@@ -129,7 +129,7 @@ describeDatabases('payments', (fresh) => {
     expect(await (await harness.get(USAGE, other)).json()).toEqual({ usage: [] });
   });
 
-  it('show finished jobs as the specification writes them, the newest first', async () => {
+  it('show finished jobs in the format of the specification, newest first', async () => {
     const older = job(MARCH + 1);
     const newer = job(MARCH + 1_500_123, { model: 'other/model', prompt_tokens: 7, completion_tokens: 0, cost: 0, earned: 0, fee: 0 });
     const running = job(MARCH, { state: 'reserved', ended_at: null, cost: 0, earned: 0, fee: 0 });
@@ -162,8 +162,8 @@ describeDatabases('payments', (fresh) => {
     });
   });
 
-  it('come in pages that neither repeat nor lose a job while new ones come in', async () => {
-    // Several at one moment, so that the order among them matters.
+  it('are paged without repeating or losing a job while new ones arrive', async () => {
+    // Several entries with the same time, so that their order matters.
     const rows = Array.from({ length: 57 }, (_, index) => job(MARCH + Math.floor(index / 5)));
     await keep(...rows);
     const seen: string[] = [];
@@ -189,7 +189,7 @@ describeDatabases('payments', (fresh) => {
     expect(order).toEqual([...order].sort((a, b) => b - a));
   });
 
-  it('hold 1000 jobs where the client names no number, and lead on to the rest', async () => {
+  it('return 1000 jobs by default, and lead on to the rest', async () => {
     await keep(...Array.from({ length: 1003 }, (_, index) => job(MARCH + index)));
     const response = await get(`${USAGE}?model=test%2Fmodel-1`);
     const first = (await response.json()) as Page;
@@ -202,7 +202,7 @@ describeDatabases('payments', (fresh) => {
     expect(second.next_cursor).toBeNull();
   });
 
-  it('can be limited to a time and a model', async () => {
+  it('can be filtered by time and model', async () => {
     const day = 24 * 3_600_000;
     const [a, b, c, d] = [job(MARCH - 1), job(MARCH), job(MARCH + day - 1, { model: 'x' }), job(MARCH + day)] as [
       JobRow,
@@ -222,7 +222,7 @@ describeDatabases('payments', (fresh) => {
     expect(await found("?model=x'%20or%201=1--")).toEqual([]);
   });
 
-  it('refuse parameters that are wrong, by name', async () => {
+  it('refuse invalid parameters by name', async () => {
     for (const [param, query] of [
       ['limit', 'limit=0'],
       ['limit', 'limit=1001'],
@@ -246,7 +246,7 @@ describeDatabases('payments', (fresh) => {
     expect((await get(`${USAGE}?offset=-1&order=asc`)).status).toBe(200);
   });
 
-  it('come as a table for the books', async () => {
+  it('come as CSV', async () => {
     const [older, newer] = [
       job(MARCH, { model: 'a,"b"' }),
       job(MARCH + 1000, { model: '=cmd', images: 3, cost: 1, earned: 1, fee: 0 }),
@@ -269,7 +269,7 @@ describeDatabases('payments', (fresh) => {
     expect((await get(`${USAGE}?format=json`, { accept: 'text/csv' })).headers.get('content-type')).toContain('application/json');
   });
 
-  it('come whole as a table, however long', async () => {
+  it('come as complete CSV of any length', async () => {
     const rows = Array.from({ length: 2500 }, (_, index) => job(MARCH + Math.floor(index / 3)));
     await keep(...rows);
     const lines = (await (await get(`${USAGE}?format=csv`)).text()).trimEnd().split('\r\n').slice(1);

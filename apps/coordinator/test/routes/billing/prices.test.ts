@@ -55,7 +55,7 @@ describeDatabases('prices', (fresh) => {
     return body;
   };
 
-  it('are those of the configuration until somebody sets them, and are listed for what is served', async () => {
+  it('are those of the configuration until set, and are listed for served models', async () => {
     expect(await list()).toEqual({ object: 'list', currency: 'micro_usd', data: [] });
     expect(await shown('not/served')).toEqual({ model: 'not/served', current: DEFAULTS, history: [] });
     await harness.provider({ models: [MODEL, 'test/other'] });
@@ -77,7 +77,7 @@ describeDatabases('prices', (fresh) => {
     ]);
   });
 
-  it('keep their history over restarts, and saying the same again adds nothing', async () => {
+  it('keep their history over restarts, and setting the same price again adds nothing', async () => {
     const first = now;
     await put(MODEL, NEW);
     now += 60_000;
@@ -96,7 +96,7 @@ describeDatabases('prices', (fresh) => {
     expect(await shown(MODEL)).toEqual(before);
   });
 
-  it('are refused when they are no whole micro-USD in bounds, or incomplete, or for no model', async () => {
+  it('are refused unless whole micro-USD in bounds, complete, and for a model', async () => {
     for (const [param, body] of [
       ['prompt_per_million', { ...NEW, prompt_per_million: -1 }],
       ['prompt_per_million', { ...NEW, prompt_per_million: 0.5 }],
@@ -125,7 +125,7 @@ describeDatabases('prices', (fresh) => {
     expect((await shown(MODEL)).history).toEqual([]);
   });
 
-  it('can be announced, and count from then on', async () => {
+  it('can be announced for a later time', async () => {
     await put(MODEL, NEW);
     const announced = await put(MODEL, { ...DEFAULTS, valid_from: new Date(now + 3_600_000).toISOString() });
     expect(await announced.json()).toMatchObject({ ...DEFAULTS, valid_from: new Date(now + 3_600_000).toISOString() });
@@ -138,7 +138,7 @@ describeDatabases('prices', (fresh) => {
     expect(data.map(({ model }) => model)).toEqual(['*', MODEL]);
   });
 
-  it('are set with an admin key alone', async () => {
+  it('are set only with an admin key', async () => {
     expect((await put(MODEL, NEW, harness.apiKey)).status).toBe(403);
     expect((await put(MODEL, NEW, 'service-wrong')).status).toBe(401);
     expect((await harness.get(`/admin/v1/prices/${MODEL}`)).status).toBe(403);
@@ -146,7 +146,7 @@ describeDatabases('prices', (fresh) => {
     expect((await shown(MODEL)).history).toEqual([]);
   });
 
-  it('are agreed upon by coordinators that set them at the same moment', async () => {
+  it('are consistent between coordinators that set them at the same time', async () => {
     const open = () => PriceRepository.open({ database: harness.app.database, defaults: rates(1), onError: () => {}, refreshMs: 20 });
     const books: PriceRepository[] = [await open(), await open()];
     const [one, two] = books as [PriceRepository, PriceRepository];
@@ -155,7 +155,7 @@ describeDatabases('prices', (fresh) => {
     expect(history.map(({ promptPerMillion }) => promptPerMillion).sort()).toEqual(Array.from({ length: 10 }, (_, index) => 100 + index));
     const times = history.map(({ validFrom }) => validFrom);
     expect(times).toEqual([...times].sort((a, b) => b - a));
-    // Each of them comes to know what the other has set.
+    // Each process reads what the other one has set.
     await harness.until(() => books.every((book) => book.current('m').id === history[0]?.id));
     for (const book of books) book.close();
   });

@@ -1,4 +1,4 @@
-/** The catalogue: what the operator lists decides which files may be served under an id, and every provider is told. */
+/** Catalogue: the operator's entries decide which files may be served under an id, and every provider learns of refusals. */
 import { Compile } from 'typebox/compile';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { CatalogueRepository } from '../../../src/database/providers/catalogue-repository.js';
@@ -46,7 +46,7 @@ describeDatabases('the catalogue', (fresh) => {
       models: [{ ...provider.offers([id])[0], model_type: type, ...(sha256 === undefined ? {} : { file_sha256: sha256 }) }],
     });
 
-  it('is read by everybody, and changed by the operator alone', async () => {
+  it('is public, and changed only by operators', async () => {
     const set = await put(MODEL, { ...ENTRY, prices: { prompt_per_million: 7, completion_per_million: 9 } });
     expect(set.status).toBe(200);
     const response = await harness.get('/v1/catalogue', null);
@@ -65,7 +65,7 @@ describeDatabases('the catalogue', (fresh) => {
     expect(await (await harness.get('/v1/catalogue', null)).json()).toMatchObject({ data: [] });
   });
 
-  it('refuses what is not right, names the field, and keeps what was there', async () => {
+  it('refuses invalid changes, names the field, and leaves the entry unchanged', async () => {
     await put(MODEL, ENTRY);
     for (const [body, param] of [
       [{ ...ENTRY, file_sha256: ['abc'] }, 'file_sha256[0]'],
@@ -81,7 +81,7 @@ describeDatabases('the catalogue', (fresh) => {
     expect(await (await harness.get('/v1/catalogue', null)).json()).toMatchObject({ data: [ENTRY] });
   });
 
-  it('refuses a provider the models whose files are others, tells it why, and keeps its session', async () => {
+  it('rejects offers with other files, reports the reason, and keeps the session', async () => {
     await put(MODEL, ENTRY);
     const provider = await harness.provider({ models: [MODEL, 'test/unlisted'] });
     await provider.next('models_refused');
@@ -104,7 +104,7 @@ describeDatabases('the catalogue', (fresh) => {
     expect(await served()).toMatchObject([{ id: MODEL, metadata: { display_name: 'Model One' } }]);
     expect((await harness.chat()).status).toBe(200);
 
-    // A change of the catalogue counts at once, for those who are connected too.
+    // A change of the catalogue takes effect at once, also for connected providers.
     await put(MODEL, { ...ENTRY, file_sha256: [OTHER] });
     await harness.until(() => refusals(provider).length === 5);
     expect(refusals(provider).at(-1)).toEqual([[MODEL, 'hash_differs']]);
@@ -115,7 +115,7 @@ describeDatabases('the catalogue', (fresh) => {
     expect(provider.rejection).toBeUndefined();
   });
 
-  it('may be all that is served', async () => {
+  it('can be exclusive', async () => {
     await harness.close();
     harness = await start({ catalogueOnly: true });
     const provider = await harness.provider({ models: [MODEL] });

@@ -27,7 +27,7 @@ describe('errors under /v1/messages', () => {
     return body.error.message;
   }
 
-  it('have the shape of the Messages format, and name the request', async () => {
+  it('have the Messages format, and name the request', async () => {
     const body = BODIES['/v1/messages'];
     for (const path of ['/v1/messages', '/v1/messages/count_tokens']) {
       await expectError(await harness.post(path, body, { 'x-api-key': '' }), 401, 'authentication_error');
@@ -46,7 +46,7 @@ describe('errors under /v1/messages', () => {
     expect(await expectError(missing, 400, 'invalid_request_error')).toContain('max_tokens');
   });
 
-  it('say that nobody is free with their own status', async () => {
+  it('have their own status when no provider is free', async () => {
     for (const stream of [false, true]) {
       const response = await harness.post('/v1/messages', { ...BODIES['/v1/messages'], stream });
       expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
@@ -63,13 +63,13 @@ describe('errors under /v1/messages', () => {
     expect(await errorOf(chat)).toMatchObject({ code: 'unsupported_parameter', param: 'tools[0].strict' });
   });
 
-  it('tell a prompt that is too long as coding agents look for it', async () => {
+  it('report a too long prompt in the wording that coding agents look for', async () => {
     const refused = await harness.post('/v1/messages', { ...BODIES['/v1/messages'], model: 'short', stream: true });
     expect(await expectError(refused, 400, 'invalid_request_error')).toBe('prompt is too long: 5000 tokens > 4096 maximum');
     expect((await errorOf(await harness.chat({ model: 'short' }))).code).toBe('context_length_exceeded');
   });
 
-  it('leave the other paths as they were', async () => {
+  it('leave other paths unchanged', async () => {
     const response = await harness.post('/v1/responses', BODIES['/v1/responses'], { 'x-api-key': 'wrong' });
     expect(await errorOf(response)).toMatchObject({ code: 'invalid_api_key' });
     expect((await harness.get('/v1/messagesque')).headers.get('request-id')).toMatch(/^req_/);

@@ -17,7 +17,7 @@ describe('every endpoint', () => {
   });
   afterAll(() => harness.close());
 
-  it.each(STREAMING)('%s answers whole and signed', async (endpoint) => {
+  it.each(STREAMING)('%s responds whole and signed', async (endpoint) => {
     const { answer } = await expectSignedPlain(await harness.post(endpoint, BODIES[endpoint]), endpoint);
     expect(answer.id).toMatch(new RegExp(`^${ID_PREFIXES[endpoint]}[0-9a-f]{32}$`));
     expect(JSON.stringify(answer)).toContain('Hello from here.');
@@ -38,7 +38,7 @@ describe('every endpoint', () => {
     expect(receipt).toMatchObject({ overrides: {}, usage: { completion_tokens: 0 } });
   });
 
-  it('/v1/responses answers a body with messages as a chat completion', async () => {
+  it('/v1/responses treats a body with messages as a chat completion', async () => {
     const { answer } = await expectSignedPlain(await harness.post('/v1/responses', BODIES['/v1/chat/completions']), '/v1/responses');
     expect(answer).toMatchObject({ object: 'chat.completion', choices: [{ message: { content: 'Hello from here.' } }] });
     expect(answer.id).toMatch(/^chatcmpl-/);
@@ -46,7 +46,7 @@ describe('every endpoint', () => {
     expect(end).toBe('data: [DONE]\n\n');
   });
 
-  it('tolerates versions, betas and a query, and takes either kind of key', async () => {
+  it('tolerates versions, betas and a query, and accepts either key header', async () => {
     const headers = { 'anthropic-version': '2023-06-01', 'anthropic-beta': 'a-2025-01-01,b-2099-01-01' };
     expect((await harness.post('/v1/messages?beta=true', BODIES['/v1/messages'], headers)).status).toBe(200);
     for (const key of [{ 'x-api-key': harness.apiKey }, { authorization: `Bearer ${harness.apiKey}` }]) {

@@ -1,4 +1,4 @@
-/** Whatever a client sends, the coordinator answers as documented, stays alive and serves the next request. */
+/** Fuzzing: for any request, the coordinator responds as documented, stays alive and serves the next request. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fuzz, goodRequests } from '../../../../../test/support/fuzz/run.js';
 import { type Harness, MODEL, startHarness } from '../../support/harness.js';
@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => harness?.close());
 
 describe('fuzzed requests', () => {
-  it('are answered with what the formats say, never with a failure of the service', async () => {
+  it('get documented responses, never a server error', async () => {
     const target = { baseUrl: harness.url, apiKey: harness.apiKey, model: MODEL };
     const { faults, statuses } = await fuzz({ ...target, firstSeed: 1, cases: 800 });
     expect(faults).toEqual([]);
@@ -22,7 +22,7 @@ describe('fuzzed requests', () => {
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
   });
 
-  it('leave no error and nothing of themselves in the log', () => {
+  it('leave no error and none of their content in the log', () => {
     expect(harness.log.filter((line) => (JSON.parse(line) as { level: number }).level >= 50)).toEqual([]);
     for (const text of [harness.apiKey, 'script>', '127.0.0.1:1/']) expect(harness.log.filter((line) => line.includes(text))).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** What an image's URL gives: all of it or a part, for its time, and to no page as anything but an image. */
+/** Image URLs: whole or in part, until they expire, and never as another content type. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { generate, imageProvider, startImageHarness, urlsOf } from '../../images/pictures.js';
 import type { Harness } from '../../support/harness.js';
@@ -17,7 +17,7 @@ describe('an image at its URL', () => {
   });
   afterAll(() => harness.close());
 
-  it('comes with the headers that keep it private and an image', async () => {
+  it('has headers that make it private and only an image', async () => {
     const response = await fetch(url);
     expect(Object.fromEntries(response.headers)).toMatchObject({
       'content-type': 'image/png',
@@ -31,14 +31,14 @@ describe('an image at its URL', () => {
     expect(response.headers.has('set-cookie')).toBe(false);
   });
 
-  it('needs no key, and may be asked for without its body', async () => {
+  it('needs no key, and supports HEAD', async () => {
     const head = await fetch(url, { method: 'HEAD' });
     expect(head.status).toBe(200);
     expect(head.headers.get('content-length')).toBe(String(image.length));
     expect(await head.text()).toBe('');
   });
 
-  it('comes in part', async () => {
+  it('supports ranges', async () => {
     const response = await fetch(url, { headers: { range: 'bytes=8-19' } });
     expect(response.status).toBe(206);
     expect(response.headers.get('content-range')).toBe(`bytes 8-19/${image.length}`);
@@ -48,14 +48,14 @@ describe('an image at its URL', () => {
     expect(Buffer.from(await end.arrayBuffer())).toEqual(image.subarray(-4));
   });
 
-  it('says how long it is to whoever asks for what lies beyond', async () => {
+  it('reports its length for a range beyond its end', async () => {
     const response = await fetch(url, { headers: { range: `bytes=${image.length}-` } });
     expect(response.status).toBe(416);
     expect(response.headers.get('content-range')).toBe(`bytes */${image.length}`);
     expect(response.headers.get('cache-control')).toBe('no-store');
   });
 
-  it('comes whole for a range that is none, for several, and for one of another image', async () => {
+  it('comes whole for an invalid range, several ranges, and a range of another image', async () => {
     const { headers } = await fetch(url);
     const tag = headers.get('etag') ?? '';
     for (const asked of [{ range: 'bytes=x' }, { range: 'bytes=0-1,3-4' }, { range: 'bytes=0-3', 'if-range': '"another"' }]) {
@@ -71,7 +71,7 @@ describe('an image at its URL', () => {
     }
   });
 
-  it('is at no other address', async () => {
+  it('exists at no other URL', async () => {
     for (const other of [
       `${url}x`,
       url.replace(/.{5}\.png$/, 'AAAAA.png'),
@@ -88,14 +88,14 @@ describe('an image at its URL', () => {
   });
 });
 
-describe('the time of a URL', () => {
+describe('expiry of an image URL', () => {
   let harness: Harness | null = null;
   afterEach(async () => {
     await harness?.close();
     harness = null;
   });
 
-  it('ends, and its receipt can be read before and after', async () => {
+  it('removes the image, while its receipt stays readable', async () => {
     let ahead = 0;
     harness = await startImageHarness({ now: () => Date.now() + ahead });
     const { app } = harness;
@@ -115,7 +115,7 @@ describe('the time of a URL', () => {
     expect(await rows()).toEqual([]);
   });
 
-  it('goes on over a restart', async () => {
+  it('survives a restart', async () => {
     let ahead = 0;
     const first = await startImageHarness();
     await imageProvider(first);
@@ -129,7 +129,7 @@ describe('the time of a URL', () => {
     expect((await fetch(harness.url + path)).status).toBe(410);
   });
 
-  it('is where clients reach this coordinator', async () => {
+  it('uses the origin that clients use', async () => {
     harness = await startImageHarness();
     await imageProvider(harness);
     const port = new URL(harness.url).port;

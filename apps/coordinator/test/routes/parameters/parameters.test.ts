@@ -6,7 +6,7 @@ import { decodeUsageCursor, encodeUsageCursor } from '../../../src/routes/billin
 import { queryReader } from '../../../src/routes/parameters/query.js';
 import { parseTime } from '../../../src/routes/parameters/times.js';
 
-/** The error that a refusal is, or undefined. */
+/** The error of a refusal, or undefined. */
 function refusal(step: () => unknown): RequestError | undefined {
   try {
     step();
@@ -54,22 +54,22 @@ describe('query parameters', () => {
     ['limit', 'limit=ten'],
     ['limit', 'limit=5&limit=6'],
     ['limit', 'limit=%zz'],
-  ])('that are wrong are named: %s in %s', (name, query) => {
+  ])('that are invalid are named: %s in %s', (name, query) => {
     const error = refusal(() => read(`/v1/leaderboard?${query}`));
     expect(error).toMatchObject({ code: 'invalid_request', param: name, message: expect.stringContaining(name) });
   });
 
-  it('never repeat what was sent', () => {
+  it('are never echoed', () => {
     expect(refusal(() => read('/v1/leaderboard?metric=%3Cscript%3E'))?.message).toBe('metric must be one of earnings, tokens, jobs.');
   });
 
-  it('may be left out where they have no default', () => {
+  it('may be omitted without a default', () => {
     expect(queryReader(UsageQuerySchema)('/v1/payments/usage?x=1')).toEqual({});
   });
 });
 
 describe('times in a query', () => {
-  it('are a date or a time with its zone', () => {
+  it('are a date, or a time with its zone', () => {
     expect(parseTime('from', undefined)).toBeUndefined();
     expect(parseTime('from', '2026-03-01')).toBe(Date.UTC(2026, 2, 1));
     expect(parseTime('from', '2028-02-29')).toBe(Date.UTC(2028, 1, 29));
@@ -95,7 +95,7 @@ describe('times in a query', () => {
     '2026-01-01T00:00:00%2B99:99',
     '-271821-04-20',
     '1767225600000',
-  ])('are refused when they are %j', (text) => {
+  ])('are refused for %j', (text) => {
     const error = refusal(() => parseTime('to', read(`/v1/payments/usage?to=${text}`).to));
     expect(error).toMatchObject({ code: 'invalid_request', param: 'to' });
   });
@@ -104,7 +104,7 @@ describe('times in a query', () => {
 describe('cursors', () => {
   const place = { completedAt: 1_767_225_600_123, jobId: '0a1b2c3d-0000-4000-8000-00000000000f' };
 
-  it('come back as they went', () => {
+  it('decode to what was encoded', () => {
     expect(decodeUsageCursor(encodeUsageCursor(place))).toEqual(place);
     expect(encodeUsageCursor(place)).toMatch(/^[A-Za-z0-9_-]+$/);
   });
@@ -126,7 +126,7 @@ describe('cursors', () => {
 });
 
 describe('CSV', () => {
-  it('is written as RFC 4180 says, and never as a formula', () => {
+  it('follows RFC 4180, and is never a formula', () => {
     expect(csvLine(['a', 1, 'b,c', 'd"e', 'f\r\ng'])).toBe('a,1,"b,c","d""e","f\r\ng"\r\n');
     expect(csvLine(['=1+1', '+x', '-x', '@x', '\tx'])).toBe("'=1+1,'+x,'-x,'@x,'\tx\r\n");
     expect(csvLine(['=HYPERLINK("http://x","y")'])).toBe(`"'=HYPERLINK(""http://x"",""y"")"\r\n`);

@@ -1,10 +1,10 @@
-/** Addresses that no honest client sends are refused as such, on both databases, and are no failure of the service. */
+/** Malformed paths are refused as such on both databases, and are not counted as failures of the service. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Browser } from '../../support/console-client.js';
 import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
 
-describeDatabases('odd addresses', (fresh) => {
+describeDatabases('malformed paths', (fresh) => {
   let place: TestDatabase;
   let harness: Harness;
   let person: Browser;

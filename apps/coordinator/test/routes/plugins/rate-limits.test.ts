@@ -15,7 +15,7 @@ describe('rate limits', () => {
   const from = (address: string, path: string, key?: string): Promise<Response> =>
     fetch(harness.url + path, { headers: { 'x-forwarded-for': address, ...(key === undefined ? {} : { 'x-api-key': key }) } });
 
-  it('hold a key to its number of requests, and tell it in the headers of both formats', async () => {
+  it('bound the requests of a key, with the headers of both formats', async () => {
     await start({ keyPerMinute: 4 });
     await harness.provider();
     const chat = await harness.chat();
@@ -45,7 +45,7 @@ describe('rate limits', () => {
     expect((await harness.get('/v1/models', secret)).status).toBe(200);
   });
 
-  it('hold an address to its number of wrong keys, and leave good ones alone', async () => {
+  it('bound the wrong keys of an address without blocking valid ones', async () => {
     await start({ badKeysPerMinute: 3 });
     expect((await harness.get('/v1/models')).status).toBe(200);
     const wrong = (): Promise<Response> => harness.get('/v1/models', `service-${'x'.repeat(43)}`);
@@ -57,7 +57,7 @@ describe('rate limits', () => {
     expect((await harness.get('/v1/models', null)).status).toBe(401);
   });
 
-  it('let a good key in that an address shows for the first time after many wrong ones', async () => {
+  it('admit a valid key that an address first shows after many wrong ones', async () => {
     await start({ badKeysPerMinute: 3 });
     const person = new Browser(harness.url);
     await person.signUp('ada@example.com');
@@ -66,7 +66,7 @@ describe('rate limits', () => {
     for (let count = 0; count < 5; count++) await wrong();
     expect((await wrong()).status).toBe(429);
     expect((await harness.get('/v1/models', secret)).status).toBe(200);
-    // Known from now on, so a flood of wrong keys is not in its way.
+    // The key is cached from now on, so a flood of wrong keys cannot block it.
     harness.app.apiKeyCache.forget(() => true);
     const flood = Array.from({ length: 50 }, async () => (await wrong()).status);
     const good = Array.from({ length: 10 }, async () => (await harness.get('/v1/models', secret)).status);
@@ -74,7 +74,7 @@ describe('rate limits', () => {
     expect(new Set(await Promise.all(flood))).toEqual(new Set([429]));
   });
 
-  it('hold an address at what takes no key, and believe no header about it', async () => {
+  it('bound an address on routes without a key, and ignore forwarding headers', async () => {
     await start({ addressPerMinute: 3 });
     const answers: number[] = [];
     for (let count = 0; count < 5; count++) answers.push((await from(`10.0.0.${count}`, '/v1/providers/attestation')).status);
@@ -84,19 +84,19 @@ describe('rate limits', () => {
     expect((await harness.get('/console/v1/settings')).status).toBe(429);
   });
 
-  it('believe the header of a proxy that the operator named', async () => {
+  it('trust the forwarding header of a configured proxy', async () => {
     await start({ addressPerMinute: 1 }, ['127.0.0.0/8', '::1']);
     expect((await from('10.0.0.1', '/openapi.json')).status).toBe(200);
     expect((await from('10.0.0.1', '/openapi.json')).status).toBe(429);
     expect((await from('10.0.0.2', '/openapi.json')).status).toBe(200);
-    // What the client itself wrote stands before what the proxy added.
+    // Entries of the client stand before entries of the proxy.
     expect((await from('1.2.3.4, 10.0.0.2', '/openapi.json')).status).toBe(429);
-    // One household has a whole IPv6 network of its own.
+    // One household has a whole IPv6 network.
     expect((await from('2001:db8::1', '/openapi.json')).status).toBe(200);
     expect((await from('2001:db8::2', '/openapi.json')).status).toBe(429);
   });
 
-  describe('of tries with one e-mail address', () => {
+  describe('of attempts with one e-mail address', () => {
     const EMAIL = 'ada@example.com';
     const signIn = (browser: Browser, address: string, password = PASSWORD, email = EMAIL): Promise<Response> =>
       browser.send('POST', '/console/auth/sign-in/email', { email, password }, { 'x-forwarded-for': address });
@@ -106,7 +106,7 @@ describe('rate limits', () => {
       return statuses;
     };
 
-    it('lock out the stranger who tries, and not the owner', async () => {
+    it('lock out the stranger, and not the owner', async () => {
       await start({ emailPerQuarter: 4 }, ['127.0.0.0/8', '::1']);
       const owner = new Browser(harness.url);
       await owner.signUp(EMAIL);
@@ -123,7 +123,7 @@ describe('rate limits', () => {
       await harness.until(() => harness.log.some((line) => line.includes('reset_password')));
     });
 
-    it('count no try that was right', async () => {
+    it('do not count successful sign-ins', async () => {
       await start({ emailPerQuarter: 3 });
       const owner = new Browser(harness.url);
       await owner.signUp(EMAIL);
@@ -132,7 +132,7 @@ describe('rate limits', () => {
       expect(nobody.map((answer) => answer.status).sort()).toEqual([401, 401, 401, 429, 429]);
     });
 
-    it('hold an address that tries many e-mail addresses', async () => {
+    it('bound an address that tries many e-mail addresses', async () => {
       await start({ emailPerQuarter: 1 }, ['127.0.0.0/8', '::1']);
       const one = (index: number): Promise<Response> =>
         signIn(new Browser(harness.url), '10.6.6.6', 'guess', `person-${index}@example.com`);
@@ -140,7 +140,7 @@ describe('rate limits', () => {
       expect((await signIn(new Browser(harness.url), '10.6.6.7', 'guess')).status).toBe(401);
     });
 
-    it('let a stranger fill no mailbox, and the owner use the last link', async () => {
+    it("bound the mail that a stranger can cause, and leave the owner's last link usable", async () => {
       await start({ emailPerQuarter: 20 }, ['127.0.0.0/8', '::1']);
       const owner = new Browser(harness.url);
       await owner.signUp(EMAIL);
@@ -157,7 +157,7 @@ describe('rate limits', () => {
       }
       expect(bodies.size).toBe(1);
       await harness.until(() => links().length === 5);
-      // Another client has mails of its own, all strangers together have so many.
+      // Each client has a mail limit of its own; all strangers share one.
       for (let index = 0; index < 30; index++) expect((await ask(`10.7.7.${index}`)).status).toBe(200);
       await harness.until(() => links().length === 20);
       const token = /reset-password\/([^?]+)/.exec(links().at(-1) ?? '')?.[1];
@@ -171,7 +171,7 @@ describe('rate limits', () => {
     });
   });
 
-  it('hold an address at signing in', async () => {
+  it('bound the sign-ins of an address', async () => {
     await start({ authPerMinute: 2 });
     const statuses: number[] = [];
     for (let count = 0; count < 4; count++) statuses.push((await new Browser(harness.url).signIn(`person-${count}@example.com`)).status);

@@ -1,4 +1,4 @@
-/** Bodies of requests, all together: what fits into memory is served, what does not is asked to come back, and nothing is lost. */
+/** Memory of request bodies: bodies beyond the budget get 503 with `Retry-After`, and nothing is lost. */
 import { Agent, request as httpRequest } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
@@ -18,8 +18,8 @@ async function heldBytes(): Promise<number> {
   return Number(/^inference_request_bytes_held (\d+)$/m.exec(text)?.[1]);
 }
 
-describe('bodies of requests', () => {
-  it('are counted until their requests are answered; beyond the bound a request is asked to come back, in the shape of its endpoint', async () => {
+describe('request bodies', () => {
+  it('count until their requests are answered; beyond the budget requests get 503 in the format of their endpoint', async () => {
     const running: ScriptedJob[] = [];
     harness = await startHarness({ config: LIMITS });
     await harness.provider({ slots: 8, onJob: (job) => void running.push(job) });
@@ -32,7 +32,7 @@ describe('bodies of requests', () => {
     const asMessages = await harness.post('/v1/messages', bodyOf(4000));
     expect([asMessages.status, asMessages.headers.get('retry-after')]).toEqual([529, '2']);
     expect(await asMessages.json()).toMatchObject({ type: 'error', error: { type: 'overloaded_error' } });
-    // A small one still fits, and those that were refused left nothing behind.
+    // A small body still fits, and refused bodies hold no memory.
     const small = harness.post('/v1/chat/completions', bodyOf(1000));
     await until(() => running.length === 3);
     expect(await heldBytes()).toBe(9000);
@@ -43,7 +43,7 @@ describe('bodies of requests', () => {
     expect((await harness.money()).reserved).toBe(before.reserved);
   });
 
-  it('that break off are not held', async () => {
+  it('that break off hold no memory', async () => {
     harness = await startHarness({ config: LIMITS });
     const url = new URL('/v1/chat/completions', harness.url);
     const headers = { authorization: `Bearer ${harness.apiKey}`, 'content-length': '4000' };
@@ -55,7 +55,7 @@ describe('bodies of requests', () => {
     await until(async () => (await heldBytes()) === 0);
   });
 
-  it('without a stated length are held to the same bounds', async () => {
+  it('without Content-Length have the same limits', async () => {
     harness = await startHarness({ config: { ...LIMITS, maxHeldBytes: 4096 } });
     const send = (bytes: number): Promise<number> =>
       new Promise((resolve, reject) => {
@@ -75,14 +75,14 @@ describe('bodies of requests', () => {
     slow.write('x'.repeat(2000));
     await until(async () => (await heldBytes()) === 2000);
     expect(await send(3000)).toBe(503);
-    // Nobody serves the model, but it was read.
+    // No provider serves the model, but the body was read.
     expect(await send(1000)).toBe(404);
     slow.destroy();
     await until(async () => (await heldBytes()) === 0);
     expect(await send(3000)).toBe(404);
   });
 
-  it('that are too large are answered to clients that send all before they read, on a connection that goes on', async () => {
+  it('that are too large get a response on a connection that continues, even if the client sends everything first', async () => {
     harness = await startHarness();
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const send = (path: string, body: Buffer | null, length: Record<string, string>): Promise<number> =>
@@ -104,7 +104,7 @@ describe('bodies of requests', () => {
     agent.destroy();
   });
 
-  it('that stop arriving are answered 408, and nothing of them is held', async () => {
+  it('that stop arriving get 408 and hold no memory', async () => {
     harness = await startHarness({ bodyWindowMs: 100 });
     const headers = { authorization: `Bearer ${harness.apiKey}`, 'content-length': '100000' };
     const stalled = httpRequest(new URL('/v1/chat/completions', harness.url), { method: 'POST', headers });

@@ -1,4 +1,4 @@
-/** Clients on slow lines get the whole of a large answer; those that stop reading hold nothing for long, whatever they asked for. */
+/** Clients on slow lines get the whole of a large response; clients that stop reading hold memory only for a bounded time. */
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -22,7 +22,7 @@ async function answerAtLength(job: ScriptedJob): Promise<void> {
   job.complete();
 }
 
-/** A request whose answer is not read before the test does. */
+/** A request whose response stays unread until the test reads. */
 function ask(url: string, body: string | null = null, headers: Record<string, string> = {}): Promise<http.IncomingMessage> {
   return new Promise((resolve, reject) => {
     const request = http.request(url, { method: body === null ? 'GET' : 'POST', headers, agent: false }, resolve);
@@ -48,26 +48,26 @@ async function bytesIn(response: http.IncomingMessage, everyMs: number): Promise
   return bytes;
 }
 
-it('a client that reads slowly gets every byte of a large answer, though that takes longer than it may take nothing', async () => {
+it('a client that reads slowly gets every byte of a large response, beyond the drain timeout', async () => {
   harness = await startHarness({ jobTimings: { clientDrainMs: 4000 } });
   await harness.provider({ onJob: answerAtLength });
   const response = await askForMuch(harness);
   expect(await bytesIn(response, 60)).toBe(PIECES * PIECE);
 });
 
-it('a coordinator that ends lets a client take the rest of an answer that is paid for', async () => {
+it('a shutdown lets a client read the rest of a paid response', async () => {
   const ending = await startHarness();
   await ending.provider({ onJob: answerAtLength });
   const response = await askForMuch(ending);
   await until(() => ending.jobLines().length === 1);
   const closed = ending.app.close(60_000);
-  // Longer than it would wait for last words.
+  // Longer than the coordinator waits for last responses.
   await pause(1500);
   expect(await bytesIn(response, 0)).toBe(PIECES * PIECE);
   await closed;
 });
 
-it('a client that stops reading what took no job is ended as well', async () => {
+it('a client that stops reading any response is disconnected', async () => {
   const answers = new ResponseDrain(200);
   const served: http.ServerResponse[] = [];
   const server = http.createServer((_request, response) => {

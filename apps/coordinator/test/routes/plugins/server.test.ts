@@ -1,4 +1,4 @@
-/** What clients send around their requests: upgrades, encodings, slashes, and the questions of browsers. */
+/** HTTP around requests: upgrades, encodings, slashes and preflights. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
@@ -18,7 +18,7 @@ afterAll(() => harness.close());
 
 const BODY = JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'hi' }] });
 
-/** What comes back on one connection until it says `end`. */
+/** Bytes received on one connection until `end` is true. */
 async function exchange(sent: string, end: (got: string) => boolean): Promise<string> {
   const client = connect(Number(new URL(harness.url).port), '127.0.0.1');
   let got = '';
@@ -33,10 +33,10 @@ async function exchange(sent: string, end: (got: string) => boolean): Promise<st
 
 const statuses = (text: string): string[] => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status ?? '');
 
-describe('requests with an Upgrade that is not offered', () => {
+describe('requests with an unsupported Upgrade', () => {
   const UPGRADE = 'host: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQ\r\n';
 
-  it('are answered as ordinary ones, in their order, on a connection that goes on', async () => {
+  it('are served as ordinary ones, in order, on a connection that continues', async () => {
     const key = `x-api-key: ${harness.apiKey}\r\n`;
     const large = JSON.stringify({ model: 'none', messages: [{ role: 'user', content: 'x'.repeat(3_000_000) }] });
     const chunked = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`;
@@ -51,7 +51,7 @@ describe('requests with an Upgrade that is not offered', () => {
     expect(statuses(got)).toEqual(['200', '200', '404', '100', '200', '200', '401']);
   });
 
-  it('are answered to curl, which offers HTTP/2 with every request', async () => {
+  it('are served to curl, which offers HTTP/2 with every request', async () => {
     for (const body of [BODY, JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'x'.repeat(300_000) }] })]) {
       const curl = promisify(execFile)('curl', [
         ...['--http2', '--silent', '--show-error', '--verbose', '--write-out', '\n%{http_code} %{http_version}', '--data-binary', '@-'],
@@ -77,7 +77,7 @@ describe('requests with an Upgrade that is not offered', () => {
     }
   });
 
-  it('to other paths get the error of the path, a WebSocket included', async () => {
+  it('to other paths get the error of the path, also for WebSocket', async () => {
     const websocket =
       'host: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AQIDBAUGBwgJCgsMDQ4PEA==\r\n';
     const got = await exchange(`GET /v1/chat/completions HTTP/1.1\r\n${websocket}\r\n`, (text) => text.includes('method_not_allowed'));
@@ -93,7 +93,7 @@ describe('compressed bodies', () => {
       body: new Uint8Array(body),
     });
 
-  it('are served, and the receipt hashes what was compressed', async () => {
+  it('are served, and the receipt hashes the uncompressed bytes', async () => {
     for (const [encoding, body] of [
       ['gzip', gzipSync(BODY)],
       ['X-GZIP', gzipSync(BODY)],
@@ -106,7 +106,7 @@ describe('compressed bodies', () => {
     }
   });
 
-  it('are bounded by what they inflate to, and leave nothing held', async () => {
+  it('are bounded by their inflated size, and hold no memory afterwards', async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 2 ** 20));
     expect(bomb.length).toBeLessThan(100_000);
     expect((await send(bomb, 'gzip')).status).toBe(413);
@@ -120,8 +120,8 @@ describe('compressed bodies', () => {
   });
 });
 
-describe('addresses', () => {
-  it('with slashes too many are served', async () => {
+describe('paths', () => {
+  it('with extra slashes are served', async () => {
     for (const path of ['/v1/models/', '//v1/models', '/v1//models', '/v1/models/?limit=1'])
       expect((await harness.get(path)).status).toBe(200);
     expect((await harness.post('/v1/chat/completions/', BODY)).status).toBe(200);
@@ -131,7 +131,7 @@ describe('addresses', () => {
       expect((await fetch(harness.url + path, { method: 'POST', headers: foreign, body: '{}' })).status).toBe(403);
   });
 
-  it('without /v1, or with it twice, name the one that was meant', async () => {
+  it('without /v1, or with it twice, get a suggestion', async () => {
     for (const [path, meant] of [
       ['/chat/completions', '/v1/chat/completions'],
       ['/v1/v1/chat/completions', '/v1/chat/completions'],
@@ -165,7 +165,7 @@ describe('browsers on other origins', () => {
       },
     });
 
-  it('may call the API with a key, and read all headers of its answers', async () => {
+  it('may call the API with a key, and read all response headers', async () => {
     const asked = await preflight('/v1/chat/completions');
     expect([asked.status, asked.headers.get('access-control-allow-origin'), asked.headers.get('access-control-allow-headers')]).toEqual([
       204,
@@ -189,7 +189,7 @@ describe('browsers on other origins', () => {
     expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, '*']);
   });
 
-  it('get nothing of the console and of operators, and nothing at all where the operator says so', async () => {
+  it('get no access to console and admin routes, and none at all if the operator disables CORS', async () => {
     for (const path of ['/console/v1/keys', '/admin/v1/providers', '/oauth/token', '/v1/nothing']) {
       const asked = await preflight(path);
       expect([path, asked.ok, path === '/v1/nothing' || asked.headers.get('access-control-allow-origin') === null]).toEqual([

@@ -5,7 +5,7 @@ import { type SignInAttempt, type SignInClient, SignInLimits } from '../../../sr
 
 const QUARTER_MS = 15 * 60_000;
 
-describe('limits of signing in', () => {
+describe('sign-in limits', () => {
   let time = 1_790_000_000_000;
   const pauses: (() => void)[] = [];
   const open = (perQuarter: number): SignInLimits =>
@@ -26,7 +26,7 @@ describe('limits of signing in', () => {
     return begun;
   };
 
-  it('slow strangers down when there are many, and lock nobody out', async () => {
+  it('slow down many strangers without locking out anyone', async () => {
     const limits = open(2);
     limits.recordSuccess({ email: 'ada@example.com', network: '192.0.2.1', device: null });
     for (let index = 0; index < 20; index++) expect(attempt(limits, stranger(index)).isDelayed).toBe(false);
@@ -35,7 +35,7 @@ describe('limits of signing in', () => {
     expect(attempt(limits, { email: 'ada@example.com', network: '10.0.0.1', device: 'a browser' }).isDelayed).toBe(false);
     expect(attempt(limits, { email: 'ben@example.com', network: '10.0.0.1', device: null }).isDelayed).toBe(false);
     const slowed = limits.delay(stranger(100), NEVER);
-    // One at a time of each client.
+    // One delayed attempt per client at a time.
     expect(await limits.delay(stranger(100), NEVER)).toBe(false);
     const left = new AbortController();
     const gone = limits.delay(stranger(101), left.signal);
@@ -47,7 +47,7 @@ describe('limits of signing in', () => {
     expect(attempt(limits, stranger(200)).isDelayed).toBe(false);
   });
 
-  it('count a try once, and not at all when it was taken back', () => {
+  it('count an attempt once, and not after a refund', () => {
     const limits = open(2);
     for (let round = 0; round < 50; round++) {
       const begun = attempt(limits, stranger(1));
@@ -59,7 +59,7 @@ describe('limits of signing in', () => {
     expect(limits.begin(stranger(1))).toEqual({ by: 'email', retryAfter: QUARTER_MS / 1000 });
   });
 
-  it('are not reset by tries beyond them that are taken back', () => {
+  it('are not reset by refunded attempts beyond them', () => {
     const limits = open(2);
     for (let index = 0; index < 20; index++) attempt(limits, stranger(index));
     for (let index = 30; index < 60; index++) attempt(limits, stranger(index)).refund();
@@ -87,7 +87,7 @@ describe('a known browser', () => {
     expect(devices.idOf(cookies, 'ben@example.com')).toBe(id);
   });
 
-  it('cannot be made up', () => {
+  it('cannot be forged', () => {
     const good = cookieOf(devices.cookieFor(undefined, 'ada@example.com'));
     const forged = new KnownBrowsers({ secret: 'y'.repeat(32), cookiePrefix: 'inference', isHttps: true });
     for (const cookies of [
@@ -102,7 +102,7 @@ describe('a known browser', () => {
   });
 });
 
-it('an address stands for its network', () => {
+it('an IPv6 address counts as its network', () => {
   for (const [address, network] of [
     ['192.0.2.7', '192.0.2.7'],
     ['::ffff:192.0.2.7', '192.0.2.7'],

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { serveUpgradesAsRequests } from '../../../src/routes/plugins/connections/unsupported-upgrades.js';
 import { until } from '../../support/harness.js';
 
-it('an answer that waits for its client goes on when a request with an Upgrade is behind it', async () => {
+it('a response that waits for its client continues when a request with an Upgrade follows on the connection', async () => {
   const parts = 500;
   let isWaiting = false;
   const server = createServer(async (request, response) => {

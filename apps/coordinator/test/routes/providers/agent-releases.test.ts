@@ -1,4 +1,4 @@
-/** The feed of releases: what the operator's file says, as long as it says something. */
+/** Release feed from the operator's file. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,13 +33,13 @@ const ask = async (version: string, query = '?platform=darwin-arm64'): Promise<[
   return [response.status, await response.json()];
 };
 
-describe('the feed of releases', () => {
-  it('offers nothing where the operator offers nothing', async () => {
+describe('agent releases', () => {
+  it('are empty without a release file', async () => {
     harness = await startHarness();
     expect((await ask('latest'))[0]).toBe(404);
   });
 
-  it('offers the newest by number, or a certain version, for one kind of machine', async () => {
+  it('are found by platform: the newest, or a given version', async () => {
     put(release('1.9.0'), release('1.10.0'), release('1.2.0'), release('2.0.0', 'linux-x64'));
     harness = await startHarness({ config: { agentReleases: file } });
     expect(await ask('latest')).toEqual([200, release('1.10.0')]);
@@ -61,7 +61,7 @@ describe('the feed of releases', () => {
     }
   });
 
-  it('reads the file again when it has changed, and offers nothing from one that it does not understand', async () => {
+  it('are reloaded when the file changes, and empty while the file is invalid', async () => {
     rmSync(file, { force: true });
     harness = await startHarness({ config: { agentReleases: file } });
     expect((await ask('latest'))[0]).toBe(404);

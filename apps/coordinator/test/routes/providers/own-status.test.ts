@@ -1,4 +1,4 @@
-/** What a provider is told about itself, through the doors of a running coordinator. */
+/** Own status of a provider, through the routes of a running coordinator. */
 import { type ProviderStatusAnswer, ProviderStatusSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ afterEach(() => harness.close());
 const described = Compile(ProviderStatusSchema);
 const PATH = '/v1/providers/me';
 const CANARY = 'canary-of-the-prompt';
-/** Machines that are not measured yet are not preferred with this. */
+/** With this value, unmeasured providers are not preferred. */
 const EVEN = { random: () => 0.5 };
 
 async function tokenOf(provider: ScriptedProvider): Promise<string> {
@@ -37,8 +37,8 @@ const bandwidth = (gbs: number) => ({
   }),
 });
 
-describe('the token of a session', () => {
-  it('is wanted, and no other text opens the address', async () => {
+describe('a session token', () => {
+  it('is the only credential of the route', async () => {
     harness = await startHarness();
     const [one, two] = [await harness.provider({ serial: 'ONE' }), await harness.provider({ serial: 'TWO' })];
     const token = await tokenOf(one);
@@ -64,8 +64,8 @@ describe('the token of a session', () => {
   });
 });
 
-describe('a provider', () => {
-  it('reads why others were chosen, by how much it is slower, and its share, and nothing of anyone else', async () => {
+describe('provider status', () => {
+  it('shows why others were chosen, the speed difference and the own share, and nothing of other providers', async () => {
     harness = await startHarness(EVEN);
     const fast = await harness.provider({ serial: 'THEFASTONE', ...bandwidth(800) });
     const slow = await harness.provider({ serial: 'THESLOWONE', ...bandwidth(50) });
@@ -83,7 +83,7 @@ describe('a provider', () => {
     for (const secret of [CANARY, 'THEFASTONE', fast.providerId, harness.developer.accountId]) expect(all).not.toContain(secret);
   });
 
-  it('reads which gate kept it out, and what to do', async () => {
+  it('shows the unavailable reason, and what to do', async () => {
     harness = await startHarness(EVEN);
     const [hot, well] = [await harness.provider({ serial: 'HOT' }), await harness.provider({ serial: 'WELL' })];
     hot.send({ type: 'load', active_jobs: 0, thermal: 'critical' });
@@ -98,7 +98,7 @@ describe('a provider', () => {
     expect((await statusOf(well)).next_steps[0]).toMatchObject({ code: 'draining', text: expect.stringContaining('Start it again') });
   });
 
-  it('is told when nobody asks, when it fails, and what it has earned', async () => {
+  it('shows lacking demand, failures and earnings', async () => {
     let failing = true;
     const onJob = (job: ScriptedJob) => {
       if (failing) job.fail({ code: 'engine_failed' });
@@ -126,8 +126,8 @@ describe('a provider', () => {
   });
 });
 
-describe('a request that asks for trust', () => {
-  it('goes to no machine below it, and says so', async () => {
+describe('a request with a minimum trust level', () => {
+  it('is never placed below that level, and the status says so', async () => {
     harness = await startHarness();
     const provider = await harness.provider();
     const refused = await ask({ 'x-inference-trust': 'hardware' });
@@ -158,7 +158,7 @@ describe('a request that asks for trust', () => {
 });
 
 describe('GET /v1/models/{id}', () => {
-  it('shows slots, demand and how long one waits', async () => {
+  it('shows slots, demand and the expected wait', async () => {
     harness = await startHarness();
     const jobs: ScriptedJob[] = [];
     await harness.provider({
@@ -179,7 +179,7 @@ describe('GET /v1/models/{id}', () => {
     });
     const answers = [ask()];
     await until(() => jobs.length === 1);
-    // Nobody waits, but the next one would, and for how long was not measured yet.
+    // The queue is empty; the wait of a new request has not been measured.
     expect(await metadata()).toMatchObject({ waiting_requests: 0, expected_wait_ms: null });
     answers.push(ask());
     await until(async () => (await metadata()).waiting_requests === 1);

@@ -1,4 +1,4 @@
-/** The web console as it is served: what is a page, what is a file, what stays a JSON error, and the headers that guard it. */
+/** Serving of the web console: pages, files, JSON errors and security headers. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ const get = (path: string, headers: Record<string, string> = {}): Promise<Respon
 const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
 describe('the web console', () => {
-  it.each(['/', '/providers', '/providers/abc?x=1'])('is the page at %s, which is asked for anew each time', async (path) => {
+  it.each(['/', '/providers', '/providers/abc?x=1'])('is the page at %s, revalidated each time', async (path) => {
     const response = await get(path, browser);
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toMatch(/^text\/html/);
@@ -44,14 +44,14 @@ describe('the web console', () => {
     expect(await response.text()).toBe(PAGE);
   });
 
-  it('still tells programs at / which service this is', async () => {
+  it('still names the service to programs at /', async () => {
     const response = await get('/');
     expect(await response.json()).toEqual({ service: 'inference-gateway' });
     expect(response.headers.get('vary')).toMatch(/accept/i);
     expect((await fetch(`${harness.url}/`, { method: 'HEAD' })).status).toBe(200);
   });
 
-  it('allows a page nothing but its own files', async () => {
+  it('allows a page only its own files', async () => {
     const { headers } = await get('/', browser);
     const policy = headers.get('content-security-policy') ?? '';
     expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
@@ -63,7 +63,7 @@ describe('the web console', () => {
     expect(headers.get('permissions-policy')).toContain('camera=()');
   });
 
-  it('serves hashed files for ever, compressed as the build left them, and others only after asking', async () => {
+  it('serves hashed files as immutable, precompressed, and others with revalidation', async () => {
     const script = await get('/assets/index-abc.js', { 'accept-encoding': 'gzip' });
     expect(script.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
     expect(script.headers.get('content-encoding')).toBe('gzip');
@@ -73,7 +73,7 @@ describe('the web console', () => {
     expect((await get('/theme.js')).headers.get('cache-control')).toBe('no-cache');
   });
 
-  it('tells a browser by the status that there is no such page, and lets the console say it', async () => {
+  it('returns 404 with the page to browsers at unknown paths', async () => {
     const response = await get('/no/such/page', browser);
     expect(response.status).toBe(404);
     expect(await response.text()).toBe(PAGE);
@@ -99,26 +99,26 @@ describe('the web console', () => {
     expect(await response.json()).toHaveProperty('error');
   });
 
-  it('leaves the folder to nobody', async () => {
+  it('does not serve files outside the folder', async () => {
     for (const path of ['/../package.json', '/assets/..%2f..%2fpackage.json', '/assets/%2e%2e/pages.json', '/pages.json', '/assets/']) {
       expect((await get(path)).status, path).toBeGreaterThanOrEqual(400);
     }
   });
 
-  it('answers other methods at a page as at every known address', async () => {
+  it('responds to other methods at a page as at every known path', async () => {
     const response = await fetch(`${harness.url}/providers`, { method: 'POST', body: '{}' });
     expect(response.status).toBe(405);
     expect(response.headers.get('allow')).toMatch(/GET/);
   });
 });
 
-describe('where the console is found', () => {
-  it('is refused at the start when the named folder holds none', () => {
+describe("the console's folder", () => {
+  it('is refused at the start without a build', () => {
     expect(() => openConsoleFiles(join(directory, 'assets'))).toThrow(StartupError);
     expect(() => openConsoleFiles(join(directory, 'assets'))).toThrow(/CONSOLE_DIR/);
   });
 
-  it('is refused when its list of pages is broken', () => {
+  it('is refused with a broken list of pages', () => {
     const broken = mkdtempSync(join(tmpdir(), 'console-broken-'));
     writeFileSync(join(broken, 'index.html'), PAGE);
     writeFileSync(join(broken, 'pages.json'), '["no-slash"]');
@@ -127,8 +127,8 @@ describe('where the console is found', () => {
   });
 });
 
-describe('who is signed in', () => {
-  it('is asked without an error when it is nobody', async () => {
+describe('the session state', () => {
+  it('is null with status 200 without a session', async () => {
     const response = await get('/console/v1/session');
     expect(response.status).toBe(200);
     expect(response.headers.get('cache-control')).toBe('no-store');

@@ -1,4 +1,4 @@
-/** What a load balancer asks: whether the process lives, and whether it should be given traffic. */
+/** Health checks of load balancers: liveness and readiness. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { type DatabaseState, databaseState } from '../../../src/database/connection/database-state.js';
@@ -36,7 +36,7 @@ async function server(facts: { isDraining: boolean; state: DatabaseState; asked?
   };
 }
 
-it('is ready while the database answers, and says what is missing otherwise', async () => {
+it('is ready while the database responds, and names the reason otherwise', async () => {
   const facts = { isDraining: false, state: 'ok' as DatabaseState };
   const { ask, pass } = await server(facts);
   expect(await ask('/health/ready')).toEqual([
@@ -51,14 +51,14 @@ it('is ready while the database answers, and says what is missing otherwise', as
   expect(await ask('/health/ready')).toMatchObject([503, { reason: 'database_migrations_missing', checks: { migrations: 'missing' } }]);
 });
 
-it('lives, but is not ready, while it shuts down', async () => {
+it('is alive, but not ready, during a shutdown', async () => {
   const { ask } = await server({ isDraining: true, state: 'ok' });
   expect((await ask('/health'))[0]).toBe(200);
   expect(await ask('/health/ready')).toMatchObject([503, { reason: 'draining', checks: { database: 'ok', draining: true } }]);
   expect((await ask('/anything'))[0]).toBe(503);
 });
 
-it('asks the database seldom, however often it is asked itself', async () => {
+it('caches the database state', async () => {
   let asked = 0;
   const { ask, pass } = await server({ isDraining: false, state: 'ok', asked: () => asked++ });
   for (let request = 0; request < 5; request++) await ask('/health/ready');
@@ -69,7 +69,7 @@ it('asks the database seldom, however often it is asked itself', async () => {
 });
 
 describeDatabases('the state of a database', (fresh) => {
-  it('is told by its answer and its migrations', async () => {
+  it('depends on its response and its migrations', async () => {
     const place = await fresh();
     const database = await place.open();
     expect(await databaseState(database, 10_000)).toBe('ok');

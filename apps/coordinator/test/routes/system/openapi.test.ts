@@ -5,7 +5,7 @@ import { MODEL, startHarness } from '../../support/harness.js';
 import { BODIES, expectSignedPlain, STREAMING } from '../../support/inference-calls.js';
 
 describe('GET /openapi.json', () => {
-  it('describes every public address and refers only to what it holds', async () => {
+  it('documents every public path and refers only to its own schemas', async () => {
     const harness = await startHarness();
     try {
       const response = await harness.get('/openapi.json', null);
@@ -48,7 +48,7 @@ describe('GET /openapi.json', () => {
       for (const [path, operations] of Object.entries(document.paths)) {
         const [method = ''] = Object.keys(operations);
         const reached = await fetch(harness.url + path.replace(/\{\w+\}/, 'x'), { method: method.toUpperCase() });
-        // There is no image of that name, and nobody is asked who they are.
+        // No image has that name, and the route takes no key.
         const open = path === '/v1/images/files/{file}' ? 404 : 200;
         expect([path, reached.status]).toEqual([path, 'security' in (operations[method] as object) ? open : 401]);
       }
@@ -57,7 +57,7 @@ describe('GET /openapi.json', () => {
     }
   });
 
-  it('is true of what the addresses beside inference answer', async () => {
+  it('matches the responses of the routes beside inference', async () => {
     const harness = await startHarness();
     try {
       await harness.provider();

@@ -18,7 +18,7 @@ const NOTHING: Activity = {
   earned: 0,
 };
 
-/** The members that the specification lists, and no others. */
+/** Exactly the members of the specification. */
 const SPECIFIED = {
   stats: [
     'total_requests total_prompt_tokens total_completion_tokens total_tokens avg_tokens_per_request active_providers total_gpu_cores',
@@ -54,7 +54,7 @@ interface Entry {
 describeDatabases('public statistics', (fresh) => {
   let base: TestDatabase;
   let harness: Harness;
-  /** The coordinator's clock, which is the real one until a test sets it. */
+  /** Clock of the coordinator: real until a test sets it. */
   let clock: () => number;
 
   async function start(): Promise<Harness> {
@@ -79,7 +79,7 @@ describeDatabases('public statistics', (fresh) => {
     return (await response.json()) as T;
   }
 
-  it('start with nothing', async () => {
+  it('start empty', async () => {
     const stats = await body<{ time_series: Bucket[] }>('/v1/stats');
     expectMembers(stats, SPECIFIED.stats);
     expect(stats).toMatchObject({
@@ -101,11 +101,11 @@ describeDatabases('public statistics', (fresh) => {
     expect(totals).toMatchObject({ window: 'all', earnings_micro_usd: 0, tokens: 0, jobs: 0, active_accounts: 0 });
   });
 
-  it('show a bucket for each of the last 30 minutes, to the edges of the minutes', async () => {
+  it('show a bucket for each of the last 30 minutes, exact at the edges of the minutes', async () => {
     const minute = Math.floor(Date.now() / MINUTE);
     const row = (ago: number) => ({ minute: minute - ago, requests: ago + 1, prompt_tokens: 100 + ago, completion_tokens: 10 * ago });
     await harness.app.database.insertInto('minute_totals').values([30, 29, 7, 0].map(row)).execute();
-    // The last millisecond of the minute, and then the first of the next one.
+    // The last millisecond of the minute, then the first of the next one.
     clock = () => minute * MINUTE + 59_999;
     const { time_series } = await body<{ time_series: Bucket[] }>('/v1/stats');
     expect(time_series.map(({ timestamp }) => Date.parse(timestamp) / MINUTE)).toEqual(
@@ -127,7 +127,7 @@ describeDatabases('public statistics', (fresh) => {
     expect(later.reduce((sum, { requests }) => sum + requests, 0)).toBe(8 + 1);
   });
 
-  it('show the connected providers and what they serve', async () => {
+  it('show connected providers and their models', async () => {
     const hardware = (chip_family: string, gpu_cores: number, bandwidth_gbs: number) => ({
       register: (register: object) => ({ ...register, hardware: { chip_family, cpu_cores: 12, gpu_cores, bandwidth_gbs } }) as never,
     });
@@ -186,7 +186,7 @@ describeDatabases('public statistics', (fresh) => {
     expect(await body('/v1/network/totals')).toMatchObject({ jobs: 3, tokens: 21, active_accounts: 2, earnings_micro_usd: 9 });
   });
 
-  it('are kept as long as the specification says, and say so', async () => {
+  it('are cached as long as the specification says, and report their age', async () => {
     const start = Date.now();
     clock = () => start;
     for (const [path, seconds] of [
@@ -213,7 +213,7 @@ describeDatabases('public statistics', (fresh) => {
     }
   });
 
-  it('are kept for each choice by itself', async () => {
+  it('are cached per parameter value', async () => {
     await addToNetwork(harness.app.database, '24h', { requests: 1, prompt_tokens: 5, earned: 2, active_accounts: 1 });
     await addToNetwork(harness.app.database, 'all', { requests: 9, prompt_tokens: 50, earned: 20, active_accounts: 4 });
     expect(await body('/v1/network/totals?window=24h')).toMatchObject({ window: '24h', jobs: 1, tokens: 5, earnings_micro_usd: 2 });
@@ -221,13 +221,13 @@ describeDatabases('public statistics', (fresh) => {
     expect(await body('/v1/network/totals?window=7d')).toMatchObject({ window: '7d', jobs: 0, active_accounts: 0 });
   });
 
-  it('rank providers by each metric in each window, and equals always in one order', async () => {
+  it('rank providers by each metric and window, with a stable order of equals', async () => {
     const { database } = harness.app;
     await addServed(database, 'all', 'a', { earned: 100, served_tokens: 10, served_jobs: 2 });
     await addServed(database, 'all', 'b', { earned: 50, served_tokens: 70, served_jobs: 2 });
     await addServed(database, 'all', 'c', { earned: 50, served_tokens: 20, served_jobs: 9 });
     await addServed(database, '7d', 'c', { earned: 7, served_tokens: 8, served_jobs: 1 });
-    // Who only orders jobs is on no leaderboard.
+    // Accounts that only order jobs are on no leaderboard.
     await addServed(database, 'all', 'consumer', { requests: 1000, spent: 1_000_000 });
 
     const board = await body<{ entries: Entry[] }>('/v1/leaderboard');
@@ -249,7 +249,7 @@ describeDatabases('public statistics', (fresh) => {
     expect(await order('window=24h')).toEqual([]);
   });
 
-  it('list 50 leaders where no number is given, and 200 at most', async () => {
+  it('list 50 leaders by default, and 200 at most', async () => {
     const rows = Array.from({ length: 210 }, (_, index) => ({
       ...NOTHING,
       window: 'all' as const,
@@ -270,7 +270,7 @@ describeDatabases('public statistics', (fresh) => {
     }
   });
 
-  it('show accounts only under names, which restarts and other coordinators of the database give too', async () => {
+  it('show accounts only by pseudonyms, stable over restarts and across coordinators', async () => {
     const account = '5f0c8a34-6f7e-4f0e-9c55-0d6d1c7a9b10';
     await addServed(harness.app.database, 'all', account, { served_jobs: 1, earned: 1 });
     await addServed(harness.app.database, 'all', 'provider:00112233445566778899aabbccddeeff', { served_jobs: 1, earned: 2 });
@@ -292,7 +292,7 @@ describeDatabases('public statistics', (fresh) => {
   });
 });
 
-describe('the addresses of public statistics', () => {
+describe('routes of public statistics', () => {
   let harness: Harness;
   beforeAll(async () => {
     harness = await startHarness();
@@ -301,7 +301,7 @@ describe('the addresses of public statistics', () => {
 
   const get = (path: string) => harness.get(path, null);
 
-  it('refuse wrong parameters with an error that names them, and tolerate unknown ones', async () => {
+  it('refuse invalid parameters by name, and ignore unknown ones', async () => {
     for (const [path, param] of [
       ['/v1/leaderboard?metric=score', 'metric'],
       ['/v1/leaderboard?window=1y', 'window'],
@@ -323,7 +323,7 @@ describe('the addresses of public statistics', () => {
       expect((await get(path)).status).toBe(200);
   });
 
-  it('may be read by pages of any origin, and by HEAD', async () => {
+  it('are readable by pages of any origin, and by HEAD', async () => {
     for (const path of ['/v1/stats', '/v1/leaderboard', '/v1/network/totals', '/v1/providers/attestation', '/openapi.json']) {
       const response = await fetch(harness.url + path, { headers: { origin: 'https://example.org' } });
       expect([path, response.headers.get('access-control-allow-origin')]).toEqual([path, '*']);
@@ -344,7 +344,7 @@ describe('the addresses of public statistics', () => {
     expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([400, '*']);
   });
 
-  it('are not the only ones open to other origins: keyed ones are, without credentials, and those of operators are not', async () => {
+  it('are not alone in CORS: keyed routes allow it without credentials, admin routes do not', async () => {
     for (const path of ['/v1/models', '/v1/payments/balance', '/v1/payments/usage', '/v1/receipts/x', '/admin/v1/providers']) {
       for (const method of ['GET', 'OPTIONS']) {
         const headers = { origin: 'https://example.org', authorization: `Bearer ${harness.apiKey}` };
@@ -357,7 +357,7 @@ describe('the addresses of public statistics', () => {
     }
   });
 
-  it('need no credentials, and mind none', async () => {
+  it('need no credentials, and ignore them', async () => {
     for (const path of ['/v1/stats', '/v1/leaderboard', '/v1/network/totals']) {
       expect((await harness.get(path, 'service-wrong')).status).toBe(200);
       const posted = await fetch(harness.url + path, { method: 'POST', body: '{}' });
