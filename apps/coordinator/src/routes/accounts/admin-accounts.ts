@@ -114,7 +114,7 @@ function addMoney(server: FastifyInstance, options: RouteOptions, routes: AdminR
       const { id } = await inUse(accounts, request.params.id);
       const order = await deposits.credit(`admin-${reference}`, id, amount_micro_usd, 'admin');
       if (order.accountId !== id || order.amount !== amount_micro_usd) {
-        throw new RequestError('conflict', 'reference', 'This reference names another deposit.');
+        throw new RequestError('conflict', 'reference', 'This reference belongs to another deposit.');
       }
       reply.code(201);
       return { ...depositBody(order), account_id: order.accountId };
@@ -160,7 +160,7 @@ async function endWithdrawal(routes: AdminRoutes, id: string, end: 'paid' | 'rej
     throw new RequestError(
       'payment_service_failed',
       null,
-      'It is not known whether the transfer was made. Ask for it again: it is made once.',
+      'The result of the transfer is unknown. Send the request again: the transfer is made only once.',
     );
   }
 }

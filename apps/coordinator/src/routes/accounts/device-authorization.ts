@@ -48,7 +48,7 @@ export function addOAuth(server: FastifyInstance, { codes, links, limits, public
     checkClient(form);
     const origin = originOf(request);
     const { deviceCode, userCode } = await codes.make({
-      machineName: cleanLabel(form.get('machine_name') ?? '', MAX_LABEL, 'a machine without a name'),
+      machineName: cleanLabel(form.get('machine_name') ?? '', MAX_LABEL, 'unnamed machine'),
       chipName: cleanLabel(form.get('chip_name') ?? '', MAX_LABEL, '') || null,
       address: request.ip,
     });
@@ -99,7 +99,7 @@ function pollError(kind: Exclude<PollOutcome['kind'], 'granted'>): OAuthError {
     case 'pending':
       return new OAuthError('authorization_pending', 'The owner has not decided yet.');
     case 'slow_down':
-      return new OAuthError('slow_down', 'Asked too often: wait five seconds longer between two questions from now on.');
+      return new OAuthError('slow_down', 'Polled too often: add five seconds to the interval from now on.');
     case 'denied':
       return new OAuthError('access_denied', 'The owner refused.');
     case 'expired':

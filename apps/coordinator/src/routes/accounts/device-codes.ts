@@ -37,7 +37,7 @@ export function addDeviceCodeRoutes(
       takeBack();
       throw error;
     });
-    if (code === null) throw new RequestError('not_found', null, 'There is no such code. Codes are good for ten minutes.');
+    if (code === null) throw new RequestError('not_found', null, 'There is no such code. Codes are valid for ten minutes.');
     takeBack();
     return code;
   };
@@ -67,7 +67,7 @@ const PROBLEMS: Readonly<Record<DeviceCode['state'], string>> = {
 
 class TooManyCodes extends RequestError {
   constructor(readonly retryAfter: number) {
-    super('rate_limit_exceeded', null, 'Too many codes that do not exist were tried. Wait a while.');
+    super('rate_limit_exceeded', null, 'Too many wrong codes were tried. Try again later.');
   }
 }
 

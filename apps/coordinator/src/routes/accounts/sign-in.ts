@@ -156,8 +156,8 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
 const SESSION_COOKIE = `${COOKIE_PREFIX}.session_token=`;
 const MAIL_SENT = { status: true, message: 'If this email exists in our system, check your email for the link' };
 const BLOCKED: Readonly<Record<SignInBlock['by'], string>> = {
-  email: 'Too many tries with this e-mail address. Try again later.',
-  network: 'Too many tries from this address. Try again later.',
+  email: 'Too many attempts with this e-mail address. Try again later.',
+  network: 'Too many attempts from this address. Try again later.',
 };
 
 /** Client and e-mail address of the attempt; null without `email` in the body. */
@@ -180,7 +180,7 @@ const QUEUE_FULL: Readonly<Record<SignInQueueFull['scope'], Parameters<typeof ap
 /** Aborted when the client disconnects before the response. */
 function leaving(reply: FastifyReply): AbortSignal {
   const left = new AbortController();
-  reply.raw.once('close', () => left.abort(new Error('the client has left')));
+  reply.raw.once('close', () => left.abort(new Error('the client has disconnected')));
   return left.signal;
 }
 

@@ -112,7 +112,7 @@ function addDeposits(api: ConsoleApi, { payments, deposits, processor, developme
   api.add(
     { method: 'POST', path: '/deposits/development', body: AmountSchema, response: ConsoleNewDepositSchema, status: 201 },
     async ({ caller, body }) => {
-      if (!development) throw new RequestError('forbidden', null, 'Money is made of nothing in development mode only.');
+      if (!development) throw new RequestError('forbidden', null, 'Free deposits exist in development mode only.');
       const order = await deposits.credit(randomUUID(), caller.account.id, body.amount_micro_usd, 'development');
       return { deposit: depositBody(order), checkout_url: null };
     },
@@ -144,7 +144,7 @@ function addWithdrawals(api: ConsoleApi, { ledger, payments, withdrawals, proces
   );
 
   api.add({ method: 'POST', path: '/payout-account', response: ConsolePayoutAccountSchema }, async ({ caller, origin }) => {
-    if (processor === null) throw new RequestError('not_configured', null, 'This coordinator pays withdrawals by hand.');
+    if (processor === null) throw new RequestError('not_configured', null, 'This coordinator pays withdrawals manually.');
     const accountId = caller.account.id;
     try {
       let payoutId = await payments.findPayoutAccount(accountId);

@@ -28,32 +28,33 @@ const Balance = Type.Object({
   withdrawable_micro_usd: Type.Integer({ minimum: 0, description: 'Matured earnings, in micro-USD.' }),
   withdrawable_usd: usd,
   pending_micro_usd: Type.Optional(
-    Type.Integer({ minimum: 1, description: 'Earnings that cannot be withdrawn yet; left out, as the next two, where there are none.' }),
+    Type.Integer({ minimum: 1, description: 'Earnings before maturity. Absent if zero, as are the next two members.' }),
   ),
   pending_usd: Type.Optional(usd),
   maturing: Type.Optional(
     Type.Array(Type.Object({ at: Type.String({ description: 'ISO 8601, UTC.' }), amount_micro_usd: count }), {
-      description: 'When the pending earnings can be withdrawn, the earliest first.',
+      description: 'Maturity times of the pending earnings, earliest first.',
     }),
   ),
 });
 
 const UsageEntry = Type.Object({
-  request_id: Type.String({ description: 'The job; X-Inference-Job-ID of streams.' }),
+  request_id: Type.String({ description: 'Job id, as in X-Inference-Job-ID of streams.' }),
   model: Type.String(),
   prompt_tokens: count,
   completion_tokens: count,
-  images: Type.Optional(Type.Integer({ minimum: 1, description: 'Images that were made; only in entries of image models.' })),
+  images: Type.Optional(Type.Integer({ minimum: 1, description: 'Number of images; only for image models.' })),
   cost_micro_usd: count,
-  timestamp: Type.String({ description: 'When the job was completed, ISO 8601, UTC.' }),
+  timestamp: Type.String({ description: 'Completion time of the job, ISO 8601, UTC.' }),
 });
 export type UsageEntry = Static<typeof UsageEntry>;
 
 const Usage = Type.Object({
-  usage: Type.Array(UsageEntry, { description: 'The newest first.' }),
+  usage: Type.Array(UsageEntry, { description: 'Newest first.' }),
   next_cursor: Type.Optional(
     Type.Union([Type.String(), Type.Null()], {
-      description: 'Where limit or cursor was given: the cursor of the next page, null on the last. The Link header names the page too.',
+      description:
+        'Cursor of the next page; null on the last page. Only with limit or cursor in the request. The Link header points to the same page.',
     }),
   ),
 });

@@ -76,7 +76,11 @@ export function addPrices(server: FastifyInstance, adminGuard: onRequestHookHand
     const { valid_from, ...change } = checkChange(readJsonBody(bytesOf(request)));
     const validFrom = parseTime('valid_from', valid_from);
     if (validFrom !== undefined && validFrom < now()) {
-      throw new RequestError('invalid_request', 'valid_from', 'valid_from must not be in the past. Leave it out for now.');
+      throw new RequestError(
+        'invalid_request',
+        'valid_from',
+        'valid_from must not be in the past. Omit valid_from for a price from now on.',
+      );
     }
     const [newest] = await prices.history(model);
     // Setting the same price again changes nothing.

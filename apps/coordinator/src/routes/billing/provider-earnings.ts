@@ -26,9 +26,9 @@ export interface ProviderEarningsRoutes {
   readonly now: () => number;
 }
 
-const NO_TOKEN = 'No machine token was given. Send the one of the sign-in as "Authorization: Bearer <token>".';
-const VOID_TOKEN = 'The machine token is not valid any more: the machine was unlinked. Sign in again.';
-const NOT_LINKED = 'The machine is not linked yet: it shows its token when it connects. Start the provider.';
+const NO_TOKEN = 'The machine token is missing. Send the token from the sign-in as "Authorization: Bearer <token>".';
+const VOID_TOKEN = 'The machine token is no longer valid, because the machine was unlinked. Sign in again.';
+const NOT_LINKED = 'The machine is not linked yet: the link is made when the provider connects. Start the provider.';
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 7;
 

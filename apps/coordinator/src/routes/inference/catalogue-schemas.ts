@@ -42,8 +42,10 @@ const CatalogueEntry = Type.Object({
   display_name: Type.String(),
   quantization: Type.String(),
   model_type,
-  min_memory_bytes: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description: 'Of a machine that serves it.' }),
-  file_sha256: Type.Array(Type.String(), { description: 'Files that may be served under this id; none: any.' }),
+  min_memory_bytes: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+    description: 'Minimum memory of a provider that serves the model.',
+  }),
+  file_sha256: Type.Array(Type.String(), { description: 'SHA-256 of the files that may be served under this id; empty: any file.' }),
   prices: Type.Object({ prompt_per_million: Type.Integer(), completion_per_million: Type.Integer(), per_image: Type.Integer() }),
   updated_at: Type.String(),
 });
@@ -51,7 +53,7 @@ const CatalogueEntry = Type.Object({
 export const CATALOGUE_SCHEMAS = {
   Catalogue: Type.Object({
     object: Type.Literal('list'),
-    exclusive: Type.Boolean({ description: 'Only these models are served.' }),
+    exclusive: Type.Boolean({ description: 'Whether models outside this list are rejected.' }),
     currency: Type.Literal('micro_usd'),
     data: Type.Array(CatalogueEntry),
   }),

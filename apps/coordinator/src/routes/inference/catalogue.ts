@@ -79,7 +79,7 @@ export function addCatalogue(server: FastifyInstance, adminGuard: onRequestHookH
       });
     }
     const entry = catalogue.entries.get(id);
-    if (entry === undefined) throw new RequestError('conflict', 'model', 'The model was taken out of the catalogue meanwhile.');
+    if (entry === undefined) throw new RequestError('conflict', 'model', 'The model was removed from the catalogue in the meantime.');
     return entryBody(entry, prices);
   });
   server.delete<{ Params: { '*': string } }>(

@@ -73,7 +73,7 @@ function mayCountTokens(request: FastifyRequest, reply: FastifyReply, key: ApiKe
     reply.raw.once('close', admission.release);
     return true;
   }
-  const message = 'Too many bytes to count tokens of: counting is free and limited for each account. Try again later.';
+  const message = 'Token counting is free, and limited in bytes per account and minute. The limit is reached. Try again later.';
   sendError(reply, apiError('rate_limit_exceeded', { message, retryAfter: admission.retryAfterSeconds }));
   return false;
 }

@@ -54,7 +54,7 @@ export function addImageFiles(server: FastifyInstance, guard: onRequestHookHandl
       case 'found':
         return sendImage(reply, image, now());
       case 'gone':
-        sendError(reply.headers(NO_STORE), apiError('gone', { message: 'The time of this image is over.' }));
+        sendError(reply.headers(NO_STORE), apiError('gone', { message: 'This image has expired.' }));
         return reply;
       case 'unknown':
         sendError(reply.headers(NO_STORE), apiError('not_found', { message: 'There is no such image.' }));

@@ -28,7 +28,7 @@ export function addReceipts(server: FastifyInstance, guard: onRequestHookHandler
   server.get<{ Params: { job_id: string } }>('/v1/receipts/:job_id', { schema, onRequest: guard }, async (request, reply) => {
     const stored = await receipts.find(request.params.job_id.toLowerCase(), accountOf(request));
     if (stored === null) {
-      sendError(reply, apiError('not_found', { message: 'There is no receipt of such a job.' }));
+      sendError(reply, apiError('not_found', { message: 'There is no receipt for this job.' }));
       return reply;
     }
     // The receipt was verified before it was stored.

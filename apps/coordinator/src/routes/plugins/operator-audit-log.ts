@@ -31,7 +31,7 @@ export const operatorAuditLog = fastifyPlugin<AuditLogOptions>(async (server, { 
       begun.set(request, await auditLog.begin(row));
     } catch (error) {
       onFailure(error);
-      sendError(reply, apiError('internal', { message: 'Nothing was done, because it could not be written down.' }));
+      sendError(reply, apiError('internal', { message: 'Nothing was done, because the action could not be written to the audit log.' }));
       return reply;
     }
   };

@@ -62,7 +62,7 @@ export function addAdminProviders(server: FastifyInstance, guard: onRequestHookH
   server.post<ById>('/admin/v1/providers/:id/release', { ...options, schema: { params: BY_ID } }, async (request, reply) => {
     const id = parseProviderId(request.params.id);
     if (await holds.remove(id)) return { provider_id: id, released: true };
-    return sendError(reply, apiError('not_found', { message: 'No operator holds this provider back.' }));
+    return sendError(reply, apiError('not_found', { message: 'No operator has quarantined this provider.' }));
   });
 
   async function viewOf(

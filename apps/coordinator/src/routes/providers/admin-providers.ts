@@ -57,7 +57,7 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
     { onRequest: adminGuard, schema: { params: pathParams('id') } },
     (request, reply) => {
       if (fleet.reputations.reinstate(request.params.id)) reply.send({ provider_id: request.params.id, reinstated: true });
-      else sendError(reply, apiError('not_found', { message: 'This provider is not held back.' }));
+      else sendError(reply, apiError('not_found', { message: 'This provider is not restricted.' }));
     },
   );
 }

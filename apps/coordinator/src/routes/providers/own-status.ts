@@ -28,8 +28,8 @@ export interface ProviderMeRoutes extends StatusSources {
   readonly limits: RateLimits;
 }
 
-const NO_TOKEN = 'No provider token was given. Send the one that came with "registered" as "Authorization: Bearer <token>".';
-const WRONG_TOKEN = 'The provider token is not valid: it is good for as long as the session that it came with lives.';
+const NO_TOKEN = 'The session token is missing. Send the token of the "registered" message as "Authorization: Bearer <token>".';
+const WRONG_TOKEN = 'The session token is not valid: each token ends with its session.';
 
 export function addProviderMe(server: FastifyInstance, routes: ProviderMeRoutes): void {
   const { fleet, limits } = routes;

@@ -5,40 +5,40 @@ import type { LoggedDecision } from '../../../providers/placement/decision-histo
 import type { NotEligibleReason, PassedReason, PlacementVerdict } from '../../../providers/placement/placement-verdict.js';
 
 const CHOSEN: Readonly<Record<(PlacementVerdict & { outcome: 'chosen' })['reason'], string>> = {
-  cheapest: 'Chosen: the quickest for this request.',
-  near_tie: 'Chosen: drawn among those that are about equally quick.',
-  measuring: 'Chosen: to measure how quick it is.',
-  overdue: 'Chosen: it had had no work for long.',
-  warm: 'Chosen: it still knew the beginning of this conversation.',
-  probing: 'Chosen: to see whether it is well again after earlier failures.',
+  cheapest: 'Chosen: the fastest for this request.',
+  near_tie: 'Chosen: drawn among providers of about equal speed.',
+  measuring: 'Chosen: to measure its speed.',
+  overdue: 'Chosen: no job for a long time.',
+  warm: 'Chosen: the beginning of this conversation was in its prefix cache.',
+  probing: 'Chosen: to test its health after earlier failures.',
   named: 'Chosen: the client asked for this machine.',
 };
 
 const PASSED: Readonly<Record<Exclude<PassedReason, 'slower'>, string>> = {
-  near_tie: 'Not chosen: as quick as the best, and another was drawn.',
-  measuring_other: 'Not chosen: as quick as the best, but a machine that was not measured yet got its turn.',
-  overdue_other: 'Not chosen: as quick as the best, but a machine that had had no work for long got its turn.',
-  warm_other: 'Not chosen: as quick as the best, but another still knew the beginning of this conversation.',
-  probing_other: 'Not chosen: as quick as the best, but another had to show that it is well again.',
+  near_tie: 'Not chosen: as fast as the best, but another was drawn.',
+  measuring_other: 'Not chosen: as fast as the best, but another had to be measured.',
+  overdue_other: 'Not chosen: as fast as the best, but another had no job for a long time.',
+  warm_other: 'Not chosen: as fast as the best, but another had the beginning of this conversation in its prefix cache.',
+  probing_other: 'Not chosen: as fast as the best, but another had to be tested after failures.',
 };
 
 const UNFIT: Readonly<Record<NotEligibleReason, string>> = {
-  failed_before: 'Not chosen: it had failed this very request before.',
-  below_trust_floor: 'Not chosen: the request was for machines of trust level hardware.',
+  failed_before: 'Not chosen: this request had failed there before.',
+  below_trust_floor: 'Not chosen: the request required trust level hardware.',
 };
 
 const GATES: Readonly<Record<Exclude<UnavailableReason, 'untrusted' | 'held_off'>, string>> = {
-  quarantined: 'Not eligible: it was in quarantine.',
-  cooling_down: 'Not eligible: jobs had failed there, and it was left alone for a while.',
-  on_probation: 'Not eligible: jobs had failed there, and one at a time decides whether it is well.',
-  draining: 'Not eligible: it had asked for no more jobs.',
-  away: 'Not eligible: it took no jobs for a while, by its schedule or its owner or because of how the machine was.',
+  quarantined: 'Not eligible: in quarantine.',
+  cooling_down: 'Not eligible: in backoff after failed jobs.',
+  on_probation: 'Not eligible: after failed jobs, one job at a time tests its health.',
+  draining: 'Not eligible: draining.',
+  away: 'Not eligible: it took no jobs, because of its schedule, its owner, or its power and load.',
   key_expired: 'Not eligible: its sealing key had expired.',
-  below_min_trust_level: 'Not eligible: its trust level was below the least of this network.',
+  below_min_trust_level: 'Not eligible: its trust level was below the minimum of this network.',
   low_battery: 'Not eligible: its battery was low.',
   too_hot: 'Not eligible: it was too hot.',
-  no_memory: 'Not eligible: it was out of memory.',
-  no_free_slot: 'Not eligible: all of its slots were taken.',
+  no_memory: 'Not eligible: out of memory.',
+  no_free_slot: 'Not eligible: no free slot.',
 };
 
 /** Sentence for one logged placement decision. */
@@ -58,7 +58,7 @@ export function decisionText({ verdict, lastAt, challengedAt }: LoggedDecision):
 }
 
 function gateText(gate: UnavailableReason, ms: number | null, challengeAgeMs: number | null): string {
-  if (gate === 'held_off') return `Not eligible: it had said that it is full, and was left alone for ${formatDuration(ms ?? 0)} more.`;
+  if (gate === 'held_off') return `Not eligible: it had reported that it is full, with ${formatDuration(ms ?? 0)} of backoff left.`;
   if (gate !== 'untrusted') return GATES[gate];
   if (challengeAgeMs === null) return 'Not eligible: a part of its trust did not hold.';
   return `Not eligible: a part of its trust did not hold; its newest challenge was ${formatDuration(challengeAgeMs)} old.`;

@@ -13,12 +13,12 @@ export type StatusFacts = Omit<ProviderStatusAnswer, 'next_steps'>;
  * step.
  */
 const PASSING: Partial<Record<UnavailableReason, string>> = {
-  too_hot: 'This Mac is too hot and gets no jobs until it has cooled down. Give it air, or run less beside it.',
+  too_hot: 'This Mac is too hot and gets no jobs until it has cooled down. Improve its cooling, or run fewer other programs.',
   no_memory: 'This Mac is out of memory and gets no jobs until some is free. Close programs, or serve a smaller model.',
 };
 const RESTRAINED = {
-  cooling_down: 'Jobs failed here, so that it is left alone for a while; then one job decides.',
-  on_probation: 'Jobs failed here. One job at a time decides whether it is well again.',
+  cooling_down: 'Jobs failed here, so this Mac gets none during a backoff; then one job tests it.',
+  on_probation: 'Jobs failed here. One job at a time tests whether this Mac works again.',
 } as const;
 /** Fewer consecutive refusals are a momentary peak. */
 const OFTEN_REFUSED = 3;
@@ -27,7 +27,7 @@ const RECENT_MS = 30 * 60_000;
 
 export function nextSteps(facts: StatusFacts): NextStep[] {
   const steps = [...blocked(facts), ...passing(facts), ...demand(facts), ...lost(facts), ...better(facts)];
-  return steps.length > 0 ? steps : [{ code: 'nothing', text: 'Nothing: this Mac is served its part of the requests.' }];
+  return steps.length > 0 ? steps : [{ code: 'nothing', text: 'Nothing: this Mac gets its share of the requests.' }];
 }
 
 /** Causes that block every job and do not end by themselves. */
@@ -46,7 +46,7 @@ function blocked({ status, status_remedy, availability, trust_parts, trust_level
   if (models.length === 0) {
     steps.push({
       code: 'no_model',
-      text: 'No model is offered at the moment. Look into the log: the model is being loaded, or cannot be.',
+      text: 'No model is offered at the moment. Check the log: the model is loading, or failed to load.',
     });
   }
   return steps;
@@ -63,7 +63,7 @@ function demand({ models }: StatusFacts): NextStep[] {
     .filter(({ demand: { requests_last_5_minutes: asked, waiting_requests: waiting } }) => asked === 0 && waiting === 0)
     .map(({ id }) => ({
       code: 'no_demand',
-      text: 'Nothing asks for this model at the moment. Another one may be wanted more: see the statistics of the network.',
+      text: 'There are no requests for this model at the moment. See the statistics of the network for models in demand.',
       model: id,
     }));
 }
@@ -74,36 +74,36 @@ function lost({ decisions, models, trust_parts, host, reputation, server_time }:
   const since = Date.parse(server_time) - RECENT_MS;
   const recent = decisions.filter(({ last_at }) => Date.parse(last_at) >= since);
   if (reputation.state === 'cooling_down' || reputation.state === 'on_probation') {
-    steps.push({ code: reputation.state, text: `${RESTRAINED[reputation.state]} Look into the log.` });
+    steps.push({ code: reputation.state, text: `${RESTRAINED[reputation.state]} Check the log.` });
   } else if (reputation.recent_failures > 0) {
-    steps.push({ code: 'failing', text: 'Jobs failed here lately, so that others are preferred for a while. Look into the log.' });
+    steps.push({ code: 'failing', text: 'Jobs failed here recently, so other providers are preferred for a while. Check the log.' });
   }
   const refused = reputation.refused_in_a_row ?? 0;
   if (refused >= OFTEN_REFUSED) {
-    const text = `This Mac has refused ${refused} requests in a row as full, so that it is left alone for longer each time. Offer fewer slots, or free memory.`;
+    const text = `This Mac has refused ${refused} requests in a row as full, so its backoff grows each time. Offer fewer slots, or free memory.`;
     steps.push({ code: 'refuses', text });
   }
   if (recent.some(({ reason }) => reason === 'below_trust_floor')) {
     const gap = trust_parts.find(({ state }) => state !== 'ok');
     const remedy = gap?.remedy === undefined ? '' : ` ${gap.remedy}`;
-    steps.push({ code: 'below_trust_floor', text: `Some requests are for machines of trust level hardware only.${remedy}`.slice(0, 512) });
+    steps.push({ code: 'below_trust_floor', text: `Some requests require trust level hardware.${remedy}`.slice(0, 512) });
   }
   const strain = strainOf(host);
   if (strain !== null) steps.push({ code: 'strained', text: strain });
   for (const { id } of models) {
     const slower = recent.find(({ model, reason }) => model === id && reason === 'slower');
     if (slower === undefined) continue;
-    const text = `Your Mac is slower by ${formatDuration(slower.slower_by_ms ?? 0)} than the best of those that serve this model. A smaller model would suit it better.`;
+    const text = `Your Mac is slower by ${formatDuration(slower.slower_by_ms ?? 0)} than the best provider of this model. A smaller model would be a better fit.`;
     steps.push({ code: 'slower', text, model: id });
   }
   return steps;
 }
 
 function strainOf({ thermal, memory_pressure, power }: StatusFacts['host']): string | null {
-  if (power === 'battery') return 'This Mac runs on battery, so that machines on mains are preferred. Connect it to power.';
-  if (thermal === 'serious') return 'This Mac is hot, so that cooler machines are preferred. Give it air, or run less beside it.';
+  if (power === 'battery') return 'This Mac runs on battery, so Macs on mains power are preferred. Connect it to power.';
+  if (thermal === 'serious') return 'This Mac is hot, so cooler Macs are preferred. Improve its cooling, or run fewer other programs.';
   if (memory_pressure === 'warning')
-    return 'This Mac is short of memory, so that others are preferred. Close programs, or serve a smaller model.';
+    return 'This Mac is short of memory, so others are preferred. Close programs, or serve a smaller model.';
   return null;
 }
 
@@ -116,11 +116,15 @@ function better({ status, trust_level, trust_parts, models, earnings }: StatusFa
     steps.push({ code: gap.reason, text: `For trust level hardware: ${gap.remedy}`.slice(0, 512) });
   }
   if (earnings?.of === 'machine') {
-    steps.push({ code: 'not_linked', text: 'This Mac is linked to no account. What it earns is kept for the account that links it.' });
+    steps.push({ code: 'not_linked', text: 'This Mac is linked to no account. Its earnings are reserved for the account that links it.' });
   }
   for (const { id, measured_jobs } of models) {
     if (measured_jobs === 0) {
-      steps.push({ code: 'not_measured', text: 'This Mac was not measured with this model yet. That takes a few requests.', model: id });
+      steps.push({
+        code: 'not_measured',
+        text: 'The speed of this Mac with this model has not been measured yet. The measurement takes a few requests.',
+        model: id,
+      });
     }
   }
   return steps;

@@ -103,13 +103,13 @@ function tenths(rate: number): number {
 }
 
 const REASONS: Readonly<Record<AwayReason, string>> = {
-  paused: 'It is paused by its owner. `resume` ends that.',
+  paused: 'Paused by its owner. `resume` ends the pause.',
   outside_schedule: 'Its schedule is closed.',
-  owner_active: 'Somebody uses the machine, and it serves only while nobody does.',
-  idle_unknown: 'It serves only while nobody uses the machine, which it cannot tell. Take only_when_idle_minutes out of its configuration.',
+  owner_active: 'The Mac is in use, and serves only while idle.',
+  idle_unknown: 'The Mac serves only while idle, but cannot detect idleness. Remove only_when_idle_minutes from its configuration.',
   on_battery: 'It runs on battery. Connect it to power.',
   low_battery: 'Its battery is low. Connect it to power.',
-  too_hot: 'It is too hot. Give it air, or run less beside it.',
+  too_hot: 'It is too hot. Improve its cooling, or run fewer other programs.',
   no_memory: 'It is out of memory. Close programs, or serve a smaller model.',
 };
 const UNKNOWN = 'It takes no jobs for now, for a reason that this coordinator does not know.';
