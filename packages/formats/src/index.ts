@@ -15,7 +15,7 @@ export { readJsonBody } from './json/json-body.js';
 export * from './json/json-value.js';
 export type { UnknownMembers } from './members/member-table.js';
 export { nearestNames } from './members/nearest-name.js';
-export { type OpenApiOptions, openApiDocument } from './openapi/inference-operations.js';
+export { INFERENCE_SCHEMAS, inferenceRouteSchema } from './openapi/inference-operations.js';
 export * from './output/output-filter.js';
 export { DEFAULT_THINK_TAGS, type ThinkTags } from './output/think-filter.js';
 export { DEFAULT_TOOL_CALL_TAGS, type ToolCallOptions, type ToolCallTags } from './output/tool-call-filter.js';

@@ -1,15 +1,17 @@
+import { EndpointSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { describe, expect, it } from 'vitest';
 import { anthropicError } from '../src/errors/anthropic-error.js';
 import { apiError } from '../src/errors/errors.js';
 import { openAiError } from '../src/errors/open-ai-error.js';
 import { formatFor, type TextEndpoint } from '../src/formats.js';
-import { openApiDocument } from '../src/openapi/inference-operations.js';
+import { INFERENCE_SCHEMAS, inferenceRouteSchema } from '../src/openapi/inference-operations.js';
 import { RESPONSE_SCHEMAS } from '../src/openapi/response-schemas.js';
 import { envelopeOf, eventsOf, signed } from './gateway.js';
 import * as outputs from './outputs.js';
 
-const document = JSON.parse(JSON.stringify(openApiDocument({ version: '0.1.0', paths: { '/v1/models': { get: {} } } })));
+const operations = Object.fromEntries(EndpointSchema.anyOf.map(({ const: endpoint }) => [endpoint, inferenceRouteSchema(endpoint)]));
+const schemas = JSON.parse(JSON.stringify(INFERENCE_SCHEMAS));
 
 /** Whether a value fits a schema of the document; null, or what is wrong. */
 function problem(name: keyof typeof RESPONSE_SCHEMAS, value: unknown): unknown {
@@ -17,9 +19,9 @@ function problem(name: keyof typeof RESPONSE_SCHEMAS, value: unknown): unknown {
   return schema.Check(value) ? null : schema.Errors(value);
 }
 
-describe('the description of the API', () => {
-  it('has every endpoint, and what is added', () => {
-    expect(Object.keys(document.paths)).toEqual([
+describe('OpenAPI schemas of inference', () => {
+  it('document every endpoint', () => {
+    expect(Object.keys(operations)).toEqual([
       '/v1/chat/completions',
       '/v1/completions',
       '/v1/responses',
@@ -27,18 +29,19 @@ describe('the description of the API', () => {
       '/v1/messages/count_tokens',
       '/v1/embeddings',
       '/v1/images/generations',
-      '/v1/models',
     ]);
   });
 
-  it('refers only to what it holds', () => {
-    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name ?? '');
+  it('refer only to schemas of the same list', () => {
+    const references = [...JSON.stringify({ operations, schemas }).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)].map(
+      ([, name]) => name ?? '',
+    );
     expect(references.length).toBeGreaterThan(10);
-    for (const name of references) expect(document.components.schemas).toHaveProperty(name);
+    for (const name of references) expect(schemas).toHaveProperty(name);
   });
 
-  it('says what requests are checked against', () => {
-    const { ChatCompletionRequest, MessagesRequest } = document.components.schemas;
+  it('are the schemas that validate requests', () => {
+    const { ChatCompletionRequest, MessagesRequest } = schemas;
     expect(ChatCompletionRequest.required).toEqual(['model', 'messages']);
     expect(MessagesRequest.required.toSorted()).toEqual(['max_tokens', 'messages', 'model']);
     expect(ChatCompletionRequest.properties.temperature.anyOf[0]).toMatchObject({ type: 'number', minimum: 0, maximum: 2 });

@@ -1,7 +1,4 @@
-/**
- * The description of the inference endpoints (OpenAPI 3.1), from the schemas that check requests. Who serves more adds the
- * paths and schemas of it.
- */
+/** OpenAPI documentation of the inference endpoints, from the schemas that validate requests. */
 import type { Endpoint } from '@inference/protocol';
 import { ChatCompletionRequestSchema } from '../chat-completions/schema.js';
 import { CompletionRequestSchema } from '../completions/schema.js';
@@ -12,21 +9,12 @@ import { CountTokensRequestSchema, MessagesRequestSchema } from '../messages/sch
 import { ResponsesRequestSchema } from '../responses/schema.js';
 import { RESPONSE_SCHEMAS } from './response-schemas.js';
 
-export interface OpenApiOptions {
-  /** Version of the service, such as `0.1.0`. */
-  readonly version: string;
-  /** Path items beside those of inference, by path. */
-  readonly paths?: Readonly<Record<string, object>>;
-  /** Schemas that they refer to, by name. */
-  readonly schemas?: Readonly<Record<string, object>>;
-}
-
 interface Operation {
   readonly summary: string;
   readonly request: keyof typeof REQUEST_SCHEMAS;
   readonly alternative?: keyof typeof REQUEST_SCHEMAS;
   readonly answer: keyof typeof RESPONSE_SCHEMAS;
-  /** What an answer says that streams; null where none does. */
+  /** Description of a streamed response; null without streaming. */
   readonly stream: string | null;
   readonly errors: 'OpenAiError' | 'AnthropicError';
 }
@@ -41,30 +29,32 @@ const REQUEST_SCHEMAS = {
   ImagesRequest: ImagesRequestSchema,
 };
 
-const TRUST_HEADER = {
-  name: 'X-Inference-Trust',
-  in: 'header',
-  description: 'Lowest trust level of the machine that may answer; left out, what the model asks for.',
-  schema: { type: 'string', enum: ['self_signed', 'hardware'] },
+const PLACEMENT_HEADERS = {
+  'X-Inference-Trust': {
+    type: 'string',
+    enum: ['self_signed', 'hardware'],
+    description: 'Minimum trust level of the provider. Default: the minimum of the model.',
+  },
+  'X-Inference-Provider-Id': {
+    type: 'string',
+    pattern: '^[0-9a-f]{32}$',
+    description: 'Id of the only provider that may answer: 32 digits of lowercase hexadecimal.',
+  },
 };
 
 const SIGNATURE_HEADER = {
-  name: 'X-Inference-Signature',
-  in: 'header',
-  description: 'How a stream carries its signature, where the format has an event for it; left out, what the key asks for, or an event.',
-  schema: { type: 'string', enum: ['event', 'comment'] },
+  'X-Inference-Signature': {
+    type: 'string',
+    enum: ['event', 'comment'],
+    description: 'How a stream carries its signature, in formats with an event for it. Default: the setting of the API key, else event.',
+  },
 };
 
 const IGNORED_HEADER = {
-  description: 'Members and tools of the request that have no effect, separated by commas.',
-  schema: { type: 'string' },
-};
-
-const PROVIDER_ID_HEADER = {
-  name: 'X-Inference-Provider-Id',
-  in: 'header',
-  description: 'Id of the only provider that may answer: 32 digits of lowercase hexadecimal.',
-  schema: { type: 'string', pattern: '^[0-9a-f]{32}$' },
+  'X-Inference-Ignored': {
+    type: 'string',
+    description: 'Members and tools of the request that have no effect, separated by commas.',
+  },
 };
 
 const IN_COMMENT = 'The signature follows in a comment that begins with ": inference-signature ".';
@@ -107,14 +97,14 @@ const OPERATIONS: Readonly<Record<Endpoint, Operation>> = {
     errors: 'AnthropicError',
   },
   '/v1/embeddings': {
-    summary: 'Makes vectors of texts, with an embedding model. Only the tokens of the texts are billed.',
+    summary: 'Computes embeddings of texts. Only the tokens of the texts are billed.',
     request: 'EmbeddingsRequest',
     answer: 'Embeddings',
     stream: null,
     errors: 'OpenAiError',
   },
   '/v1/images/generations': {
-    summary: 'Makes images of a prompt, with an image model. Waits for a machine that can, and answers when the images are made.',
+    summary: 'Generates images. Waits for an image provider and responds when the images are complete.',
     request: 'ImagesRequest',
     answer: 'Images',
     stream: null,
@@ -122,42 +112,30 @@ const OPERATIONS: Readonly<Record<Endpoint, Operation>> = {
   },
 };
 
-/** The document, ready for `JSON.stringify`. */
-export function openApiDocument(options: OpenApiOptions) {
-  return {
-    openapi: '3.1.0',
-    info: { title: 'Inference Gateway', version: options.version },
-    security: [{ bearer: [] }, { apiKey: [] }],
-    paths: {
-      ...Object.fromEntries(Object.entries(OPERATIONS).map(([path, operation]) => [path, { post: operationOf(operation) }])),
-      ...options.paths,
-    },
-    components: {
-      securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer' },
-        apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
-      },
-      schemas: { ...REQUEST_SCHEMAS, ...RESPONSE_SCHEMAS, ...options.schemas },
-    },
-  };
-}
+/** Named schemas of requests, responses and errors, for `components.schemas` of the document. */
+export const INFERENCE_SCHEMAS = { ...REQUEST_SCHEMAS, ...RESPONSE_SCHEMAS };
 
-function operationOf({ summary, request, alternative, answer, stream, errors }: Operation) {
-  const schema = alternative === undefined ? reference(request) : { anyOf: [reference(request), reference(alternative)] };
+/**
+ * Documentation of one inference endpoint: summary, headers, body and responses, in the form of a Fastify route schema. References point
+ * to {@link INFERENCE_SCHEMAS}.
+ */
+export function inferenceRouteSchema(endpoint: Endpoint) {
+  const { summary, request, alternative, answer, stream, errors } = OPERATIONS[endpoint];
+  const body = alternative === undefined ? reference(request) : { anyOf: [reference(request), reference(alternative)] };
   const answers = alternative === undefined ? reference(answer) : { anyOf: [reference(answer), reference('ChatCompletion')] };
   const events = stream === null ? {} : { 'text/event-stream': { schema: { type: 'string', description: stream } } };
-  const json = { 'application/json': { schema: reference(errors) } };
   return {
     summary,
-    parameters: stream === null ? [TRUST_HEADER, PROVIDER_ID_HEADER] : [TRUST_HEADER, PROVIDER_ID_HEADER, SIGNATURE_HEADER],
-    requestBody: { required: true, content: { 'application/json': { schema } } },
-    responses: {
+    tags: ['Inference'],
+    headers: { type: 'object', properties: stream === null ? PLACEMENT_HEADERS : { ...PLACEMENT_HEADERS, ...SIGNATURE_HEADER } },
+    body,
+    response: {
       200: {
-        description: 'The answer.',
-        headers: { 'X-Inference-Ignored': IGNORED_HEADER },
+        description: 'The response.',
+        headers: IGNORED_HEADER,
         content: { 'application/json': { schema: answers }, ...events },
       },
-      ...Object.fromEntries(statuses(errors).map((status) => [status, { description: 'An error.', content: json }])),
+      ...Object.fromEntries(statuses(errors).map((status) => [status, { ...reference(errors), description: 'An error.' }])),
     },
   };
 }

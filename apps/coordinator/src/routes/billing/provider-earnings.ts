@@ -32,7 +32,7 @@ const NOT_LINKED = 'The machine is not linked yet: the link is made when the pro
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 7;
 
-export const EarningsQuerySchema = Type.Object({
+const EarningsQuerySchema = Type.Object({
   days: Type.Optional(
     Type.Integer({
       minimum: 1,

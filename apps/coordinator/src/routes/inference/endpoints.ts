@@ -2,7 +2,7 @@
  * Inference endpoints of every format: from the client's exact bytes to a verified response, streamed or whole. Counting tokens is
  * a job, too.
  */
-import { apiError, formatFor } from '@inference/formats';
+import { apiError, formatFor, inferenceRouteSchema } from '@inference/formats';
 import { type Endpoint, EndpointSchema } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { microUsd } from '../../billing/micro-usd.js';
@@ -54,7 +54,7 @@ function addEndpoint(
   endpoint: Exclude<Endpoint, '/v1/images/generations'>,
   queues: SendQueues,
 ): void {
-  server.post(endpoint, { onRequest: guard }, async (request, reply) => {
+  server.post(endpoint, { schema: inferenceRouteSchema(endpoint), onRequest: guard }, async (request, reply) => {
     const key = keyOf(request);
     if (endpoint === '/v1/messages/count_tokens' && !mayCountTokens(request, reply, key, routes.countTokensLimit)) return;
     const job = readJobRequest({ ...requestInput(request, key, routes), endpoint });

@@ -2,7 +2,7 @@
  * `POST /v1/images/generations` (spec: image generation): waits for an image provider and allots the image URLs before the job
  * runs. Without a delivered response, the allotment is dropped.
  */
-import { type ApiError, apiError, formatFor, openAiError, type ParsedImages, RequestError } from '@inference/formats';
+import { type ApiError, apiError, formatFor, inferenceRouteSchema, openAiError, type ParsedImages, RequestError } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
 import type { DeferredReceipts } from '../../images/deferred-receipts.js';
@@ -34,7 +34,7 @@ export interface ImageRoutes extends Omit<InferenceRoutes, 'countTokensLimit'> {
 
 export function addImages(server: FastifyInstance, guard: onRequestHookHandler, routes: ImageRoutes): void {
   const format = formatFor(ENDPOINT);
-  server.post(ENDPOINT, { onRequest: guard }, async (request, reply) => {
+  server.post(ENDPOINT, { schema: inferenceRouteSchema(ENDPOINT), onRequest: guard }, async (request, reply) => {
     const key = keyOf(request);
     const input = { ...requestInput(request, key, routes), endpoint: ENDPOINT } as const;
     const parsed = format.parse(input.body, input);

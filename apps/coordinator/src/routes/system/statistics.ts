@@ -2,6 +2,7 @@
 
 import { LeaderboardQuerySchema, TotalsQuerySchema } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
 import { KEPT_SECONDS, type PublicStatistics } from '../../telemetry/statistics/public-statistics.js';
 import { queryReader } from '../parameters/query.js';
 import { addPublicRoute, sendCached } from '../plugins/public-route.js';
@@ -22,7 +23,8 @@ export function addStatistics(server: FastifyInstance, statistics: PublicStatist
   const leaderboardSchema = {
     summary: 'Providers ranked by what they did in a time window, at most five minutes old.',
     tags: ['Network'],
-    querystring: LeaderboardQuerySchema,
+    // Each parameter has a default.
+    querystring: Type.Partial(LeaderboardQuerySchema),
     response: { 200: jsonResponse('Leaderboard'), ...errorResponses(400) },
   };
   addPublicRoute(server, '/v1/leaderboard', leaderboardSchema, async (request, reply) => {
@@ -32,7 +34,7 @@ export function addStatistics(server: FastifyInstance, statistics: PublicStatist
   const totalsSchema = {
     summary: 'Totals of the network in a time window, at most one minute old.',
     tags: ['Network'],
-    querystring: TotalsQuerySchema,
+    querystring: Type.Partial(TotalsQuerySchema),
     response: { 200: jsonResponse('Totals'), ...errorResponses(400) },
   };
   addPublicRoute(server, '/v1/network/totals', totalsSchema, async (request, reply) => {

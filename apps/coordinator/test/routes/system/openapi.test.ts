@@ -1,6 +1,6 @@
 import { Compile } from 'typebox/compile';
 import { describe, expect, it } from 'vitest';
-import { SCHEMAS } from '../../../src/routes/system/openapi-paths.js';
+import { COMPONENT_SCHEMAS } from '../../../src/routes/system/openapi.js';
 import { MODEL, startHarness } from '../../support/harness.js';
 import { BODIES, expectSignedPlain, STREAMING } from '../../support/inference-calls.js';
 
@@ -77,7 +77,7 @@ describe('GET /openapi.json', () => {
         ['Service', '/'],
       ] as const;
       for (const [name, path] of described) {
-        const schema = Compile(SCHEMAS[name]);
+        const schema = Compile(COMPONENT_SCHEMAS[name]);
         const body = await (await harness.get(path)).json();
         expect([name, [...schema.Errors(body)]]).toEqual([name, []]);
       }
