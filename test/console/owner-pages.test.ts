@@ -182,7 +182,7 @@ describeInBrowser('an owner', () => {
     await page.getByText('At most $', { exact: false }).waitFor();
     await amount.fill('1.50');
     await page.getByRole('button', { name: 'Withdraw', exact: true }).click();
-    await dialogOf(page).getByText('It leaves your balance at once', { exact: false }).waitFor();
+    await dialogOf(page).getByText('The amount is deducted from your balance', { exact: false }).waitFor();
     await look(page, 'withdraw');
     await dialogOf(page).getByRole('button', { name: 'Withdraw $1.50' }).click();
     await page.getByRole('cell', { name: '$1.50' }).waitFor();

@@ -73,7 +73,7 @@ export function useSession(): Session {
 /** Account of the session. Only for pages whose route requires an account. */
 export function useMe(): ConsoleMe {
   const session = useSession();
-  if (session.state !== 'signed-in') throw new Error('this page is shown only to people who are signed in');
+  if (session.state !== 'signed-in') throw new Error('useMe requires a signed-in session');
   return session.me;
 }
 

@@ -68,7 +68,7 @@ function usePageArrival(title: string): void {
   useEffect(() => {
     document.title = `${title} · Inference network`;
   }, [title]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it runs for every address, also of the same page
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs for every URL, also of the same page
   useEffect(() => {
     if (!hasNavigated && first.current) {
       first.current = false;

@@ -1,5 +1,4 @@
 /** Frame of every page: navigation, account menu, theme. A sidebar on wide screens, a drawer on narrow ones. */
-
 import { Dialog } from '@base-ui/react/dialog';
 import { Menu as MenuIcon, X } from 'lucide-react';
 import { type ReactNode, useEffect, useState } from 'react';
@@ -105,7 +104,7 @@ function Navigation({ label }: { readonly label: string }) {
 function Drawer() {
   const [open, setOpen] = useState(false);
   const [location] = useLocation();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whoever goes somewhere has used the drawer
+  // biome-ignore lint/correctness/useExhaustiveDependencies: every navigation closes the drawer
   useEffect(() => setOpen(false), [location]);
   return (
     <Dialog.Root open={open} onOpenChange={setOpen}>

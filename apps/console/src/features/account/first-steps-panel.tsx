@@ -18,7 +18,7 @@ import { type FirstStep, firstSteps, nextStep } from './first-steps.js';
 /** Micro-USD per click in development mode. */
 const TEST_FUNDS_MICRO_USD = 10_000_000;
 
-/** Steps while at least options is open; null if all are done; undefined while loading. */
+/** Steps while any is open; null if all are done; undefined while loading. */
 export function useFirstSteps(): readonly FirstStep[] | null | undefined {
   const { data: balance, isError: noBalance } = useBalance();
   const { data: facts, isError } = useQuery({

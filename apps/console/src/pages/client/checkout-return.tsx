@@ -34,7 +34,7 @@ function DepositStatus({ id }: { readonly id: string }) {
     refetchInterval: ({ state }) => (state.data?.state === 'open' || state.data === undefined ? ASK_EVERY_MS : false),
   });
   const state = deposit?.state;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each state that it comes to
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once per state
   useEffect(() => {
     if (state === 'paid') void invalidateMoney();
   }, [state]);

@@ -1,5 +1,4 @@
 /** Form of an API key, new or existing, and the dialog that shows a new key once. */
-
 import type { ConsoleKey, ConsoleNewKey } from '@inference/formats';
 import { api } from '../../api/api-client.js';
 import { useFormMutation } from '../../api/form-mutation.js';

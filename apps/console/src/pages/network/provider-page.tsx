@@ -178,7 +178,7 @@ function RawRecord({ feed, id }: { readonly feed: AttestationFeed; readonly id: 
     >
       <details>
         <summary>Show record</summary>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1) */}
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard (WCAG 2.1.1) */}
         <pre className="raw-record" tabIndex={0}>
           {text}
         </pre>

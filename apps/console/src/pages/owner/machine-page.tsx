@@ -1,5 +1,4 @@
 /** `/machines/:id`: current status of one machine, and the actions of its owner. */
-
 import type { ConsoleMachineView } from '@inference/formats';
 import { useParams } from 'wouter';
 import { ApiError } from '../../api/api-error.js';

@@ -1,5 +1,4 @@
 /** `/machines`: machines linked to this account, or how to link one. */
-
 import type { ConsoleMachine } from '@inference/formats';
 import { Link2 } from 'lucide-react';
 import { Link } from 'wouter';

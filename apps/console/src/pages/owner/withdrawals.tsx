@@ -1,5 +1,4 @@
 /** Requests a withdrawal of earnings, and sets up payouts. */
-
 import type { ConsoleBalance, ConsolePayoutAccount, ConsoleWithdrawal } from '@inference/formats';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -40,7 +39,7 @@ export function Withdraw({ balance }: { readonly balance: ConsoleBalance | undef
       <div className="stack">
         {max < min ? (
           <p>
-            {formatUsd(balance.withdrawable_micro_usd)} may be withdrawn so far. From {formatUsd(min)} on you can ask for it here.
+            {formatUsd(balance.withdrawable_micro_usd)} available so far. Withdrawals start at {formatUsd(min)}.
           </p>
         ) : (
           <WithdrawForm min={min} max={max} />
@@ -61,7 +60,7 @@ function PendingEarnings({ balance: { pending_micro_usd, maturing } }: { readonl
   const later = maturing.slice(MAX_DATES).reduce((sum, { amount_micro_usd }) => sum + amount_micro_usd, 0);
   return (
     <div className="small">
-      <p>{formatUsd(pending_micro_usd)} is pending. Earnings can be withdrawn after a waiting period, in which payments can be disputed.</p>
+      <p>{formatUsd(pending_micro_usd)} is pending. Earnings become available after a waiting period in which payments can be disputed.</p>
       <ul>
         {maturing.slice(0, MAX_DATES).map(({ at, amount_micro_usd }) => (
           <li key={at}>
@@ -125,7 +124,7 @@ function WithdrawForm({ min, max }: { readonly min: number; readonly max: number
           onConfirm={() => withdraw(confirming)}
         >
           <p>
-            It leaves your balance at once and is paid by the operator of the network. If it is rejected, it comes back to your balance.
+            The amount is deducted from your balance immediately and paid by the operator. If rejected, the amount returns to your balance.
           </p>
         </ConfirmDialog>
       )}

@@ -25,7 +25,7 @@ export function ChartDrawing(props: ChartProps) {
   const { theme } = useTheme();
   const { kind } = props;
   // A new kind or theme recreates the chart; new values update it.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: colours are read from the page, which follows the theme
+  // biome-ignore lint/correctness/useExhaustiveDependencies: colours are read from the DOM, which follows the theme
   useEffect(() => {
     if (canvas.current === null) return;
     const instance = new Canvas(canvas.current, { type: kind, data: { datasets: [] } });

@@ -56,7 +56,7 @@ const COLOURS = 6;
 
 function ChartTable({ title, labels, series, format = formatCount, labelHeading = 'Time' }: ChartProps) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1)
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard (WCAG 2.1.1)
     <section className="chart-table" aria-label={title} tabIndex={0}>
       <table className="table">
         <thead>

@@ -17,7 +17,7 @@ export function pluralize(value: number, singular: string, plural = `${singular}
   return `${formatCount(value)} ${value === 1 ? singular : plural}`;
 }
 
-/** At most singular decimal place. */
+/** At most one decimal place. */
 export function formatRate(value: number): string {
   return value >= 100 ? WHOLE.format(value) : value.toFixed(1);
 }

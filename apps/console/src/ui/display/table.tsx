@@ -32,7 +32,7 @@ interface TableProps<Row> {
 export function Table<Row>({ caption, columns, rows, rowKey, empty, stacked = false, loadingRows = 4 }: TableProps<Row>) {
   if (rows?.length === 0) return <>{empty}</>;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1)
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard (WCAG 2.1.1)
     <section className="table-frame" aria-label={caption} tabIndex={0} aria-busy={rows === undefined || undefined}>
       <table className="table" data-stacked={stacked || undefined}>
         <caption className="visually-hidden">{caption}</caption>

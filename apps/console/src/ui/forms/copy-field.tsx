@@ -19,13 +19,13 @@ export function CopyField({ value, label, hideLabel = false, multiline = false }
       <div className="copy-field" data-multiline={multiline || undefined}>
         {multiline ? (
           <pre>
-            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1) */}
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard (WCAG 2.1.1) */}
             <code ref={text} tabIndex={0}>
               {value}
             </code>
           </pre>
         ) : (
-          // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1)
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard (WCAG 2.1.1)
           <code ref={text} tabIndex={0}>
             {value}
           </code>

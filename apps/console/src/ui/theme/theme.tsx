@@ -36,7 +36,7 @@ export function ThemeProvider({ children }: { readonly children: ReactNode }) {
 
 export function useTheme(): ThemeState {
   const state = useContext(ThemeContext);
-  if (state === null) throw new Error('there is no theme here');
+  if (state === null) throw new Error('useTheme requires a ThemeProvider');
   return state;
 }
 

@@ -1,5 +1,4 @@
 /** `/admin/prices`: current prices, their history, and setting new ones. */
-
 import type { AdminPrice } from '@inference/formats';
 import { Plus } from 'lucide-react';
 import { useState } from 'react';

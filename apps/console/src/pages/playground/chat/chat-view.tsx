@@ -82,7 +82,7 @@ function Turns({ turns, onRetry }: { readonly turns: readonly Turn[]; readonly o
   const end = useRef<HTMLDivElement>(null);
   const last = turns.at(-1);
   // Scrolls with the response unless the user has scrolled up.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it follows what the conversation comes to
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs after every change of the conversation
   useEffect(() => {
     const { scrollHeight, scrollTop, clientHeight } = document.documentElement;
     if (last?.role === 'user' || scrollHeight - scrollTop - clientHeight < 240) end.current?.scrollIntoView({ block: 'nearest' });

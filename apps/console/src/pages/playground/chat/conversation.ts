@@ -1,5 +1,4 @@
 /** State of a conversation: messages, how each response ended, and its verification. */
-
 import type { Problem } from '../requests/problems.js';
 import type { ProviderFacts } from '../requests/provider-facts.js';
 import type { AnswerCheck } from '../verification/answer-check.js';

@@ -1,5 +1,4 @@
 /** One message of the conversation. Model output is rendered as plain text; markup has no effect. */
-
 import { AnswerFooter } from '../answer-footer.js';
 import { ProblemNote } from '../problem-note.js';
 import type { Answer, Turn } from './conversation.js';

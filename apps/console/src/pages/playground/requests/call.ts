@@ -1,5 +1,13 @@
 /** One request of the playground to the public API, with deadlines. No other code sends prompts, and none stores them. */
-import { type ApiFailure, CONNECTION_LOST, NO_ANSWER, type Problem, problemFromFailure, TIMED_OUT } from './problems.js';
+import {
+  type ApiFailure,
+  CONNECTION_LOST,
+  NO_ANSWER,
+  type Problem,
+  problemFromFailure,
+  type RequestFailure,
+  TIMED_OUT,
+} from './problems.js';
 
 /** Includes the time in the request queue. */
 const MAX_WAIT_MS = 180_000;
@@ -19,7 +27,7 @@ export interface Call {
 
 type CallResult =
   | { readonly kind: 'answer'; readonly response: Response; readonly deadline: Deadline }
-  | { readonly kind: 'failed'; readonly status: number | null; readonly problem: Problem }
+  | RequestFailure
   | { readonly kind: 'stopped' };
 
 /** Aborts a request after a period without data. The reader extends the deadline with each chunk. */

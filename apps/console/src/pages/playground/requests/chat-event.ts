@@ -36,7 +36,7 @@ export function chatEvents(data: string): ChatEvent[] {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return JSON.parse(text);
   } catch {
     return null;
   }

@@ -1,9 +1,8 @@
 /** Sends a chat request and reads its stream. Retains the exact bytes, which the receipt signs. */
-
 import type { TokenUsage } from '../chat/conversation.js';
 import { type Call, call, connectionFailure, type Deadline } from './call.js';
 import { chatEvents } from './chat-event.js';
-import { CUT_OFF, NO_ANSWER, type Problem, problemFromStream } from './problems.js';
+import { CUT_OFF, NO_ANSWER, problemFromStream, type RequestFailure } from './problems.js';
 import { type ProviderFacts, providerFacts } from './provider-facts.js';
 import { SseReader } from './sse-reader.js';
 
@@ -27,7 +26,7 @@ export type ChatOutcome =
       readonly finishReason: string | null;
     }
   | { readonly kind: 'stopped' }
-  | { readonly kind: 'failed'; readonly status: number | null; readonly problem: Problem };
+  | RequestFailure;
 
 export async function sendChatRequest(request: Omit<Call, 'path'>, listener: ChatListener): Promise<ChatOutcome> {
   const called = await call({ ...request, path: '/v1/chat/completions' });

@@ -1,6 +1,6 @@
 /** Sends an image request and fetches its images. Retains the exact bytes of response and images, which the receipt signs. */
 import { type Call, call, connectionFailure } from './call.js';
-import { NO_ANSWER, type Problem } from './problems.js';
+import { NO_ANSWER, type Problem, type RequestFailure } from './problems.js';
 import { type ProviderFacts, providerFacts } from './provider-facts.js';
 
 export interface ImageRequest {
@@ -19,10 +19,7 @@ export interface ImageAnswer {
   readonly images: readonly Uint8Array[];
 }
 
-type ImageOutcome =
-  | { readonly kind: 'complete'; readonly answer: ImageAnswer }
-  | { readonly kind: 'stopped' }
-  | { readonly kind: 'failed'; readonly status: number | null; readonly problem: Problem };
+type ImageOutcome = { readonly kind: 'complete'; readonly answer: ImageAnswer } | { readonly kind: 'stopped' } | RequestFailure;
 
 /** Enough for four large images on a slow connection. */
 const MAX_FETCH_MS = 120_000;

@@ -10,6 +10,13 @@ export interface Problem {
     | { readonly kind: 'change' };
 }
 
+/** Outcome of a failed request. `status`: HTTP status; null if there was no error response. */
+export interface RequestFailure {
+  readonly kind: 'failed';
+  readonly status: number | null;
+  readonly problem: Problem;
+}
+
 export interface ApiFailure {
   readonly status: number;
   readonly code: string;

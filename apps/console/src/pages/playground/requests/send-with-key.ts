@@ -1,6 +1,6 @@
 /** Sends with the playground key, and once more with a new key if the key is refused. */
 import { ApiError } from '../../../api/api-error.js';
-import { CONNECTION_LOST, type Problem, problemFromFailure } from './problems.js';
+import { CONNECTION_LOST, type Problem, problemFromFailure, type RequestFailure } from './problems.js';
 
 export interface KeySource {
   /** Creates a key unless a valid one is cached. Rejects with the error of the console API. */
@@ -9,17 +9,17 @@ export interface KeySource {
   forget(): void;
 }
 
-interface Failed {
-  readonly kind: 'failed';
-  readonly status: number | null;
-  readonly problem: Problem;
+/** Outcome of a request, as far as this function reads it. `status`: see {@link RequestFailure}. */
+interface Sent {
+  readonly kind: string;
+  readonly status?: number | null;
 }
 
 /** `send` performs the request with the given key. */
-export async function sendWithKey<Outcome extends { readonly kind: string }>(
+export async function sendWithKey<Outcome extends Sent>(
   key: KeySource,
-  send: (secret: string) => Promise<Outcome | Failed>,
-): Promise<Outcome | Failed> {
+  send: (secret: string) => Promise<Outcome>,
+): Promise<Outcome | RequestFailure> {
   for (let tries = 1; ; tries++) {
     let secret: string;
     try {
@@ -28,9 +28,9 @@ export async function sendWithKey<Outcome extends { readonly kind: string }>(
       return { kind: 'failed', status: null, problem: problemFromKeyError(error) };
     }
     const outcome = await send(secret);
-    const refused = outcome.kind === 'failed' && ((outcome as Failed).status === 401 || (outcome as Failed).status === 402);
-    if (refused) key.forget();
-    if (!refused || (outcome as Failed).status !== 401 || tries > 1) return outcome;
+    const status = outcome.kind === 'failed' ? outcome.status : null;
+    if (status === 401 || status === 402) key.forget();
+    if (status !== 401 || tries > 1) return outcome;
   }
 }
 
