@@ -16,7 +16,7 @@ const HEX = [0x30, 0x39, 0x41, 0x46, 0x61, 0x66];
 
 export class JsonGrammar {
   /** After `{`, `[` and `,`, and before `}` and `]`: nothing, a space, or a line break with indentation. */
-  readonly gap: Term;
+  readonly whitespace: Term;
   /** After `:`. */
   readonly space: Term;
   /** One code point of a string, plain or escaped. */
@@ -29,7 +29,7 @@ export class JsonGrammar {
     readonly builder: GrammarBuilder,
     readonly languages: LanguageFactory,
   ) {
-    this.gap = this.#gap();
+    this.whitespace = this.#whitespace();
     this.space = builder.rule([], builder.text(' '));
     this.character = this.#character();
     const rest = builder.reserve();
@@ -45,7 +45,7 @@ export class JsonGrammar {
     const words = ['true', 'false', 'null'].map((word) => builder.text(word));
     const value =
       depth === 0
-        ? builder.rule([this.string], [this.spell(languageOfNumber(this.languages, ANY_NUMBER))], ...words)
+        ? builder.rule([this.string], [this.unquoted(languageOfNumber(this.languages, ANY_NUMBER))], ...words)
         : builder.rule([this.value(0)], [this.object(this.string, this.value(depth - 1))], [this.array(this.value(depth - 1))]);
     this.#free[depth] = value;
     return value;
@@ -57,13 +57,13 @@ export class JsonGrammar {
 
   /** Any object with the given names and values. */
   object(name: Term, value: Term): Term {
-    const { builder, gap } = this;
+    const { builder, whitespace } = this;
     const member = builder.rule([name, ...builder.text(':'), this.space, value]);
-    return this.#listed('{', member, '}', gap);
+    return this.#listed('{', member, '}', whitespace);
   }
 
   array(item: Term): Term {
-    return this.#listed('[', item, ']', this.gap);
+    return this.#listed('[', item, ']', this.whitespace);
   }
 
   /** The text of a value, without white space. */
@@ -95,7 +95,7 @@ export class JsonGrammar {
   }
 
   /** Texts of a language without escaping; the language must contain only plain characters. */
-  spell(language: Language): Term {
+  unquoted(language: Language): Term {
     return this.#states(this.languages.states(language), [], (ranges) => [[this.builder.class(ranges)]]);
   }
 
@@ -164,15 +164,15 @@ export class JsonGrammar {
     return spelled;
   }
 
-  #listed(open: string, item: Term, close: string, gap: Term): Term {
+  #listed(open: string, item: Term, close: string, whitespace: Term): Term {
     const { builder } = this;
-    const end = builder.rule([gap, ...builder.text(close)]);
+    const end = builder.rule([whitespace, ...builder.text(close)]);
     const rest = builder.reserve();
-    builder.define(rest, [[end], [...builder.text(','), gap, item, rest]]);
-    return builder.rule([...builder.text(open), end], [...builder.text(open), gap, item, rest]);
+    builder.define(rest, [[end], [...builder.text(','), whitespace, item, rest]]);
+    return builder.rule([...builder.text(open), end], [...builder.text(open), whitespace, item, rest]);
   }
 
-  #gap(): Term {
+  #whitespace(): Term {
     const { builder } = this;
     const blank = builder.class([0x09, 0x09, 0x20, 0x20]);
     let indent = builder.rule([]);

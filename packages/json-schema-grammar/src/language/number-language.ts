@@ -48,21 +48,21 @@ export function languageOfNumber(languages: LanguageFactory, bounds: NumberBound
   if (min !== null) parts.push(beyond(languages, min.value, min.isExclusive, 1));
   if (max !== null) parts.push(beyond(languages, max.value, max.isExclusive, -1));
   for (const divisor of multiplesOf) parts.push(multiples(languages, divisor, integers));
-  for (const value of except) parts.push(languages.not(spellings(languages, value)));
-  return languages.all(...parts);
+  for (const value of except) parts.push(languages.complement(spellings(languages, value)));
+  return languages.intersection(...parts);
 }
 
 /** Numbers at or above the value (`sign` 1), or at or below the value (-1). */
 function beyond(languages: LanguageFactory, value: number, isExclusive: boolean, sign: 1 | -1): Language {
-  const minus = languages.oneOf([0x2d, 0x2d]);
+  const minus = languages.characterClass([0x2d, 0x2d]);
   // Signs chosen so that "beyond" means away from zero.
   const [near, far] = sign === 1 ? [languages.empty, minus] : [minus, languages.empty];
-  const unsigned = languages.repeat(languages.oneOf([...DIGIT, POINT, POINT]), 1, Infinity);
+  const unsigned = languages.repeat(languages.characterClass([...DIGIT, POINT, POINT]), 1, Infinity);
   const distance = value * sign;
-  if (distance > 0) return languages.sequence(near, magnitude(languages, distance, isExclusive ? ['>'] : ['>', '=']));
-  const within = languages.sequence(far, magnitude(languages, -distance, isExclusive ? ['<'] : ['<', '=']));
+  if (distance > 0) return languages.concatenation(near, magnitude(languages, distance, isExclusive ? ['>'] : ['>', '=']));
+  const within = languages.concatenation(far, magnitude(languages, -distance, isExclusive ? ['<'] : ['<', '=']));
   const zero = isExclusive && distance === 0 ? magnitude(languages, 0, ['>']) : unsigned;
-  return languages.either(languages.sequence(near, zero), within);
+  return languages.union(languages.concatenation(near, zero), within);
 }
 
 function magnitude(languages: LanguageFactory, value: number, wanted: readonly Order[]): Language {
@@ -144,14 +144,14 @@ function multiples(languages: LanguageFactory, divisor: number, integers: Langua
   const scaled = divisor * 10 ** decimals;
   const isExact = Number.isInteger(divisor * 2 ** MAX_DECIMALS) && Number.isInteger(scaled);
   if (!isExact || scaled > MAX_MODULUS || decimals > MAX_DECIMALS) throw new MultipleError();
-  const minus = languages.optional(languages.oneOf([0x2d, 0x2d]));
-  const count = (modulus: number) => languages.sequence(minus, languages.leaf(new RemainderLeaf(modulus, 0)));
-  const whole = languages.all(integers, count(scaled / greatestCommonDivisor(scaled, 10 ** decimals)));
+  const minus = languages.optional(languages.characterClass([0x2d, 0x2d]));
+  const count = (modulus: number) => languages.concatenation(minus, languages.leaf(new RemainderLeaf(modulus, 0)));
+  const whole = languages.intersection(integers, count(scaled / greatestCommonDivisor(scaled, 10 ** decimals)));
   if (decimals === 0) return whole;
-  const digits = languages.oneOf(DIGIT);
-  const point = languages.oneOf([POINT, POINT]);
-  const form = languages.sequence(minus, languages.repeat(digits, 1, Infinity), point, languages.repeat(digits, decimals, decimals));
-  return languages.either(whole, languages.all(form, count(scaled)));
+  const digits = languages.characterClass(DIGIT);
+  const point = languages.characterClass([POINT, POINT]);
+  const form = languages.concatenation(minus, languages.repeat(digits, 1, Infinity), point, languages.repeat(digits, decimals, decimals));
+  return languages.union(whole, languages.intersection(form, count(scaled)));
 }
 
 /** Automaton for the remainder of the digits read so far. The decimal point is skipped. */
@@ -182,11 +182,11 @@ function greatestCommonDivisor(a: number, b: number): number {
 /** All ways to write a number without an exponent. */
 function spellings(languages: LanguageFactory, value: number): Language {
   const [whole = '', decimals = ''] = plainDecimal(Math.abs(value)).split('.');
-  const zeros = languages.repeat(languages.oneOf([0x30, 0x30]), 0, Infinity);
-  const point = languages.oneOf([POINT, POINT]);
-  const minus = languages.oneOf([0x2d, 0x2d]);
+  const zeros = languages.repeat(languages.characterClass([0x30, 0x30]), 0, Infinity);
+  const point = languages.characterClass([POINT, POINT]);
+  const minus = languages.characterClass([0x2d, 0x2d]);
   const sign = value === 0 ? languages.optional(minus) : value < 0 ? minus : languages.empty;
   const fraction =
-    decimals === '' ? languages.optional(languages.sequence(point, zeros)) : languages.sequence(point, languages.text(decimals), zeros);
-  return languages.sequence(sign, languages.text(whole), fraction);
+    decimals === '' ? languages.optional(languages.concatenation(point, zeros)) : languages.concatenation(point, languages.text(decimals), zeros);
+  return languages.concatenation(sign, languages.text(whole), fraction);
 }

@@ -45,12 +45,12 @@ export function languageOfPattern(languages: LanguageFactory, pattern: string): 
     }
   }
   const reader = new PatternReader(languages, pattern);
-  const character = languages.oneOf([BEGIN, END, ...ANY_CHARACTER]);
+  const character = languages.characterClass([BEGIN, END, ...ANY_CHARACTER]);
   const around = languages.repeat(character, 0, Infinity);
-  const found = languages.sequence(around, reader.read(around));
-  const [begin, end] = [languages.oneOf([BEGIN, BEGIN]), languages.oneOf([END, END])];
-  const framed = languages.all(found, languages.sequence(begin, languages.anyText, end));
-  return languages.leaf(new UnframedLeaf(languages, languages.after(framed, BEGIN)));
+  const found = languages.concatenation(around, reader.read(around));
+  const [begin, end] = [languages.characterClass([BEGIN, BEGIN]), languages.characterClass([END, END])];
+  const framed = languages.intersection(found, languages.concatenation(begin, languages.anyText, end));
+  return languages.leaf(new UnframedLeaf(languages, languages.derivative(framed, BEGIN)));
 }
 
 /** A language whose texts end with END, as a language without END. */
@@ -63,7 +63,7 @@ class UnframedLeaf {
     private readonly rest: Language,
   ) {
     this.key = `framed ${rest.id}`;
-    this.nullable = languages.after(rest, END).nullable;
+    this.nullable = languages.derivative(rest, END).nullable;
   }
 
   get cuts(): readonly number[] {
@@ -71,7 +71,7 @@ class UnframedLeaf {
   }
 
   step(code: number): UnframedLeaf | null {
-    const next = this.languages.after(this.rest, code);
+    const next = this.languages.derivative(this.rest, code);
     return next.kind === 'nothing' ? null : new UnframedLeaf(this.languages, next);
   }
 }
@@ -98,7 +98,7 @@ class PatternReader {
     const choices = [this.#sequence()];
     while (this.#take('|')) choices.push(this.#sequence());
     const [only] = choices;
-    return choices.length === 1 && only !== undefined ? only : (then) => this.languages.either(...choices.map((choice) => choice(then)));
+    return choices.length === 1 && only !== undefined ? only : (then) => this.languages.union(...choices.map((choice) => choice(then)));
   }
 
   #sequence(): Part {
@@ -119,7 +119,7 @@ class PatternReader {
     if (looksAhead) throw new PatternError('unsupported');
     const once = part(this.languages.empty);
     const repeated = this.languages.repeat(once, bounds[0], bounds[1]);
-    return (then) => this.languages.sequence(repeated, then);
+    return (then) => this.languages.concatenation(repeated, then);
   }
 
   #bounds(): [number, number] | null {
@@ -145,16 +145,16 @@ class PatternReader {
     if (this.#take('(')) return this.#group();
     if (this.#take('[')) return this.#character(this.#class());
     if (this.#take('.')) return this.#character(complement(LINE_BREAKS));
-    if (this.#take('^')) return (then) => languages.sequence(languages.oneOf([BEGIN, BEGIN]), then);
-    if (this.#take('$')) return (then) => languages.sequence(languages.oneOf([END, END]), then);
+    if (this.#take('^')) return (then) => languages.concatenation(languages.characterClass([BEGIN, BEGIN]), then);
+    if (this.#take('$')) return (then) => languages.concatenation(languages.characterClass([END, END]), then);
     if (this.#take('\\')) return this.#character(this.#escape(false));
     const code = this.#next();
     return this.#character([code, code]);
   }
 
   #character(ranges: readonly number[]): Part {
-    const one = this.languages.oneOf(ranges);
-    return (then) => this.languages.sequence(one, then);
+    const one = this.languages.characterClass(ranges);
+    return (then) => this.languages.concatenation(one, then);
   }
 
   #group(): Part {
@@ -169,8 +169,8 @@ class PatternReader {
     if (sign === null) return inner;
     this.#looksAhead = true;
     const { languages } = this;
-    const ahead = inner(languages.repeat(languages.oneOf([BEGIN, END, ...ANY_CHARACTER]), 0, Infinity));
-    return (then) => languages.all(sign === '!' ? languages.not(ahead) : ahead, then);
+    const ahead = inner(languages.repeat(languages.characterClass([BEGIN, END, ...ANY_CHARACTER]), 0, Infinity));
+    return (then) => languages.intersection(sign === '!' ? languages.complement(ahead) : ahead, then);
   }
 
   #class(): readonly number[] {

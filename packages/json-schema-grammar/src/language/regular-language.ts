@@ -57,34 +57,34 @@ export class LanguageFactory {
   readonly #cuts = new Map<Language, readonly number[]>();
   readonly nothing = this.#make('0', false, { kind: 'nothing' });
   readonly empty = this.#make('e', true, { kind: 'empty' });
-  readonly any = this.oneOf(ANY_CHARACTER);
+  readonly any = this.characterClass(ANY_CHARACTER);
   readonly anyText = this.repeat(this.any, 0, Infinity);
 
   /** One character of the flat, possibly unsorted ranges. */
-  oneOf(ranges: readonly number[]): Language {
+  characterClass(ranges: readonly number[]): Language {
     const sorted = normalise(ranges);
     return sorted.length === 0 ? this.nothing : this.#make(`[${sorted.join()}`, false, { kind: 'one_of', ranges: sorted });
   }
 
   text(text: string): Language {
     return Array.from(text, (character) => character.codePointAt(0) ?? 0).reduceRight(
-      (then, code) => this.sequence(this.oneOf([code, code]), then),
+      (then, code) => this.concatenation(this.characterClass([code, code]), then),
       this.empty,
     );
   }
 
-  sequence(first: Language, ...others: readonly Language[]): Language {
+  concatenation(first: Language, ...others: readonly Language[]): Language {
     const [next, ...rest] = others;
     if (next === undefined) return first;
-    const then = this.sequence(next, ...rest);
+    const then = this.concatenation(next, ...rest);
     if (first.kind === 'nothing' || then.kind === 'nothing') return this.nothing;
     if (first.kind === 'empty') return then;
     if (then.kind === 'empty') return first;
-    if (first.kind === 'sequence') return this.sequence(first.first, this.sequence(first.then, then));
+    if (first.kind === 'sequence') return this.concatenation(first.first, this.concatenation(first.then, then));
     return this.#make(`.${first.id},${then.id}`, first.nullable && then.nullable, { kind: 'sequence', first, then });
   }
 
-  either(...parts: readonly Language[]): Language {
+  union(...parts: readonly Language[]): Language {
     const flat = unique(parts.flatMap((part) => (part.kind === 'either' ? part.parts : [part]))).filter(({ kind }) => kind !== 'nothing');
     const [only, ...others] = flat;
     if (only === undefined) return this.nothing;
@@ -96,11 +96,11 @@ export class LanguageFactory {
     );
   }
 
-  all(...parts: readonly Language[]): Language {
+  intersection(...parts: readonly Language[]): Language {
     const flat = unique(parts.flatMap((part) => (part.kind === 'all' ? part.parts : [part])));
     if (flat.some(({ kind }) => kind === 'nothing')) return this.nothing;
     const [only, ...others] = flat;
-    if (only === undefined) return this.not(this.nothing);
+    if (only === undefined) return this.complement(this.nothing);
     if (others.length === 0) return only;
     return this.#make(
       `&${flat.map(({ id }) => id)}`,
@@ -109,7 +109,7 @@ export class LanguageFactory {
     );
   }
 
-  not(of: Language): Language {
+  complement(of: Language): Language {
     return of.kind === 'not' ? of.of : this.#make(`!${of.id}`, !of.nullable, { kind: 'not', of });
   }
 
@@ -130,7 +130,7 @@ export class LanguageFactory {
   }
 
   /** Derivative by a character. */
-  after(language: Language, code: number): Language {
+  derivative(language: Language, code: number): Language {
     const key = language.id * 0x110010 + code + 2;
     let next = this.#after.get(key);
     if (next === undefined) {
@@ -149,20 +149,20 @@ export class LanguageFactory {
         return holds(language.ranges, code) ? this.empty : this.nothing;
       case 'sequence': {
         const { first, then } = language;
-        const inFirst = this.sequence(this.after(first, code), then);
-        return first.nullable ? this.either(inFirst, this.after(then, code)) : inFirst;
+        const inFirst = this.concatenation(this.derivative(first, code), then);
+        return first.nullable ? this.union(inFirst, this.derivative(then, code)) : inFirst;
       }
       case 'either':
-        return this.either(...language.parts.map((part) => this.after(part, code)));
+        return this.union(...language.parts.map((part) => this.derivative(part, code)));
       case 'all':
-        return this.all(...language.parts.map((part) => this.after(part, code)));
+        return this.intersection(...language.parts.map((part) => this.derivative(part, code)));
       case 'not':
-        return this.not(this.after(language.of, code));
+        return this.complement(this.derivative(language.of, code));
       case 'repeat': {
         const { of, min, max } = language;
         // Where a turn may be empty, the least number of turns says nothing.
         const rest = this.repeat(of, of.nullable ? 0 : Math.max(0, min - 1), max - 1);
-        return this.sequence(this.after(of, code), rest);
+        return this.concatenation(this.derivative(of, code), rest);
       }
       case 'leaf': {
         const next = language.leaf.step(code);
@@ -186,9 +186,9 @@ export class LanguageFactory {
   }
 
   /** Membership test, linear in the length of the text. */
-  has(language: Language, text: string): boolean {
+  contains(language: Language, text: string): boolean {
     let rest = language;
-    for (const character of text) rest = this.after(rest, character.codePointAt(0) ?? 0);
+    for (const character of text) rest = this.derivative(rest, character.codePointAt(0) ?? 0);
     return rest.nullable;
   }
 
@@ -204,7 +204,7 @@ export class LanguageFactory {
       const from = order[at] as Language;
       const out = new Map<number, number[]>();
       for (const [low, high] of segments(this.cuts(from), codes)) {
-        const to = this.after(from, low);
+        const to = this.derivative(from, low);
         if (to.kind === 'nothing') continue;
         let id = ids.get(to);
         if (id === undefined) {

@@ -18,7 +18,7 @@ export function arrayRule(compiler: SchemaCompiler, plain: readonly Schema[]): T
   const long = plain.find(({ minItems }) => typeof minItems === 'number' && minItems > MAX_ITEMS);
   if (long !== undefined) throw new SchemaError('unsupported', document.path(long, 'minItems'), MAX_ITEMS);
   const listed = Math.max(0, ...plain.map((schema) => prefixOf(compiler, schema).length));
-  const itemAt = (index: number) => compiler.inside(plain.flatMap((schema) => itemOf(compiler, schema, index)));
+  const itemAt = (index: number) => compiler.nestedValue(plain.flatMap((schema) => itemOf(compiler, schema, index)));
   const unique = plain.find(({ uniqueItems }) => uniqueItems === true);
   if (unique !== undefined && max > 1) {
     const distinct =
@@ -36,20 +36,20 @@ export function arrayRule(compiler: SchemaCompiler, plain: readonly Schema[]): T
 
 /** From the last counted item back to the first. */
 function listRule({ builder, json }: SchemaCompiler, min: number, max: number, listed: number, itemAt: (index: number) => Term): Term {
-  const close = [json.gap, ...builder.text(']')];
+  const close = [json.whitespace, ...builder.text(']')];
   const counted = Math.max(min, listed, max === Infinity ? 0 : Math.min(max, MAX_ITEMS));
   const any = itemAt(listed);
   const end = max === Infinity ? builder.reserve() : builder.rule(close);
-  if (max === Infinity) builder.define(end, [close, [...builder.text(','), json.gap, any, end]]);
+  if (max === Infinity) builder.define(end, [close, [...builder.text(','), json.whitespace, any, end]]);
   let rest = end;
   let first = end;
   for (let written = Math.min(counted, max) - 1; written >= 0; written--) {
-    const item = [json.gap, written < listed ? itemAt(written) : any, rest];
+    const item = [json.whitespace, written < listed ? itemAt(written) : any, rest];
     const open = written >= min ? [close] : [];
     first = builder.rule(...open, item);
     rest = builder.rule(...open, [...builder.text(','), ...item]);
   }
-  if (Math.min(counted, max) === 0 && max === Infinity) first = builder.rule(close, [json.gap, any, end]);
+  if (Math.min(counted, max) === 0 && max === Infinity) first = builder.rule(close, [json.whitespace, any, end]);
   if (min > max) first = builder.rule();
   return builder.rule([...builder.text('['), first]);
 }
@@ -85,11 +85,11 @@ function distinctValues(compiler: SchemaCompiler, items: readonly (Schema | bool
 
 /** One rule per set of written values. */
 function uniqueRule({ builder, json }: SchemaCompiler, values: readonly unknown[], min: number, max: number): Term {
-  const close = [json.gap, ...builder.text(']')];
+  const close = [json.whitespace, ...builder.text(']')];
   const after = Array.from({ length: 2 ** values.length }, () => builder.reserve());
   const next = (written: number, before: readonly Term[]) =>
     values.flatMap((value, index) =>
-      (written & (1 << index)) === 0 ? [[...before, json.gap, ...json.literal(value), after[written | (1 << index)] as Term]] : [],
+      (written & (1 << index)) === 0 ? [[...before, json.whitespace, ...json.literal(value), after[written | (1 << index)] as Term]] : [],
     );
   for (const [written, rule] of after.entries()) {
     const count = written.toString(2).replaceAll('0', '').length;

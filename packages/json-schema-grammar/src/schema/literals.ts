@@ -11,7 +11,7 @@ export function literalsOf(compiler: SchemaCompiler, plain: readonly Schema[]): 
   const naming = plain.filter((schema) => schema.const !== undefined || schema.enum !== undefined);
   const [first, ...others] = naming.map((schema) => namedBy(compiler, schema));
   if (first === undefined) return null;
-  compiler.hold(first.size);
+  compiler.countChecks(first.size);
   const fits = fitting(compiler, plain);
   const fit = withTimeLimit(() =>
     [...first].flatMap(([name, value]) => (others.every((values) => values.has(name)) && fits(value) ? [value] : [])),
@@ -43,7 +43,7 @@ function fitting(compiler: SchemaCompiler, plain: readonly Schema[]): (value: un
   return (value) => {
     if (typeof value === 'string') {
       const length = [...value].length;
-      if (length < min || length > max || (language !== null && !languages.has(language, value))) return false;
+      if (length < min || length > max || (language !== null && !languages.contains(language, value))) return false;
     }
     return fits(value);
   };

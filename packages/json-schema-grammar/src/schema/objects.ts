@@ -21,10 +21,10 @@ export function objectRule(compiler: SchemaCompiler, plain: readonly Schema[]): 
   const counting = plain.find(({ minProperties }) => minProperties !== undefined);
   if (other !== null && counting !== undefined && min > required + 1) compiler.refuse(counting, 'minProperties');
 
-  const close = [json.gap, ...builder.text('}')];
+  const close = [json.whitespace, ...builder.text('}')];
   /** Counts from this bound on are equivalent. */
   const bound = Math.max(1, min, max === Infinity ? 0 : max + 1);
-  const before = (written: number) => (written > 0 ? [...builder.text(','), json.gap] : [json.gap]);
+  const before = (written: number) => (written > 0 ? [...builder.text(','), json.whitespace] : [json.whitespace]);
   const rules = new Map<string, Term>();
   const after = (index: number, written: number): Term => {
     const key = `${index} ${written}`;
@@ -63,7 +63,7 @@ function membersOf(compiler: SchemaCompiler, plain: readonly Schema[]): readonly
       return others === undefined ? [] : [document.inner(schema, others, 'additionalProperties')];
     });
     const isAllowed = plain.every((schema) => nameFits(compiler, schema, name));
-    return { name, isRequired: required.has(name), value: compiler.inside(isAllowed ? schemas : [false]) };
+    return { name, isRequired: required.has(name), value: compiler.nestedValue(isAllowed ? schemas : [false]) };
   });
 }
 
@@ -77,15 +77,15 @@ function otherMember(compiler: SchemaCompiler, plain: readonly Schema[], members
   if (schemas.includes(false)) return null;
   const names = plain.flatMap((schema) => nameSchemas(compiler, schema));
   const free = names.length === 0 && members.length === 0;
-  const taken = members.map(({ name }) => languages.not(languages.text(name)));
-  const name = free ? json.string : json.quoted(languages.all(compiler.stringLanguage(names), ...taken));
-  const value = schemas.every((schema) => schema === true) ? json.value() : compiler.inside(schemas);
+  const taken = members.map(({ name }) => languages.complement(languages.text(name)));
+  const name = free ? json.string : json.quoted(languages.intersection(compiler.stringLanguage(names), ...taken));
+  const value = schemas.every((schema) => schema === true) ? json.value() : compiler.nestedValue(schemas);
   return builder.rule([name, ...builder.text(':'), json.space, value]);
 }
 
 function nameFits(compiler: SchemaCompiler, schema: Schema, name: string): boolean {
   const schemas = nameSchemas(compiler, schema);
-  return schemas.length === 0 || compiler.languages.has(compiler.stringLanguage(schemas), name);
+  return schemas.length === 0 || compiler.languages.contains(compiler.stringLanguage(schemas), name);
 }
 
 function nameSchemas(compiler: SchemaCompiler, schema: Schema): readonly Schema[] {

@@ -41,7 +41,7 @@ export function stringBounds(around: CompilerContext, plain: readonly Schema[]):
   }
   if (max !== Infinity) max = Math.min(max, MAX_LENGTH);
   if (min > max) return { language: languages.nothing, min: 0, max: 0 };
-  return { language: parts.length === 0 ? null : languages.all(...parts), min, max };
+  return { language: parts.length === 0 ? null : languages.intersection(...parts), min, max };
 }
 
 function patternOf(around: CompilerContext, schema: Schema): Language[] {
@@ -105,7 +105,7 @@ export function stringLanguage(around: CompilerContext, plain: readonly Schema[]
   const named = plain.flatMap((schema) => {
     const values: readonly unknown[] | null = Array.isArray(schema.enum) ? schema.enum : schema.const === undefined ? null : [schema.const];
     if (values === null) return [];
-    return [languages.either(...values.flatMap((value) => (typeof value === 'string' ? [languages.text(value)] : [])))];
+    return [languages.union(...values.flatMap((value) => (typeof value === 'string' ? [languages.text(value)] : [])))];
   });
-  return languages.all(...named, ...(language === null ? [] : [language]), languages.repeat(languages.any, min, max));
+  return languages.intersection(...named, ...(language === null ? [] : [language]), languages.repeat(languages.any, min, max));
 }

@@ -50,10 +50,10 @@ export class SchemaCompiler {
   readonly languages: LanguageFactory;
   readonly #rules = new Map<string, Term>();
   /** Choices in progress without any text; a choice within itself adds nothing. */
-  #opening = new Set<string>();
+  #openChoices = new Set<string>();
   #depth = 0;
-  #held = 0;
-  #compared = 0;
+  #checkCount = 0;
+  #comparedRules = 0;
 
   /** `json`: JSON rules of the target grammar. `isStrict` false: unenforceable keywords are ignored. */
   constructor(
@@ -72,9 +72,9 @@ export class SchemaCompiler {
   }
 
   /** Counts checked values to bound the work. Throws {@link SchemaError}. */
-  hold(values: number): void {
-    this.#held += values;
-    if (this.#held > MAX_CHECKED_VALUES) throw new SchemaError('unsupported', []);
+  countChecks(values: number): void {
+    this.#checkCount += values;
+    if (this.#checkCount > MAX_CHECKED_VALUES) throw new SchemaError('unsupported', []);
   }
 
   /** Rule of values that match all schemas. Throws {@link SchemaError}. */
@@ -82,7 +82,7 @@ export class SchemaCompiler {
     const plain = this.document.flatten(schemas);
     if (plain === null) return this.builder.rule();
     const key = this.document.key(plain);
-    if (this.#opening.has(key)) return this.builder.rule();
+    if (this.#openChoices.has(key)) return this.builder.rule();
     const known = this.#rules.get(key);
     if (known !== undefined) return known;
     const rule = this.builder.reserve();
@@ -91,16 +91,16 @@ export class SchemaCompiler {
   }
 
   /** The same for nested values. */
-  inside(schemas: readonly (Schema | boolean)[]): Term {
+  nestedValue(schemas: readonly (Schema | boolean)[]): Term {
     if (this.#depth >= MAX_DEPTH) throw new SchemaError('unsupported', []);
-    const opening = this.#opening;
-    this.#opening = new Set();
+    const opening = this.#openChoices;
+    this.#openChoices = new Set();
     this.#depth++;
     try {
       return this.value(schemas);
     } finally {
       this.#depth--;
-      this.#opening = opening;
+      this.#openChoices = opening;
     }
   }
 
@@ -111,7 +111,7 @@ export class SchemaCompiler {
     const excluded = exclusionsOf(this, plain);
     const literals = literalsOf(this, plain);
     if (literals !== null) {
-      this.hold(literals.length * (excluded.strings.length + excluded.numbers.length));
+      this.countChecks(literals.length * (excluded.strings.length + excluded.numbers.length));
       return this.json.anyOf(literals.filter((value) => !isExcluded(this.languages, excluded, value)));
     }
     return [...this.document.types(plain)].flatMap((kind) => this.#kind(kind, plain, excluded));
@@ -121,23 +121,23 @@ export class SchemaCompiler {
     const keyword = choice.anyOf !== undefined ? 'anyOf' : 'oneOf';
     const branches = this.document.list(choice, keyword);
     const others = plain.map((schema) => (schema === choice ? this.document.without(choice, keyword) : schema));
-    if (keyword === 'oneOf' && !this.#areApart(branches)) this.refuse(choice, keyword);
-    this.#opening.add(key);
+    if (keyword === 'oneOf' && !this.#areDisjoint(branches)) this.refuse(choice, keyword);
+    this.#openChoices.add(key);
     const alternatives = branches.map((branch) => [this.value([...others, branch])]);
-    this.#opening.delete(key);
+    this.#openChoices.delete(key);
     return alternatives;
   }
 
   /** Whether no text generated for one branch matches another. */
-  #areApart(branches: readonly (Schema | boolean)[]): boolean {
+  #areDisjoint(branches: readonly (Schema | boolean)[]): boolean {
     if (branches.length * (branches.length - 1) > MAX_BRANCHES ** 2) return false;
     const tags = branches.map((branch) => discriminatorsOf(this.document, branch));
     const areTagged = (i: number, j: number): boolean => areDisjoint(tags[i] as Discriminators, tags[j] as Discriminators);
-    return branches.every((one, i) => branches.every((other, j) => i === j || areTagged(i, j) || !this.#meet(this.#closed(one), other)));
+    return branches.every((one, i) => branches.every((other, j) => i === j || areTagged(i, j) || !this.#overlap(this.#withoutAdditional(one), other)));
   }
 
-  #meet(...schemas: readonly (Schema | boolean)[]): boolean {
-    if (this.#compared > MAX_COMPARED) return true;
+  #overlap(...schemas: readonly (Schema | boolean)[]): boolean {
+    if (this.#comparedRules > MAX_COMPARED) return true;
     const builder = new GrammarBuilder();
     const scratch = new SchemaCompiler(new JsonGrammar(builder, this.languages), this.document.root, true);
     try {
@@ -147,12 +147,12 @@ export class SchemaCompiler {
       if (toSchemaError(error) instanceof SchemaError) return true;
       throw error;
     } finally {
-      this.#compared += builder.size;
+      this.#comparedRules += builder.size;
     }
   }
 
   /** Generated objects have only the schema's own members, with or without `additionalProperties`. */
-  #closed(schema: Schema | boolean): Schema | boolean {
+  #withoutAdditional(schema: Schema | boolean): Schema | boolean {
     if (typeof schema === 'boolean' || schema.properties === undefined || schema.additionalProperties !== undefined) return schema;
     return { ...schema, additionalProperties: false };
   }
@@ -183,11 +183,11 @@ export class SchemaCompiler {
   #number(plain: readonly Schema[], isInteger: boolean, { numbers }: Exclusions): Term {
     const bounds = { ...numberBounds(this.document, plain, isInteger), except: numbers };
     try {
-      return this.json.spell(languageOfNumber(this.languages, bounds));
+      return this.json.unquoted(languageOfNumber(this.languages, bounds));
     } catch (error) {
       if (!(error instanceof MultipleError)) throw error;
       this.refuse(plain.find(({ multipleOf }) => multipleOf !== undefined) ?? {}, 'multipleOf');
-      return this.json.spell(languageOfNumber(this.languages, { ...bounds, multiplesOf: [] }));
+      return this.json.unquoted(languageOfNumber(this.languages, { ...bounds, multiplesOf: [] }));
     }
   }
 
@@ -197,8 +197,8 @@ export class SchemaCompiler {
     if (language === null && strings.length === 0) {
       return min === 0 && max === Infinity ? this.json.string : this.json.stringOfLength(min, max);
     }
-    const others = strings.map((each) => languages.not(each));
-    return this.json.quoted(languages.all(...(language === null ? [] : [language]), ...others, languages.repeat(languages.any, min, max)));
+    const others = strings.map((each) => languages.complement(each));
+    return this.json.quoted(languages.intersection(...(language === null ? [] : [language]), ...others, languages.repeat(languages.any, min, max)));
   }
 
   stringBounds(plain: readonly Schema[]): StringBounds {
@@ -214,7 +214,7 @@ function isExcluded(languages: LanguageFactory, { types, numbers, strings }: Exc
   const kind = jsonTypeOf(value);
   if (types.has(kind) || (kind === 'integer' && types.has('number'))) return true;
   if (typeof value === 'number') return numbers.includes(value);
-  return typeof value === 'string' && strings.some((language) => languages.has(language, value));
+  return typeof value === 'string' && strings.some((language) => languages.contains(language, value));
 }
 
 /** Converts errors about size to SchemaError; returns other errors unchanged. */

@@ -127,10 +127,10 @@ class ConstraintGrammarBuilder {
       }
       case 'choice':
         return this.#guarded(format.field, () =>
-          json.spell(json.languages.either(...format.choices.map((text) => json.languages.text(text)))),
+          json.unquoted(json.languages.union(...format.choices.map((text) => json.languages.text(text)))),
         );
       case 'regex':
-        return this.#guarded(format.field, () => json.spell(languageOfPattern(json.languages, `^(?:${format.pattern})$`)));
+        return this.#guarded(format.field, () => json.unquoted(languageOfPattern(json.languages, `^(?:${format.pattern})$`)));
       default:
         return format satisfies never;
     }
