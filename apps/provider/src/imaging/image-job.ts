@@ -12,12 +12,12 @@ export class ImageJobError extends Error {
   }
 }
 
-export interface GeneratedImages {
+interface GeneratedImages {
   readonly images: readonly Uint8Array[];
   readonly promptTokens: number;
 }
 
-export interface ImageProgress {
+interface ImageProgress {
   /** Number of finished images. */
   readonly image: number;
   readonly step: number;

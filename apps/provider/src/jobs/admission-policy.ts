@@ -6,7 +6,7 @@ import { CLOCK_TOLERANCE_MS, type JobContext, type KeyId, type ProviderId } from
 import { JobError } from './job-error.js';
 import type { SealingKey } from './sealing-keys.js';
 
-export interface AdmissionState {
+interface AdmissionState {
   readonly providerId: ProviderId;
   readonly findKey: (id: KeyId) => SealingKey | null;
   readonly modelIds: ReadonlySet<string>;

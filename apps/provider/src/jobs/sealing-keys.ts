@@ -13,7 +13,7 @@ export interface SealingKey {
   readonly seen: Set<JobId>;
 }
 
-export interface SealingKeysOptions {
+interface SealingKeysOptions {
   readonly enclave: Pick<Enclave, 'signKey'>;
   /** SHA-256 of the attestation shown in this session. */
   readonly attestationSha256: string;

@@ -21,7 +21,7 @@ export interface MeasuredRates {
   readonly prefillTps: number | null;
 }
 
-export interface SessionJobsOptions extends JobDependencies {
+interface SessionJobsOptions extends JobDependencies {
   readonly providerId: ProviderId;
   readonly keys: Pick<SealingKeys, 'find'>;
   /** Ids of the available models. */

@@ -27,7 +27,7 @@ export interface ProcessKind {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-export interface ProcessHandlers<Event> {
+interface ProcessHandlers<Event> {
   readonly onMessage: (news: Event) => void;
   /** One output line of the native library, truncated. */
   readonly onOutput: (line: string) => void;

@@ -32,7 +32,7 @@ export interface SupervisionOptions<Settings> {
   readonly confinement?: Pick<Confinement, 'wrap'>;
 }
 
-export interface SupervisedProcessHandlers<Facts, Event> {
+interface SupervisedProcessHandlers<Facts, Event> {
   readonly onMessage: (news: Event) => void;
   /** The model is loaded, at the start and after every death. */
   readonly onReady: (facts: Facts) => void;

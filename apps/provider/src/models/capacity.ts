@@ -13,7 +13,7 @@ export interface Capacity {
   readonly sizes?: readonly ImageSize[];
 }
 
-export interface CapacityRequest {
+interface CapacityRequest {
   readonly slots: number | null;
   readonly context: number | null;
   /** Maximum bytes of the model with its caches. */

@@ -135,7 +135,7 @@ export function modelFacts(path: string, header: GgufHeader): ModelFacts {
 }
 
 /** An id of a name. Lowercase, other characters than the wire allows become a dash: `Pico demo` is `pico-demo`. */
-export function slug(name: string): string {
+function slug(name: string): string {
   return name
     .normalize('NFKD')
     .toLowerCase()
@@ -180,7 +180,7 @@ const MAX_PARTS = 1024;
  * All files of a model, the first file first, with their total size. Split models are named `NAME-00001-of-00003.gguf` and so on.
  * Throws {@link ModelFileError} for a missing file.
  */
-export function modelFiles(path: string, { values, fileBytes }: GgufHeader): { readonly paths: readonly string[]; readonly bytes: number } {
+function modelFiles(path: string, { values, fileBytes }: GgufHeader): { readonly paths: readonly string[]; readonly bytes: number } {
   const count = Number(values.get('split.count') ?? 1);
   if (count === 1) return { paths: [path], bytes: fileBytes };
   const match = NUMBERED.exec(path);

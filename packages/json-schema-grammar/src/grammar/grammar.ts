@@ -16,7 +16,7 @@ export interface Grammar {
 }
 
 /** Limit of rules per request. */
-export const MAX_RULES = 20_000;
+const MAX_RULES = 20_000;
 
 export class GrammarTooLarge extends Error {
   constructor() {

@@ -187,6 +187,8 @@ function spellings(languages: LanguageFactory, value: number): Language {
   const minus = languages.characterClass([0x2d, 0x2d]);
   const sign = value === 0 ? languages.optional(minus) : value < 0 ? minus : languages.empty;
   const fraction =
-    decimals === '' ? languages.optional(languages.concatenation(point, zeros)) : languages.concatenation(point, languages.text(decimals), zeros);
+    decimals === ''
+      ? languages.optional(languages.concatenation(point, zeros))
+      : languages.concatenation(point, languages.text(decimals), zeros);
   return languages.concatenation(sign, languages.text(whole), fraction);
 }

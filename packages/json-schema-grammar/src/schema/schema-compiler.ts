@@ -133,7 +133,9 @@ export class SchemaCompiler {
     if (branches.length * (branches.length - 1) > MAX_BRANCHES ** 2) return false;
     const tags = branches.map((branch) => discriminatorsOf(this.document, branch));
     const areTagged = (i: number, j: number): boolean => areDisjoint(tags[i] as Discriminators, tags[j] as Discriminators);
-    return branches.every((one, i) => branches.every((other, j) => i === j || areTagged(i, j) || !this.#overlap(this.#withoutAdditional(one), other)));
+    return branches.every((one, i) =>
+      branches.every((other, j) => i === j || areTagged(i, j) || !this.#overlap(this.#withoutAdditional(one), other)),
+    );
   }
 
   #overlap(...schemas: readonly (Schema | boolean)[]): boolean {
@@ -198,7 +200,9 @@ export class SchemaCompiler {
       return min === 0 && max === Infinity ? this.json.string : this.json.stringOfLength(min, max);
     }
     const others = strings.map((each) => languages.complement(each));
-    return this.json.quoted(languages.intersection(...(language === null ? [] : [language]), ...others, languages.repeat(languages.any, min, max)));
+    return this.json.quoted(
+      languages.intersection(...(language === null ? [] : [language]), ...others, languages.repeat(languages.any, min, max)),
+    );
   }
 
   stringBounds(plain: readonly Schema[]): StringBounds {

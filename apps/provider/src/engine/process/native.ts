@@ -9,7 +9,7 @@ import type { LlamaContext, LlamaGrammarEvaluationState, LlamaModel, Token } fro
 /** Flat pairs of token and value. */
 export type Pairs = readonly number[];
 /** Token, probabilities, confidence, logits, sum of the exponentials of all logits less the greatest. */
-export type Sampled = readonly [token: number, probabilities?: Pairs, confidence?: number, logits?: Pairs, weight?: number];
+type Sampled = readonly [token: number, probabilities?: Pairs, confidence?: number, logits?: Pairs, weight?: number];
 
 /** Samples for one stream and remembers the drawn tokens. Members are those of the library's own `applyConfig`. */
 export interface NativeSampler {

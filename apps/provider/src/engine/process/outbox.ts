@@ -16,7 +16,7 @@ const WORK_GAP_MS = 1000;
 /** Unsent pieces (three entries each) at which streams wait. */
 const MAX_UNSENT_ENTRIES = 3 * 8192;
 
-export type SendToDaemon = (message: FromEngine, written: () => void) => void;
+type SendToDaemon = (message: FromEngine, written: () => void) => void;
 
 export class Outbox {
   #started: Started[] = [];

@@ -8,7 +8,7 @@ import type { Answered } from './answer-text.js';
 import { failureOf } from './engine-failure.js';
 import { signedPrompt, usageOf } from './signed-usage.js';
 
-export interface EmbeddingsOptions {
+interface EmbeddingsOptions {
   readonly opened: ParsedEmbeddings;
   readonly envelope: Envelope;
   readonly model: Pick<ModelLease, 'embedding' | 'embed'>;

@@ -12,7 +12,7 @@ import type { ModelLease } from '../model-lease.js';
 import type { Answered } from './answer-text.js';
 import { signedPrompt, usageOf } from './signed-usage.js';
 
-export interface ImagesOptions {
+interface ImagesOptions {
   readonly opened: ParsedImages;
   readonly envelope: Envelope;
   readonly overrides: Overrides;

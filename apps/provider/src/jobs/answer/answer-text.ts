@@ -17,7 +17,7 @@ import { generationRequest } from './generation-request.js';
 import { type OutputCounts, type PromptCounts, signedOutput, signedPrompt, usageOf } from './signed-usage.js';
 import { ThroughputMeter } from './throughput-meter.js';
 
-export interface AnswerOptions {
+interface AnswerOptions {
   readonly opened: OpenedRequest;
   readonly envelope: Envelope;
   readonly maxTokens: number;
@@ -238,7 +238,7 @@ function callId(prefix: string, responseId: string, index: number): string {
 }
 
 /** Batches of the source, and null after each `idleMs` milliseconds of silence. */
-export async function* orIdle<Batch>(source: AsyncIterable<Batch>, idleMs: number): AsyncGenerator<Batch | null> {
+async function* orIdle<Batch>(source: AsyncIterable<Batch>, idleMs: number): AsyncGenerator<Batch | null> {
   const batches = source[Symbol.asyncIterator]();
   try {
     let next = batches.next();

@@ -53,7 +53,7 @@ export interface Serving {
   readonly fileSha256: () => string | null;
 }
 
-export interface ServedModelOptions {
+interface ServedModelOptions {
   readonly serving: Serving;
   readonly start: StartEngine;
   readonly onEvent: (event: ModelEvent) => void;
@@ -83,7 +83,7 @@ export const SERVING_TIMINGS: ServingTimings = {
 };
 
 /** `disabled`: failing, not offered. */
-export type ModelState = 'cold' | 'loading' | 'ready' | 'unloading' | 'disabled';
+type ModelState = 'cold' | 'loading' | 'ready' | 'unloading' | 'disabled';
 
 /** Estimates of the loading time before the first load: disk speed in bytes per millisecond, and process start. */
 const BYTES_PER_MS = 1e6;

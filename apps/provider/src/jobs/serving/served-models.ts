@@ -31,7 +31,7 @@ export class ModelUnavailable extends Error {
 }
 
 /** A job's hold on a loaded model. */
-export interface Lease {
+interface Lease {
   readonly model: ServedModel;
   /** Once; further calls do nothing. */
   release(): void;

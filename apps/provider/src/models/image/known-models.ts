@@ -4,7 +4,7 @@
  */
 import type { Description } from './stable-diffusion-folder.js';
 
-export interface Companion {
+interface Companion {
   readonly repository: string;
   /** In the repository. */
   readonly path: string;
@@ -18,7 +18,7 @@ export interface KnownModel extends Omit<Description, 'engine' | 'quantization' 
 
 const SQUARE_FIRST = ['1024x1024', '512x512', '768x768', '1216x832', '832x1216', '1344x768', '768x1344'];
 
-export const KNOWN_MODELS: readonly KnownModel[] = [
+const KNOWN_MODELS: readonly KnownModel[] = [
   {
     repository: 'leejet/Z-Image-Turbo-GGUF',
     name: 'Z-Image Turbo',

@@ -10,7 +10,7 @@ import { ModelFileError } from '../gguf-header.js';
 import { hasFile, readJson } from './folder-file.js';
 import type { ImageFacts, ImageSize } from './image-facts.js';
 
-export interface StableDiffusionModel {
+interface StableDiffusionModel {
   readonly name: string;
   readonly quantization: string;
   readonly promptTokens: number;
@@ -28,7 +28,7 @@ export const DESCRIPTION = 'image-model.json';
 
 /** File name within the folder. */
 const FileName = Type.String({ pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,255}$' });
-export const DescriptionSchema = Type.Object({
+const DescriptionSchema = Type.Object({
   engine: Type.Literal('stable-diffusion.cpp'),
   name: Type.String({ minLength: 1, maxLength: 128 }),
   quantization: Type.String({ minLength: 1, maxLength: 32 }),

@@ -43,7 +43,7 @@ export interface PullOptions {
   readonly tuning?: Partial<Tuning>;
 }
 
-export interface Pulled {
+interface Pulled {
   readonly entry: StoredModel;
   readonly facts: ModelFacts;
   /** Source of the verified hash. */

@@ -25,7 +25,7 @@ const FIRST = Uint32Array.of(0);
 const BOTH = Uint32Array.of(0, 1);
 const NONE = new Uint32Array(0);
 
-export interface DecoderOptions {
+interface DecoderOptions {
   readonly context: NativeContext;
   readonly model: LlamaModel;
   readonly sequences: SequencePool;

@@ -43,7 +43,7 @@ export function samplerConfig(sampling: Sampling, limit: number): SamplerConfig 
 }
 
 /** Folds any integer into 32 bits, avoiding the value that llama.cpp treats as random. */
-export function seed32(seed: number): number {
+function seed32(seed: number): number {
   const folded = Number(BigInt.asUintN(32, BigInt(Math.trunc(seed))));
   return folded === RANDOM_SEED ? RANDOM_SEED - 1 : folded;
 }

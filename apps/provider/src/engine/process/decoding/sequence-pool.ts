@@ -21,14 +21,14 @@ export interface CachedSequence {
   idleSince: number;
 }
 
-export interface SequenceRequest {
+interface SequenceRequest {
   readonly prompt: readonly Token[];
   readonly scope: string | null;
   /** Reuse only bit-exact tokens. */
   readonly repeatable: boolean;
 }
 
-export interface SequencePoolOptions {
+interface SequencePoolOptions {
   readonly count: number;
   /** Repeatable reuse ends at a multiple of this number. */
   readonly grain: number;

@@ -14,7 +14,7 @@ const MAX_DEPTH = 600;
 const STEPS_AHEAD = 80;
 
 /** Parts of the model used here. */
-export interface GrammarTextModel {
+interface GrammarTextModel {
   /** Bytes of a token as the grammar reads them. */
   pieceBytes(token: Token): Uint8Array;
   /** Tokens of a text. */

@@ -67,7 +67,7 @@ function withSystem(messages: readonly PromptMessage[], place: TemplateRequireme
 }
 
 /** Joins all system messages into one at the start. */
-export function systemFirst(messages: readonly PromptMessage[]): PromptMessage[] {
+function systemFirst(messages: readonly PromptMessage[]): PromptMessage[] {
   const system = messages.filter(({ role }) => role === 'system').map(({ content }) => content);
   return [{ role: 'system', content: system.join('\n\n') }, ...messages.filter(({ role }) => role !== 'system')];
 }

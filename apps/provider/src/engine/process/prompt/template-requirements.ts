@@ -16,7 +16,7 @@ export interface TemplateRequirements {
 }
 
 /** Throws the template's own error. */
-export type Render = (messages: readonly PromptMessage[], tools: readonly PromptTool[]) => string;
+type Render = (messages: readonly PromptMessage[], tools: readonly PromptTool[]) => string;
 
 /** Digits pass every text filter unchanged and occur in no template. */
 const MARK = { system: '71820459001', later: '71820459002', user: '71820459003', value: '71820459004', result: '71820459005' } as const;

@@ -5,7 +5,7 @@
 
 import type { ClipVocabulary } from '../../../models/image/clip-vocabulary.js';
 
-export interface TokenizedPrompt {
+interface TokenizedPrompt {
   /** Filled up to the vocabulary's length. */
   readonly ids: readonly number[];
   /** Token count without padding. */
