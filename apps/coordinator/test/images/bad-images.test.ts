@@ -1,4 +1,4 @@
-/** Providers that lie about images, or send what is none, or too much: it costs the client nothing, and them their place. */
+/** Providers that send false, broken or oversized images: clients pay nothing, and the providers are quarantined. */
 import { rm } from 'node:fs/promises';
 import { type ImageParts, imagePartHeader, type Receipt, utf8 } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -19,7 +19,7 @@ const withBody =
   async (job) =>
     job.answerImages([await picture()], { body: (text) => JSON.stringify(body(JSON.parse(text))) });
 
-/** Sends parts that it makes itself, honestly signed. */
+/** Sends parts made by the test, honestly signed. */
 const withParts =
   (change: (parts: { images: Uint8Array[]; body: Uint8Array }) => ImageParts): Liar =>
   async (job) => {
@@ -49,7 +49,7 @@ const lies: readonly (readonly [problem: string, Liar])[] = [
   ['image.too_many_images', withParts(({ images, body }) => ({ images: [...images, ...images], body }))],
 ];
 
-describe('a provider whose images do not verify', () => {
+describe('an image provider whose images do not verify', () => {
   it.each(lies)('%s', async (problem, liar) => {
     harness = await startImageHarness();
     const provider = await imageProvider(harness, { onJob: liar });
@@ -63,7 +63,7 @@ describe('a provider whose images do not verify', () => {
     expect(storeUsage(await metrics())).toEqual({ stored: 0, promised: 0 });
   });
 
-  it('with base64 that is none, or of another image', async () => {
+  it('with invalid base64, or base64 of another image', async () => {
     harness = await startImageHarness();
     await imageProvider(harness, {
       onJob: async (job) => job.answerImages([await picture()], { body: (text) => text.replace(/"b64_json":"..../, '"b64_json":"====') }),
@@ -73,8 +73,8 @@ describe('a provider whose images do not verify', () => {
     expect(harness.jobLines()[0]).toMatchObject({ problem: 'response_body' });
   });
 
-  it('is passed over for an honest one, which the client hears of alone', async () => {
-    // A second attempt beside a slow one would be one of the three.
+  it('is replaced by an honest one; the client sees only the latter', async () => {
+    // Hedging would use up one of the three attempts.
     harness = await startImageHarness({ config: { hedgePercent: 0 } });
     const image = await picture(SMALL_SIZE);
     const liars = [0, 1].map(() => imageProvider(harness, { onJob: (job) => job.answerImages([image]) }));
@@ -89,8 +89,8 @@ describe('a provider whose images do not verify', () => {
   });
 });
 
-describe('a provider that sends too much', () => {
-  it('announces half a gigabyte: not one byte of it is kept', async () => {
+describe('an image provider that sends too much', () => {
+  it('announces half a gigabyte: not one byte is stored', async () => {
     harness = await startImageHarness();
     const provider = await imageProvider(harness, {
       onJob: async (job) => {
@@ -111,7 +111,7 @@ describe('a provider that sends too much', () => {
     await until(() => provider.rejection === 'misbehaved');
   });
 
-  it('never ends: there is a time for all of it', async () => {
+  it('never ends: the transfer time is limited', async () => {
     harness = await startImageHarness({ jobTimings: { betweenFramesMs: 300 } });
     const provider = await imageProvider(harness, {
       onJob: (job) => {
@@ -142,7 +142,7 @@ describe('a failing disk', () => {
     expect(harness.app.providers.reputations.summaryOf(provider.providerId).state).toBe('well');
   });
 
-  it('that has no room left refuses before a provider is asked, except for images in the answer', async () => {
+  it('without space refuses before placement, except for images in the response', async () => {
     harness = await startImageHarness({ config: { images: { urlMs: 60_000, storeBytes: 100_000, queueMs: 1000 } } });
     const provider = await imageProvider(harness);
     const response = await generate(harness, { n: 4 });
@@ -153,8 +153,8 @@ describe('a failing disk', () => {
   });
 });
 
-describe('a machine that stops in the middle of an image', () => {
-  it('takes no more room than it has sent, and a machine that then finds none is not to blame', async () => {
+describe('a provider that stops in the middle of an image', () => {
+  it('takes no more space than it has sent; a provider that then finds none is not at fault', async () => {
     harness = await startImageHarness({ config: { images: { urlMs: 60_000, storeBytes: 100_000, queueMs: 1000 } } });
     const send = (bytes: number) => (job: ScriptedJob) => {
       job.push(imagePartHeader(0, bytes));

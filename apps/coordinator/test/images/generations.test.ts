@@ -1,4 +1,4 @@
-/** Images through the coordinator: the way of a request from a customer's client to images that verify, are paid and can be fetched. */
+/** Image generation through the coordinator: from an SDK client's request to verified, paid and downloadable images. */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => harness.close());
 
 describe('images by URL', () => {
-  it('come through the unmodified openai client, and can be fetched more than once', async () => {
+  it('work with the unmodified openai client and can be fetched repeatedly', async () => {
     const { data, created } = await sdk(harness).images.generate({ model: IMAGE_MODEL, prompt: 'a red square', n: 2 });
     expect(created).toBeGreaterThan(1_700_000_000);
     expect(data).toHaveLength(2);
@@ -39,7 +39,7 @@ describe('images by URL', () => {
     }
   });
 
-  it('are named by a signed receipt, which is kept', async () => {
+  it('are named by a signed receipt, which is stored', async () => {
     const { answer, receipt } = await expectSignedPlain(await generate(harness, { n: 2, size: SMALL_SIZE }), PATH);
     const urls = (answer.data as { url: string }[]).map(({ url }) => url);
     const hashes = await Promise.all(urls.map(async (url) => sha256(new Uint8Array(await (await fetch(url)).arrayBuffer()))));
@@ -68,8 +68,8 @@ describe('images by URL', () => {
   });
 });
 
-describe('images in the answer', () => {
-  it('come through the openai client, with their hashes in the receipt', async () => {
+describe('images in the response', () => {
+  it('work with the openai client, with their hashes in the receipt', async () => {
     const request = { model: IMAGE_MODEL, prompt: 'a red square', n: 2, response_format: 'b64_json' } as const;
     const { data, response } = await sdk(harness).images.generate(request).withResponse();
     const images = (data.data ?? []).map(({ b64_json }) => Buffer.from(b64_json ?? '', 'base64'));
@@ -82,8 +82,8 @@ describe('images in the answer', () => {
   });
 });
 
-describe('what is asked for', () => {
-  it('may leave out the model: one that somebody serves is taken, and named in the receipt', async () => {
+describe('the request', () => {
+  it('may omit the model: a served one is chosen and named in the receipt', async () => {
     const { receipt } = await expectSignedPlain(await harness.post(PATH, { prompt: 'x' }), PATH);
     expect(receipt.model).toBe(IMAGE_MODEL);
   });
@@ -116,12 +116,12 @@ describe('what is asked for', () => {
     expect((await errorOf(response)).param).toBe(param);
   });
 
-  it('is told which sizes there are', async () => {
+  it('is answered with the possible sizes', async () => {
     const { message } = await errorOf(await generate(harness, { size: '512x512' }));
     expect(message).toBe(`size must be one of those that this model makes: ${OWN_SIZE}, ${SMALL_SIZE}.`);
   });
 
-  it('must be asked of a model of the right type', async () => {
+  it('must use a model of the right type', async () => {
     const image = await generate(harness, { model: MODEL });
     expect(image.status).toBe(400);
     expect(await errorOf(image)).toMatchObject({ param: 'model', message: 'This model makes no images.' });
@@ -141,7 +141,7 @@ describe('what is asked for', () => {
     expect((await harness.post(PATH, { prompt: 'x' }, { 'x-api-key': 'service-wrong' })).status).toBe(401);
   });
 
-  it('is refused when the answer could not hold it', async () => {
+  it('is refused when the response would be too large', async () => {
     const big = await imageProvider(harness, { models: ['test/big'], image: { sizes: ['2048x2048'], max_images: 4 } });
     const response = await generate(harness, { model: 'test/big', n: 4, response_format: 'b64_json' });
     expect(response.status).toBe(400);
@@ -150,8 +150,8 @@ describe('what is asked for', () => {
   });
 });
 
-describe('the money of images', () => {
-  it('is by image and pixels, and nothing else', async () => {
+describe('billing of images', () => {
+  it('depends on count and pixels only', async () => {
     const { accountId, apiKey } = await harness.customer(1000);
     const perImage = harness.app.prices.current(IMAGE_MODEL).perImage;
     const cost = 2 * Math.ceil((perImage * 64 * 48) / (1024 * 1024));
@@ -170,7 +170,7 @@ describe('the money of images', () => {
     expect(job).toEqual({ images: 2, earned: Math.floor(cost * 0.9), fee: cost - Math.floor(cost * 0.9) });
   });
 
-  it('must be there before a provider is asked', async () => {
+  it('requires a balance before placement', async () => {
     const { apiKey } = await harness.customer(0);
     const response = await harness.post(PATH, { prompt: 'x', n: 3, model: IMAGE_MODEL }, { 'x-api-key': apiKey });
     expect(response.status).toBe(402);
@@ -190,7 +190,7 @@ describe('the money of images', () => {
     expect(row.earner).not.toBeNull();
   });
 
-  it('puts its owner on the leaderboard, with what it earned', async () => {
+  it('lists the owner on the leaderboard, with the earnings', async () => {
     const { accountId: owner } = await harness.customer(0);
     const { accountId, apiKey } = await harness.customer(1000);
     const machine = await imageProvider(harness, { models: ['test/ranked'], image: { sizes: [OWN_SIZE], max_images: 4 } });
@@ -208,7 +208,7 @@ describe('the money of images', () => {
 });
 
 describe('image models', () => {
-  it('are listed as such, with their sizes', async () => {
+  it('are listed as image models, with their sizes', async () => {
     const { data } = (await (await harness.get('/v1/models')).json()) as { data: { id: string; metadata: object }[] };
     expect(data.find(({ id }) => id === IMAGE_MODEL)?.metadata).toMatchObject({
       model_type: 'image',
@@ -218,7 +218,7 @@ describe('image models', () => {
     expect(data.find(({ id }) => id === MODEL)?.metadata).not.toHaveProperty('sizes');
   });
 
-  it('are counted by image', async () => {
+  it('are counted per image', async () => {
     const read = async (): Promise<number> => {
       const text = await (await harness.get('/metrics', harness.adminKey)).text();
       return Number(/inference_images_total\{model="test\/image-1"\} (\d+)/.exec(text)?.[1] ?? 0);
@@ -229,8 +229,8 @@ describe('image models', () => {
   });
 });
 
-describe('what a client says and gets', () => {
-  it('is nowhere but in the answer: neither prompt, image, URL nor key', async () => {
+describe('client content', () => {
+  it('appears only in the response: no prompt, image, URL or key elsewhere', async () => {
     const canary = 'canary-7d3f a lighthouse nobody must see';
     const image = await picture(OWN_SIZE, 'png', '#123456');
     const painter = await imageProvider(harness, { models: ['test/canary'], onJob: (job) => job.answerImages([image]) });
@@ -250,7 +250,7 @@ describe('what a client says and gets', () => {
       const claims = rows.map(({ receipt }) => JSON.parse(Buffer.from(receipt, 'base64url').toString()) as Receipt);
       return claims.some(({ model, overrides }) => model === 'test/canary' && overrides.image_urls === undefined);
     };
-    // What is written of it has been written; what names a URL is not.
+    // Receipts without URLs are stored at once; receipts with URLs are not.
     await until(isWritten);
     for (const file of await everyFile(harness.dataDir)) {
       const bytes = await readFile(file);

@@ -47,8 +47,8 @@ async function keep(store: ImageStore, ...images: Uint8Array[]): Promise<readonl
 const first = Buffer.from('the very pixels of the first image');
 const second = Buffer.from('and those of the second one');
 
-describe('the store of images', () => {
-  it('gives back what it was given, to whoever has the address', async () => {
+describe('the image store', () => {
+  it('returns a stored image to every holder of its address', async () => {
     const store = await open();
     const [one = '', two = ''] = await keep(store, first, second);
     expect(one).toMatch(/^[A-Za-z0-9_-]{72}\.png$/);
@@ -57,7 +57,7 @@ describe('the store of images', () => {
     expect(await store.find(one)).toMatchObject({ kind: 'found', bytes: first });
   });
 
-  it('leaves nothing readable on the disk', async () => {
+  it('leaves nothing readable on disk', async () => {
     const store = await open();
     const files = await keep(store, first, second);
     const names = await readdir(directory);
@@ -74,7 +74,7 @@ describe('the store of images', () => {
     }
   });
 
-  it('knows no address that is altered anywhere', async () => {
+  it('rejects every altered address', async () => {
     const store = await open();
     const [file = ''] = await keep(store, first);
     for (let at = 0; at < file.length; at++) {
@@ -87,7 +87,7 @@ describe('the store of images', () => {
     expect(await store.find(file)).toMatchObject({ kind: 'found' });
   });
 
-  it('tells an address whose time is over from one that never was, for good', async () => {
+  it('distinguishes expired from unknown addresses, permanently', async () => {
     const store = await open();
     const [file = ''] = await keep(store, first);
     now += 60 * MINUTE - 1;
@@ -103,7 +103,7 @@ describe('the store of images', () => {
     expect(await store.find(newImageFile(Buffer.alloc(32, 2), 'png', now - 1))).toEqual({ kind: 'unknown' });
   });
 
-  it('keeps images over a restart until their time is over', async () => {
+  it('keeps images across a restart until they expire', async () => {
     const before = await open();
     const [file = ''] = await keep(before, first);
     await writeFile(join(directory, 'half-written.part'), 'x');
@@ -119,7 +119,7 @@ describe('the store of images', () => {
     expect(await later.find(file)).toEqual({ kind: 'gone' });
   });
 
-  it('promises no more than it has room for, and takes back what was not used', async () => {
+  it('allocates no more than its space, and frees unused space', async () => {
     const store = await open({ maxBytes: 3 * 1028 });
     const one = store.allocate(2, 'png', 1000);
     expect(one).not.toBeNull();
@@ -134,7 +134,7 @@ describe('the store of images', () => {
     expect(store.allocate(2, 'png', 1000)).not.toBeNull();
   });
 
-  it('holds room only for what a machine has sent, and takes it back when the machine stops', async () => {
+  it('holds space only for bytes received from a provider, and frees it when the provider stops', async () => {
     const store = await open({ maxBytes: 10_000 });
     const jobs = Array.from({ length: 4 }, (_, index) => store.allocate(4, 'png', 2000, `account ${index}`));
     expect(jobs).not.toContain(null);
@@ -150,7 +150,7 @@ describe('the store of images', () => {
     expect(store.usage).toEqual({ images: 0, bytes: 0, heldBytes: 0 });
   });
 
-  it('gives an account its share of the room, and a first job in any case', async () => {
+  it('limits an account to its share, but always allows a first job', async () => {
     const store = await open({ maxBytes: 10_000, sharePercent: 25 });
     const large = store.allocate(1, 'png', 5000, 'ada');
     expect(large).not.toBeNull();
@@ -167,7 +167,7 @@ describe('the store of images', () => {
     expect(store.allocate(2, 'png', 1000, 'ada')).not.toBeNull();
   });
 
-  it('gives unfinished images of a machine their share, and one job in any case', async () => {
+  it("limits a provider's unfinished images to its share, but always allows one job", async () => {
     const store = await open({ maxBytes: 10_000, sharePercent: 25 });
     const [one, two, other] = ['ada', 'ben', 'carl'].map((account) => store.allocate(2, 'png', 2000, account));
     expect(one?.holdBytes(4000, 'machine')).toBe(true);
@@ -179,7 +179,7 @@ describe('the store of images', () => {
     expect(one?.holdBytes(400, 'machine')).toBe(true);
   });
 
-  it('drops the images of a job that came to nothing', async () => {
+  it('deletes the images of an unsuccessful job', async () => {
     const store = await open();
     const allocation = store.allocate(2, 'webp', 1000);
     await allocation?.store([first, second]);
@@ -198,7 +198,7 @@ describe('the store of images', () => {
     await expect(store.allocate(2, 'png', 1000)?.store([first])).rejects.toThrow('no room');
   });
 
-  it('gives out nothing of a file that was changed on the disk', async () => {
+  it('returns nothing of a file that was changed on disk', async () => {
     const store = await open();
     const [file = ''] = await keep(store, first);
     const [name = ''] = await readdir(directory);
@@ -214,8 +214,8 @@ describe('the store of images', () => {
   });
 });
 
-describe('an address', () => {
-  it('holds format and end, and never the same secret twice', () => {
+describe('an image address', () => {
+  it('contains format and expiry, and a new secret each time', () => {
     const [one, two] = [newImageFile(codeKey, 'jpeg', 5000), newImageFile(codeKey, 'jpeg', 5000)];
     expect(one).toMatch(/\.jpg$/);
     const [a, b] = [readImageFile(codeKey, one), readImageFile(codeKey, two)];

@@ -7,7 +7,7 @@ import { IMAGE_SIZES, type ProviderOptions, type ScriptedJob, type ScriptedProvi
 export const IMAGE_MODEL = 'test/image-1';
 export const [OWN_SIZE, SMALL_SIZE] = IMAGE_SIZES;
 
-/** An image of one colour. */
+/** A single-colour image. */
 export async function picture(
   size: string = OWN_SIZE,
   format: 'png' | 'jpeg' | 'webp' | 'gif' = 'png',
@@ -25,7 +25,7 @@ export function startImageHarness(options: Parameters<typeof startHarness>[0] = 
   return startHarness(options);
 }
 
-/** Makes what is asked for. */
+/** Makes the requested images. */
 export async function paint(job: ScriptedJob): Promise<void> {
   const request = job.parsedImages?.request;
   if (request === undefined) throw new Error('no image request');
@@ -45,7 +45,7 @@ export function generate(harness: Harness, body: Record<string, unknown> = {}): 
   return harness.post('/v1/images/generations', { prompt: 'a red square', model: IMAGE_MODEL, ...body });
 }
 
-/** The unmodified client of customers, without retries of its own. */
+/** The unmodified client SDK, without retries. */
 export function sdk(harness: Harness): OpenAI {
   return new OpenAI({ baseURL: `${harness.url}/v1`, apiKey: harness.apiKey, maxRetries: 0 });
 }

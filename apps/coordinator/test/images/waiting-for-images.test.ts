@@ -1,4 +1,4 @@
-/** The image rule of the specification: without a provider of images a request waits, and what a lost one had is tried elsewhere. */
+/** The image rule of the specification: without an image provider requests wait, and the jobs of a lost one are tried elsewhere. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { errorOf, type Harness, until } from '../support/harness.js';
 import { generate, IMAGE_MODEL, imageProvider, paint, startImageHarness, urlsOf } from './pictures.js';
@@ -17,8 +17,8 @@ async function waiting(): Promise<number> {
   return Number(/inference_image_queue_length (\d+)/.exec(text)?.[1]);
 }
 
-describe('without a provider of images', () => {
-  it.each([IMAGE_MODEL, null])('a request for %s waits until one comes', async (model) => {
+describe('without an image provider', () => {
+  it.each([IMAGE_MODEL, null])('a request for %s waits until one connects', async (model) => {
     await start(60_000);
     await harness.provider();
     const answer = generate(harness, { model });
@@ -30,7 +30,7 @@ describe('without a provider of images', () => {
     expect(await waiting()).toBe(0);
   });
 
-  it('it is told when to come back after the wait, and was charged nothing', async () => {
+  it('a request gets Retry-After after the wait, and is not charged', async () => {
     await start(50);
     const { balance } = await harness.money();
     const response = await generate(harness);
@@ -39,7 +39,7 @@ describe('without a provider of images', () => {
     expect(await harness.money()).toEqual({ balance, reserved: 0 });
   });
 
-  it('a request whose client goes away waits no longer', async () => {
+  it('a request stops waiting when its client disconnects', async () => {
     await start(60_000);
     const gone = new AbortController();
     const answer = fetch(`${harness.url}/v1/images/generations`, {
@@ -55,7 +55,7 @@ describe('without a provider of images', () => {
     await until(async () => (await waiting()) === 0);
   });
 
-  it('a request waits no longer when the coordinator stops', async () => {
+  it('a request stops waiting when the coordinator shuts down', async () => {
     await start(60_000);
     const answer = generate(harness);
     await until(async () => (await waiting()) === 1);
@@ -65,7 +65,7 @@ describe('without a provider of images', () => {
     await closed;
   });
 
-  it('a request for a model that was here waits for it, while others make other images', async () => {
+  it('a request for a recently served model waits, while other models make other images', async () => {
     await start(60_000);
     await imageProvider(harness);
     const model = 'test/another-painter';
@@ -79,7 +79,7 @@ describe('without a provider of images', () => {
     expect([response.status, response.headers.get('x-provider-id')]).toEqual([200, second.providerId]);
   });
 
-  it('what is wrong with a request is told at once, when somebody has come who would know', async () => {
+  it('an invalid request is refused as soon as a provider connects', async () => {
     await start(60_000);
     const answer = generate(harness, { model: 'test/other' });
     await until(async () => (await waiting()) === 1);
@@ -88,7 +88,7 @@ describe('without a provider of images', () => {
   });
 });
 
-describe('a provider that is lost half-way', () => {
+describe('an image provider lost during a job', () => {
   it('leaves the job to another', async () => {
     await start(60_000);
     const first = await imageProvider(harness, {
@@ -106,7 +106,7 @@ describe('a provider that is lost half-way', () => {
     expect(response.headers.get('x-provider-id')).toBe(second.providerId);
   });
 
-  it('may be the one that has it again, when it is back', async () => {
+  it('may get the same job again after it reconnects', async () => {
     await start(60_000);
     const first = await imageProvider(harness, {
       onJob: (job) => {
@@ -121,7 +121,7 @@ describe('a provider that is lost half-way', () => {
     expect((await answer).status).toBe(200);
   });
 
-  it('leaves nothing to be paid when nobody else comes', async () => {
+  it('costs nothing when no other connects', async () => {
     await start(200);
     const { balance } = await harness.money();
     await imageProvider(harness, {
@@ -137,8 +137,8 @@ describe('a provider that is lost half-way', () => {
   });
 });
 
-describe('machines of one model with different sizes', () => {
-  it('get what they make', async () => {
+describe('providers of one model with different sizes', () => {
+  it('get the sizes that they make', async () => {
     await start(1000);
     const small = await imageProvider(harness, { image: { sizes: ['32x32'], max_images: 1 } });
     const large = await imageProvider(harness, { image: { sizes: ['128x64'], max_images: 4 } });
@@ -154,7 +154,7 @@ describe('machines of one model with different sizes', () => {
     expect(sizes.message).toContain('128x64');
   });
 
-  it('a client that goes away while the images are made pays nothing', async () => {
+  it('a client that disconnects during image generation pays nothing', async () => {
     await start(1000);
     const gone = new AbortController();
     const { balance } = await harness.money();

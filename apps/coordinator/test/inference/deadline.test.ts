@@ -25,7 +25,7 @@ afterEach(() => {
 /** The whole process stands still: no timer, no socket. */
 const standStill = (ms: number): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-it('is over after its time, once, and not when it was cleared', async () => {
+it('expires once, after its time, and not after clear', async () => {
   let over = 0;
   const deadline = new Deadline(() => over++);
   expect(deadline.isSet).toBe(false);
@@ -40,7 +40,7 @@ it('is over after its time, once, and not when it was cleared', async () => {
   expect(over).toBe(1);
 });
 
-it('gives the whole time again when it is renewed, also when it was over', async () => {
+it('restarts the full time on renew, also after expiry', async () => {
   let over = 0;
   const deadline = new Deadline(() => over++);
   deadline.set(1);
@@ -50,7 +50,7 @@ it('gives the whole time again when it is renewed, also when it was over', async
 });
 
 for (const act of ['set', 'clear'] as const) {
-  it(`counts what came while the process stood still before it is over: ${act}`, async () => {
+  it(`handles messages that arrived during a pause of the process before expiry: ${act}`, async () => {
     let over = 0;
     const deadline = new Deadline(() => over++);
     far.once('data', () => (act === 'set' ? deadline.set(60_000) : deadline.clear()));

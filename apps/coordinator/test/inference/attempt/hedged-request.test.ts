@@ -16,7 +16,7 @@ afterEach(() => void vi.useRealTimers());
 const BODY = Buffer.from('{}');
 const key = generateSealingKeyPair();
 
-/** A provider's end of one attempt. */
+/** Provider side of one attempt. */
 class Script {
   readonly provider: ProviderConnection;
   sink: JobSink | null = null;
@@ -134,7 +134,7 @@ function startHedged(changes: Partial<Choices> = {}) {
 
 const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 
-it('the second begins when the first is late, and asks again when nobody was free', async () => {
+it('a second attempt starts when the first is late, and is retried when no provider was free', async () => {
   let free = false;
   const hedge = new Script('hedge');
   const { first, client } = startHedged({ second: () => (free ? hedge.plan('hedge') : null) });
@@ -148,7 +148,7 @@ it('the second begins when the first is late, and asks again when nobody was fre
   expect([client.named, client.isCommitted]).toEqual([first.provider, false]);
 });
 
-it('no byte is written before one has content; then the other is stopped in the same turn and says nothing more', async () => {
+it('no byte is written before first content; then the other attempt is cancelled in the same turn and writes nothing', async () => {
   const { first, second, client, ended, finishes } = startHedged();
   first.sink?.accepted();
   await pass(1100);
@@ -164,7 +164,7 @@ it('no byte is written before one has content; then the other is stopped in the 
   expect(finishes).toEqual([]);
 });
 
-it('a machine without a sign of life is left only for another; signs of work keep it', async () => {
+it('a silent provider is abandoned only for another; progress messages keep the attempt alive', async () => {
   let other = false;
   const { first, finishes } = startHedged({ second: () => null, couldMove: () => other });
   first.sink?.accepted();
@@ -178,7 +178,7 @@ it('a machine without a sign of life is left only for another; signs of work kee
   expect([first.cancelled, finishes.length]).toEqual([false, 0]);
 });
 
-it('and is left after eight seconds of silence when there is another one', async () => {
+it('a provider is abandoned after eight seconds of silence when another is free', async () => {
   const { first, finishes } = startHedged({ second: () => null, couldMove: () => true });
   first.sink?.accepted();
   await pass(7999);
@@ -188,7 +188,7 @@ it('and is left after eight seconds of silence when there is another one', async
   expect(finishes[0]?.outcome).toEqual({ kind: 'timeout', phase: 'first_content' });
 });
 
-it('one that takes its request in parts is no silent one, and has the time for acceptance after each part', async () => {
+it('a provider that reads its request in parts is not silent, and the acceptance timeout restarts with each part', async () => {
   const { first, finishes } = startHedged({ second: () => null, couldMove: () => true });
   for (let parts = 0; parts < 10; parts++) {
     await pass(7000);
@@ -199,7 +199,7 @@ it('one that takes its request in parts is no silent one, and has the time for a
   expect(finishes[0]?.outcome).toEqual({ kind: 'timeout', phase: 'acceptance' });
 });
 
-it('one whose request waits behind others is left for that, which is no timeout of its own', async () => {
+it('an attempt whose request waits behind others ends as unsent, not as a timeout', async () => {
   const { first, finishes } = startHedged({ second: () => null, couldMove: () => false });
   first.isSent = false;
   for (let parts = 0; parts < 10 && !first.cancelled; parts++) {
@@ -210,7 +210,7 @@ it('one whose request waits behind others is left for that, which is no timeout 
   expect(outcomePolicy({ kind: 'unsent' })).toMatchObject({ retry: true, blame: 'none' });
 });
 
-it('of two silent ones the first is left, and the second goes on under its own deadlines', async () => {
+it('of two silent attempts the first is abandoned, and the second continues under its own deadlines', async () => {
   const { first, second, client, ended, finishes } = startHedged();
   first.sink?.accepted();
   await pass(1100);
@@ -223,7 +223,7 @@ it('of two silent ones the first is left, and the second goes on under its own d
   expect(finishes).toEqual([]);
 });
 
-it('when the headers can wait no longer, they name the one that was heard of last', async () => {
+it('headers that can wait no longer name the most recently active provider', async () => {
   const { first, second, client, ended } = startHedged();
   first.sink?.accepted();
   await pass(1100);
@@ -242,15 +242,15 @@ it('when the headers can wait no longer, they name the one that was heard of las
   expect(first.cancelled).toBe(false);
 });
 
-/** A race whose first attempt has attemptCount to answer. */
+/** A hedged request whose first attempt has begun to answer. */
 function startAnswer(changes: Partial<Choices> = {}) {
-  const race = startHedged({ second: () => null, ...changes });
-  race.first.sink?.accepted();
-  race.first.says('data');
-  return race;
+  const hedged = startHedged({ second: () => null, ...changes });
+  hedged.first.sink?.accepted();
+  hedged.first.says('data');
+  return hedged;
 }
 
-it('one that trickles is left when its stallBudget is used up, however often it sends a byte', async () => {
+it('a trickling provider is abandoned when its stall budget is exhausted, however often it sends a byte', async () => {
   const { first, finishes, client } = startAnswer();
   let minutes = 0;
   for (; minutes < 30 && !first.cancelled; minutes += 0.5) {
@@ -263,7 +263,7 @@ it('one that trickles is left when its stallBudget is used up, however often it 
   expect(client.text.startsWith('data.')).toBe(true);
 });
 
-it('and so is one that trickles and says that it is at work, if later', async () => {
+it('a trickling provider that reports progress is abandoned later', async () => {
   const { first, finishes } = startAnswer();
   let minutes = 0;
   for (; minutes < 600 && !first.cancelled; minutes += 0.5) {
@@ -271,13 +271,13 @@ it('and so is one that trickles and says that it is at work, if later', async ()
     first.sink?.progressed();
     if (minutes % 10 === 0) first.says('.');
   }
-  // Eight tokens come to no more than what any answer may take.
+  // Eight tokens allow no more time than the minimum reserve.
   expect(minutes).toBeLessThan(13);
   await pass(0);
   expect(finishes.map(({ outcome }) => outcome)).toEqual([{ kind: 'timeout', phase: 'progress' }]);
 });
 
-it('a machine that takes ten seconds for each token is slow, and goes on', async () => {
+it('a provider that takes ten seconds per token is slow and continues', async () => {
   const { first, finishes } = startAnswer();
   for (let tokens = 0; tokens < 60; tokens++) {
     await pass(10_000);
@@ -286,7 +286,7 @@ it('a machine that takes ten seconds for each token is slow, and goes on', async
   expect([first.cancelled, finishes.length]).toEqual([false, 0]);
 });
 
-it('a machine whose credit is used up is waited for no longer than its client', async () => {
+it('a provider without credit is not timed out before its client', async () => {
   const grants: ((bytes: number) => void)[] = [];
   const client = new Client();
   client.begin = (_provider: ProviderConnection, grant?: (bytes: number) => void) => {
@@ -304,11 +304,11 @@ it('a machine whose credit is used up is waited for no longer than its client', 
   expect([late.cancelled, client.text.endsWith('goes on')]).toEqual([false, true]);
 });
 
-it('a late time follows what the model really takes', () => {
+it('the late threshold follows the measured latency of the model', () => {
   const latencyTracker = new LatencyTracker(JOB_TIMINGS);
   const estimate = { firstTokenMs: 1000, completionMs: 5000, costMs: 0 };
   expect(latencyTracker.lateAfterMs('m', true, estimate)).toBe(2000);
-  // One in ten takes twenty times the estimate.
+  // 1 in 10 takes twenty times the estimate.
   for (let job = 0; job < 1000; job++) latencyTracker.observe('m', true, estimate, job % 10 === 0 ? 20_000 : 1000);
   const late = latencyTracker.lateAfterMs('m', true, estimate);
   expect(late).toBeGreaterThan(15_000);

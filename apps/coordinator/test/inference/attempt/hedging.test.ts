@@ -1,4 +1,4 @@
-/** A second attempt beside a late one, as the client, both providers and the ledger see it. */
+/** A second attempt beside a late one, as seen by the client, both providers and the ledger. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { costOf } from '../../../src/billing/prices/price.js';
 import { HedgeBudget } from '../../../src/inference/attempt/hedging-policy.js';
@@ -13,7 +13,7 @@ const FULL = 100_000_000;
 /** The first provider to connect is the first to be chosen. */
 const start = (options: Parameters<typeof startHarness>[0] = {}): Promise<Harness> =>
   startHarness({ random: () => 0, ...options, jobTimings: { lateMs: 50, ...options.jobTimings } });
-/** Accepts, and then is told what to do by the test. */
+/** Accepts jobs; the test does the rest. */
 const silent = { onJob: (job: ScriptedJob): void => job.accept() };
 
 function jobOf(provider: ScriptedProvider): ScriptedJob {
@@ -30,7 +30,7 @@ const line = async (): Promise<Record<string, unknown>> => {
 };
 
 describe('when the first content is late', () => {
-  it.each([true, false])('the answer is that of an idle machine, and the late one is stopped and unpaid (stream: %s)', async (stream) => {
+  it.each([true, false])('an idle provider answers, and the late attempt is cancelled and unpaid (stream: %s)', async (stream) => {
     harness = await start();
     const [late, good] = [await harness.provider({ ...silent, onCancel: () => {} }), await harness.provider()];
     const response = await harness.chat({ stream, max_tokens: 8 });
@@ -42,7 +42,7 @@ describe('when the first content is late', () => {
     const price = costOf(harness.app.prices.current(MODEL), { promptTokens: 7, completionTokens: 4 });
     await until(async () => (await harness.money()).reserved === 0);
     expect((await harness.money()).balance).toBe(FULL - price);
-    // What it had said and signed in the end is neither paid nor a failure.
+    // A late signed answer is neither paid nor a failure.
     jobOf(late).push(Buffer.concat(jobOf(late).render(['too late'])), true);
     jobOf(late).complete();
     await allFree();
@@ -51,7 +51,7 @@ describe('when the first content is late', () => {
     expect(harness.app.providers.reputations.summaryOf(late.providerId)).toMatchObject({ state: 'well', recentFailures: 0 });
   });
 
-  it('the first still wins when it is the first with content, and the second is stopped', async () => {
+  it('the first attempt still wins with the first content, and the second is cancelled', async () => {
     harness = await start();
     const [first, second] = [await harness.provider(silent), await harness.provider(silent)];
     const asked = harness.chat({ stream: true });
@@ -65,7 +65,7 @@ describe('when the first content is late', () => {
     expect((await harness.money(`provider:${second.providerId}`)).balance).toBe(0);
   });
 
-  it('two that end at once give one answer, and it is paid once', async () => {
+  it('two simultaneous answers give one response, paid once', async () => {
     harness = await start();
     const [first, second] = [await harness.provider(silent), await harness.provider(silent)];
     const asked = harness.chat({ stream: true });
@@ -81,7 +81,7 @@ describe('when the first content is late', () => {
     expect(earned.filter(({ balance }) => balance > 0)).toHaveLength(1);
   });
 
-  it('and the first fails, the second goes on alone; when that fails too, a third one answers', async () => {
+  it('and the first attempt fails, the second continues alone; when that fails too, a third answers', async () => {
     harness = await start();
     const [first, second] = [await harness.provider(silent), await harness.provider(silent)];
     const asked = harness.chat({ stream: true });
@@ -97,7 +97,7 @@ describe('when the first content is late', () => {
     expect(await line()).toMatchObject({ attempts: 3, tries: ['first engine_failed', 'hedge engine_failed', 'retry answered'] });
   });
 
-  it('and one refuses the request, the other goes on; the client sees a refusal of both', async () => {
+  it('and one provider refuses the request, the other continues; the client sees a refusal by both', async () => {
     harness = await start();
     const [first, second] = [await harness.provider(silent), await harness.provider(silent)];
     const asked = harness.chat({ stream: true });
@@ -112,7 +112,7 @@ describe('when the first content is late', () => {
     expect(await line()).toMatchObject({ tries: ['first context_length_exceeded', 'hedge context_length_exceeded'] });
   });
 
-  it('and the client goes, both are stopped and nothing is paid', async () => {
+  it('and the client disconnects, both attempts are cancelled and nothing is paid', async () => {
     harness = await start();
     const [first, second] = [await harness.provider(silent), await harness.provider(silent)];
     const leaving = new AbortController();
@@ -126,7 +126,7 @@ describe('when the first content is late', () => {
     expect(await harness.money()).toEqual({ balance: FULL, reserved: 0 });
   });
 
-  it('and the headers can wait no longer, they name one, which goes on alone', async () => {
+  it('and the headers can wait no longer, they name one provider, which continues alone', async () => {
     harness = await start({ jobTimings: { commitMs: 2500 } });
     const [first, second] = [await harness.provider(silent), await harness.provider(silent)];
     const response = await harness.chat({ stream: true });
@@ -139,7 +139,7 @@ describe('when the first content is late', () => {
     expect((await expectSignedStream(response)).signed).toContain('named');
   });
 
-  it('and the coordinator stops, both are told', async () => {
+  it('and the coordinator shuts down, both providers are informed', async () => {
     harness = await start();
     const [first, second] = [await harness.provider(silent), await harness.provider(silent)];
     const asked = harness.chat({ stream: true });
@@ -152,8 +152,8 @@ describe('when the first content is late', () => {
   });
 });
 
-describe('there is no second attempt', () => {
-  /** The job of the first provider ends only after the time at which a second one would have attemptCount, and it began nowhere. */
+describe('no second attempt starts', () => {
+  /** The first provider's job ends only after the time at which a second attempt would have started, and none started. */
   async function staysAlone(asked: Promise<Response>, first: ScriptedProvider, other: ScriptedProvider): Promise<void> {
     await until(() => [...first.jobs.values()].some(({ over }) => !over));
     const before = other.jobs.size;
@@ -163,19 +163,19 @@ describe('there is no second attempt', () => {
     expect((await asked).headers.get('x-provider-id')).toBe(first.providerId);
   }
 
-  it('for a client that named the machine', async () => {
+  it('for a client that named its provider', async () => {
     harness = await start();
     const [first, other] = [await harness.provider({ ...silent, serial: 'NAMED' }), await harness.provider({ serial: 'OTHER' })];
     await staysAlone(harness.chat({ provider_serial: 'NAMED', max_tokens: 8 }), first, other);
   });
 
-  it('where it is switched off', async () => {
+  it('where hedging is disabled', async () => {
     harness = await start({ config: { hedgePercent: 0 } });
     const [first, other] = [await harness.provider(silent), await harness.provider()];
     await staysAlone(harness.chat({ max_tokens: 8 }), first, other);
   });
 
-  it('on a machine that has something else to do', async () => {
+  it('on a provider with another job', async () => {
     harness = await start();
     const [first, other] = [await harness.provider({ ...silent, serial: 'FIRST' }), await harness.provider({ ...silent, serial: 'BUSY' })];
     const busy = harness.chat({ provider_serial: 'BUSY' });
@@ -185,7 +185,7 @@ describe('there is no second attempt', () => {
     expect((await busy).status).toBe(200);
   });
 
-  it('while others wait for the model; it begins when nobody does any more', async () => {
+  it('while requests wait for the model; one starts when none waits any more', async () => {
     harness = await start();
     const full = await harness.provider({ ...silent, serial: 'FULL', slots: 1 });
     const running = harness.chat({ provider_serial: 'FULL' });
@@ -208,7 +208,7 @@ describe('there is no second attempt', () => {
     expect((await Promise.all([running, waits])).map(({ status }) => status)).toEqual([200, 200]);
   });
 
-  it('beyond the share of the traffic that is set', () => {
+  it('beyond the configured share of the placements', () => {
     const budget = new HedgeBudget(5);
     let hedges = 0;
     for (let placement = 0; placement < 1000; placement++) {
@@ -223,10 +223,10 @@ describe('there is no second attempt', () => {
   });
 });
 
-describe('a machine that gives no sign of life', () => {
+describe('a silent provider', () => {
   const quick = { config: { hedgePercent: 0 }, jobTimings: { silentMs: 300 } };
 
-  it('is left for another one long before its deadline, and that counts as a failure', async () => {
+  it('is abandoned for another long before its deadline, which counts as a failure', async () => {
     harness = await start(quick);
     const [dead, good] = [await harness.provider(silent), await harness.provider()];
     for (const stream of [true, false]) {
@@ -240,7 +240,7 @@ describe('a machine that gives no sign of life', () => {
   });
 });
 
-it('a plain answer that does not verify is made anew by another machine', async () => {
+it('a plain answer that does not verify is generated again by another provider', async () => {
   harness = await start();
   const liar = await harness.provider({
     onJob: (job) => job.answerHonestly(['lie'], { message: (message) => ({ ...message, response_sha256: '0'.repeat(64) }) }),

@@ -1,4 +1,4 @@
-/** How long an answer that has attemptCount may take: bounded for everyone, and wide for machines that are merely slow. */
+/** Maximum time of a begun answer: bounded for every provider, and generous for slow ones. */
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { expectedTokenMs, StallBudget } from '../../../src/inference/attempt/stall-budget.js';
@@ -7,7 +7,7 @@ import type { ScriptedJob } from '../../support/scripted-provider.js';
 
 const HOUR = 3_600_000;
 
-it('whatever a provider sends and says, its answer ends within a time that its length sets', () => {
+it('whatever a provider sends and reports, its answer ends within a time given by its length', () => {
   const step = fc.record({
     ms: fc.integer({ min: 0, max: 300_000 }),
     bytes: fc.integer({ min: 0, max: 10_000 }),
@@ -32,7 +32,7 @@ it('whatever a provider sends and says, its answer ends within a time that its l
   );
 });
 
-it('a machine that was measured to be slow has in proportion more time', () => {
+it('a provider that was measured to be slow has proportionally more time', () => {
   const endOf = (tokenMs: number): number => {
     const stallBudget = new StallBudget({ maxMs: 120_000, tokenMs, maxTokens: 8192 });
     let ms = 0;
@@ -46,13 +46,13 @@ it('a machine that was measured to be slow has in proportion more time', () => {
   expect(endOf(10_000)).toBeGreaterThan(24 * HOUR);
 });
 
-it('what a token takes is the estimate without the time to the first one', () => {
+it('the expected time per token excludes the time to the first one', () => {
   const estimate = { firstTokenMs: 500, completionMs: 4500, costMs: 0 };
   expect(expectedTokenMs(estimate, { promptTokens: 10, completionTokens: 400 })).toBe(10);
   expect(expectedTokenMs({ ...estimate, completionMs: 400 }, { promptTokens: 10, completionTokens: 0 })).toBe(0);
 });
 
-describe('a provider that trickles', () => {
+describe('a trickling provider', () => {
   let harness: Harness;
   afterEach(() => harness.close());
 
@@ -67,7 +67,7 @@ describe('a provider that trickles', () => {
   };
 
   for (const stream of [true, false]) {
-    it(`is stopped, for a reason that is logged and counted, and paid nothing${stream ? ', in a stream' : ''}`, async () => {
+    it(`is stopped, for a logged and counted reason, and not paid${stream ? ', in a stream' : ''}`, async () => {
       harness = await startHarness({ jobTimings: { stallMs: 200, overallMs: 1 } });
       const provider = await harness.provider({ onJob: trickle });
       const before = await harness.money();

@@ -19,7 +19,7 @@ function verifiesByKey(x963Base64: string, hash: string, signature: string): boo
 }
 
 describe('a plain answer', () => {
-  it('arrives unchanged with a signature, a receipt and the provider in its headers', async () => {
+  it('arrives unchanged with signature, receipt and provider headers', async () => {
     const response = await harness.chat();
     const body = Buffer.from(await response.arrayBuffer());
     expect(response.status).toBe(200);
@@ -51,7 +51,7 @@ describe('a plain answer', () => {
     expect(await kept.json()).toMatchObject({ job_id: receipt.job_id, receipt: header('x-inference-receipt'), claims: receipt });
   });
 
-  it("repeats the client's nonce in the receipt and takes a body of any label", async () => {
+  it("repeats the client's nonce in the receipt and accepts a body of any content type", async () => {
     const nonce = Buffer.alloc(32, 7).toString('base64url');
     const response = await harness.chat({}, { headers: { 'x-inference-nonce': nonce, 'content-type': 'text/plain' } });
     expect(response.status).toBe(200);
@@ -81,7 +81,7 @@ describe('a streamed answer', () => {
     expect(content.join('')).toBe('Hello from here.');
   });
 
-  it('carries hash, signature and receipt as trailers for clients that ask for them', async () => {
+  it('has hash, signature and receipt as trailers when the client requests them', async () => {
     const trailers = await new Promise<NodeJS.Dict<string>>((resolve, reject) => {
       const request = http.request(
         `${harness.url}/v1/chat/completions`,
@@ -101,7 +101,7 @@ describe('a streamed answer', () => {
 });
 
 describe('refusals', () => {
-  it('asks for a key, in either header', async () => {
+  it('require a key, in either header', async () => {
     const none = await harness.get('/v1/models', null);
     expect(none.status).toBe(401);
     expect(await errorOf(none)).toMatchObject({ type: 'invalid_request_error', code: 'invalid_api_key', param: null });
@@ -111,7 +111,7 @@ describe('refusals', () => {
     expect((await fetch(`${harness.url}/v1/models`, { headers: { 'x-api-key': harness.apiKey } })).status).toBe(200);
   });
 
-  it('forgets a revoked key at once', async () => {
+  it('apply to a revoked key at once', async () => {
     const { addKey, newKeyText } = await import('../../../src/database/accounts/api-key-repository.js');
     const account = await harness.app.database.selectFrom('accounts').select('id').executeTakeFirstOrThrow();
     const text = newKeyText();
@@ -121,7 +121,7 @@ describe('refusals', () => {
     expect((await harness.get('/v1/models', text)).status).toBe(401);
   });
 
-  it('has the public error shape for bad JSON, unknown models, unknown paths, wrong methods and big bodies', async () => {
+  it('have the public error shape for bad JSON, unknown models, unknown paths, wrong methods and large bodies', async () => {
     const post = (body: string): Promise<Response> =>
       fetch(`${harness.url}/v1/chat/completions`, { method: 'POST', headers: { authorization: `Bearer ${harness.apiKey}` }, body });
     const bad = await post('{"model": ');
@@ -149,7 +149,7 @@ describe('refusals', () => {
     expect([serial.status, (await errorOf(serial)).code]).toEqual([503, 'provider_not_available']);
   });
 
-  it('answers broken addresses and broken HTTP in the same shape', async () => {
+  it('have the same shape for malformed addresses and malformed HTTP', async () => {
     const address = await fetch(`${harness.url}/v1/models/%zz`, { headers: { 'x-api-key': harness.apiKey } });
     expect([address.status, (await errorOf(address)).code]).toEqual([400, 'invalid_request']);
     expect(address.headers.get('request-id')).toMatch(/^req_/);
@@ -168,13 +168,13 @@ describe('refusals', () => {
     expect(JSON.parse(text.split('\r\n\r\n')[1] ?? '')).toMatchObject({ error: { code: 'invalid_request', param: null } });
   });
 
-  it('answers health and the base address without a key', async () => {
+  it('do not apply to health and the base address without a key', async () => {
     expect((await harness.get('/health', null)).status).toBe(200);
     expect((await fetch(harness.url, { method: 'HEAD' })).status).toBe(200);
   });
 });
 
-describe('what is published', () => {
+describe('public data', () => {
   it('lists models and shows attestation with the signed statements', async () => {
     const list = (await (await harness.get('/v1/models')).json()) as { object: string; data: Record<string, unknown>[] };
     expect(list).toMatchObject({ object: 'list', data: [{ id: MODEL, object: 'model' }] });

@@ -1,4 +1,4 @@
-/** A client that goes away in the middle of a stream pays for what it got, as far as its provider signed it, and for nothing else. */
+/** A client that disconnects during a stream pays for the delivered and signed part only. */
 import http from 'node:http';
 import { fromBase64Url, type Receipt } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -14,7 +14,7 @@ const WORDS = Array.from({ length: 20 }, (_, index) => ` word${index}`);
 const price = (promptTokens: number, completionTokens: number): number =>
   costOf(harness.app.prices.current(MODEL), { promptTokens, completionTokens });
 
-/** A stream that the test reads as it likes, and leaves. */
+/** A stream that the test reads and closes at will. */
 async function openStream(): Promise<http.IncomingMessage> {
   const response = await new Promise<http.IncomingMessage>((resolve, reject) => {
     const request = http.request(
@@ -62,8 +62,8 @@ async function runningJobs(): Promise<number> {
   return admin.providers.reduce((sum, provider) => sum + provider.running_jobs, 0);
 }
 
-describe('a client that leaves a stream', () => {
-  it('pays for what was delivered, with a receipt that says so, and the provider earns it', async () => {
+describe('a client that disconnects during a stream', () => {
+  it('pays for the delivered part, with a receipt that says so, and the provider earns it', async () => {
     harness = await startHarness();
     const { provider, line, paid } = await leaveAfterWords({});
     expect(jobOf(provider).cancelled.aborted).toBe(true);
@@ -91,7 +91,7 @@ describe('a client that leaves a stream', () => {
     expect(paid).toBe(price(7, WORDS.length));
   });
 
-  it('does not pay for what came after it had gone', async () => {
+  it('does not pay for content after its disconnect', async () => {
     harness = await startHarness();
     const { paid } = await leaveAfterWords({
       onCancel: (job) => {
@@ -104,13 +104,13 @@ describe('a client that leaves a stream', () => {
     expect(paid).toBeLessThanOrEqual(price(7, WORDS.length + 1));
   });
 
-  it('pays nothing when the provider says nothing more; its slot is kept while it may still work', async () => {
+  it('pays nothing when the provider stays silent; the slot stays used while the provider may still be working', async () => {
     harness = await startHarness({ jobTimings: { closingMs: 150 }, providerTimings: { cancelConfirmMs: 600 } });
     const { paid, line, provider } = await leaveAfterWords({ onCancel: () => {} });
     expect(paid).toBe(0);
     expect(line).toMatchObject({ status: 'client_gone', cost_micro_usd: 0 });
     expect(await runningJobs()).toBe(1);
-    // A completion that comes after the wait frees the slot, and changes nothing else.
+    // A completion after the wait frees the slot and changes nothing else.
     jobOf(provider).endWhereItStands();
     await until(async () => (await runningJobs()) === 0);
     expect(await harness.money()).toEqual({ balance: 100_000_000, reserved: 0 });
@@ -124,7 +124,7 @@ describe('a client that leaves a stream', () => {
     await until(async () => (await runningJobs()) === 0);
   });
 
-  it('pays nothing when the provider has nothing to sign, and that is not held against it', async () => {
+  it('pays nothing when the provider has nothing to sign, and the provider is not at fault', async () => {
     harness = await startHarness();
     const { paid, provider } = await leaveAfterWords({ onCancel: (job) => job.fail({ code: 'cancelled' }) });
     expect(paid).toBe(0);
@@ -136,13 +136,13 @@ describe('a client that leaves a stream', () => {
     expect(await (await response).text()).toContain('[DONE]');
   });
 
-  it('pays nothing when the provider is lost meanwhile', async () => {
+  it('pays nothing when the provider disconnects meanwhile', async () => {
     harness = await startHarness();
     const { paid } = await leaveAfterWords({ onCancel: (job) => job.provider.close() });
     expect(paid).toBe(0);
   });
 
-  it('pays nothing for what does not verify, and the provider is out', async () => {
+  it('pays nothing for an unverified part, and the provider is quarantined', async () => {
     harness = await startHarness();
     const { paid } = await leaveAfterWords({
       onCancel: (job) => {
@@ -164,7 +164,7 @@ describe('a client that leaves a stream', () => {
     expect(await harness.money()).toEqual({ balance: 100_000_000, reserved: 0 });
   });
 
-  it('that it did not read pays at most for what its connection took, and does not hold its provider', async () => {
+  it('without reading pays at most for the bytes that its connection took, and does not occupy its provider', async () => {
     harness = await startHarness({ jobTimings: { closingMs: 2000 } });
     const event = Buffer.from(`data: ${'.'.repeat(8000)}\n\n`);
     const provider = await harness.provider({
@@ -175,7 +175,7 @@ describe('a client that leaves a stream', () => {
           job.tokens++;
         }
       },
-      // An honest provider still has some text that found no credit; now it must get it.
+      // An honest provider still holds text without credit; now the text must be accepted.
       onCancel: (job) => {
         for (let held = 0; held < 10; held++) job.push(event);
         job.tokens += 10;
@@ -203,7 +203,7 @@ describe('a client that leaves a stream', () => {
   });
 });
 
-describe('a client that leaves before a plain answer', () => {
+describe('a client that disconnects before a plain answer', () => {
   it('was delivered pays nothing, and the provider just stops', async () => {
     harness = await startHarness();
     const provider = await harness.provider({ onJob: (job) => job.accept() });
@@ -217,7 +217,7 @@ describe('a client that leaves before a plain answer', () => {
     expect(harness.jobLines()[0]).toMatchObject({ status: 'client_gone', cost_micro_usd: 0 });
   });
 
-  it('found a provider pays nothing', async () => {
+  it('was placed pays nothing', async () => {
     harness = await startHarness();
     const provider = await harness.provider({ slots: 1, onJob: (job) => job.accept() });
     const [first, second] = [new AbortController(), new AbortController()];
@@ -231,7 +231,7 @@ describe('a client that leaves before a plain answer', () => {
   });
 });
 
-it('a provider that ends an answer as cancelled which nobody cancelled is out', async () => {
+it('a provider that ends an uncancelled answer as cancelled is quarantined', async () => {
   harness = await startHarness();
   await harness.provider({
     onJob: (job) => job.answerHonestly(['short'], { receipt: (receipt) => ({ ...receipt, finish_reason: 'cancelled' }) }),

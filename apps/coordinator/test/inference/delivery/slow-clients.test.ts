@@ -56,7 +56,7 @@ describe('a slow client', () => {
     expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
   });
 
-  it('that takes nothing for too long is given up, and its job cancelled', async () => {
+  it('that reads nothing for too long is disconnected, and its job cancelled', async () => {
     harness = await startHarness({ jobTimings: { clientDrainMs: 300 } });
     const provider = await harness.provider({
       onJob: async (job) => {
@@ -72,7 +72,7 @@ describe('a slow client', () => {
   });
 });
 
-describe('a client that goes away', () => {
+describe('a client that disconnects', () => {
   for (const stream of [true, false]) {
     it(`cancels its job while the provider works: ${stream ? 'streamed' : 'plain'}`, async () => {
       harness = await startHarness();
@@ -92,7 +92,7 @@ describe('a client that goes away', () => {
     });
   }
 
-  it('cancels all of its jobs, those of requests behind others on the same connection, too', async () => {
+  it('cancels all of its jobs, also of pipelined requests on the same connection', async () => {
     harness = await startHarness();
     const provider = await harness.provider({ slots: 12, onJob: (job) => job.accept() });
     const body = JSON.stringify(REQUEST);
@@ -124,8 +124,8 @@ describe('a client that goes away', () => {
   });
 });
 
-describe('when all are busy', () => {
-  it('a machine that says that it is full is left alone for a moment, though it has slots', async () => {
+describe('when all providers are busy', () => {
+  it('a provider that reports itself full pauses for a moment, despite free slots', async () => {
     const backoffMs = 300;
     harness = await startHarness({ providerTimings: { backoffMs } });
     const askedAt: number[] = [];
@@ -143,7 +143,7 @@ describe('when all are busy', () => {
     expect(Math.min(second - first, third - second)).toBeGreaterThanOrEqual(backoffMs - 2);
   });
 
-  it('requests wait their turn, and the one that waits too long is told to come back', async () => {
+  it('requests wait their turn, and one that waits too long gets Retry-After', async () => {
     harness = await startHarness({ jobTimings: { queueMs: 1500 }, maxWaitingPerModel: 2 });
     const finish: (() => void)[] = [];
     await harness.provider({
@@ -169,7 +169,7 @@ describe('when all are busy', () => {
     expect(await (await second).json()).toMatchObject({ choices: [{ message: { content: 'second' } }] });
   });
 
-  it('a machine that was named is waited for, and nobody else is used', async () => {
+  it('a named provider is waited for, and no other is used', async () => {
     harness = await startHarness({ jobTimings: { queueMs: 100 } });
     const named = await harness.provider({ serial: 'NAMED', slots: 1, onJob: (job) => job.accept() });
     const other = await harness.provider({ serial: 'OTHER' });
@@ -183,7 +183,7 @@ describe('when all are busy', () => {
     await running;
   });
 
-  it('load spreads over free machines', async () => {
+  it('load spreads over free providers', async () => {
     harness = await startHarness();
     const release: (() => void)[] = [];
     const onJob = (job: { answerHonestly(): void }): void => void release.push(() => job.answerHonestly());
@@ -197,7 +197,7 @@ describe('when all are busy', () => {
 });
 
 describe('a silent stream', () => {
-  it('is committed with headers, kept alive by comments, and still verifies', async () => {
+  it('commits its headers, is kept alive by comments, and still verifies', async () => {
     harness = await startHarness({ jobTimings: { commitMs: 50, keepAliveMs: 50 } });
     let go: () => void = () => {};
     await harness.provider({
@@ -220,7 +220,7 @@ describe('a silent stream', () => {
   });
 });
 
-it('large bodies cross in several frames, unchanged', async () => {
+it('large bodies are sent in several frames, unchanged', async () => {
   harness = await startHarness();
   const content = 'ä'.repeat(400_000);
   const provider = await harness.provider();
@@ -228,7 +228,7 @@ it('large bodies cross in several frames, unchanged', async () => {
   expect([...provider.jobs.values()][0]?.lastContent).toBe(content);
 });
 
-it('what people write and read is in no log line, in no metric and not in the database', async () => {
+it('prompts and answers appear in no log line, metric or table', async () => {
   harness = await startHarness();
   const canary = 'CANARY-7f3a91';
   await harness.provider({ onJob: (job) => job.answerHonestly([canary]) });

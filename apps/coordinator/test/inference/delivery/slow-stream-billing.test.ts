@@ -1,4 +1,4 @@
-/** A client that is behind and leaves pays for what its machine had taken, not for what lay in the coordinator's kernel. */
+/** A slow client that disconnects pays for bytes that its host received, not for those in the coordinator's kernel. */
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
@@ -21,7 +21,7 @@ afterEach(async () => {
   harness = null;
 });
 
-/** Writes every token as soon as it has the credit for it. `waits`: it has none. */
+/** Writes every token as soon as credit allows. `waits`: no credit left. */
 async function answerAtLength(job: ScriptedJob): Promise<void> {
   const event = utf8(EVENT);
   job.accept();
@@ -50,7 +50,7 @@ function ask({ url, apiKey }: Harness): Promise<http.IncomingMessage> {
   });
 }
 
-/** Reads so many bytes, as fast as they come, and then nothing. */
+/** Reads this many bytes, as fast as they arrive, and then stops. */
 async function read(response: http.IncomingMessage, bytes: number): Promise<void> {
   for (let left = bytes; left > 0; ) {
     const part = response.read(Math.min(left, Math.max(1, response.readableLength))) as Buffer | null;
@@ -78,7 +78,7 @@ it.runIf(process.platform === 'linux').each([
   const response = await ask(running);
   await read(response, tokens * TOKEN_BYTES);
   const job = [...provider.jobs.values()][0] as ScriptedJob;
-  // Until it may send no more; where nobody looks into the kernel, until all is sent.
+  // Until the credit is used up; without kernel readings, until all is sent.
   let [before, same] = [-1, 0];
   await until(async () => {
     same = job.credit < TOKEN_BYTES && job.sent === before ? same + 1 : 0;
@@ -90,15 +90,15 @@ it.runIf(process.platform === 'linux').each([
   response.destroy();
   await until(() => running.jobLines().length === 1);
   const { completion_tokens } = running.jobLines()[0] as { completion_tokens: number };
-  // All that it read, but for a window that it may have acknowledged after the last look.
+  // All bytes read, except one window that may be acknowledged after the last reading.
   expect(completion_tokens).toBeGreaterThanOrEqual(tokens - CLIENT_WINDOW_BYTES / TOKEN_BYTES);
-  // What its own kernel took without being read, and what may be written before the next look.
+  // Bytes in the client's kernel, plus bytes that may be written before the next reading.
   const maxUntakenBytes = inClient + MAX_UNCHECKED_BYTES + CLIENT_WINDOW_BYTES;
   expect(completion_tokens).toBeLessThan(tokens + maxUntakenBytes / TOKEN_BYTES);
   expect(completion_tokens).toBeLessThan(TOKENS);
 });
 
-it('a client that takes all after the last look and leaves pays for all but a window, and always for the first window', async () => {
+it('a client that takes all after the last reading and disconnects pays for all but one window, and always for the first window', async () => {
   const clients: ClientConnection[] = [];
   let looks = 0;
   const server = http.createServer(({ socket: { localPort = 0, remotePort = 0 } }, response) => {
@@ -130,7 +130,7 @@ it('a client that takes all after the last look and leaves pays for all but a wi
   expect(untaken).toEqual([0, CLIENT_WINDOW_BYTES, CLIENT_WINDOW_BYTES]);
 });
 
-it('a client that reads on gets every byte of a long stream, and pays for all of it', async () => {
+it('a client that keeps reading gets every byte of a long stream, and pays for all of it', async () => {
   const running = await startHarness();
   harness = running;
   await running.provider({ onJob: (job) => void answerAtLength(job) });
@@ -179,7 +179,7 @@ it('a system that lists no connections is asked once', async () => {
   expect([await queues.unacknowledged(socket), await queues.unacknowledged(socket), reads]).toEqual([null, null, 1]);
 });
 
-it('readings never overlap, and one that is asked for during another begins after it', async () => {
+it('readings never overlap, and a reading requested during another begins after it', async () => {
   const socket = { localAddress: '127.0.0.1', localPort: 1, remoteAddress: '127.0.0.1', remotePort: 2 } as net.Socket;
   const ends: (() => void)[] = [];
   let running = 0;

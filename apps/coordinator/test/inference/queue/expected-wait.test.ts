@@ -1,13 +1,13 @@
-/** How long a request is told that it would wait: by the places that may have it, and by those that wait for the same ones. */
+/** Expected wait of a request: depends on the suitable slots and on queued requests for the same ones. */
 import { describe, expect, it } from 'vitest';
 import { FairQueue } from '../../../src/inference/queue/fair-queue.js';
 import { RequestQueue, type SlotRequest } from '../../../src/inference/queue/request-queue.js';
 import type { ProviderSelector } from '../../../src/providers/placement/served-models.js';
 import type { ProviderRegistry } from '../../../src/providers/provider-registry.js';
 
-/** A fleet in which everyone is busy: ten places, of which one is on a machine of trust level hardware, and two on a named one. */
-function roomOf(floorOf?: () => 'hardware' | null): RequestQueue {
-  const fleet = {
+/** A busy registry: ten slots, one on a provider of trust level hardware, and two on a named one. */
+function queueOf(floorOf?: () => 'hardware' | null): RequestQueue {
+  const registry = {
     placement: { choose: () => ({ kind: 'busy' }) },
     models: {
       canLoad: () => false,
@@ -17,9 +17,9 @@ function roomOf(floorOf?: () => 'hardware' | null): RequestQueue {
       onCapacity: () => () => {},
     },
   } as unknown as ProviderRegistry;
-  const room = new RequestQueue(fleet, 256, floorOf);
-  for (let jobs = 0; jobs < 3; jobs++) room.served('m', 1000);
-  return room;
+  const queue = new RequestQueue(registry, 256, floorOf);
+  for (let jobs = 0; jobs < 3; jobs++) queue.served('m', 1000);
+  return queue;
 }
 
 const requestOf = (change: Partial<SlotRequest> = {}): SlotRequest => ({
@@ -34,42 +34,42 @@ const requestOf = (change: Partial<SlotRequest> = {}): SlotRequest => ({
 });
 const hardware: Partial<SlotRequest> = { trustFloor: 'hardware', ownFloor: true };
 
-describe('the wait that is told', () => {
-  it('goes by the places that may have the request, and by all that come before', async () => {
-    const room = roomOf();
-    const gone = new AbortController();
-    const seats = [...Array(9).fill(requestOf()), requestOf(hardware)].map((request) => room.place(request, 60_000, gone.signal));
-    // Ten wait for ten places: a second, and one for the turn itself.
-    expect(room.outlook('m')).toEqual({ waiting: 10, waitMs: 1100 });
-    // Of those, one wants the one place as well.
-    expect(room.outlook('m', 'hardware')).toEqual({ waiting: 10, waitMs: 2000 });
-    gone.abort();
-    await Promise.all(seats);
-    room.close();
+describe('the expected wait', () => {
+  it('depends on the suitable slots, and on all requests before', async () => {
+    const queue = queueOf();
+    const abort = new AbortController();
+    const placements = [...Array(9).fill(requestOf()), requestOf(hardware)].map((request) => queue.place(request, 60_000, abort.signal));
+    // Ten requests wait for ten slots: one second, plus the turn of the request itself.
+    expect(queue.outlook('m')).toEqual({ waiting: 10, waitMs: 1100 });
+    // Of those, one also needs the single hardware slot.
+    expect(queue.outlook('m', 'hardware')).toEqual({ waiting: 10, waitMs: 2000 });
+    abort.abort();
+    await Promise.all(placements);
+    queue.close();
   });
 
-  it('refuses as hopeless who would wait too long for the few that are good enough, and nobody else', async () => {
-    const room = roomOf();
-    const gone = new AbortController();
-    const ask = (change: Partial<SlotRequest>) => room.place(requestOf({ accountId: `${Math.random()}`, ...change }), 3000, gone.signal);
-    const seats = Array.from({ length: 6 }, () => ask(hardware));
+  it('refuses requests that would wait too long for the few suitable providers, and no other', async () => {
+    const queue = queueOf();
+    const abort = new AbortController();
+    const ask = (change: Partial<SlotRequest>) => queue.place(requestOf({ accountId: `${Math.random()}`, ...change }), 3000, abort.signal);
+    const placements = Array.from({ length: 6 }, () => ask(hardware));
     const refused = await ask(hardware);
     expect(refused).toEqual({ kind: 'refused', reason: 'hopeless', retryAfterMs: 7000 });
     const waits = [ask({}), ask({ providerSerial: 'S' })];
-    expect(room.waiting).toBe(8);
-    gone.abort();
-    await Promise.all([...seats, ...waits]);
-    room.close();
+    expect(queue.waiting).toBe(8);
+    abort.abort();
+    await Promise.all([...placements, ...waits]);
+    queue.close();
   });
 
-  it('is that of the few for everyone, where the model itself asks for them', () => {
-    const room = roomOf(() => 'hardware');
-    expect(room.outlook('m')).toEqual({ waiting: 0, waitMs: 1000 });
-    room.close();
+  it('counts only hardware-trusted slots where the model requires them', () => {
+    const queue = queueOf(() => 'hardware');
+    expect(queue.outlook('m')).toEqual({ waiting: 0, waitMs: 1000 });
+    queue.close();
   });
 });
 
-it('those of a kind that come before are counted account by account', () => {
+it('queued requests with the same restriction are counted account by account', () => {
   const queue = new FairQueue<{ accountId: string; cost: number; kind: string }>(100);
   const add = (accountId: string, ...kinds: string[]): void => {
     for (const kind of kinds) queue.add({ accountId, cost: 1, kind });

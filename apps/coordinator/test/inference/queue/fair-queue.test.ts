@@ -17,7 +17,7 @@ function fill(queue: FairQueue<Item>, accountId: string, count: number, cost = 1
   return items;
 }
 
-/** Serves the next one. */
+/** Serves the next item. */
 function serve(queue: FairQueue<Item>): Item | undefined {
   const [next] = queue.inOrder();
   if (next !== undefined) queue.served(next);
@@ -25,14 +25,14 @@ function serve(queue: FairQueue<Item>): Item | undefined {
 }
 
 describe('a fair queue', () => {
-  it('serves accounts by turns, and each one in the order in which its requests came', () => {
+  it('alternates between accounts, each in order of arrival', () => {
     const queue = new FairQueue<Item>(100);
     fill(queue, 'a', 4);
     fill(queue, 'b', 2);
     expect(names(queue)).toEqual(['a0', 'b0', 'a1', 'b1', 'a2', 'a3']);
   });
 
-  it('lets one who comes later be next, however many another has', () => {
+  it('serves a new account next, however many requests another has queued', () => {
     const queue = new FairQueue<Item>(100);
     fill(queue, 'a', 50);
     for (let count = 0; count < 10; count++) serve(queue);
@@ -41,7 +41,7 @@ describe('a fair queue', () => {
     expect(order).toContain('late');
   });
 
-  it('gives nobody credit for the time in which they wanted nothing', () => {
+  it('gives no credit for idle time', () => {
     const queue = new FairQueue<Item>(1000);
     fill(queue, 'a', 500);
     for (let count = 0; count < 100; count++) serve(queue);
@@ -59,7 +59,7 @@ describe('a fair queue', () => {
     expect(served.filter((account) => account === 'long').length).toBeLessThanOrEqual(5);
   });
 
-  it('does not let someone jump their turn by leaving and coming back', () => {
+  it('does not let an account jump its turn by leaving and coming back', () => {
     const queue = new FairQueue<Item>(100);
     fill(queue, 'a', 20);
     const counts = { a: 0, b: 0 };
@@ -72,7 +72,7 @@ describe('a fair queue', () => {
     expect(Math.abs(counts.a - counts.b)).toBeLessThanOrEqual(1);
   });
 
-  it('when it is full makes room by the longest line', () => {
+  it('displaces from the longest line when full', () => {
     const queue = new FairQueue<Item>(3);
     const [, , newest] = fill(queue, 'a', 3);
     expect(queue.add(item('b', 'b0'))).toBe(newest);
@@ -84,7 +84,7 @@ describe('a fair queue', () => {
     expect(queue.size).toBe(3);
   });
 
-  it('tells how many come before', () => {
+  it('counts the items ahead', () => {
     const queue = new FairQueue<Item>(100);
     fill(queue, 'a', 10);
     fill(queue, 'b', 2);
@@ -93,7 +93,7 @@ describe('a fair queue', () => {
     expect(queue.aheadOf('a')).toBe(12);
   });
 
-  it('stays within its bound, loses nobody and starves nobody, whatever comes and goes', () => {
+  it('stays within its bound, loses and starves nothing under random changes', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('add' as const), account: fc.constantFrom('a', 'b', 'c', 'd'), cost: fc.integer({ min: 1, max: 5 }) }),
       fc.record({ kind: fc.constant('serve' as const) }),

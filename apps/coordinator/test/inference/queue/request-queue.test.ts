@@ -1,4 +1,4 @@
-/** Waiting for a busy machine, as clients see it: fair between accounts, and honest about when to come back. */
+/** Waiting for a busy provider, as clients see it: fair between accounts, with a useful Retry-After. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Customer, errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import type { ScriptedJob } from '../../support/scripted-provider.js';
@@ -17,7 +17,7 @@ const ask = (customer: Customer, content: string, signal?: AbortSignal): Promise
     { headers: { authorization: `Bearer ${customer.apiKey}` }, ...(signal === undefined ? {} : { signal }) },
   );
 
-/** One machine with one slot whose jobs end when the test says so. */
+/** One provider with one slot, whose jobs end when the test says so. */
 async function oneSlot(): Promise<ScriptedJob[]> {
   const jobs: ScriptedJob[] = [];
   await harness.provider({
@@ -30,7 +30,7 @@ async function oneSlot(): Promise<ScriptedJob[]> {
   return jobs;
 }
 
-/** Ends every job in its turn and tells whose they were. */
+/** Ends jobs in order and returns their accounts. */
 async function finish(jobs: ScriptedJob[], count: number): Promise<string[]> {
   const contents: string[] = [];
   for (let index = 0; index < count; index++) {
@@ -43,7 +43,7 @@ async function finish(jobs: ScriptedJob[], count: number): Promise<string[]> {
 }
 
 describe('a burst of one account', () => {
-  it('makes nobody else wait for more than a turn', async () => {
+  it('delays other accounts by at most one turn', async () => {
     harness = await startHarness();
     const jobs = await oneSlot();
     const other = await harness.customer(1_000_000);
@@ -58,7 +58,7 @@ describe('a burst of one account', () => {
     expect((await Promise.all([...burst, single])).map(({ status }) => status)).toEqual(Array(8).fill(200));
   });
 
-  it('that fills the queue gives way to someone who has less in it', async () => {
+  it('that fills the queue is displaced by accounts with fewer requests', async () => {
     harness = await startHarness({ maxWaitingPerModel: 3 });
     const jobs = await oneSlot();
     const other = await harness.customer(1_000_000);
@@ -75,8 +75,8 @@ describe('a burst of one account', () => {
   });
 });
 
-describe('a wait that would come to nothing', () => {
-  it('is refused at once, with the time that was measured', async () => {
+describe('a hopeless wait', () => {
+  it('is refused at once, with the measured time', async () => {
     harness = await startHarness({ jobTimings: { queueMs: 600 } });
     const jobs = await oneSlot();
     const leaving = new AbortController();
@@ -91,7 +91,7 @@ describe('a wait that would come to nothing', () => {
     await until(() => jobs.length === 4);
     const queued = ask(harness.developer, 'queued');
     await until(async () => (await waiting()) === 1);
-    // Two of 1.1 seconds each come before it.
+    // Two jobs of 1.1 seconds each come first.
     const [chat, messages] = await Promise.all([
       ask(harness.developer, 'hopeless'),
       harness.post('/v1/messages', { model: MODEL, max_tokens: 5, messages: [{ role: 'user', content: 'hopeless' }] }),

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ServiceTimes } from '../../../src/inference/queue/service-times.js';
 
-describe('the wait for a place', () => {
-  it('is told only once it was measured, by the places there are', () => {
+describe('the wait for a slot', () => {
+  it('is estimated only after measurements, by the number of slots', () => {
     const times = new ServiceTimes();
     times.add('m', 1000);
     times.add('m', 3000);

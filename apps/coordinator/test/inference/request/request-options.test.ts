@@ -1,4 +1,7 @@
-/** What a client asks for is done, refused by name, or named in a header; how streams are signed, the client decides. */
+/**
+ * Request options are applied, refused by name, or reported as ignored in a header; the client chooses the form of stream
+ * signatures.
+ */
 import { verifyStream } from '@inference/verifier';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { microUsd } from '../../../src/billing/micro-usd.js';
@@ -41,7 +44,7 @@ describe('a request', () => {
     expect((await harness.post('/v1/messages', { ...BODIES['/v1/messages'], temprature: 1 }, beta)).status).toBe(400);
   });
 
-  it.each([false, true])('is told what has no effect (stream: %s)', async (stream) => {
+  it.each([false, true])('is answered with the members that have no effect (stream: %s)', async (stream) => {
     const answered = await chat({ stream, user: 'u', store: true, reasoning_effort: 'low' });
     expect(answered.status).toBe(200);
     expect(answered.headers.get('x-inference-ignored')).toBe('user, store, reasoning_effort');
@@ -51,7 +54,7 @@ describe('a request', () => {
     await nothing.arrayBuffer();
   });
 
-  it('of Codex is served, and told which tools it goes without; others hear of the tool by its name', async () => {
+  it("of Codex is served and reports the ignored tools; other clients get the tool's name", async () => {
     const tools = [
       { type: 'function', name: 'shell', parameters: { type: 'object' } },
       { type: 'namespace', name: 'n', tools: [] },
@@ -65,7 +68,7 @@ describe('a request', () => {
     expect(await errorOf(other)).toMatchObject({ param: 'tools[0]', message: expect.stringContaining('"web_search"') });
   });
 
-  it('for what is stored is refused with the way to go on', async () => {
+  it('for stored objects is refused with an alternative', async () => {
     for (const members of [{ previous_response_id: 'resp_1' }, { conversation: 'conv_1' }]) {
       const refused = await harness.post('/v1/responses', { ...BODIES['/v1/responses'], ...members });
       expect(refused.status).toBe(400);
@@ -76,7 +79,7 @@ describe('a request', () => {
     expect(await stored.json()).toMatchObject({ store: false });
   });
 
-  it('for an unknown model hears its name and those of listed ones that are near', async () => {
+  it('for an unknown model is answered with its name and similar listed ones', async () => {
     await harness.provider({ models: ['qwen/qwen2.5-7b-instruct:8bit'] });
     const message = async (model: string) => (await errorOf(await chat({ model }))).message;
     expect(await message('qwen/qwen2.5-7b-instrukt:8bit')).toBe(
@@ -127,16 +130,16 @@ describe('the signature of a stream', () => {
     return { end, text: new TextDecoder().decode(bytes) };
   }
 
-  it.each(STREAMING)('of %s is a comment where the request asks for it', async (endpoint) => {
+  it.each(STREAMING)('of %s is a comment when requested', async (endpoint) => {
     const { end, text } = await streamed(endpoint, { 'x-inference-signature': 'comment' });
     expect(text).toMatch(/\n\n: inference-signature \{"se_signature":/);
     expect(text).not.toMatch(/data: .*"se_signature"/);
     expect(end).toBe(endpoint === '/v1/messages' ? '' : 'data: [DONE]\n\n');
-    // Clients that read a choice out of every event find one.
+    // Clients that expect `choices` in every event find it.
     for (const [, data] of text.matchAll(/^data: (\{.*"choices".*)$/gm)) expect(JSON.parse(data ?? '').choices).toHaveLength(1);
   });
 
-  it('is refused in any other form, whole answers included', async () => {
+  it('is refused in any other form, also for plain answers', async () => {
     for (const stream of [true, false]) {
       const refused = await harness.post(CHAT, { ...BODIES[CHAT], stream }, { 'x-inference-signature': 'trailer' });
       expect(refused.status).toBe(400);
@@ -147,7 +150,7 @@ describe('the signature of a stream', () => {
     }
   });
 
-  it('is what the key asks for, unless the request says otherwise', async () => {
+  it('has the form of the key, unless the request says otherwise', async () => {
     const browser = new Browser(harness.url);
     await browser.signUp('signature@example.com');
     const { secret, id } = await browser.newKey({ signature_form: 'comment' });

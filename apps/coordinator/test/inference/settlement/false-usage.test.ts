@@ -1,4 +1,4 @@
-/** Counts that a provider signs although they cannot be: nobody pays for them, and whoever signed them gets no more work. */
+/** Impossible signed counts: no one pays for them, and their providers get no more jobs. */
 import type { Receipt } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
@@ -70,10 +70,10 @@ const INCLUDE_USAGE: Record<Streaming, object> = {
   '/v1/messages': {},
 };
 
-describe('a receipt whose counts are not those of its body', () => {
+describe("a receipt whose counts differ from the body's", () => {
   for (const endpoint of STREAMING) {
     for (const stream of [false, true]) {
-      it(`is not believed: ${endpoint}${stream ? ', streamed' : ''}`, async () => {
+      it(`is rejected: ${endpoint}${stream ? ', streamed' : ''}`, async () => {
         harness = await startHarness();
         await expectLie((job) => job.answerHonestly(undefined, { receipt: signed([8, 4]) }), 'usage.reported', endpoint, stream);
       });
@@ -89,7 +89,7 @@ describe('a receipt whose counts are not those of its body', () => {
     await expectLie((job) => job.answerHonestly(undefined, { receipt: signed(counts) }), 'usage.reported', '/v1/chat/completions', false);
   });
 
-  it('is not believed of a token count either', async () => {
+  it('is rejected for a token count too', async () => {
     harness = await startHarness();
     const provider = await harness.provider({ onJob: (job) => job.answerHonestly([], { receipt: signed([8, 0]) }) });
     const { model, messages } = BODIES['/v1/messages'];
@@ -97,7 +97,7 @@ describe('a receipt whose counts are not those of its body', () => {
     expect(harness.app.providers.reputations.summaryOf(provider.providerId).state).toBe('quarantined');
   });
 
-  it('costs a client nothing that has left its stream', async () => {
+  it('costs nothing for a client that has left its stream', async () => {
     harness = await startHarness();
     const provider = await harness.provider({
       onJob: (job) => job.beginStream(['some', ' words']),
@@ -117,7 +117,7 @@ describe('a receipt whose counts are not those of its body', () => {
   });
 });
 
-describe('counts that body and receipt agree on, and that cannot be', () => {
+describe('impossible counts that body and receipt agree on', () => {
   it.each([
     ['usage.prompt_bytes', [100_000, 4]],
     ['usage.delivered_bytes', [7, 8000]],
@@ -127,14 +127,14 @@ describe('counts that body and receipt agree on, and that cannot be', () => {
     await expectLie((job) => reportAndSign(job, counts), problem, '/v1/chat/completions', false);
   });
 
-  it('are believed of a provider that writes a long answer at once', async () => {
+  it('are accepted from a provider that writes a long answer at once', async () => {
     harness = await startHarness();
     const provider = await harness.provider({ onJob: (job) => reportAndSign(job, [7, 2000], 'x'.repeat(4000)) });
     expect((await harness.chat()).status).toBe(200);
     expect(harness.app.providers.reputations.summaryOf(provider.providerId).state).toBe('well');
   });
 
-  it('are not believed of a model that does not think, and are of one that does', async () => {
+  it('are rejected from a model that does not think, and accepted from one that does', async () => {
     harness = await startHarness();
     const thinker = await harness.provider({
       register: (register) => ({ ...register, models: register.models.map((offer) => ({ ...offer, thinks: true })) }),
@@ -157,7 +157,7 @@ describe('counts that body and receipt agree on, and that cannot be', () => {
   });
 });
 
-it('a client hears nothing of a lie in a plain answer while another machine serves the model', async () => {
+it('false counts in a plain answer stay unseen by the client while another provider serves the model', async () => {
   harness = await startHarness({ random: () => 0 });
   const liar = await harness.provider({ onJob: (job) => job.answerHonestly(undefined, { receipt: signed([9_000_000, 8192, 8192]) }) });
   const honest = await harness.provider();

@@ -1,4 +1,4 @@
-/** RefusalTracker that blame the client: seen by the client only when they are plausible and no other machine says otherwise. */
+/** Refusals that blame the client: shown only when plausible and not contradicted by another provider. */
 import { type JobFailure, utf8 } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { addMachineToken, hashMachineToken, newMachineToken } from '../../../src/database/providers/machine-token-repository.js';
@@ -7,12 +7,12 @@ import { contradictsOffer, RefusalTracker } from '../../../src/inference/settlem
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import type { ProviderOptions, ScriptedProvider } from '../../support/scripted-provider.js';
 
-/** What scripted providers offer, in tokens. */
+/** Context length that scripted providers offer, in tokens. */
 const OFFERED = 4096;
 const TOO_LONG = { code: 'context_length_exceeded', limit: OFFERED, actual: 5000 } as const;
-/** Chance always takes the first machine that has not proved itself. */
+/** Randomness that always picks the first unproven provider. */
 const FIRST_COMER = { random: () => 0 };
-/** So long that its tokens may exceed the offered context. */
+/** A prompt whose tokens may exceed the offered context. */
 const LONG_PROMPT = { messages: [{ role: 'user', content: 'word '.repeat(2000) }] };
 
 describe('a refusal that blames the client', () => {
@@ -29,7 +29,7 @@ describe('a refusal that blames the client', () => {
   };
   const allFine = (count: number): number[] => Array.from({ length: count }, () => 200);
 
-  it('and names a limit below the offered context is a lie: the job goes on elsewhere, and the liar is out', async () => {
+  it('with a limit below the offered context is false: the job continues elsewhere, and the provider is quarantined', async () => {
     harness = await startHarness();
     const liar = await refuser({ code: 'context_length_exceeded', limit: 1, actual: 20 });
     const first = harness.chat();
@@ -41,7 +41,7 @@ describe('a refusal that blames the client', () => {
     expect([standingOf(liar).state, standingOf(liar).detail, liar.jobs.size]).toEqual(['quarantined', 'refusal_false', 1]);
   });
 
-  it('is no answer to a client while another machine gives one', async () => {
+  it('is not shown to a client while another provider answers', async () => {
     harness = await startHarness();
     const liars = [await refuser(TOO_LONG), await refuser({ code: 'invalid_request', param: 'messages' })];
     await harness.provider();
@@ -54,7 +54,7 @@ describe('a refusal that blames the client', () => {
     }
   });
 
-  it('of a prompt that is too short for that is a lie once another machine has answered it', async () => {
+  it('of a prompt that is too short for it is false once another provider has answered', async () => {
     harness = await startHarness(FIRST_COMER);
     const liar = await refuser(TOO_LONG);
     const alone = await harness.chat();
@@ -66,7 +66,7 @@ describe('a refusal that blames the client', () => {
     expect([standingOf(liar).state, standingOf(liar).detail]).toEqual(['quarantined', 'refusal_false']);
   });
 
-  it('of texts to embed is no lie for their size: a character may be many tokens', async () => {
+  it('of texts to embed is not false for their size: a character may be many tokens', async () => {
     harness = await startHarness(FIRST_COMER);
     const context = 8192;
     const register: ProviderOptions['register'] = (message) => ({
@@ -89,7 +89,7 @@ describe('a refusal that blames the client', () => {
     expect(standingOf(honest)).toMatchObject({ state: 'well', recentFailures: 1 });
   });
 
-  it('is shown as it is when nobody else serves the model, and costs nothing', async () => {
+  it('is shown when no other provider serves the model, and costs nothing', async () => {
     harness = await startHarness();
     const only = await refuser(TOO_LONG);
     const answer = await harness.chat(LONG_PROMPT);
@@ -99,7 +99,7 @@ describe('a refusal that blames the client', () => {
     expect(harness.jobLines()[0]).toMatchObject({ attempts: 1, status: 'context_length_exceeded' });
   });
 
-  it('is no lie where the machine that answered has a longer context', async () => {
+  it('is not false when the provider that answered has a longer context', async () => {
     harness = await startHarness(FIRST_COMER);
     const small = await refuser(TOO_LONG);
     const large = await harness.provider({
@@ -116,7 +116,7 @@ describe('a refusal that blames the client', () => {
     expect(standingOf(small)).toMatchObject({ state: 'well', recentFailures: 0 });
   });
 
-  it('is not confirmed by another machine of the same owner', async () => {
+  it('is not confirmed by another provider of the same owner', async () => {
     harness = await startHarness();
     const pair = [await refuser(TOO_LONG), await refuser(TOO_LONG)];
     const owner = await harness.customer(0);
@@ -133,11 +133,11 @@ describe('a refusal that blames the client', () => {
     }
     await harness.provider();
     expect(await ask(3, LONG_PROMPT)).toEqual(allFine(3));
-    // At most one of them was asked about each request.
+    // At most one of the two was asked about each request.
     expect(pair.reduce((sum, { jobs }) => sum + jobs.size, 0)).toBeLessThanOrEqual(3);
   });
 
-  it('of a feature that the engine lacks goes to a machine that has it, and is no failure', async () => {
+  it('of an unsupported feature goes to a provider that supports it, and is no failure', async () => {
     harness = await startHarness();
     const older = await refuser({ code: 'unsupported', param: 'logprobs' });
     await harness.provider();
@@ -146,7 +146,7 @@ describe('a refusal that blames the client', () => {
   });
 });
 
-it('an offer contradicts what is below it, and nothing else', () => {
+it('an offer contradicts only limits below it', () => {
   const offer = { id: 'm', model_type: 'text', display_name: 'm', quantization: '8bit', context_length: OFFERED } as const;
   const of = (failure: JobFailure) => contradictsOffer(failure, offer, { endpoint: '/v1/chat/completions' });
   const code = 'context_length_exceeded';
@@ -162,7 +162,7 @@ it('an offer contradicts what is below it, and nothing else', () => {
   expect(of({ code: 'invalid_request' })).toBe(false);
 });
 
-it('frequent refusals of a feature are a failure only beside machines of the same agent, or where nearly all is refused', () => {
+it('frequent refusals of a feature are a failure only beside providers of the same agent version, or when nearly all jobs are refused', () => {
   let failures = 0;
   const connection = (providerId: string, agentVersion: string) =>
     ({
@@ -192,14 +192,14 @@ it('frequent refusals of a feature are a failure only beside machines of the sam
   expect(failuresOf(connection('older', '1'), 0)).toBeGreaterThan(0);
 });
 
-it('refusals are frequent beside those of the other machines, and are forgotten', () => {
+it('refusals are frequent relative to those of other providers, and decay', () => {
   let now = 0;
   const rates = new RefusalRates(() => now);
   const [own, other] = ['a', 'b'] as never[] as [never, never];
   for (let job = 0; job < 5; job++) rates.refused('m', own);
   for (let job = 0; job < 40; job++) rates.answered('m', other);
   expect([rates.isFrequent('m', own), rates.isFrequent('m', other), rates.isFrequent('other', own)]).toEqual([true, false, false]);
-  // The same of both: it is the requests.
+  // Equal refusals of both: the requests are the cause.
   for (let job = 0; job < 40; job++) rates.refused('m', other);
   for (let job = 0; job < 5; job++) rates.answered('m', own);
   expect(rates.isFrequent('m', own)).toBe(false);

@@ -1,4 +1,4 @@
-/** EncapsulationPool made ahead on a thread: each is had once and opens at its recipient, and jobs never depend on the thread. */
+/** Encapsulations precomputed on a thread: each is used once and opens at its recipient, and jobs never depend on the thread. */
 import { Worker } from 'node:worker_threads';
 import { generateSealingKeyPair, type SealingKeyPair, setupRecipient, setupSender } from '@inference/protocol/crypto';
 import { afterEach, expect, it, vi } from 'vitest';
@@ -17,7 +17,7 @@ function encapsulationPool(options: Partial<ConstructorParameters<typeof Encapsu
   return made;
 }
 
-/** Takes one and shows that its recipient opens what is sealed with it. Gives its encapsulated key. */
+/** Takes an encapsulation and checks that its recipient opens a message sealed with it. Returns the encapsulated key. */
 function useOne(from: EncapsulationPool, key: SealingKeyPair): string {
   const encapsulation = from.take(key.publicKey);
   const sealed = setupSender(encapsulation, INFO).seal(AAD, TEXT);
@@ -35,7 +35,7 @@ afterEach(async () => {
   expect(failures.splice(0)).toEqual([]);
 });
 
-it('hands out each once, whether it waited or was made on the spot, for every recipient its own', async () => {
+it('each encapsulation is used once, precomputed or not, and belongs to one recipient', async () => {
   const from = encapsulationPool();
   const keys = [generateSealingKeyPair(), generateSealingKeyPair()] as const;
   const seen = new Set<string>();
@@ -55,7 +55,7 @@ it('hands out each once, whether it waited or was made on the spot, for every re
   expect(waited).toBeGreaterThan(40);
 });
 
-it('makes none ahead for a recipient of few jobs, and starts no thread for it', () => {
+it('a recipient of few jobs gets nothing precomputed and starts no thread', () => {
   const startThread = vi.fn<() => Worker>();
   const from = encapsulationPool({ startThread });
   const key = generateSealingKeyPair();
@@ -63,14 +63,14 @@ it('makes none ahead for a recipient of few jobs, and starts no thread for it', 
   expect(startThread).not.toHaveBeenCalled();
 });
 
-it('makes a bounded number ahead, however many jobs come at once', async () => {
+it('the number of precomputed encapsulations is bounded, however many jobs arrive at once', async () => {
   const from = encapsulationPool();
   const key = generateSealingKeyPair();
   for (let job = 0; job < 500; job++) useOne(from, key);
   await vi.waitFor(() => expect(from.waiting(key.publicKey)).toBe(32), { timeout: 20_000 });
 });
 
-it('forgets what waited long without a job', async () => {
+it('encapsulations of idle recipients are dropped', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   let now = 1_000_000;
   const from = encapsulationPool({ now: () => now });
@@ -85,7 +85,7 @@ it('forgets what waited long without a job', async () => {
   expect(from.waiting(busy.publicKey)).toBeGreaterThan(0);
 });
 
-it('a key that nothing can be sealed to is refused each time, and others are still served', async () => {
+it('a malformed key is refused each time, and other recipients are still served', async () => {
   const from = encapsulationPool();
   const smallOrder = new Uint8Array(32);
   for (let job = 0; job < 10; job++) {
@@ -97,7 +97,7 @@ it('a key that nothing can be sealed to is refused each time, and others are sti
   expect(from.waiting(smallOrder)).toBe(0);
 });
 
-it('when its thread fails, it says so once and goes on without it', async () => {
+it('a failed thread is reported once, and sealing continues without it', async () => {
   const from = encapsulationPool({ startThread: () => new Worker('throw new Error("no thread")', { eval: true, execArgv: [] }) });
   const key = generateSealingKeyPair();
   for (let job = 0; job < 10; job++) useOne(from, key);
@@ -106,7 +106,7 @@ it('when its thread fails, it says so once and goes on without it', async () => 
   expect(failures.splice(0)).toEqual([expect.objectContaining({ message: 'no thread' })]);
 });
 
-it('a thread that cannot be started is told of once, and holds up nothing', () => {
+it('a thread that cannot be started is reported once and blocks nothing', () => {
   const from = encapsulationPool({
     startThread: () => {
       throw new Error('no such entry');
@@ -117,7 +117,7 @@ it('a thread that cannot be started is told of once, and holds up nothing', () =
   expect(failures.splice(0)).toEqual([expect.objectContaining({ message: 'no such entry' })]);
 });
 
-it('once closed it has nothing left, and still serves', async () => {
+it('a closed pool is empty and still seals', async () => {
   const from = encapsulationPool();
   const key = generateSealingKeyPair();
   for (let job = 0; job < 10; job++) useOne(from, key);
