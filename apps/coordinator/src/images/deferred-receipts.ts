@@ -1,6 +1,6 @@
 /**
- * Receipts that name image URLs. Held in memory until the URLs expire and only then written to the database, because a URL holds
- * the key of its image: stored beside the image on the same disk, the receipt would decrypt it. A restart loses held receipts; each
+ * Receipts with image URLs. Held in memory until the URLs expire and only then written to the database: a URL contains the key of
+ * its image, so a receipt stored beside the image on the same disk would decrypt the image. A restart loses held receipts; each
  * client has its own copy from the answer.
  */
 
@@ -30,14 +30,14 @@ export class DeferredReceipts {
     this.#held.set(receipt.jobId, { receipt, until });
   }
 
-  /** The receipt of a job, held or stored, if it belongs to this account. */
+  /** The receipt of a job, held or stored. Null: unknown, or of another account. */
   async find(jobId: string, accountId: string): Promise<StoredReceipt | null> {
     const held = this.#held.get(jobId)?.receipt;
     if (held !== undefined) return held.accountId === accountId ? held : null;
     return this.#repository.find(jobId, accountId);
   }
 
-  /** Writes the receipts whose URLs have expired. */
+  /** Writes the receipts with expired URLs. */
   flushExpired(): void {
     const now = this.#now();
     for (const [jobId, { receipt, until }] of this.#held) {

@@ -1,7 +1,7 @@
 /**
- * Temporary image addresses and the encryption under them. An address is a secret: its random bytes derive the key of the image and
- * exist nowhere else. An authentication code, which only this coordinator can make, covers the expiry time, so that expired and
- * invented addresses stay distinguishable without stored state.
+ * Temporary image addresses and the encryption under them. An address is a secret: the random bytes derive the key of the image and
+ * exist nowhere else. An authentication code of this coordinator covers the expiry time, so expired and invented addresses stay
+ * distinguishable without stored state.
  * 32 random bytes ‖ expiry in seconds u40 ‖ format u8 ‖ first 16 bytes of HMAC-SHA-256 over the preceding bytes, in base64url
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
@@ -12,7 +12,7 @@ export type ImageFileFormat = ImageRequest['format'];
 
 /** Decoded address. */
 export interface ImageAddress {
-  /** Name of the encrypted file: a hash of the secret, from which the key cannot be derived. */
+  /** Name of the encrypted file: a hash of the secret, irreversible to the key. */
   readonly storedName: string;
   readonly key: Uint8Array;
   readonly format: ImageFileFormat;
@@ -61,7 +61,7 @@ function codeOf(codeKey: Uint8Array, coded: Uint8Array): Buffer {
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Bytes that encryption adds. */
+/** Bytes added by encryption. */
 export const SEALING_BYTES = NONCE_BYTES + TAG_BYTES;
 
 export interface Sealing {

@@ -1,6 +1,6 @@
 /**
- * Store of generated images until clients fetch them: a bounded number of bytes on disk. Each image is encrypted under a key that
- * only its address holds, and deleted at expiry. Only holders of an address can read an image. Images survive a restart.
+ * Store of generated images until clients fetch them: a bounded number of bytes on disk. Each image is encrypted under a key held
+ * only by its address, and deleted at expiry. Images survive a restart.
  */
 import { mkdir, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -43,8 +43,8 @@ export type FoundImage =
   | { readonly kind: 'unknown' };
 
 /**
- * Addresses and space for the images of one job. Only bytes received from a provider take space, so a provider that never answers
- * blocks nobody. The caller must call `close`.
+ * Addresses and space for the images of one job. Only bytes received from a provider take space, so a silent provider blocks no
+ * other. The caller must call `close`.
  */
 export interface ImageAllocation {
   /** Last path segments of the addresses, one per image. */
@@ -82,7 +82,7 @@ export class ImageStore {
   /** Bytes of unfinished images. */
   #heldBytes = 0;
   readonly #heldByProvider = new Map<string, number>();
-  /** Per account: stored bytes plus the maximum that its running jobs can add. */
+  /** Per account: stored bytes plus the maximum that running jobs can add. */
   readonly #ofAccounts = new Map<string, number>();
 
   private constructor(options: ImageStoreOptions) {
@@ -91,7 +91,7 @@ export class ImageStore {
     this.#sweeper.unref();
   }
 
-  /** Opens a directory and lists the images in it. */
+  /** Opens a directory and lists its images. */
   static async open(options: ImageStoreOptions): Promise<ImageStore> {
     const store = new ImageStore(options);
     try {
@@ -271,14 +271,14 @@ export class ImageStore {
   }
 }
 
-/** Removes entries that reach zero. */
+/** Removes entries at zero. */
 function add(sums: Map<string, number>, name: string, bytes: number): void {
   const sum = (sums.get(name) ?? 0) + bytes;
   if (sum === 0) sums.delete(name);
   else sums.set(name, sum);
 }
 
-/** The name contains the expiry time, so that a sweep opens no file. */
+/** The name contains the expiry time: a sweep opens no file. */
 function fileNameOf({ expiresAt, storedName }: ImageAddress): string {
   return `${expiresAt / 1000}-${storedName}`;
 }

@@ -1,7 +1,7 @@
 /**
  * Checks whether bytes of a provider are an image of the requested format and size. Decodes every pixel, outside this thread,
- * bounded by that size, two images at a time. Only bytes with the signature of the expected format reach the decoder: of all
- * formats that libvips reads, three are exposed to providers.
+ * bounded by the requested size, two images at a time. Only bytes with the signature of the expected format reach the decoder: of
+ * all formats of libvips, three are exposed to providers.
  */
 import type { ImageRequest } from '@inference/formats';
 import sharp from 'sharp';

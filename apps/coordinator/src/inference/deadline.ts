@@ -1,8 +1,8 @@
 /** Limits on waits. */
 
 /**
- * A limit on how long a peer may take. A process that was itself held up (by its host, garbage collection, SIGSTOP) finds timers due and
- * messages unread. Those messages are read before the limit applies, and may renew it.
+ * A limit on how long a peer may take. After a pause of the process itself (by its host, garbage collection, SIGSTOP), timers are
+ * due and messages unread. Those messages are read before the limit applies, and may renew it.
  */
 export class Deadline {
   readonly #onExpiry: () => void;
@@ -22,7 +22,7 @@ export class Deadline {
   /** Expires after this many milliseconds. Replaces an earlier limit. */
   set(ms: number): void {
     this.clear();
-    // The event loop polls sockets after timers and runs immediates after that.
+    // After timers, the event loop polls sockets and then runs immediates.
     this.#timer = setTimeout(() => {
       this.#expiry = setImmediate(this.#onExpiry);
     }, ms);
@@ -47,7 +47,7 @@ export class Deadline {
 }
 
 /**
- * The value, or `'late'` after `ms`. For promises that cannot be cancelled: the promise continues, and its other listeners still see a
+ * The value, or `'late'` after `ms`. For promises without cancellation: the promise continues, and other listeners still see a
  * later rejection.
  */
 export async function within<Value>(promise: Promise<Value>, ms: number): Promise<Value | 'late'> {

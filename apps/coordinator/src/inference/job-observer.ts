@@ -1,7 +1,7 @@
-/** Interfaces through which jobs are observed: metrics count events, and a tracer follows single jobs. Codes, counts and times only. */
+/** Observers of jobs: metrics count events, and a tracer follows single jobs. Codes, counts and times only. */
 
 export type JobEvent =
-  /** A request got a slot or none. `outcome`: why this provider was chosen, or the reason of the refusal. */
+  /** A request got a slot or none. `outcome`: reason of the choice or of the refusal. */
   | { readonly type: 'placed'; readonly outcome: string; readonly waitMs: number }
   /** An attempt failed before anything was isCommitted. `reason`: a code of the outcome policy. */
   | { readonly type: 'attempt_failed'; readonly reason: string; readonly retried: boolean }
@@ -13,7 +13,7 @@ export type JobEvent =
 /** Listeners must be quick and must not throw. */
 export interface JobObserver {
   event(event: JobEvent): void;
-  /** Content was written to a client, `ms` after the frame that brought it. Called for every write. */
+  /** Content was written to a client, `ms` after its frame arrived. Called for every write. */
   relayed(ms: number): void;
 }
 

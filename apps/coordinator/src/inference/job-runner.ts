@@ -1,6 +1,6 @@
 /**
- * Runs a job from the client's request to its settled outcome: checks that the model is served, reserves the maximum cost, lets the
- * attempts run, and settles or releases the reservation.
+ * Runs a job from the client's request to its settled outcome: checks the model, reserves the maximum cost, lets the attempts run,
+ * and settles or releases the reservation.
  */
 import { type ApiError, apiError, modelTypeOf } from '@inference/formats';
 import type { ModelType, ProviderId, TrustLevel } from '@inference/protocol';
@@ -19,7 +19,7 @@ import { failed, type JobOutcome, NO_ATTEMPTS, notServed } from './settlement/jo
 export interface JobRunnerOptions extends AttemptRunnerOptions {
   readonly expected: Pick<RecentlySeenModels, 'has'>;
   readonly billing: Billing;
-  /** Minimum trust level that a model requires of providers, or null: any. */
+  /** Minimum trust level of a model's providers; null: any. */
   readonly trustFloor: (model: string) => TrustLevel | null;
 }
 
@@ -73,12 +73,12 @@ export class JobRunner {
     return new Promise((resolve) => this.#onIdle.push(resolve));
   }
 
-  /** Stops all attempts, because the coordinator is shutting down. Clients get an error, in the stream if it has begun. */
+  /** Stops all attempts, for a shutdown of the coordinator. Clients get an error, inside the stream if begun. */
   stop(): void {
     this.#attempts.stop();
   }
 
-  /** The reservation is settled or released before the client sees the end, so that the client can spend the rest at once. */
+  /** The reservation is settled or released before the client sees the end, so the client can spend the rest at once. */
   async #runPaid(job: JobRequest, delivery: Delivery, clientSignal: AbortSignal, span: TraceSpan): Promise<JobOutcome> {
     const { registry, expected, billing, timings, now } = this.#options;
     const { model } = job.facts;
@@ -144,7 +144,7 @@ function strictest(ofModel: TrustLevel | null, ofClient: TrustLevel | null): Pic
   return { trustFloor, ownFloor: trustFloor !== ofModel };
 }
 
-/** The provider that the client names. A serial number proved by one provider means that provider, even if others claim it. */
+/** The provider named by the client. A serial number proved by one provider means that provider, even if others claim it. */
 function namedProvider({ facts, providerId }: JobRequest, registry: ProviderRegistry): NamedProvider | 'ambiguous' {
   const { providerSerial } = facts;
   if (providerSerial === null || providerId !== null) return { providerSerial, providerId };

@@ -24,9 +24,9 @@ export interface JobTimings extends BillingTimings {
   readonly closingMs: number;
   /** From the first acceptance to a stream's status and headers, even without content. */
   readonly commitMs: number;
-  /** Silence after which a isCommitted stream gets a comment. */
+  /** Silence after which a committed stream gets a comment. */
   readonly keepAliveMs: number;
-  /** Maximum time in which a client takes nothing, and in which it must take the bytes that a stream may send ahead. */
+  /** Maximum time in which a client takes nothing, and maximum time to take the bytes that a stream may send ahead. */
   readonly clientDrainMs: number;
   /** No attempt begins later than this after the request arrived. */
   readonly overallMs: number;

@@ -22,9 +22,9 @@ export interface RunningJob {
   /** No attempt begins after this time, in milliseconds. */
   readonly deadline: number;
   readonly span: TraceSpan;
-  /** Spans of the attempts that run. */
+  /** Spans of running attempts. */
   readonly attemptSpans: Map<AttemptPlan, TraceSpan>;
-  /** Ended attempts, in the order in which they ended. */
+  /** Ended attempts, in order of their end. */
   readonly attemptRecords: AttemptRecord[];
   readonly engineFailures: Map<ProviderId, EngineFailure>;
   /** Refusals that blame the client, oldest first. */

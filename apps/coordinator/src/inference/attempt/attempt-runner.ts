@@ -1,6 +1,6 @@
 /**
- * Runs the attempts of a job, one after the other and hedged, until one decides it. Until bytes are isCommitted to the client, a failure
- * leads to another attempt, up to `MAX_ATTEMPTS`; the outcome policy says which failures may.
+ * Runs the attempts of a job, one after the other and hedged, until one decides the job. Until bytes are committed to the client, a
+ * failure leads to another attempt, up to `MAX_ATTEMPTS`. The outcome policy decides which failures may.
  */
 import { apiError } from '@inference/formats';
 import type { JobContext } from '@inference/protocol';
@@ -68,7 +68,7 @@ export class AttemptRunner {
     };
   }
 
-  /** Runs a job whose maximum cost is reserved. */
+  /** Runs a job with its maximum cost reserved. */
   async run(running: RunningJob): Promise<JobOutcome> {
     const outcome = await this.#tryProviders(running);
     this.#recorders.engineFailures.settle(running, outcome.kind !== 'failed');
@@ -91,7 +91,7 @@ export class AttemptRunner {
   async #tryProviders(running: RunningJob): Promise<JobOutcome> {
     const { observer } = this.#options;
     let last: JobOutcome | null = null;
-    /** Refusal of a proven provider. The client sees it unless another provider answers or contradicts it. */
+    /** Refusal of a proven provider. The client sees the refusal unless another provider answers or contradicts it. */
     let provenRefusal: JobOutcome | null = null;
     for (;;) {
       const placement = await this.#place(running, provenRefusal !== null);
@@ -133,7 +133,7 @@ export class AttemptRunner {
     return placement;
   }
 
-  /** Excludes providers that make other sizes with the same image model. */
+  /** Excludes providers with other sizes of the same image model. */
   #excludeUnfit({ job: { images, facts }, slotRequest }: RunningJob): void {
     if (images === null) return;
     const fits = (offer: Parameters<typeof makesImages>[0]): boolean => makesImages(offer, images, images.pixels);
@@ -321,7 +321,7 @@ export class AttemptRunner {
   }
 }
 
-/** The request for a slot of another provider than those that run the job. */
+/** Slot request for a further provider, besides the running attempts. */
 function excluding(request: SlotRequest, running: readonly AttemptPlan[]): SlotRequest {
   return { ...request, exclude: new Set([...request.exclude, ...running.map(({ slot }) => providerIdOf(slot.provider))]) };
 }

@@ -14,12 +14,12 @@ import { StallBudget } from './stall-budget.js';
 
 /** Ways in which a provider breaks the job protocol. */
 export type Violation = ResponseViolation | 'out_of_turn' | 'too_large';
-/** `progress`: content arrives, but too little of it ever to complete the answer. */
+/** `progress`: content arrives, but too slowly ever to complete the answer. */
 export type TimedPhase = 'acceptance' | 'first_content' | 'next_frame' | 'progress' | 'completion';
-/** `closing`: the client disconnected; the provider may still sign the part that was delivered. */
+/** `closing`: the client disconnected; the provider may still sign the delivered part. */
 type Phase = Exclude<TimedPhase, 'progress'> | 'closing';
 
-/** A response that the provider reports as complete. Nothing of it is verified yet. */
+/** A response reported as complete. Nothing is verified yet. */
 export interface CompletedAttempt extends ReadResponse {
   readonly kind: 'completed';
   readonly message: JobCompleted;
@@ -37,7 +37,7 @@ export type FailedAttempt =
   | { readonly kind: 'lost' }
   | { readonly kind: 'timeout'; readonly phase: TimedPhase }
   | { readonly kind: 'violated'; readonly violation: Violation }
-  /** The provider read nothing of the request in time, because other requests were sent to it first. */
+  /** The provider read nothing of the request in time, because other requests were sent first. */
   | { readonly kind: 'unsent' }
   /** The provider's sealing key is malformed. */
   | { readonly kind: 'unsealable' };
@@ -47,10 +47,10 @@ export type AttemptOutcome =
   | FailedAttempt
   /** The client disconnected and no signature came, or the coordinator is shutting down. */
   | { readonly kind: 'stopped' }
-  /** Another attempt at the same job won, or found that the job cannot be done. */
+  /** Another attempt at the same job won, or found the job impossible. */
   | { readonly kind: 'overtaken' };
 
-/** Everything that an attempt is started with. */
+/** Input of an attempt. */
 export interface AttemptPlan {
   readonly slot: ProviderSlot;
   readonly context: JobContext;
@@ -68,7 +68,7 @@ export interface AttemptPlan {
   readonly silentAfterMs: number;
 }
 
-/** The hedged request that an attempt belongs to. */
+/** The hedged request of an attempt. */
 export interface AttemptGroup {
   /** The delivery while its headers name this attempt's provider; otherwise null. */
   deliveryOf(attempt: Attempt): Delivery | null;
@@ -94,7 +94,7 @@ export class Attempt implements JobSink {
   /** Acceptance counts as a frame. */
   #lastFrameAt = 0;
   #lastActivityAt = this.#startedAt;
-  /** Since when the provider could send more of its response; null: the provider waits for the client. */
+  /** Start of the provider's turn to send; null: the provider waits for the client. */
   #turnSince: number | null = null;
   #isOver = false;
   readonly outcome: Promise<AttemptOutcome>;
@@ -153,7 +153,7 @@ export class Attempt implements JobSink {
     }
   }
 
-  /** Returns credit for bytes that the client's connection took. */
+  /** Returns credit for bytes taken by the client's connection. */
   drained(bytes: number): void {
     this.#reader?.drained(bytes);
   }
@@ -162,7 +162,7 @@ export class Attempt implements JobSink {
     this.#abandon({ kind: 'stopped' });
   }
 
-  /** Ends the attempt because another one has decided the job. */
+  /** Ends the attempt after another one has decided the job. */
   overtake(): void {
     this.#abandon({ kind: 'overtaken' });
   }
@@ -173,8 +173,8 @@ export class Attempt implements JobSink {
   }
 
   /**
-   * The client disconnected. If the client received part of a stream, the provider is asked to sign that part within `closingMs`;
-   * otherwise the attempt ends at once.
+   * The client disconnected. If the client received part of a stream, the provider is asked to sign the delivered part within
+   * `closingMs`; otherwise the attempt ends at once.
    */
   recall(): void {
     if (this.#isOver || this.#phase === 'closing') return;
@@ -186,7 +186,7 @@ export class Attempt implements JobSink {
     }
   }
 
-  /** The acceptance timeout restarts while the provider reads this request and those sent before. */
+  /** The acceptance timeout restarts while the provider reads this request and earlier ones. */
   sending(): void {
     if (this.#isOver || this.#phase !== 'acceptance') return;
     this.#lastActivityAt = performance.now();
@@ -273,7 +273,7 @@ export class Attempt implements JobSink {
   }
 
   #timeOut(): void {
-    // A provider without credit is silent because of the client, which has a deadline of its own.
+    // A provider without credit is silent because of the client, whose own deadline applies.
     if (this.#phase === 'next_frame' && this.#group.deliveryOf(this)?.isStalled === true) this.#deadline.renew();
     else if (this.#phase === 'closing') this.#abandon({ kind: 'stopped' });
     else this.#abandonLate(this.#phase);

@@ -1,7 +1,7 @@
 /**
- * The concurrent attempts at one job: a first one, and a second on an idle provider when the first content is late. The first attempt with
- * content wins; the other is cancelled in the same turn, so that the client sees bytes of one provider only. Callers read decisions
- * from `next` and answer them with `start` or `abandon`.
+ * The concurrent attempts at one job: a first one, and a second on an idle provider when the first content is late. The first
+ * attempt with content wins; the other is cancelled in the same turn, so the client sees bytes of one provider only. Callers read
+ * decisions from `next` and answer with `start` or `abandon`.
  */
 import { Deadline } from '../deadline.js';
 import type { Delivery } from '../delivery/delivery.js';
@@ -16,13 +16,14 @@ export interface EndedAttempt {
 
 export type HedgingDecision =
   /**
-   * No content in time. `silent`: the only attempt, which shows no activity and may be abandoned if another provider is free.
-   * `isLate`: a second attempt may be started. Repeated until one of the two happens or content arrives.
+   * No content in time. `silent`: the only attempt, without activity, to be abandoned if another provider is free.
+   *
+   * `isLate`: a second attempt may start. Repeated until either happens or content arrives.
    */
   | { readonly kind: 'overdue'; readonly running: readonly AttemptPlan[]; readonly silent: AttemptPlan | null; readonly isLate: boolean }
-  /** An attempt ended that does not decide the job. */
+  /** An attempt ended without deciding the job. */
   | ({ readonly kind: 'ended' } & EndedAttempt)
-  /** The outcome that decides the job, or the last one of those that do not. No decision follows. */
+  /** The outcome that decides the job, or else the last outcome. No decision follows. */
   | ({ readonly kind: 'decided' } & EndedAttempt);
 
 /** Node.js fires longer timers at once. Milliseconds. */
@@ -33,7 +34,7 @@ export class HedgedRequest implements AttemptGroup {
   readonly #body: Uint8Array;
   readonly #timings: JobTimings;
   #running: Attempt[] = [];
-  /** The attempt whose provider the delivery names. */
+  /** The attempt of the provider named by the delivery. */
   #named: Attempt | null = null;
   #winner: Attempt | null = null;
   #isHedged = false;
@@ -108,7 +109,7 @@ export class HedgedRequest implements AttemptGroup {
     if (this.#named === null) this.#name(attempt);
   }
 
-  /** A stream's headers, which name one provider, are sent `commitMs` after the first acceptance. */
+  /** A stream's headers name one provider. They are sent `commitMs` after the first acceptance. */
   accepted(): void {
     if (this.#winner === null && this.#commitTimer === null) this.#commitIn(this.#timings.commitMs);
   }

@@ -2,7 +2,7 @@
 import type { LatencyEstimate } from '@inference/scheduler';
 import { BoundedMap } from '../../limits/bounded-map.js';
 
-/** Share of the jobs that are to be on time. */
+/** Share of jobs on time. */
 const ON_TIME_SHARE = 0.95;
 /** Relative change of the factor per job. */
 const STEP = 0.2;
@@ -20,8 +20,8 @@ export interface LatencyFloors {
 }
 
 /**
- * Learns when a job's first content is late. Estimates are imprecise, and some models are always slower than theirs. So content is late
- * when the ratio to its estimate exceeds the 95th percentile of the model.
+ * Learns when a job's first content is late. Estimates are imprecise, and some models are always slower than estimated. So content
+ * is late when the ratio of time to estimate exceeds the 95th percentile of the model.
  */
 export class LatencyTracker {
   readonly #floors: LatencyFloors;
@@ -62,10 +62,10 @@ function keyOf(model: string, streamed: boolean): string {
   return `${streamed ? 'stream' : 'plain'} ${model}`;
 }
 
-/** Second attempts that may start together after a quiet time. */
+/** Maximum of second attempts started together after a quiet time. */
 const BURST = 3;
 
-/** Limits second attempts to a share of the placements, so that hedging cannot double the load of an overloaded network. */
+/** Limits second attempts to a share of the placements: hedging cannot double the load of an overloaded network. */
 export class HedgeBudget {
   readonly #share: number;
   #left: number;

@@ -1,11 +1,11 @@
 /**
- * Reads the sealed response of one attempt: opens each frame, checks it against the provider's credit and the rules of a stream, hashes
- * it and collects the usage that it reports. Clients verify the same hash.
+ * Reads the sealed response of one attempt: opens each frame, checks credit and stream rules, hashes the plaintext and collects the
+ * reported usage. Clients verify the same hash.
  */
 import { type Frame, INITIAL_CREDIT_BYTES, type JobContext, UsageReader, type UsageReport } from '@inference/protocol';
 import { type ResponseHash, type ResponseOpener, responseHash, SealingError } from '@inference/protocol/crypto';
 
-/** `unverifiable`: the stream has lines that clients leave out of the hash. */
+/** `unverifiable`: the stream has lines outside the hash that clients verify. */
 export type ResponseViolation = 'tampered_frame' | 'credit_exceeded' | 'unverifiable';
 
 export interface ReadResponse {
@@ -17,9 +17,9 @@ export interface ReadResponse {
   readonly reportedUsage: UsageReport;
 }
 
-/** Extra credit for bytes that a provider had already written when its client disconnected. They are hashed and dropped. */
+/** Extra credit for bytes written before the provider learned of the client's disconnect. Hashed and dropped. */
 const CLOSING_CREDIT_BYTES = 4 * 1024 * 1024;
-/** Returned credit is collected up to this many bytes, so that a long stream costs few messages. */
+/** Returned credit is collected up to this many bytes: a long stream costs few messages. */
 const CREDIT_STEP_BYTES = 64 * 1024;
 
 const LF = 0x0a;
@@ -39,7 +39,7 @@ export class ResponseReader {
   #creditBytes = INITIAL_CREDIT_BYTES;
   #drainedBytes = 0;
 
-  /** `onCredit` is called with bytes that the provider may send in addition. */
+  /** `onCredit` is called with additional bytes for the provider to send. */
   constructor(opener: ResponseOpener, { endpoint, stream }: Pick<JobContext, 'endpoint' | 'stream'>, onCredit: (bytes: number) => void) {
     this.#opener = opener;
     this.#onCredit = onCredit;
@@ -52,7 +52,7 @@ export class ResponseReader {
     return this.#creditBytes <= 0;
   }
 
-  /** Plaintext of the next frame, or the rule that the provider broke. */
+  /** Plaintext of the next frame, or the violated rule. */
   read(frame: Frame): Uint8Array | ResponseViolation {
     let plaintext: Uint8Array;
     try {
@@ -78,7 +78,7 @@ export class ResponseReader {
     this.#drainedBytes = 0;
   }
 
-  /** The client disconnected: bytes that the provider holds for it may still arrive. */
+  /** The client disconnected: bytes held by the provider may still arrive. */
   grantClosingCredit(): void {
     this.#grant(CLOSING_CREDIT_BYTES);
   }
@@ -100,9 +100,8 @@ export class ResponseReader {
 }
 
 /**
- * Rejects stream bytes that clients do not verify: SSE comments, which only the coordinator writes and the hash leaves out, and
- * carriage returns, which end a line for some readers and not for others. No renderer makes either; JSON escapes them. Chunks may be
- * split anywhere.
+ * Rejects stream bytes that clients do not verify. SSE comments come only from the coordinator and are not hashed. Carriage returns
+ * end a line for some readers only. No renderer makes either; JSON escapes them. Chunks may be split anywhere.
  */
 class StreamLineCheck {
   #lastByte = LF;

@@ -1,12 +1,12 @@
 /**
- * Time that a provider may spend on the rest of an answer that has begun. The time in which it could send is spent; content and progress
- * messages give time back, from a reserve that is sized once for the longest possible answer. So a trickling provider is found within
- * minutes, and no provider occupies a job for ever. Pure: times are arguments, in milliseconds.
+ * Time for a provider to complete an answer after its beginning. Time in which the provider could send is charged. Content and
+ * progress messages give time back, from a reserve sized once for the longest possible answer. So a trickling provider is found
+ * within minutes, and no provider occupies a job for ever. Pure: times are arguments, in milliseconds.
  */
 import type { LatencyEstimate, Work } from '@inference/scheduler';
 
 export interface StallBudgetOptions {
-  /** Time that may pass without content or progress. */
+  /** Maximum time without content or progress. */
   readonly maxMs: number;
   /** Expected time per output token. */
   readonly tokenMs: number;
@@ -14,13 +14,13 @@ export interface StallBudgetOptions {
   readonly maxTokens: number;
 }
 
-/** A provider may be this many times slower than estimated. */
+/** Maximum slowdown of a provider compared with its estimate. */
 const MAX_SLOWDOWN = 16;
-/** No token has to arrive sooner than this after the previous one. */
+/** Minimum time allowed per token. */
 const MIN_TOKEN_MS = 1000;
-/** Bytes that count as one token: every format needs more for a token that is streamed alone. */
+/** Bytes per token: every format needs more for a token streamed alone. */
 const TOKEN_BYTES = 16;
-/** Minimum reserve, for answers that are short and slow to send. */
+/** Minimum reserve, for short answers that are slow to send. */
 const MIN_RESERVE_MS = 10 * 60_000;
 
 export class StallBudget {
@@ -41,7 +41,7 @@ export class StallBudget {
     return this.#leftMs <= 0;
   }
 
-  /** Charges time in which the provider could have sent something. */
+  /** Charges time of the provider's turn to send. */
   spend(ms: number): void {
     this.#leftMs -= ms;
   }
@@ -50,7 +50,7 @@ export class StallBudget {
     this.#giveBack(bytes * this.#byteMs);
   }
 
-  /** The provider reports work that is not visible yet: thinking, or an answer that is sent as a whole. */
+  /** The provider reports invisible work: thinking, or an answer sent as a whole. */
   reportedProgress(): void {
     this.#giveBack(this.#maxMs);
   }

@@ -1,8 +1,7 @@
 /**
- * Client connection of one request: detects disconnects, and closes the connection of a client that does not drain its response in
- * time. After a disconnect, `end` and `answerError` do nothing, and callers stop calling `write`. `ResponseDrain` limits the time
- * after the response's last byte. Where the system reports unacknowledged bytes, writing pauses while more than one window is
- * unacknowledged.
+ * Client connection of one request: detects disconnects, and closes the connection of a client that is too slow. After a
+ * disconnect, `end` and `answerError` do nothing, and callers stop calling `write`. `ResponseDrain` limits the time after the
+ * response's last byte. Where the system reports unacknowledged bytes, writing pauses while more than one window is unacknowledged.
  */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -12,7 +11,7 @@ import type { SendQueues } from './send-queues.js';
 
 /** Maximum of unacknowledged bytes, and number of written bytes after which the kernel's send queue is read. */
 export const CLIENT_WINDOW_BYTES = 64 * 1024;
-/** Maximum of bytes written while the send queue is being read, which takes some 50 ms. */
+/** Maximum of bytes written during a reading of the send queue, some 50 ms. */
 export const MAX_UNCHECKED_BYTES = 4 * CLIENT_WINDOW_BYTES;
 /** Interval between two readings of the send queue of a slow client, in milliseconds. */
 const READ_INTERVAL_MS = 25;
@@ -43,7 +42,7 @@ export class ClientConnection {
       this.#draining.clear();
       if (!response.writableFinished) this.#disconnected.abort();
     });
-    // A reset connection also emits 'error', which would be uncaught without a listener.
+    // A reset connection also emits 'error', uncaught without a listener.
     response.on('error', () => {});
     if (response.destroyed || response.closed) this.#disconnected.abort();
   }
@@ -58,15 +57,15 @@ export class ClientConnection {
   }
 
   /**
-   * Bytes that are not billed after a disconnect: all buffered bytes, plus unacknowledged ones. After the first window, at most one
-   * window of unacknowledged bytes counts, because a client can read everything and disconnect between two readings.
+   * Bytes not billed after a disconnect: all buffered bytes, plus unacknowledged ones. After the first window, at most one window
+   * of unacknowledged bytes counts, because a client can read everything and disconnect between two readings.
    */
   get undeliveredBytes(): number {
     const passedOn = this.#written - this.#buffered;
     return this.#buffered + Math.min(this.#unacknowledged, CLIENT_WINDOW_BYTES, Math.max(0, passedOn - CLIENT_WINDOW_BYTES));
   }
 
-  /** Writes a chunk. False: the client is slow; `onReady` is called when it has caught up. */
+  /** Writes a chunk. False: the client is slow; `onReady` is called after it has caught up. */
   write(chunk: Uint8Array | string, onReady: () => void): boolean {
     const bytes = typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.length;
     this.#written += bytes;
@@ -104,9 +103,7 @@ export class ClientConnection {
     return this.#queues !== null && (this.#unacknowledged > CLIENT_WINDOW_BYTES || this.#unchecked > MAX_UNCHECKED_BYTES);
   }
 
-  /**
-   * Limits the time in which a slow client must catch up. A pending reading of the send queue does not count against the client.
-   */
+  /** Limits the time for a slow client to catch up. A pending reading of the send queue does not count against the client. */
   #limitWait(): void {
     const isSlow = this.#buffered > 0 || this.#unacknowledged > CLIENT_WINDOW_BYTES;
     if (isSlow && this.#onReady !== null && !this.#draining.isSet) this.#draining.set(this.#drainMs);

@@ -1,13 +1,13 @@
 /**
- * Writes a job's response to its client. A stream is written as it arrives; a plain response is held until verified. Order of
- * calls: any number of (`begin`, `commit`, `push`…, `withdraw`), then `deliver` or `fail`, once.
+ * Writes a job's response to its client. A stream is written on arrival; a plain response is held until verified. Order of calls:
+ * any number of (`begin`, `commit`, `push`…, `withdraw`), then `deliver` or `fail`, once.
  */
 import type { ApiError, SignedParts } from '@inference/formats';
 import type { Receipt } from '@inference/protocol';
 import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 
-/** Data beside the signed bytes: images, which the signed body names. */
+/** Data beside the signed bytes: images named by the signed body. */
 export interface Attachments {
   /** Hexadecimal SHA-256 of the signed bytes, or the fault of the received parts. */
   signedSha256(): { readonly sha256: string } | { readonly problem: `image.${string}` };
@@ -22,11 +22,11 @@ export interface Delivery {
   readonly attachments?: Attachments;
   /** Status and headers are sent: no other provider can take over, and an error can only be sent inside the stream. */
   readonly isCommitted: boolean;
-  /** The client is slow, and the provider is out of credit because of it. */
+  /** The client is slow, and the provider therefore out of credit. */
   readonly isStalled: boolean;
-  /** Content bytes that the client's connection took. */
+  /** Content bytes taken by the client's connection. */
   readonly delivered: number;
-  /** A provider starts on the job. `grant` returns credit to the provider as its bytes drain. */
+  /** A provider starts on the job. `grant` returns credit to the provider for drained bytes. */
   begin(provider: ProviderConnection, grant: (bytes: number) => void): void;
   /** The provider is at work but has said nothing yet, and the client must not wait longer for a stream's headers. A plain answer takes no notice. */
   commit(): void;

@@ -151,7 +151,7 @@ export class ImageDelivery implements Delivery {
     return problems.find((problem) => problem !== null) ?? null;
   }
 
-  /** The images, if the body names exactly these and nothing else; otherwise null. Providers may add no text of their own. */
+  /** The images, if the body names exactly them and nothing else; otherwise null. Providers may add no text of their own. */
   #imagesOf({ images, body }: ImageParts, { usage }: Receipt): readonly Uint8Array[] | null {
     const { work, envelope } = this.#options;
     const answer = readBody(body);

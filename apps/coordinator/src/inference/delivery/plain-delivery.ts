@@ -1,4 +1,4 @@
-/** Delivers a response that is not streamed: holds it in memory, bounded, and sends it with its signature once verified. */
+/** Delivers a plain response: holds the body in memory, bounded, and sends it with the signature once verified. */
 import type { ApiError, SignedParts, TextFormat } from '@inference/formats';
 import { MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { MicroUsd } from '../../billing/micro-usd.js';

@@ -37,7 +37,7 @@ export function signatureHeaders(signed: SignedParts): Headers {
 /** Maximum length of the header, in characters: proxies limit header lines. */
 const MAX_IGNORED_LENGTH = 1024;
 
-/** Names the members of a request that have no effect. Empty if all have. */
+/** Names the members of a request without effect. Empty if all have one. */
 export function ignoredHeader(ignored: readonly string[]): Headers {
   if (ignored.length === 0) return {};
   let shown = '';
@@ -62,7 +62,7 @@ function describe({ attestation, providerId, publicKey }: Identity): Headers {
   };
 }
 
-/** Replaces characters outside visible ASCII: providers and clients choose these texts. */
+/** Replaces characters outside visible ASCII: providers and clients choose the texts. */
 function headerText(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').trim();
 }

@@ -1,6 +1,6 @@
 /**
- * Unacknowledged bytes in the kernel's send queues. Node.js does not report them, and a queue grows to megabytes. Linux lists them
- * in `/proc/net/tcp` (proc_pid_net(5)); other systems report none.
+ * Unacknowledged bytes in the kernel's send queues. Node.js does not report them, and a queue grows to megabytes. Linux lists send
+ * queues in `/proc/net/tcp` (proc_pid_net(5)); other systems report none.
  */
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
@@ -48,7 +48,7 @@ class Table {
     this.#text = text;
   }
 
-  /** Rows of a reading that begins after this call. Always null after a failed reading. */
+  /** Rows of a reading begun after this call. Always null after a failed reading. */
   read(): Promise<Rows | null> {
     this.#next ??= this.#begin();
     return this.#next;

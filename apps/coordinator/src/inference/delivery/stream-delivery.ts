@@ -1,6 +1,6 @@
 /**
- * Delivers a stream, unchanged. Bytes that arrive within one turn of the event loop go out in one write, one window at a time.
- * Credit returns only for bytes that the client took. SSE comments fill silence between two events.
+ * Delivers a stream, unchanged. Bytes of one turn of the event loop go out in one write, one window at a time. Credit returns only
+ * for bytes taken by the client. SSE comments fill silence between two events.
  */
 import {
   type AnswerFormat,
@@ -53,7 +53,7 @@ export class StreamDelivery implements Delivery {
   /** Arrival time of the first pending byte; null while the client is slow. */
   #oldestAt: number | null = null;
   #flush: NodeJS.Immediate | null = null;
-  /** Bytes written while the client is slow, whose credit is not returned yet. */
+  /** Bytes written while the client is slow, with credit not returned yet. */
   #undrained = 0;
   #keepAlive: NodeJS.Timeout | null = null;
   #lastByte = NEW_LINE;
@@ -97,7 +97,7 @@ export class StreamDelivery implements Delivery {
     return true;
   }
 
-  /** Any content has isCommitted the stream. */
+  /** Any content has committed the stream. */
   withdraw(): void {}
 
   deliver(signed: SignedParts): void {
@@ -116,7 +116,7 @@ export class StreamDelivery implements Delivery {
     if (!this.#isCommitted) client.answerError(format.error(error, requestId));
     else if (!this.#isOver) {
       this.#writePending(true);
-      // An event that the provider left incomplete must not swallow the error after it.
+      // An incomplete event of the provider must not swallow the error after it.
       client.end((this.#isBetweenEvents ? '' : '\n\n') + answer.streamError(error, requestId));
     }
     this.#finish();

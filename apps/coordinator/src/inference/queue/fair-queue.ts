@@ -1,6 +1,6 @@
 /**
- * Queued requests of one model, fair between accounts (start-time fair queuing). Each account has a line of its own, and the
- * account that received the least work since it joined is next. A burst of one account lengthens only its own line.
+ * Queued requests of one model, fair between accounts (start-time fair queuing). Each account has its own line; the account with
+ * the least received work since joining is next. A burst of one account lengthens only its own line.
  */
 
 export interface Queued {
@@ -11,7 +11,7 @@ export interface Queued {
 
 interface Line<T> {
   readonly waiting: T[];
-  /** Virtual time at which the next item is due. */
+  /** Virtual time of the next item. */
   due: number;
 }
 
@@ -21,7 +21,7 @@ export class FairQueue<T extends Queued> {
   /** Due times of accounts without queued items whose recent work still counts. */
   readonly #recentDue = new Map<string, number>();
   #size = 0;
-  /** Virtual time: work received by a line that was never empty. */
+  /** Virtual time: work received by a never empty line. */
   #time = 0;
 
   /** `max`: maximum queued items. */
@@ -34,8 +34,8 @@ export class FairQueue<T extends Queued> {
   }
 
   /**
-   * Items served before a new one of this account, or before one after all others (null), if all cost the same and no further items
-   * come. `counts` restricts the items counted.
+   * Items served before a new one of this account, or before one after all others (null), at equal cost and without further
+   * arrivals. `counts` restricts the items counted.
    */
   aheadOf(accountId: string | null, counts: ((item: T) => boolean) | null = null): number {
     const lengthOf = (waiting: readonly T[]): number => (counts === null ? waiting.length : waiting.filter(counts).length);
@@ -53,8 +53,8 @@ export class FairQueue<T extends Queued> {
   }
 
   /**
-   * Adds an item. In a full queue, the newest item of the longest line is displaced; if that is the item's own line, the item
-   * itself is rejected. Returns the displaced or rejected item, or null.
+   * Adds an item. In a full queue, the newest item of the longest line is displaced; in its own longest line, the item itself is
+   * rejected. Returns the displaced or rejected item, or null.
    */
   add(item: T): T | null {
     let displaced: T | null = null;

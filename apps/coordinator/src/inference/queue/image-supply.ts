@@ -1,7 +1,7 @@
 /**
  * Matches image requests with providers, and queues them while no image provider is connected (spec: image rule). Requests never
- * wait for a size that the model does not make, for a text model, or for a model that no connected image provider offers and none
- * offered recently.
+ * wait for a size unknown to the model, for a text model, or for a model that no connected image provider offers and none offered
+ * recently.
  */
 import { type ApiError, apiError, type ImageFacts, imageSizeOf } from '@inference/formats';
 import { type ImageOffer, MAX_IMAGES } from '@inference/protocol';
@@ -56,7 +56,7 @@ export class ImageSupply {
     const offered = this.#models.imageOffers();
     if (model !== null) return this.#matchNamed(model, image, offered);
     const allowed = [...offered].filter(([id]) => mayUse(id));
-    // The model with the most providers, then the first by id, so that equal requests get equal models.
+    // The model with the most providers, then the first by id: equal requests get equal models.
     allowed.sort(([a, ofA], [b, ofB]) => ofB.length - ofA.length || (a < b ? -1 : 1));
     const matches = allowed.map(([id, offers]) => sizeAndCount(id, offers, image));
     return matches.find(({ kind }) => kind === 'matched') ?? matches[0] ?? { kind: 'none' };

@@ -1,6 +1,6 @@
 /**
  * Places jobs on providers and queues them while all are busy: fair between accounts, bounded in number and time. Refuses at once
- * when the expected wait is far too long. A request for one isRestricted provider delays no other.
+ * when the expected wait is far too long. A request for one particular provider delays no other.
  */
 import type { TrustLevel } from '@inference/protocol';
 import {
@@ -28,7 +28,7 @@ export interface Placed {
 
 export type Placement =
   | Placed
-  /** `retryAfterMs`: measured time after which a retry is reasonable. */
+  /** `retryAfterMs`: measured wait before a reasonable retry. */
   | { readonly kind: 'refused'; readonly reason: NotPlacedReason; readonly retryAfterMs: number | null };
 /** `hopeless`: the measured wait far exceeds the limit. */
 export type NotPlacedReason = NoPlacementReason | 'timeout' | 'queue_full' | 'hopeless' | 'aborted';
@@ -40,7 +40,7 @@ export interface SlotRequest extends SchedulingRequest {
   readonly chain: readonly PromptPrefix[];
   /** The client requires more trust than the model does. */
   readonly ownFloor?: boolean;
-  /** A provider that had the job has failed. */
+  /** An earlier attempt of the job has failed. */
   readonly retried?: boolean;
 }
 
@@ -83,7 +83,7 @@ export class RequestQueue {
   place(request: SlotRequest, waitMs: number, signal: AbortSignal): Placement | Promise<Placement> {
     if (signal.aborted) return refused('aborted');
     const expectedMs = this.#expectedMs(request.model, request.accountId, request);
-    // A provider that first has to load the model may still be faster than the queue.
+    // A provider without the loaded model may still be faster than the queue.
     if (!this.#queues.has(request.model) || this.#registry.models.canLoad(request.model)) {
       const placement = this.#tryNow(request, expectedMs);
       if (placement !== null) return placement;
@@ -125,7 +125,7 @@ export class RequestQueue {
     return { waiting, waitMs: isFree ? 0 : this.#expectedMs(model, null, { providerSerial: null, trustFloor }) };
   }
 
-  /** Refuses queued requests without an attempt. Those whose attempt failed may still get a slot. */
+  /** Refuses queued requests without an attempt. After a failed attempt, a request may still get a slot. */
   drain(): void {
     this.#refuseWaiting((waiter) => waiter.request.retried !== true);
   }
@@ -158,7 +158,7 @@ export class RequestQueue {
       const waiter: Waiter = { accountId, cost: work.promptTokens + work.completionTokens, request, isRestricted, settle: leave };
       const abort = (): void => leave(refused('aborted'));
       const timeOut = (): void => {
-        // Removed first, so that the estimate does not count the request itself.
+        // Removed first: the estimate must not count the request itself.
         queue.remove(waiter);
         leave(this.#retryLater('timeout', request));
       };
@@ -168,7 +168,7 @@ export class RequestQueue {
       const displaced = queue.add(waiter);
       if (queue.size > 0) this.#queues.set(model, queue);
       displaced?.settle(this.#retryLater('queue_full', displaced.request));
-      // A provider may be free that suits this request, but none before it.
+      // A provider may be free for this request, but for none before it.
       if (hadOthers && displaced !== waiter) this.#serve(model);
     });
   }
@@ -215,7 +215,7 @@ export class RequestQueue {
 
   /**
    * Expected wait of a new request of this account, or of one after all others (null), in milliseconds; null: unknown. A restricted
-   * request waits for its turn among all slots, and for one of its own slots behind requests with the same restriction.
+   * request waits for its turn among all slots, and for a suitable slot behind requests with the same restriction.
    */
   #expectedMs(model: string, accountId: string | null, selector: ProviderSelector): number | null {
     const queue = this.#queues.get(model);

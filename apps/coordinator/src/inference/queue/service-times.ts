@@ -1,4 +1,4 @@
-/** Measured time that a job occupies a slot, per model. The source of expected waits. */
+/** Measured time of jobs in a slot, per model. The source of expected waits. */
 import { BoundedMap } from '../../limits/bounded-map.js';
 
 /** Weight of the newest job. */

@@ -1,12 +1,12 @@
 /**
  * Scopes of shared prefix caches (decision 0014): a keyed hash of the account, different for every provider. A provider cannot
- * identify the account, and two providers cannot find that they serve the same one.
+ * identify the account, and two providers cannot recognise the same one.
  */
 import { createHmac } from 'node:crypto';
 import type { ProviderId } from '@inference/protocol';
 import { BoundedMap } from '../../limits/bounded-map.js';
 
-/** Name of the secret that all coordinators of one database share. */
+/** Name of the secret shared by all coordinators of one database. */
 export const CACHE_SCOPE_SECRET = 'cache-scope';
 
 const SCOPE_DIGITS = 32;

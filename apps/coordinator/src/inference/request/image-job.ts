@@ -1,9 +1,9 @@
-/** An image job with resolved model and size: the part of a request that placement, price and verification use. */
+/** An image job with resolved model and size: the part of a request for placement, price and verification. */
 import { type ImageFacts, imageSizeOf, pixelsOf } from '@inference/formats';
 import { type ImageOffer, MAX_PLAIN_RESPONSE_BYTES, maxImageBytes } from '@inference/protocol';
 
 export interface ImageJob extends ImageFacts {
-  /** `<width>x<height>` of every image. Providers that would choose another size are excluded. */
+  /** `<width>x<height>` of every image. Providers with another result are excluded. */
   readonly pixels: string;
   /** Download URLs, one per image; null: the response contains the images. */
   readonly urls: readonly string[] | null;
@@ -11,7 +11,7 @@ export interface ImageJob extends ImageFacts {
   readonly waitUntil: number;
 }
 
-/** Pixels that count as one token of scheduler work, so that throughput is measured and compared as for text. */
+/** Pixels per token of scheduler work: throughput is measured and compared as for text. */
 const PIXELS_PER_TOKEN = 1024;
 /** Response body bytes besides the images. */
 const BODY_BYTES = 8 * 1024;

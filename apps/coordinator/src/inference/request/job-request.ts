@@ -1,7 +1,4 @@
-/**
- * A client's request, reduced to the facts that the coordinator needs, with the body as opaque bytes. Nothing after this file
- * parses the body.
- */
+/** A client's request, reduced to the facts needed here, with the body as opaque bytes. Nothing after this file parses the body. */
 import { randomUUID } from 'node:crypto';
 import {
   type AnswerFormat,
@@ -52,18 +49,18 @@ export interface JobRequest {
   /** Keyed prefix hashes of the prompt; never stored. */
   readonly chain: readonly PromptPrefix[];
   readonly envelope: Envelope;
-  /** Format of the parts of the response that the coordinator writes. */
+  /** Format of the response parts written by the coordinator. */
   readonly answer: AnswerFormat;
   /** The client's body, byte for byte. */
   readonly body: Uint8Array;
   readonly requestSha256: string;
   readonly clientNonce: string | null;
-  /** Minimum trust level that the client requires of providers; null: the model's. */
+  /** Minimum trust level required by the client; null: the model's. */
   readonly trustFloor: TrustLevel | null;
   readonly signatureForm: SignatureForm;
-  /** Members and tools of the request that have no effect. */
+  /** Members and tools of the request without effect. */
   readonly ignored: readonly string[];
-  /** The only provider that may serve the job; null: any. */
+  /** The only provider allowed; null: any. */
   readonly providerId: ProviderId | null;
 }
 
@@ -212,7 +209,8 @@ function readProviderId(header: string | undefined): ProviderId | null {
 }
 
 /**
- * Job ids: UUID version 7 (RFC 9562 section 5.7). The leading timestamp keeps consecutive jobs adjacent in every index, so that a transaction writes one page instead of one per job. `now` in milliseconds since 1970; the other 74 bits are random.
+ * Job ids: UUID version 7 (RFC 9562 section 5.7). The leading timestamp keeps consecutive jobs adjacent in every index: a
+ * transaction writes one page instead of one per job. `now` in milliseconds since 1970; the other 74 bits are random.
  */
 export function newJobId(now: number): JobId {
   const time = now.toString(16).padStart(12, '0');

@@ -1,6 +1,6 @@
 /**
- * Keyed hashes of prompt prefixes, which recognise the next turn of a conversation. The key is random per process and covers the
- * account, so hashes reveal nothing outside this process, and nothing of one account to another.
+ * Keyed hashes of prompt prefixes, to recognise the next turn of a conversation. The key is random per process and covers the
+ * account: hashes reveal nothing outside this process, and nothing of one account to another.
  */
 import { hash, randomBytes } from 'node:crypto';
 import { prefixChain, type TextRequest } from '@inference/formats';

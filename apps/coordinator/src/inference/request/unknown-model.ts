@@ -1,4 +1,4 @@
-/** Error for a model that is not listed, with suggestions from the listed models. */
+/** Error for an unlisted model, with suggestions from the listed models. */
 import { type ApiError, apiError, nearestNames } from '@inference/formats';
 
 const MAX_SUGGESTIONS = 3;
@@ -14,7 +14,7 @@ export function unknownModel(model: string, listed: Iterable<string>): ApiError 
   return apiError('model_not_found', { param: 'model', message });
 }
 
-/** Listed names with small edit distance, with or without the part before the last slash, and names that contain the text. */
+/** Listed names with small edit distance, with or without the part before the last slash, and names containing the text. */
 function nearModels(model: string, listed: readonly string[]): readonly string[] {
   const own = lastPart(model).toLowerCase();
   const ownPart = new Map(listed.map((name) => [lastPart(name), name]));
@@ -27,7 +27,7 @@ function lastPart(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
 }
 
-/** Replaces characters that model names do not contain, such as markup. */
+/** Replaces characters foreign to model names, such as markup. */
 function quoted(name: string): string {
   const shown = name.replace(/[^\p{L}\p{N} ._:/@+()[\]-]/gu, '?');
   return `"${shown.length > MAX_SHOWN ? `${shown.slice(0, MAX_SHOWN)}...` : shown}"`;

@@ -20,7 +20,7 @@ export type Charge =
 /** A ledger step that failed. For operators; contains no content. */
 export type BillingProblem =
   | { readonly type: 'reserve_failed' | 'release_failed' | 'settle_failed'; readonly jobId: JobId; readonly error: unknown }
-  /** A delivered response that was not charged: retries failed for too long, or the reservation no longer exists. */
+  /** A delivered response without a charge: retries failed for too long, or the reservation no longer exists. */
   | { readonly type: 'unsettled'; readonly settlement: Settlement; readonly reason: 'ledger_unavailable' | 'no_hold' };
 
 /** Charge in micro-USD; null: not known yet. */
@@ -63,7 +63,7 @@ export interface ReserveRefusal {
   readonly reason: 'insufficient_balance' | 'key_limit_reached' | 'ledger_unavailable';
 }
 
-/** Usage that a job is charged for. */
+/** Charged usage. */
 export type JobUsage = Omit<Settlement, 'jobId' | 'providerId' | 'at'>;
 
 export class Bill {
@@ -102,7 +102,7 @@ export class Bill {
         return UNAVAILABLE;
       }
     } catch (error) {
-      // The ledger may or may not hold a reservation. Release or the sweeper removes one without a job.
+      // The ledger may or may not hold a reservation. Release or the sweeper removes it.
       onProblem({ type: 'reserve_failed', jobId: reservation.jobId, error });
       void this.#release(reservation.jobId);
       return UNAVAILABLE;

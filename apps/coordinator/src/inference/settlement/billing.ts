@@ -1,4 +1,6 @@
-/** Opens the bill of each job and lists the jobs that this process may still settle, which the reservation sweeper must skip. */
+/**
+ * Opens the bill of each job and lists the jobs with settlements pending in this process, to be skipped by the reservation sweeper.
+ */
 import type { JobId } from '@inference/protocol';
 import type { Reservation } from '../../billing/ledger/ledger.js';
 import { imageRates, type Price } from '../../billing/prices/price.js';
@@ -22,7 +24,7 @@ export class Billing {
     this.#options = options;
   }
 
-  /** Jobs with a reservation that this process still owns. */
+  /** Jobs with a reservation owned by this process. */
   get liveJobs(): ReadonlySet<JobId> {
     return new Set(this.#open.keys());
   }

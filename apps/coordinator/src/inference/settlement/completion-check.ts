@@ -40,7 +40,7 @@ export type CompletionCheck =
 export interface Produced {
   readonly context: JobContext;
   readonly provider: Identity;
-  /** Receipt version that the provider registered. */
+  /** Receipt version registered by the provider. */
   readonly receiptVersion: 1 | 2;
   /** The final frame was opened. */
   readonly finished: boolean;
@@ -63,7 +63,7 @@ export interface PossibleUsage {
   readonly hidden: HiddenBounds;
 }
 
-/** Bounds of tokens that leave no bytes in a response. */
+/** Bounds of tokens without bytes in the response. */
 export interface HiddenBounds {
   /** Whether the model writes think sections; null: not known. */
   readonly thinks: boolean | null;

@@ -1,7 +1,7 @@
 /**
- * Decides who is to blame for a failed engine. Usually the provider, at once. If a job failed the engines of two providers and no third one
- * completed it, the request itself may be the cause; repeating it would disable one provider after the other. So a few such jobs per
- * account count at once (all engines may really be broken). Further ones count only if another provider completes the job.
+ * Decides the blame for a failed engine. Usually the provider's, at once. If a job failed the engines of two providers and no third
+ * one completed it, the request itself may be the cause; repetitions would disable one provider after the other. So a few such jobs
+ * per account count at once (all engines may really be broken). Further ones count only if another provider completes the job.
  */
 import { BoundedMap } from '../../limits/bounded-map.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
@@ -15,7 +15,7 @@ export interface EngineFailure {
   readonly isRecorded: boolean;
 }
 
-/** Jobs per account and window that no engine completed and that still count against the providers at once. */
+/** Maximum jobs per account and window that count against providers at once, although no engine completed them. */
 const MAX_COUNTED_JOBS = 3;
 const WINDOW_MS = 10 * 60_000;
 const MAX_ACCOUNTS = 10_000;

@@ -10,7 +10,7 @@ import type { CompletionProblem } from './completion-check.js';
 
 export type JobOutcome = (AttemptSummary & { readonly kind: 'delivered'; readonly billed: Billed }) | FailedJob | ClientGone;
 
-/** The client disconnected. `billed`: the delivered part of its stream, if the provider signed that part. */
+/** The client disconnected. `billed`: the delivered part of its stream, if signed. */
 export type ClientGone = AttemptSummary & { readonly kind: 'client_gone'; readonly billed: Billed | null };
 
 export type FailedJob = AttemptSummary & {
@@ -21,7 +21,7 @@ export type FailedJob = AttemptSummary & {
   readonly problem?: CompletionProblem;
 };
 
-/** A verified response, the usage that counts, and the charge. */
+/** A verified response, the billed usage, and the charge. */
 export interface Billed {
   readonly receipt: Receipt;
   readonly signed: SignedParts;
@@ -40,10 +40,10 @@ export interface AttemptRecord {
 }
 
 export interface AttemptSummary {
-  /** Ended attempts, in the order in which they ended. */
+  /** Ended attempts, in order of their end. */
   readonly attemptRecords: readonly AttemptRecord[];
   readonly attempts: number;
-  /** The provider that decided the job or was tried last; null: no attempt was made. */
+  /** The deciding provider, or the last one tried; null: no attempt was made. */
   readonly provider: ProviderConnection | null;
 }
 
@@ -57,7 +57,7 @@ export function clientGone(summary: AttemptSummary, billed: Billed | null = null
   return { kind: 'client_gone', billed, ...summary };
 }
 
-/** Outcome of a job for a model that no provider serves. `expected`: a provider is likely to serve it again soon. */
+/** Outcome of a job for an unserved model. `expected`: a provider is likely to serve the model again soon. */
 export function notServed(model: string, expected: boolean, listed: () => readonly string[]): FailedJob {
   if (!expected) return failed(NO_ATTEMPTS, unknownModel(model, listed()), 'model_not_found');
   const message = 'No provider serves this model at the moment.';
@@ -66,7 +66,7 @@ export function notServed(model: string, expected: boolean, listed: () => readon
 
 export interface NotPlacedContext {
   readonly isClientGone: boolean;
-  /** Minimum trust level that the client itself requests. */
+  /** Minimum trust level requested by the client itself. */
   readonly trustFloor: TrustLevel | null;
   /** How the client named its provider, if at all. */
   readonly namedBy: 'serial' | 'id';
@@ -75,7 +75,7 @@ export interface NotPlacedContext {
   readonly last: JobOutcome | null;
 }
 
-/** Outcome of a job that got no slot. */
+/** Outcome of a job without a slot. */
 export function notPlaced(
   { reason, retryAfterMs }: Placement & { kind: 'refused' },
   { isClientGone, trustFloor, namedBy, summary, last }: NotPlacedContext,

@@ -1,6 +1,6 @@
 /**
- * The table of attempt results: whether another attempt may follow, who is to blame, and the error that the client sees if no attempt does
- * better. Callers follow it and decide none of these themselves. Every result here is free of charge; only a verified response is charged
+ * The table of attempt results: whether another attempt may follow, who is to blame, and the error for the client if no attempt
+ * does better. Callers follow the table. Every result here is free of charge; only a verified response is charged
  * (`settle-answer.ts`).
  */
 import { type ApiError, apiError } from '@inference/formats';
@@ -8,7 +8,7 @@ import { JOB_FAILURES, type JobFailure, type JobFailureCode } from '@inference/p
 import type { AttemptOutcome, FailedAttempt } from '../attempt/attempt.js';
 import type { CompletionProblem } from './completion-check.js';
 
-/** Result of an attempt, after verification and beyond what the provider itself reported. */
+/** Result of an attempt after verification, including results not reported by the provider. */
 export type AttemptResult =
   | Exclude<AttemptOutcome, { kind: 'completed' }>
   /** The provider's sealing key expired before the job could be sent. */
@@ -36,7 +36,7 @@ export interface OutcomePolicy {
   readonly error: ApiError;
   /** Code for log, metrics and traces; never text of a provider. */
   readonly reason: string;
-  /** Code that is stored with the provider's fault. */
+  /** Code stored with the provider's fault. */
   readonly detail: string;
 }
 
@@ -50,7 +50,7 @@ export function isFailure(outcome: AttemptOutcome): outcome is FailedAttempt {
   return outcome.kind !== 'completed' && outcome.kind !== 'stopped' && outcome.kind !== 'overtaken';
 }
 
-/** Whether the provider reports that the request itself is at fault. */
+/** Whether the provider blames the request itself. */
 export function blamesClient(outcome: AttemptOutcome): outcome is FailedAttempt & { kind: 'failed' } {
   return outcome.kind === 'failed' && JOB_FAILURES[outcome.failure.code].blame === 'client';
 }
@@ -117,7 +117,7 @@ function clientError(failure: JobFailure): ApiError {
   return apiError('context_length_exceeded', { tooLong: { limit, actual }, ...param });
 }
 
-/** Fields that hold a JSON Schema, or parts of one. */
+/** Fields with a JSON Schema, or parts of one. */
 const SCHEMA_FIELD = /schema|^tools|^guided_|^structured_outputs|^format|^response_format\.value/;
 
 /** Grammars enforce schemas while the answer is generated; their size grows with the counts in the schema. */

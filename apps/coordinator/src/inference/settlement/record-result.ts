@@ -1,4 +1,4 @@
-/** Applies the outcome policy to a provider: its reputation, its session, and whether it may get the same job again. */
+/** Applies the outcome policy to a provider: reputation, session, and whether the provider may get the same job again. */
 import type { AttemptPlan } from '../attempt/attempt.js';
 import type { LatencyTracker } from '../attempt/hedging-policy.js';
 import { providerIdOf, type RunningJob } from '../running-job.js';
@@ -26,7 +26,7 @@ export function recordResult(
     refusals.refused(running, provider, result.failure);
     return;
   }
-  // The client's disconnect cancelled a job of which there was nothing to sign.
+  // The client's disconnect cancelled a job with nothing to sign.
   if (clientSignal.aborted && result.kind === 'failed' && result.failure.code === 'cancelled') return;
   const { blame, detail } = outcomePolicy(result);
   switch (blame) {
@@ -62,7 +62,7 @@ export function recordResult(
       blame satisfies never;
   }
 
-  /** A provider that has connected again may get the job again. */
+  /** A reconnected provider may get the job again. */
   function excludeUnlessReplaced(): void {
     if (!provider.isReplaced) slotRequest.exclude.add(providerId);
   }

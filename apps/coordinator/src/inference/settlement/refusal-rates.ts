@@ -17,7 +17,7 @@ const MIN_REFUSALS = 4;
 const MIN_SHARE = 0.2;
 /** Refusals are frequent above this multiple of the other providers' rate. */
 const MAX_RATIO = 4;
-/** Refusals are frequent above this share, whatever the other providers do. */
+/** Refusals are frequent above this share, regardless of other providers. */
 const MAX_SHARE = 0.9;
 
 export class RefusalRates {

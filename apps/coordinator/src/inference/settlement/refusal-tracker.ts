@@ -1,7 +1,7 @@
 /**
- * Evaluates refusals that blame the client. The client sees one only if a second provider refuses as well, or no other provider can be
- * asked. A refusal that the provider's own offer contradicts is false. Refusals that another provider's answer contradicts, and refusals that
- * are far more frequent than those of the model's other providers, count as failures.
+ * Evaluates refusals that blame the client. The client sees a refusal only if a second provider refuses as well, or no other
+ * provider can be asked. A refusal contradicted by the provider's own offer is false. Refusals contradicted by another provider's
+ * answer, and refusals far more frequent than those of the model's other providers, count as failures.
  */
 import { modelTypeOf } from '@inference/formats';
 import type { JobFailure, ModelOffer, ProviderId, Receipt } from '@inference/protocol';
@@ -28,13 +28,13 @@ export interface ProviderRefusal {
   readonly isFalse: boolean;
 }
 
-/** Counted failures of a provider that one account may cause within a window. */
+/** Maximum failures of a provider counted per account and window. */
 const MAX_COUNTED_PER_ACCOUNT = 3;
 const WINDOW_MS = 10 * 60_000;
 const MAX_PAIRS = 50_000;
-/** Refusals by unproven providers that together confirm each other. */
+/** Number of unproven providers whose refusals confirm each other. */
 const UNPROVEN_QUORUM = 3;
-/** Reported limits from this share of the offered context on are plausible: an engine may reserve a few positions. */
+/** Minimum plausible limit, as a share of the offered context: an engine may reserve a few positions. */
 const LIMIT_TOLERANCE = 0.9;
 /** Share of refused jobs above which refusals are frequent, when another agent version answered. */
 const MIN_SHARE_OF_OTHER_AGENT = 0.9;
@@ -75,7 +75,7 @@ export class RefusalTracker {
     for (const other of this.#options.registry.placement.providersOfOwner(model, ownerAccountId)) slotRequest.exclude.add(other);
   }
 
-  /** Evaluates the refusals of a job that has ended: an answer of another provider contradicts some of them. */
+  /** Evaluates the refusals of an ended job: an answer of another provider contradicts some of them. */
   settle({ refusals, job, slotRequest }: RunningJob, outcome: JobOutcome): void {
     const { model } = slotRequest;
     const isPinned = namesProvider(slotRequest);
@@ -87,7 +87,7 @@ export class RefusalTracker {
       const providerId = providerIdOf(provider);
       if (answer !== null) {
         if (!isContradicted(refusal, answer.receipt)) {
-          // The answer shows that the request was too long for this provider.
+          // The answer shows an excess of this provider's context.
           if (refusal.failure.code === 'context_length_exceeded') continue;
         } else if (isImpossible(refusal, job)) {
           provider.report({ kind: 'fault', fault: 'unverified', reason: FALSE_REFUSAL });
@@ -100,7 +100,7 @@ export class RefusalTracker {
           continue;
         }
       }
-      // A client that names its provider could choose whose refusals look frequent.
+      // A client with a named provider could choose whose refusals look frequent.
       if (isPinned) continue;
       this.#rates.refused(model, providerId);
       const minShare = outcome.provider !== null && isOtherAgent(refusal, outcome.provider) ? MIN_SHARE_OF_OTHER_AGENT : undefined;
@@ -111,7 +111,7 @@ export class RefusalTracker {
     }
   }
 
-  /** Counts one more failure that this account caused. False: the account has reached its maximum. */
+  /** Counts one more failure caused by this account. False: the account has reached its maximum. */
   #count(accountId: string, providerId: ProviderId): boolean {
     const key = `${accountId} ${providerId}`;
     const now = this.#options.now();
@@ -147,22 +147,22 @@ export function contradictsOffer(failure: JobFailure, offer: ModelOffer | undefi
 }
 
 /**
- * Whether no prompt of the request's size can exceed the offered context: each token covers at least a byte. Tokenizers of embedding
- * models normalize Unicode first, which turns U+FDFA into 18 characters.
+ * Whether no prompt of the request's size can exceed the offered context: each token covers at least a byte. Tokenizers of
+ * embedding models normalize Unicode first, expanding U+FDFA into 18 characters.
  */
 function isImpossible({ failure, offer }: ProviderRefusal, { endpoint, body }: JobRequest): boolean {
   if (endpoint === '/v1/embeddings' || offer === undefined) return false;
   return failure.code === 'context_length_exceeded' && promptTokenBound(body.length) < offer.context_length;
 }
 
-/** Whether the agent version may explain the refusal: agent versions differ in what they support. */
+/** Whether the agent version may explain the refusal: versions differ in supported features. */
 function isOtherAgent({ failure, provider: { registration } }: ProviderRefusal, answered: ProviderConnection): boolean {
   if (failure.code !== 'unsupported') return false;
   const other = answered.registration;
   return registration.agentName !== other.agentName || registration.agentVersion !== other.agentVersion;
 }
 
-/** Whether an answer to the same request shows that the refusal was wrong. Engines differ in what they support. */
+/** Whether an answer to the same request proves the refusal wrong. Engines differ in supported features. */
 function isContradicted({ failure, offer }: ProviderRefusal, { usage }: Receipt): boolean {
   switch (failure.code) {
     case 'context_length_exceeded':

@@ -1,6 +1,6 @@
 /**
- * Settles a response that a provider reports as complete: verifies it, bounds and charges its usage, reports measurements of the provider,
- * and only then delivers it.
+ * Settles a completed response: verifies it, bounds and charges the usage, reports measurements of the provider, and only then
+ * delivers the response.
  */
 import { INITIAL_CREDIT_BYTES, type JobContext, type Receipt } from '@inference/protocol';
 import type { AnswerSample } from '@inference/scheduler';
@@ -32,7 +32,7 @@ export async function settleAnswer(
   if (!check.ok) return { kind: 'rejected', result: { kind: 'unverified', problem: check.problem } };
   provider.report({ kind: 'answer_verified' });
   const { receipt, signed } = check;
-  // A connected client still gets the bytes that it has not drained yet.
+  // A connected client still gets its undrained bytes.
   const delivered = clientSignal.aborted ? delivery.delivered : completed.bytes;
   if (clientSignal.aborted && delivered === 0) return clientGone(summary);
   if (delivery.attachments !== undefined) {
@@ -48,7 +48,7 @@ export async function settleAnswer(
     ...deliveredUsage(receipt, { delivered, signed: completed.bytes }),
     images: job.images === null ? 0 : (receipt.usage.images ?? 0),
   };
-  // Verification checked the whole response; these bounds are for the part that a disconnected client pays for.
+  // Verification checked the whole response; these bounds are for the part paid by a disconnected client.
   const { lowered: _, ...usage } = settlementBounds(claimed, {
     maxImages: job.images?.count ?? 0,
     maxPromptTokens: promptTokenBound(job.body.length),
@@ -137,9 +137,9 @@ function throughputSample(
 }
 
 export interface DeliveredBytes {
-  /** Content bytes that the client's connection took. */
+  /** Content bytes taken by the client's connection. */
   readonly delivered: number;
-  /** Content bytes that the receipt covers. */
+  /** Content bytes covered by the receipt. */
   readonly signed: number;
 }
 

@@ -1,14 +1,14 @@
 /**
  * Precomputed HPKE encapsulations (RFC 9180 section 4.1). Encapsulation is most of the cost of sealing and depends on the recipient
- * only. For providers with many jobs, a worker thread computes some ahead. Each is used once; without a precomputed one, `take`
- * computes one synchronously.
+ * only. For providers with many jobs, a worker thread computes some ahead. Each is used once; with none ready, `take` computes
+ * synchronously.
  */
 import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 import { type Encapsulation, encapsulate } from '@inference/protocol/crypto';
 import { ENC_BYTES, type EncapsulationBatch, type EncapsulationRequest, PAIR_BYTES } from './thread-messages.js';
 
-/** First jobs of a recipient that get nothing precomputed: in a quiet network most providers have no more. */
+/** First jobs of a recipient, without precomputing: in a quiet network most providers get no more. */
 const MIN_JOBS = 3;
 /** Minimum and maximum of precomputed encapsulations per provider, once precomputing has begun. */
 const MIN_READY = 4;
@@ -141,7 +141,7 @@ export class EncapsulationPool {
   }
 }
 
-/** `package.json` names the entry file, so that sources (tests) and the build both find it. Throws if the file is missing. */
+/** `package.json` names the entry file, so sources (tests) and the build both find it. Throws if the file is missing. */
 function startThread(): Worker {
   const entry = createRequire(import.meta.url).resolve('#sealing-thread');
   const limits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 };
