@@ -1,4 +1,4 @@
-/** The image rule of the specification: without an image provider requests wait, and the jobs of a lost one are tried elsewhere. */
+/** The image rule of the specification: without an image provider requests wait; the jobs of a lost one are tried elsewhere. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { errorOf, type Harness, until } from '../support/harness.js';
 import { generate, IMAGE_MODEL, imageProvider, paint, startImageHarness, urlsOf } from './pictures.js';

@@ -153,7 +153,7 @@ describe('when the first content is late', () => {
 });
 
 describe('no second attempt starts', () => {
-  /** The first provider's job ends only after the time at which a second attempt would have started, and none started. */
+  /** The first provider's job ends only after the usual start of a second attempt, and none started. */
   async function staysAlone(asked: Promise<Response>, first: ScriptedProvider, other: ScriptedProvider): Promise<void> {
     await until(() => [...first.jobs.values()].some(({ over }) => !over));
     const before = other.jobs.size;

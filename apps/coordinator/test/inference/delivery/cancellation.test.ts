@@ -14,7 +14,7 @@ const WORDS = Array.from({ length: 20 }, (_, index) => ` word${index}`);
 const price = (promptTokens: number, completionTokens: number): number =>
   costOf(harness.app.prices.current(MODEL), { promptTokens, completionTokens });
 
-/** A stream that the test reads and closes at will. */
+/** A stream read and closed by the test. */
 async function openStream(): Promise<http.IncomingMessage> {
   const response = await new Promise<http.IncomingMessage>((resolve, reject) => {
     const request = http.request(
@@ -37,7 +37,7 @@ async function readUntil(response: http.IncomingMessage, text: string): Promise<
   await until(() => read.includes(text));
 }
 
-/** The one job of a provider. */
+/** The provider's only job. */
 function jobOf(provider: ScriptedProvider): ScriptedJob {
   return [...provider.jobs.values()][0] as ScriptedJob;
 }

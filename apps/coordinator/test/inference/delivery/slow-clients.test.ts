@@ -11,7 +11,7 @@ afterEach(() => harness.close());
 
 const REQUEST = { model: MODEL, stream: true, messages: [{ role: 'user', content: 'hi' }] };
 
-/** A stream request whose response the test reads at its own pace. */
+/** A stream request whose response the test reads slowly. */
 function openStream(on: Harness): Promise<http.IncomingMessage> {
   return new Promise((resolve, reject) => {
     const request = http.request(`${on.url}/v1/chat/completions`, { method: 'POST', headers: { 'x-api-key': on.apiKey } }, resolve);

@@ -1,4 +1,4 @@
-/** A slow client that disconnects pays for bytes that its host received, not for those in the coordinator's kernel. */
+/** A slow client that disconnects pays for bytes received by its host, not for bytes in the coordinator's kernel. */
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
@@ -10,7 +10,7 @@ import { SendQueues } from '../../../src/inference/delivery/send-queues.js';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import type { ScriptedJob } from '../../support/scripted-provider.js';
 
-/** 3 MB: less than the kernel takes for a client that reads nothing. */
+/** 3 MB: less than the kernel buffers for a client without reads. */
 const TOKENS = 3000;
 const TOKEN_BYTES = 1000;
 const EVENT = `data: {"choices":[],"text":"${'x'.repeat(TOKEN_BYTES - 34)}"}\n\n`;
@@ -59,7 +59,7 @@ async function read(response: http.IncomingMessage, bytes: number): Promise<void
   }
 }
 
-/** Bytes that the kernel has received for a client and that the client has not read (proc_pid_net(5)). */
+/** Bytes received by the kernel and not read by the client (proc_pid_net(5)). */
 function unreadBytes({ socket }: http.IncomingMessage): number {
   const port = (socket.localPort ?? 0).toString(16).toUpperCase().padStart(4, '0');
   const row = new RegExp(`: [0-9A-F]+:${port} [0-9A-F]+:[0-9A-F]{4} [0-9A-F]{2} [0-9A-F]{8}:([0-9A-F]{8})`);
@@ -90,9 +90,9 @@ it.runIf(process.platform === 'linux').each([
   response.destroy();
   await until(() => running.jobLines().length === 1);
   const { completion_tokens } = running.jobLines()[0] as { completion_tokens: number };
-  // All bytes read, except one window that may be acknowledged after the last reading.
+  // All bytes read, except a window acknowledged after the last reading.
   expect(completion_tokens).toBeGreaterThanOrEqual(tokens - CLIENT_WINDOW_BYTES / TOKEN_BYTES);
-  // Bytes in the client's kernel, plus bytes that may be written before the next reading.
+  // Bytes in the client's kernel, plus bytes written before the next reading.
   const maxUntakenBytes = inClient + MAX_UNCHECKED_BYTES + CLIENT_WINDOW_BYTES;
   expect(completion_tokens).toBeLessThan(tokens + maxUntakenBytes / TOKEN_BYTES);
   expect(completion_tokens).toBeLessThan(TOKENS);

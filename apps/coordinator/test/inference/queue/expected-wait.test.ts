@@ -5,7 +5,7 @@ import { RequestQueue, type SlotRequest } from '../../../src/inference/queue/req
 import type { ProviderSelector } from '../../../src/providers/placement/served-models.js';
 import type { ProviderRegistry } from '../../../src/providers/provider-registry.js';
 
-/** A busy registry: ten slots, one on a provider of trust level hardware, and two on a named one. */
+/** A busy registry: ten slots, of them one with trust level hardware, and two on a named provider. */
 function queueOf(floorOf?: () => 'hardware' | null): RequestQueue {
   const registry = {
     placement: { choose: () => ({ kind: 'busy' }) },
@@ -41,7 +41,7 @@ describe('the expected wait', () => {
     const placements = [...Array(9).fill(requestOf()), requestOf(hardware)].map((request) => queue.place(request, 60_000, abort.signal));
     // Ten requests wait for ten slots: one second, plus the turn of the request itself.
     expect(queue.outlook('m')).toEqual({ waiting: 10, waitMs: 1100 });
-    // Of those, one also needs the single hardware slot.
+    // Of the ten, two need the single hardware slot.
     expect(queue.outlook('m', 'hardware')).toEqual({ waiting: 10, waitMs: 2000 });
     abort.abort();
     await Promise.all(placements);

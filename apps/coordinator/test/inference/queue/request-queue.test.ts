@@ -1,4 +1,4 @@
-/** Waiting for a busy provider, as clients see it: fair between accounts, with a useful Retry-After. */
+/** Waiting for a busy provider, as seen by clients: fair between accounts, with a useful Retry-After. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Customer, errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import type { ScriptedJob } from '../../support/scripted-provider.js';
@@ -17,7 +17,7 @@ const ask = (customer: Customer, content: string, signal?: AbortSignal): Promise
     { headers: { authorization: `Bearer ${customer.apiKey}` }, ...(signal === undefined ? {} : { signal }) },
   );
 
-/** One provider with one slot, whose jobs end when the test says so. */
+/** A provider with a single slot, whose jobs the test ends. */
 async function oneSlot(): Promise<ScriptedJob[]> {
   const jobs: ScriptedJob[] = [];
   await harness.provider({

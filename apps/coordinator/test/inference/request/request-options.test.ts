@@ -135,7 +135,7 @@ describe('the signature of a stream', () => {
     expect(text).toMatch(/\n\n: inference-signature \{"se_signature":/);
     expect(text).not.toMatch(/data: .*"se_signature"/);
     expect(end).toBe(endpoint === '/v1/messages' ? '' : 'data: [DONE]\n\n');
-    // Clients that expect `choices` in every event find it.
+    // Clients expecting `choices` in every event find them.
     for (const [, data] of text.matchAll(/^data: (\{.*"choices".*)$/gm)) expect(JSON.parse(data ?? '').choices).toHaveLength(1);
   });
 

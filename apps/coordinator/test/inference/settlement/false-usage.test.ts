@@ -1,4 +1,4 @@
-/** Impossible signed counts: no one pays for them, and their providers get no more jobs. */
+/** Impossible signed counts: free of charge, and the provider gets no more jobs. */
 import type { Receipt } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';

@@ -7,7 +7,7 @@ import { contradictsOffer, RefusalTracker } from '../../../src/inference/settlem
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import type { ProviderOptions, ScriptedProvider } from '../../support/scripted-provider.js';
 
-/** Context length that scripted providers offer, in tokens. */
+/** Context length of scripted providers, in tokens. */
 const OFFERED = 4096;
 const TOO_LONG = { code: 'context_length_exceeded', limit: OFFERED, actual: 5000 } as const;
 /** Randomness that always picks the first unproven provider. */
@@ -133,7 +133,7 @@ describe('a refusal that blames the client', () => {
     }
     await harness.provider();
     expect(await ask(3, LONG_PROMPT)).toEqual(allFine(3));
-    // At most one of the two was asked about each request.
+    // At most one of the two got each request.
     expect(pair.reduce((sum, { jobs }) => sum + jobs.size, 0)).toBeLessThanOrEqual(3);
   });
 

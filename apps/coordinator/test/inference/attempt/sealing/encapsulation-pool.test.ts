@@ -1,4 +1,4 @@
-/** Encapsulations precomputed on a thread: each is used once and opens at its recipient, and jobs never depend on the thread. */
+/** Encapsulations precomputed on a thread: each is used once and opens at its recipient; jobs never depend on the thread. */
 import { Worker } from 'node:worker_threads';
 import { generateSealingKeyPair, type SealingKeyPair, setupRecipient, setupSender } from '@inference/protocol/crypto';
 import { afterEach, expect, it, vi } from 'vitest';
@@ -17,7 +17,7 @@ function encapsulationPool(options: Partial<ConstructorParameters<typeof Encapsu
   return made;
 }
 
-/** Takes an encapsulation and checks that its recipient opens a message sealed with it. Returns the encapsulated key. */
+/** Takes an encapsulation and checks that the recipient opens a sealed message. Returns the encapsulated key. */
 function useOne(from: EncapsulationPool, key: SealingKeyPair): string {
   const encapsulation = from.take(key.publicKey);
   const sealed = setupSender(encapsulation, INFO).seal(AAD, TEXT);
