@@ -41,7 +41,7 @@ describe('the expected wait', () => {
     const placements = [...Array(9).fill(requestOf()), requestOf(hardware)].map((request) => queue.place(request, 60_000, abort.signal));
     // Ten requests wait for ten slots: one second, plus the turn of the request itself.
     expect(queue.outlook('m')).toEqual({ waiting: 10, waitMs: 1100 });
-    // Of the ten, two need the single hardware slot.
+    // One of the ten also needs the single hardware slot.
     expect(queue.outlook('m', 'hardware')).toEqual({ waiting: 10, waitMs: 2000 });
     abort.abort();
     await Promise.all(placements);
