@@ -1,7 +1,4 @@
-/**
- * Starts a coordinator: opens its capabilities in the order of their dependencies. Each capability registers how to close its
- * resources.
- */
+/** Starts a coordinator: opens each capability after its dependencies. Capabilities register how to close their resources. */
 import { openAccounts } from './wiring/accounts.js';
 import type { App, AppOptions } from './wiring/app-options.js';
 import { openBilling } from './wiring/billing.js';

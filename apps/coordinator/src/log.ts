@@ -1,6 +1,6 @@
 /**
- * Log of JSON lines with ids, codes, counts and times. A line never contains a body, a key, a prompt, an output, or an error
- * message that could quote one: errors go through {@link errorFacts}.
+ * Log of JSON lines with ids, codes, counts and times. A line never contains a body, a key, a prompt or an output. Error messages
+ * could quote such content, so errors go through {@link errorFacts}.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { LogLevel } from './config/config.js';
@@ -11,7 +11,7 @@ export function createLog(level: LogLevel, destination: DestinationStream): Log 
   return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
 }
 
-/** Error without its message, because parsers quote their input in messages. The stack frames locate the cause. */
+/** Error without message, because parsers quote their input in messages. The stack frames locate the cause. */
 export function errorFacts(error: unknown): { readonly name: string; readonly code?: string; readonly at?: string } {
   if (!(error instanceof Error)) return { name: typeof error };
   const code = 'code' in error && typeof error.code === 'string' ? { code: error.code } : {};

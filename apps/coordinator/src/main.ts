@@ -38,7 +38,7 @@ async function main(): Promise<void> {
   const signalled = new Set<string>();
   let isEnding = false;
   const exitAfterFlush = (code: number): void => {
-    // `flushSync` would retry forever on a pipe whose reader has exited. A reader that is only slow has LAST_FLUSH_MS.
+    // `flushSync` would retry forever on a pipe without reader. A slow reader has LAST_FLUSH_MS.
     setTimeout(() => process.kill(process.pid, 'SIGKILL'), LAST_FLUSH_MS);
     stdout.flush(() => process.exit(code));
   };
@@ -58,7 +58,7 @@ async function main(): Promise<void> {
       },
     );
   };
-  // A second signal of the same kind ends the grace period. SIGINT of a terminal followed by SIGTERM of a supervisor counts as one
+  // A second signal of the same kind ends the grace period. SIGINT of a terminal and SIGTERM of a supervisor count as a single
   // request.
   const onSignal = (signal: string): void => {
     if (skipGrace.signal.aborted) exitAfterFlush(1);
@@ -72,7 +72,7 @@ async function main(): Promise<void> {
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
-  // With an IPC channel, the coordinator ends when its parent process ends.
+  // With an IPC channel, the coordinator ends when the parent process ends.
   process.on('disconnect', () => end('parent exited'));
   process.on('uncaughtException', (error) => {
     log.fatal({ error: errorFacts(error) }, 'crashed');

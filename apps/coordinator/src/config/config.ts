@@ -68,11 +68,11 @@ export interface Config {
   /** File of signed releases of the agent; null: none are offered. */
   readonly agentReleases: string | null;
   readonly images: ImageConfig;
-  /** Maximum share of the image store for one account, and for unfinished images of one provider, in percent. */
+  /** Maximum share of the image store per account, and per provider for unfinished images, in percent. */
   readonly imageSharePercent: number;
   readonly rateLimits: RateLimitConfig;
   readonly console: ConsoleConfig;
-  /** Folder of the built web console; null: the console that was built beside this program, if any. */
+  /** Folder of the built web console; null: the build beside the program, if any. */
   readonly consoleDir: string | null;
   /** Null: no payments from outside. */
   readonly stripe: StripeConfig | null;
@@ -99,12 +99,12 @@ export interface RateLimitConfig {
 export interface ConsoleConfig {
   /** Origin of this coordinator in browsers, such as `https://gateway.example`; null: loopback addresses only. */
   readonly publicOrigin: string | null;
-  /** Secret that signs session cookies; null: a generated one in the data directory. */
+  /** Secret for signing session cookies; null: a generated secret in the data directory. */
   readonly authSecret: string | null;
   readonly requireEmailVerification: boolean;
   /** HTTP service that accepts mail as JSON; null: no mail. */
   readonly mail: { readonly url: string; readonly token: string | null } | null;
-  /** Admin key that the operator chose; null: only admin keys in the database. */
+  /** Admin key chosen by the operator; null: only admin keys in the database. */
   readonly adminKey: string | null;
 }
 
@@ -119,7 +119,7 @@ export interface StripeConfig {
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const allowSimulatedEnclave = flag(env, 'ALLOW_SIMULATED_ENCLAVE');
   const development = flag(env, 'DEVELOPMENT');
-  // A test network is an explicit choice. Elsewhere, claims that only the device itself makes do not count.
+  // A test network is an explicit choice. Elsewhere, unproved claims of a device do not count.
   const defaultTrustLevel = allowSimulatedEnclave || development ? 'self_signed' : 'hardware';
   const simulatedDeviceAuthority = text(env, 'SIMULATED_DEVICE_AUTHORITY', '') || null;
   if (simulatedDeviceAuthority !== null && !allowSimulatedEnclave) {
@@ -196,7 +196,7 @@ const MAX_HELD_BYTES = 256 * 1024 * 1024;
 /** 64 MiB: counting tokens is free of charge, and costs the provider as much as a prefill. */
 const COUNT_TOKENS_BYTES_PER_MINUTE = 64 * 1024 * 1024;
 
-/** 10,000 USD per million tokens and 1000 USD per image, as for prices that are set through the API. */
+/** 10,000 USD per million tokens and 1000 USD per image, as for prices set through the API. */
 const MAX_RATE = 10_000_000_000;
 const MAX_IMAGE_RATE = 1_000_000_000;
 const MAX_RETENTION_DAYS = 36_500;
@@ -250,7 +250,7 @@ function integer(env: Env, name: string, fallback: number, min: number, max: num
   return number;
 }
 
-/** The value may contain a password, so error messages do not repeat it. */
+/** The value may contain a password, so error messages do not repeat the value. */
 function postgresUrl(env: Env, name: string): string | null {
   const value = env[name];
   if (value === undefined || value === '') return null;

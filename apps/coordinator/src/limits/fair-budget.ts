@@ -1,9 +1,9 @@
 /**
  * Shared memory budget of many holders: accounts, or network addresses.
  *
- * A holder may take a multiple of the free bytes (dynamic thresholds, Choudhury and Hahne 1998). A claim that does not fit evicts
- * the oldest unfinished claim of the largest holder above the claimant. Without such a holder, the claimant's own oldest claim is
- * evicted (`evictsOwn`), or that of a larger member; else `grow` returns false.
+ * A holder may take a multiple of the free bytes (dynamic thresholds, Choudhury and Hahne 1998). A claim without room evicts the
+ * oldest unfinished claim of the largest holder above the claimant. Without such a holder, the claimant's own oldest claim is
+ * evicted (`evictsOwn`), or the claim of a larger member; else `grow` returns false.
  */
 export interface FairBudgetOptions {
   readonly maxBytes: number;
@@ -15,7 +15,7 @@ export interface FairBudgetOptions {
   readonly evictsOwn?: boolean;
 }
 
-/** An account with one of its keys, or an address alone. */
+/** An account with a key, or an address alone. */
 export interface Claimant {
   readonly holder: string;
   /** Without `evictsOwn`, claims of one member never displace a smaller member of the same holder. */
@@ -24,7 +24,7 @@ export interface Claimant {
 
 class Group {
   bytes = 0;
-  /** Claims that can be evicted, oldest first. */
+  /** Evictable claims, oldest first. */
   readonly unfinished = new Set<Claim>();
 }
 
@@ -33,7 +33,7 @@ class Holder extends Group {
   claimCount = 0;
 }
 
-/** Bytes of one body or connection. */
+/** Bytes of a body or connection. */
 export class Claim {
   bytes = 0;
   isOpen = true;

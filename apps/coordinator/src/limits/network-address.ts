@@ -1,7 +1,7 @@
 /** Network of an IP address, as the unit that distinguishes clients. */
 import { isIPv6 } from 'node:net';
 
-/** An IPv4 address stays whole; an IPv6 address becomes its /64 network, because one subscriber has a whole /64. */
+/** An IPv4 address stays whole; an IPv6 address becomes its /64 network, the usual size of a subscriber's network. */
 export function networkOf(address: string): string {
   const bare = address.replace(/%.*$/, '').toLowerCase();
   if (!isIPv6(bare)) return bare;

@@ -13,7 +13,7 @@ import type { Log } from '../log.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { SessionTimings } from '../providers/session/session-timings.js';
 
-/** Everything except `config` and `log` is for tests, which shorten times and replace parts. */
+/** Everything except `config` and `log` is for tests, to shorten times and replace parts. */
 export interface AppOptions {
   readonly config: Config;
   readonly log: Log;

@@ -115,7 +115,7 @@ export async function openPayments(
   };
 }
 
-/** Imported on demand: the Stripe client is half of the code that a coordinator would load at its start. */
+/** Imported on demand: the Stripe client is half of the code loaded at a coordinator's start. */
 async function openStripe(settings: StripeSettings, now: () => number): Promise<PaymentProcessor> {
   const { StripeProcessor } = await import('../billing/payments/stripe-processor.js');
   return new StripeProcessor(settings, now);

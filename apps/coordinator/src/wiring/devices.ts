@@ -59,16 +59,16 @@ export function openDevices({ config, options, now, log }: StartContext, { datab
   };
 }
 
-/** Returns a listener that loads evidence while its provider is registered. */
+/** Returns a listener that loads evidence of registered providers. */
 function providerFollower({ book }: DeviceManagement): (event: ProviderEvent) => void {
-  // A session that is refused at the last step leaves without having joined.
+  // A session refused at the last step leaves without having joined.
   const followed = new Set<string>();
   return (event) => {
     if (event.type === 'joined') {
       const { publicKeySha256 } = event.provider.registration.identity;
       followed.add(event.provider.sessionId);
       void book.watch(publicKeySha256);
-      // The device may have changed while it was disconnected.
+      // The device may have changed while disconnected.
       book.doubt(publicKeySha256);
     }
     if (event.type === 'left' && followed.delete(event.sessionId) && event.provider !== null) {

@@ -72,7 +72,7 @@ export async function openHttpServer(context: StartContext, { ledger, repositori
 /** Returns the address, `http://host:port`. Throws StartupError where the port cannot be used. */
 export async function listen({ config, disposal }: StartContext, server: FastifyInstance): Promise<string> {
   const { host, port } = config;
-  // Registered last, so that a failed start closes the server before the resources that its requests use.
+  // Registered last: a failed start closes the server before the resources of its requests.
   disposal.defer(() => server.close());
   try {
     return await server.listen({ host, port, backlog: BACKLOG });

@@ -1,4 +1,4 @@
-/** Opens the image store and the receipts repository: receipts of images with URLs are written only after those URLs expire. */
+/** Opens the image store and the receipts repository. Receipts with image URLs are written only after the URLs expire. */
 import { join } from 'node:path';
 import { ReceiptRepository } from '../database/providers/receipt-repository.js';
 import { sharedSecret } from '../database/secret-repository.js';

@@ -21,7 +21,7 @@ export interface ProviderServices {
   readonly providers: ProviderRegistry;
   readonly devices: ManagedDevices;
   readonly providerLinks: ProviderLinks;
-  /** Models that clients may expect although no provider serves them now. */
+  /** Models without a provider at the moment, but expected to return. */
   readonly expectedModels: RecentlySeenModels;
   readonly endedSessions: EndedSessions;
 }

@@ -25,7 +25,7 @@ export async function shutDown(context: StartContext, deps: ShutdownDeps, graceM
   providers.drain(() => runner.drainDemands());
   requestQueue.drain();
   imageSupply.close();
-  // A job ends when its response is complete; its client may still be reading that response.
+  // A job ends with a complete response; the client may still be reading.
   const allDelivered = runner.whenIdle().then(() => responses.whenDrained());
   await Promise.race([allDelivered, pause(graceMs, abort)]);
   const closed = server.close();

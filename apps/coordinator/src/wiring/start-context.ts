@@ -1,4 +1,4 @@
-/** Values that every wiring function reads, and the stack on which each registers how its resources are closed. */
+/** Common values of the wiring functions, with the stack for closing resources. */
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import { JOB_TIMINGS, type JobTimings } from '../inference/job-timings.js';
@@ -44,7 +44,7 @@ export function createStartContext(options: AppOptions): StartContext {
 export class DisposalStack {
   readonly #closers: (() => unknown)[] = [];
 
-  /** Registers a function that runs before those registered earlier. */
+  /** Registers a function to run before earlier registrations. */
   defer(close: () => unknown): void {
     this.#closers.push(close);
   }

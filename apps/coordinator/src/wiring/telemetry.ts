@@ -1,4 +1,4 @@
-/** Opens traces and metrics. Each capability adds its own gauges to the metrics that are returned here. */
+/** Opens traces and metrics. Each capability adds its own gauges to the returned metrics. */
 import type { Config } from '../config/config.js';
 import { errorReason, StartupError } from '../config/startup-error.js';
 import type { Tracer } from '../inference/job-observer.js';

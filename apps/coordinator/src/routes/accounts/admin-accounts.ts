@@ -1,4 +1,4 @@
-/** `/admin/v1`: accounts, manual deposits, withdrawals, and the account that a provider is linked to. */
+/** `/admin/v1`: accounts, manual deposits, withdrawals, and the linked account of a provider. */
 import {
   type AdminAccount,
   AdminAccountPageSchema,

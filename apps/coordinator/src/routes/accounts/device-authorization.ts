@@ -1,5 +1,5 @@
 /**
- * Device authorization grant (RFC 8628), revocation (RFC 7009) and metadata (RFC 8414), by which an owner links a provider.
+ * Device authorization grant (RFC 8628), revocation (RFC 7009) and metadata (RFC 8414) for linking a provider to an account.
  *
  * The owner approves the code in the console. The resulting machine token gives access to that provider only.
  */
@@ -62,7 +62,7 @@ export function addOAuth(server: FastifyInstance, { codes, links, limits, public
     };
   });
 
-  // The grant itself slows down clients that poll too often, independent of their address.
+  // The grant itself slows down fast polling, independent of the client's address.
   add('/oauth/token', limits.publicRoutes, async (form) => {
     if (parameter(form, 'grant_type') !== DEVICE_GRANT) {
       throw new OAuthError('unsupported_grant_type', `The only grant type is ${DEVICE_GRANT}.`);

@@ -1,5 +1,5 @@
 /**
- * `/console/v1/device-codes`: a pending link request for the owner who typed its code, and the owner's decision.
+ * `/console/v1/device-codes`: a pending link request by user code, and the owner's decision.
  *
  * Codes are short, so wrong attempts are limited per account and per address. Unknown, expired and foreign codes get the same
  * response.

@@ -32,7 +32,7 @@ export function addSettings(server: FastifyInstance, limits: RateLimits, setting
 }
 
 /**
- * The signed-in account, or null with status 200: every page load calls this route first, and browsers show each 401 as an error.
+ * The signed-in account, or null with status 200: every page load calls the route first, and browsers show each 401 as an error.
  */
 export function addSession(server: FastifyInstance, consoleAccess: ConsoleAccess): void {
   server.get(

@@ -51,7 +51,7 @@ const ROUTES: readonly AuthRoute[] = [
 export interface AuthRoutes {
   readonly auth: Auth;
   readonly consoleAccess: ConsoleAccess;
-  /** Queue of requests that need a password hash. */
+  /** Queue of requests with password hashing. */
   readonly queue: SignInQueue;
   readonly devices: KnownBrowsers;
   /** Whether mail can leave. */
@@ -117,7 +117,7 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   }
   const { signIns } = routes.consoleAccess.limits;
   const client = clientOf(routes, request);
-  // Same response as for sent mail: earlier mail has arrived, and its links are still valid.
+  // Same response as for sent mail: earlier mail has arrived, and the links are still valid.
   if (route.needsMail && client !== null && !signIns.admitMail(client)) return void reply.send(MAIL_SENT);
   const attempt = route.limitEmail && client !== null ? signIns.begin(client) : null;
   if (attempt !== null && 'by' in attempt)
@@ -214,7 +214,7 @@ function textMember(request: FastifyRequest, name: string): string | null {
   return typeof member === 'string' ? member : null;
 }
 
-/** Headers of this connection, or of proxies, which the server has evaluated already. */
+/** Headers of the connection, or of proxies, already evaluated by the server. */
 const UNPASSED_HEADERS = [
   'content-length',
   'transfer-encoding',
@@ -263,7 +263,7 @@ function withoutToken(body: string): string {
   return JSON.stringify(rest);
 }
 
-/** Converts better-auth's `{code, message}`. Its messages are more specific than ours and stay. */
+/** Converts better-auth's `{code, message}`. The messages are more specific than ours and stay. */
 function apiErrorOf(status: number, body: string) {
   return apiError(codeOf(status), messageOf(body));
 }

@@ -1,4 +1,4 @@
-/** Routes for operators that belong to no other room: health, metrics and the audit log. */
+/** Routes for operators without another room: health, metrics and the audit log. */
 import type { FastifyInstance, FastifyPluginAsync, onRequestHookHandler } from 'fastify';
 import type { OperatorAuditLog } from '../../database/accounts/operator-audit-log.js';
 import type { Metrics } from '../../telemetry/metrics.js';

@@ -1,6 +1,5 @@
 /**
- * `GET /admin/v1/health`: state of this coordinator for the operators' page. A cache bounds database queries, so that the page may
- * poll.
+ * `GET /admin/v1/health`: state of the coordinator for the operators' page. A cache bounds database queries, so polling is cheap.
  */
 import { type AdminHealth, AdminHealthSchema } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';

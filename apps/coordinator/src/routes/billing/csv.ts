@@ -1,7 +1,7 @@
 /**
  * CSV (RFC 4180): lines end with CRLF; fields with commas, quotes or line breaks are quoted.
  *
- * A text that a spreadsheet would evaluate as a formula gets a leading apostrophe, which spreadsheets hide.
+ * A text with the start of a spreadsheet formula gets a leading apostrophe, hidden by spreadsheets.
  */
 
 export type CsvField = string | number;

@@ -1,4 +1,4 @@
-/** `GET /admin/v1/earnings/concentration`: owners who earn mostly from one account, for operators who decide on withdrawals. */
+/** `GET /admin/v1/earnings/concentration`: owners with earnings mostly from a single account, for decisions on withdrawals. */
 import { type AdminEarningsConcentration, AdminEarningsConcentrationSchema } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import Type from 'typebox';

@@ -102,7 +102,7 @@ function readUsageRequest(request: FastifyRequest): UsageQuery {
 
 async function sendPage(database: Database, wanted: UsageQuery, reply: FastifyReply): Promise<FastifyReply> {
   const limit = wanted.limit ?? MAX_USAGE_LIMIT;
-  // One extra row shows whether there is a next page.
+  // An extra row shows whether there is a next page.
   const rows = await readUsage(database, wanted.filter, { after: wanted.after, limit: limit + 1 });
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
@@ -112,7 +112,7 @@ async function sendPage(database: Database, wanted: UsageQuery, reply: FastifyRe
     for (const [name, value] of Object.entries({ ...wanted.parameters, limit, cursor: next })) parameters.set(name, String(value));
     reply.header('link', `<${PATH}?${parameters}>; rel="next"`);
   }
-  // Without paging parameters, the response is exactly that of the specification.
+  // Without paging parameters, the response is exactly as specified.
   const paged = wanted.limit !== undefined || wanted.after !== null;
   return reply.send({ usage: shown.map(entryOf), ...(paged ? { next_cursor: next } : {}) });
 }

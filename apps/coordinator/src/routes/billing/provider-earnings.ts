@@ -1,7 +1,7 @@
 /**
  * `GET /v1/machine/earnings`: earnings of a provider for its linked account, by days of the owner's time zone.
  *
- * The machine token authenticates the request, so that the owner can read earnings while the provider is disconnected.
+ * The machine token authenticates the request, so the owner can read earnings while the provider is disconnected.
  */
 import { apiError, RequestError } from '@inference/formats';
 import { MAX_EARNING_DAYS, type MachineEarnings, type ProviderId } from '@inference/protocol';
@@ -180,7 +180,7 @@ export function localDayFormatter(timeZone: string): (ms: number) => string {
   return (ms) => format.format(ms);
 }
 
-/** First day of a range of `days` that ends today. Calendar arithmetic: a local day may have 23 or 25 hours. */
+/** First day of a range of `days` until today. Calendar arithmetic: a local day may have 23 or 25 hours. */
 export function firstDay(today: string, days: number): string {
   return new Date(Date.parse(`${today}T00:00:00Z`) - (days - 1) * DAY_MS).toISOString().slice(0, 10);
 }

@@ -1,8 +1,8 @@
 /**
  * Webhooks of the MDM and ACME servers, and downloads of enrolment profiles.
  *
- * Bodies are exact bytes of bounded size with an HMAC signature. A refusal carries a code. Reports that have no use here get 200,
- * so that the server does not resend them.
+ * Bodies are exact bytes of bounded size with an HMAC signature. A refusal carries a code. Useless reports get 200, so the server
+ * does not resend them.
  */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';

@@ -1,7 +1,7 @@
 /**
  * Model catalogue of the operator: files and prices, public at `/v1/catalogue`, changed at `/admin/v1/catalogue`.
  *
- * A change rejects at once the offers of providers whose file differs.
+ * A change immediately rejects offers with other files.
  */
 import {
   type AdminCatalogue,

@@ -234,7 +234,7 @@ function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, end: JobO
   }
 }
 
-/** Charged counts. For an honest provider and a client that stayed connected, these equal the signed counts. */
+/** Charged counts. For an honest provider and a connected client, equal to the signed counts. */
 function billedFacts(billed: Billed | null): Record<string, unknown> {
   if (billed === null) return { cost_micro_usd: 0 };
   const { charge, usage } = billed;

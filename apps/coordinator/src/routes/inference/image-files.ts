@@ -20,7 +20,7 @@ export interface ImageFileRoutes {
   readonly now: () => number;
 }
 
-/** Errors must not be cached: an image may appear at its URL a moment later. */
+/** Errors must not be cached: an image may appear at the URL a moment later. */
 const NO_STORE = { 'cache-control': 'no-store' };
 
 const IMAGE_CONTENT = Object.fromEntries(Object.values(IMAGE_CONTENT_TYPES).map((type) => [type, { schema: {} }]));

@@ -111,7 +111,7 @@ async function runImageJob(
   const onNoRoom = (): void => noRoom.abort();
   const delivery = new ImageDelivery({ plain, envelope: job.envelope, work, allocation, onNoRoom, maxMs: MAX_TRANSFER_MS });
   const receipts = allocation === null ? routes.receipts : heldUntil(routes.deferredReceipts, allocation.expiresAt);
-  // A job without room in the store ends like a cancelled one: no charge, and no effect on the provider's reputation.
+  // A job without room in the store ends like a cancelled job: no charge, and no effect on the provider's reputation.
   const cancellation = { signal: AbortSignal.any([client.signal, noRoom.signal]) };
   const end = await runJob({ ...routes, receipts }, job, { client: cancellation, delivery, span: startSpan(routes, request, job) });
   if (end === null || end.kind === 'failed' || end.billed === null) await allocation?.deleteStored();
@@ -122,7 +122,7 @@ function heldUntil(held: DeferredReceipts, until: number): ImageRoutes['receipts
   return { add: (receipt) => held.add(receipt, until) };
 }
 
-/** Characters that an image URL may contain (protocol: ImageUrlSchema); a client's `Host` header may contain others. */
+/** Characters of an image URL (protocol: ImageUrlSchema); a client's `Host` header may contain others. */
 const HOST = /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
 
 function originOf(request: FastifyRequest, publicOrigin: string | null): string {

@@ -1,6 +1,6 @@
 /**
- * `GET /v1/models` and `GET /v1/models/{id}`: models that are served now (spec: model list), and the demand of one model. Clients
- * of the Messages format get the members of that format in addition.
+ * `GET /v1/models` and `GET /v1/models/{id}`: models served now (spec: model list), and the demand of a single model. Clients of
+ * the Messages format get further members.
  */
 import { RequestError } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
@@ -55,7 +55,7 @@ export function addModels(server: FastifyInstance, guard: onRequestHookHandler, 
   });
 }
 
-/** One page of the list, which is sorted by id. */
+/** A page of the list, sorted by id. */
 function pageOf(
   listed: readonly ServedModel[],
   { limit = MAX_LISTED_MODELS, after_id: afterId, before_id: beforeId }: ListQuery,
@@ -102,10 +102,7 @@ function modelEntry({ offer, providers, firstSeenAt }: ServedModel) {
   };
 }
 
-/**
- * Context and output limits under the names of OpenRouter: the largest context of any provider that serves the model now. Null
- * without such a provider.
- */
+/** Context and output limits under the names of OpenRouter: the largest context of any current provider. Null without providers. */
 function limitsOf({ offer }: ServedModel, fleet: ProviderRegistry) {
   if (offer.model_type === 'image') return {};
   const contextLength = fleet.models.contextLength(offer.id, null);
@@ -136,7 +133,7 @@ function modelInfo({ offer, firstSeenAt }: ServedModel, contextLength: number | 
 /** Maximum weights hashes per model, by descending number of providers. */
 const MAX_WEIGHTS = 8;
 
-/** Weights that providers report for the model, with the number of providers. Absent without reports. */
+/** Reported weights of the model, with the number of providers. Absent without reports. */
 function weightsFacts(providers: ServedModel['providers']) {
   const counts = new Map<string, number>();
   for (const { offer } of providers) {

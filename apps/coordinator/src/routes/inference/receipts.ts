@@ -31,7 +31,7 @@ export function addReceipts(server: FastifyInstance, guard: onRequestHookHandler
       sendError(reply, apiError('not_found', { message: 'There is no receipt for this job.' }));
       return reply;
     }
-    // The receipt was verified before it was stored.
+    // Receipts are verified before storage.
     const claims = JSON.parse(fromUtf8(fromBase64Url(stored.receipt))) as Receipt;
     return {
       object: 'inference.receipt',

@@ -16,8 +16,8 @@ interface Parameter {
 }
 
 /**
- * Creates the reader of one schema, whose properties are optional strings or integers and may have defaults. The reader takes the
- * request URL and throws RequestError `invalid_request`.
+ * Creates the reader of a schema, with optional string or integer properties and defaults. The reader takes the request URL and
+ * throws RequestError `invalid_request`.
  */
 export function queryReader<Schema extends TObject>(schema: Schema): (url: string) => Static<Schema> {
   const parameters = Object.entries(schema.properties).map(([name, property]) => parameterOf(name, property));
@@ -38,7 +38,7 @@ function readParameter(parameter: Parameter, given: readonly string[]): unknown 
   const [text, second] = given;
   if (text === undefined) return parameter.fallback;
   if (second !== undefined) throw new RequestError('invalid_request', parameter.name, `${parameter.name} may be given only once.`);
-  // No sign, fraction, exponent or leading zeros: one way to write each number.
+  // No sign, fraction, exponent or leading zeros: a single spelling per number.
   const value = parameter.integer ? (/^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : null) : text;
   if (!parameter.check(value)) {
     throw new RequestError('invalid_request', parameter.name, `${parameter.name} must be ${parameter.description}.`);

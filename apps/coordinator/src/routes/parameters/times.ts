@@ -27,10 +27,7 @@ function dayNumber(name: string, text: string): number {
   throw new RequestError('invalid_request', name, `${name} must be a day such as 2026-01-31.`);
 }
 
-/**
- * Milliseconds of a text that matches the schema; undefined stays undefined. Throws RequestError for a day or hour that does not
- * exist.
- */
+/** Milliseconds of a text in the schema's format; undefined stays undefined. Throws RequestError for a nonexistent day or hour. */
 export function parseTime(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const date = text.slice(0, 10);

@@ -1,4 +1,4 @@
-/** Authentication by API key, from `Authorization: Bearer` or `x-api-key` (clients of either format send one or the other). */
+/** Authentication by API key, from `Authorization: Bearer` or `x-api-key`, depending on the client. */
 import { apiError, RequestError } from '@inference/formats';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { ApiKeyCache } from '../../database/accounts/api-key-cache.js';
@@ -25,8 +25,8 @@ export interface ApiKeyAuth {
 }
 
 /**
- * Guard that admits valid keys of this kind within their limits, before the body is read.
- * 401: no key, or an unknown, revoked or expired one. 403: a key of the other kind, or a suspended account. 429: beyond a limit.
+ * Guard for valid keys of a kind within their limits, before the body is read.
+ * 401: no key, or an unknown, revoked or expired key. 403: a key of the other kind, or a suspended account. 429: beyond a limit.
  */
 export function requireApiKey(guard: ApiKeyAuth, kind: ApiKeyKind): onRequestHookHandler {
   return async (request, reply) => {
@@ -71,12 +71,12 @@ export function keyOf(request: FastifyRequest): ApiKey {
   return request.apiKey;
 }
 
-/** Whether the key may use this model. */
+/** Whether the key may use the model. */
 export function mayUseModel(key: ApiKey, model: string): boolean {
   return key.models === null || key.models.includes(model);
 }
 
-/** Throws RequestError `forbidden` if the key may not use this model. */
+/** Throws RequestError `forbidden` if the key may not use the model. */
 export function requireModel(key: ApiKey, model: string): void {
   if (mayUseModel(key, model)) return;
   throw new RequestError('forbidden', 'model', 'This API key may not use this model.');

@@ -1,7 +1,7 @@
 /**
  * Limits guessing of codes. Wrong attempts count per name (an account, an address).
  *
- * An attempt counts from its start, so that a thousand concurrent attempts equal a thousand sequential ones; a right attempt is
+ * An attempt counts from its start, so a thousand concurrent attempts equal a thousand sequential attempts; a right attempt is
  * refunded.
  */
 

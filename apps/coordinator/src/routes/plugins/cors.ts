@@ -1,5 +1,5 @@
 /**
- * CORS (Fetch standard) for routes under `/v1`, so that browser apps can call them with a key. Responses never allow credentials:
+ * CORS (Fetch standard) for routes under `/v1`, so browser apps can call the API with a key. Responses never allow credentials:
  * another site's page cannot use a visitor's session.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';

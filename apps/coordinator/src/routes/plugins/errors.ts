@@ -10,7 +10,7 @@ import { databaseUnavailable, sendError } from './send-error.js';
 
 export interface ErrorHandlingOptions {
   readonly log: Log;
-  /** Answers preflights of browsers, whose OPTIONS requests have no route. */
+  /** Answers preflights of browsers; OPTIONS requests have no route. */
   readonly cors: boolean;
   /** Sends the console's 404 page to browsers; false for other requests. */
   readonly sendNotFoundPage?: (request: FastifyRequest, reply: FastifyReply) => boolean;
@@ -47,7 +47,7 @@ export const errorHandling = fastifyPlugin<ErrorHandlingOptions>(async (server, 
 
   server.setErrorHandler((error: Error & { readonly code?: string; readonly statusCode?: number }, request, reply) => {
     if (error instanceof RequestError) {
-      // The framework would close the connection under a client that is still sending. Instead, the rest of its body is discarded.
+      // The framework would close the connection of a sending client. Instead, the rest of the body is discarded.
       reply.removeHeader('connection');
       // RFC 9110 section 15.5.9: the server closes the connection after 408.
       if (error.code === 'body_too_slow') reply.header('connection', 'close');
@@ -63,7 +63,7 @@ export const errorHandling = fastifyPlugin<ErrorHandlingOptions>(async (server, 
   });
 });
 
-/** Returns the methods with a route for a path, among the routes that are added after this call. */
+/** Returns the methods with a route for a path, among the routes added after this call. */
 function collectMethods(server: FastifyInstance): (path: string) => ReadonlySet<string> {
   const routes: { readonly path: RegExp; readonly methods: readonly string[] }[] = [];
   server.addHook('onRoute', ({ url, method }) => {

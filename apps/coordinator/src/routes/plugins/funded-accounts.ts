@@ -1,4 +1,4 @@
-/** Cache of which accounts have a balance: request bodies of accounts without one share a smaller budget. */
+/** Cache of accounts with and without a balance: request bodies of unfunded accounts share a smaller budget. */
 
 import type { Ledger } from '../../billing/ledger/ledger.js';
 import { BoundedMap } from '../../limits/bounded-map.js';
@@ -20,7 +20,7 @@ export class FundedAccounts {
     this.#now = now;
   }
 
-  /** Synchronous for cached accounts. Never rejects: an account whose lookup fails keeps its last state, at first unfunded. */
+  /** Synchronous for cached accounts. Never rejects: after a failed lookup, an account keeps the last state, at first unfunded. */
   isFunded(accountId: string): boolean | Promise<boolean> {
     const known = this.#known.get(accountId);
     if (known !== undefined && this.#now() < known.until) return known.isFunded;
@@ -36,7 +36,7 @@ export class FundedAccounts {
     try {
       isFunded = (await this.#ledger.balance(accountId)).balance > 0;
     } catch {
-      // The ledger reports its own failures, and the job of this request will fail with an error.
+      // The ledger reports its own failures, and the request's job will fail with an error.
     }
     this.#known.set(accountId, { isFunded, until: this.#now() + (isFunded ? FUNDED_MS : UNFUNDED_MS) });
     return isFunded;

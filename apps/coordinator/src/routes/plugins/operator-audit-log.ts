@@ -1,6 +1,6 @@
 /**
- * Audit log of operators: every mutation of the admin API is recorded before it runs, with operator, action and body, and its
- * outcome before the response. An action that cannot be recorded is refused.
+ * Audit log of operators: records every mutation of the admin API with operator, action and body, and then the outcome before the
+ * response. Actions without a record are refused.
  */
 import { type AdminAction, type AdminActionPage, AdminActionPageSchema, apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, onSendAsyncHookHandler, preHandlerAsyncHookHandler } from 'fastify';
@@ -20,7 +20,7 @@ export interface AuditLogOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Records mutations on every admin route that is registered after this plugin. */
+/** Records mutations on every admin route registered after this plugin. */
 export const operatorAuditLog = fastifyPlugin<AuditLogOptions>(async (server, { auditLog, onFailure }) => {
   const begun = new WeakMap<FastifyRequest, string>();
 
@@ -85,7 +85,7 @@ function subjectOf(request: FastifyRequest): string | null {
   return params.id ?? params['*'] ?? null;
 }
 
-/** The body as normalized JSON; null if it is not JSON. */
+/** The body as normalized JSON; null for other bodies. */
 function detailsOf(request: FastifyRequest): string | null {
   const text = Buffer.from(bytesOf(request)).toString('utf8');
   try {

@@ -38,8 +38,8 @@ export function addPublicRoute(server: FastifyInstance, path: string, schema: Fa
 }
 
 /**
- * Sends a response that this process caches for `maxAgeSeconds`. `Age` is the time since the value was computed, so that downstream
- * caches expire with ours (RFC 9111 section 4.2).
+ * Sends a response cached here for `maxAgeSeconds`. `Age` is the time since computation, so downstream caches expire with ours (RFC
+ * 9111 section 4.2).
  */
 export function sendCached(reply: FastifyReply, { value, ageSeconds }: Cached<object>, maxAgeSeconds: number): FastifyReply {
   return reply.headers({ 'cache-control': `public, max-age=${maxAgeSeconds}`, age: String(ageSeconds) }).send(value);

@@ -1,6 +1,6 @@
 /**
  * Rate limits by API key and by address, reported in OpenAI's headers, and in Anthropic's under `/v1/messages`. Counts are local to
- * this process; the ledger is what protects balances.
+ * the process; balances are protected by the ledger.
  */
 import { setTimeout } from 'node:timers/promises';
 import rateLimit from '@fastify/rate-limit';

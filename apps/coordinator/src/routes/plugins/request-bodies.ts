@@ -1,9 +1,9 @@
 /**
- * Reads request bodies as bytes, inflates compressed ones, and bounds their memory.
+ * Reads request bodies as bytes, inflates compressed bodies, and bounds their memory.
  *
- * A body stays in memory until its request is answered, because a retry needs it again. Accounts with a balance share one budget,
- * accounts without one a smaller budget; requests without an account share a small one by address. Unpaid requests thus cannot
- * displace paid ones. A body must also arrive at a minimum rate.
+ * A body stays in memory until the response, because a retry needs the bytes again. Funded accounts share a budget, and unfunded
+ * accounts a smaller budget; requests without an account share a small budget by address. Unpaid requests thus cannot displace paid
+ * requests. A body must also arrive at a minimum rate.
  */
 
 import type { Transform } from 'node:stream';
@@ -35,7 +35,7 @@ export interface RequestBodiesOptions {
 
 type Done = (error: Error | null, body?: Buffer) => void;
 
-/** A refused body is read and discarded up to this multiple of its limit. */
+/** Multiple of the limit up to which a refused body is read and discarded. */
 const MAX_DISCARD_FACTOR = 8;
 const WINDOW_MS = 10_000;
 export const MIN_BYTES_PER_WINDOW = 4096;
@@ -164,7 +164,7 @@ export class RequestBodies {
       else stop(refusal('overloaded'));
     };
     const pace = new Deadline(() => {
-      // A body that waits for its inflater is not late.
+      // A body waiting for its inflater is not late.
       if (inflater?.writableNeedDrain) pace.set(windowMs);
       else stop(refusal('body_too_slow'));
     });

@@ -1,8 +1,8 @@
 /** Corrections of request paths: extra slashes are removed, and a wrongly composed base URL gets a suggestion. */
 
 /**
- * Collapses repeated slashes and removes a trailing slash. The query stays, and so do admin paths, which may end in a model id: an
- * empty id has an error of its own.
+ * Collapses repeated slashes and removes a trailing slash. The query stays, and so do admin paths, because an empty model id at
+ * their end has an error of its own.
  */
 export function normalizeUrl(url: string): string {
   const end = url.search(/[?#]/);

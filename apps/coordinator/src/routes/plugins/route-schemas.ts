@@ -1,6 +1,6 @@
 /**
- * Route schemas, which only document. Handlers validate, so that every refusal has the error format of its path, and bodies stay
- * the exact bytes. Only routes with `tags` appear in the OpenAPI document.
+ * Route schemas, for documentation only. Handlers validate, so every refusal has the error format of the path, and bodies stay
+ * exact bytes. Only routes with `tags` appear in the OpenAPI document.
  */
 import type { FastifyInstance } from 'fastify';
 import Type, { type TSchema } from 'typebox';

@@ -95,7 +95,7 @@ function requestIdHeaders(id: string): Readonly<Record<string, string>> {
   return { 'x-request-id': id, 'request-id': id };
 }
 
-/** Sets the request id under both names that clients look for, also on responses that bypass the framework. */
+/** Sets the request id under both usual names, also on responses outside of the framework. */
 function setRequestIdHeaders(reply: FastifyReply): void {
   for (const [name, value] of Object.entries(requestIdHeaders(reply.request.id))) reply.raw.setHeader(name, value);
 }

@@ -24,10 +24,10 @@ export interface SignInClient {
   readonly device: string | null;
 }
 
-/** An admitted attempt. `isDelayed`: too many others attempt this e-mail address; {@link SignInLimits.delay} must run first. */
+/** An admitted attempt. `isDelayed`: too many others attempt the e-mail address; {@link SignInLimits.delay} must run first. */
 export interface SignInAttempt {
   readonly isDelayed: boolean;
-  /** Uncounts the attempt: it succeeded, or got no response. */
+  /** Uncounts an attempt after success, or without a response. */
   refund(): void;
 }
 
@@ -39,13 +39,11 @@ export interface SignInBlock {
 
 const QUARTER_MS = 15 * 60_000;
 const HOUR_MS = 60 * 60_000;
-/**
- * Factor on the limit of one client: for all strangers together with one e-mail address, and for one network, in fifteen minutes.
- */
+/** Factor on the limit per client: for all strangers together per e-mail address, and per network, in fifteen minutes. */
 const WIDE_FACTOR = 10;
 const DELAY_MS = 5000;
 const MAX_DELAYED = 1000;
-/** Links in mail are valid for an hour, so one of these is always valid. */
+/** Links in mail are valid for an hour, so at least one mail holds a valid link. */
 const MAX_MAILS_PER_CLIENT = 5;
 const MAX_MAILS_PER_EMAIL = 20;
 const KNOWN_MS = 30 * 24 * HOUR_MS;

@@ -1,4 +1,4 @@
-/** `/admin/v1/providers/{id}`: one provider with its owner, its quarantine and its release. */
+/** `/admin/v1/providers/{id}`: a provider with owner and quarantine, and routes to quarantine and release. */
 import { type AdminProviderView, AdminProviderViewSchema, apiError, QuarantineSchema, readJsonBody, schemaCheck } from '@inference/formats';
 import type { ProviderId, ProviderStatusAnswer } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';

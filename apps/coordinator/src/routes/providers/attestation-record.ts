@@ -1,4 +1,4 @@
-/** Public attestation record of one provider: every claim of the specification, with the evidence to verify it. */
+/** Public attestation record of a provider: every claim of the specification, with the evidence for verification. */
 import { type AttestationRecord, type EnclaveEvidence, type PublishedAnchor, toBase64 } from '@inference/protocol';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';

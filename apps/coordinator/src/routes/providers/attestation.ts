@@ -1,6 +1,6 @@
 /**
- * `GET /v1/providers/attestation`: attestation records of connected providers, or of one with `provider_id`, and instructions for
- * verifying them, including what remains unproved (spec: provider attestation record).
+ * `GET /v1/providers/attestation`: attestation records of connected providers, or of a single `provider_id`, with instructions for
+ * verification and the unproved remainder (spec: provider attestation record).
  */
 import { type AttestationFeed, PROVIDER_ID_PATTERN, type ProviderId } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';

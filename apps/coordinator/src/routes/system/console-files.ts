@@ -1,6 +1,6 @@
 /**
- * Serves the built web console: its files, its page at the paths that the build lists, and the same page with status 404 to
- * browsers at unknown paths. Unknown API paths keep their JSON errors.
+ * Serves the built web console: files, the page at the paths from the build, and the same page with status 404 to browsers at
+ * unknown paths. Unknown API paths keep their JSON errors.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -32,8 +32,8 @@ const REVALIDATE = 'no-cache';
 const API_PATHS = /^\/(?:v1|console|admin\/v1|oauth|\.well-known|assets|mdm|acme)(?:\/|$)/;
 
 /**
- * Content-Security-Policy (level 3): scripts, styles, fonts and requests of this origin only, nothing inline, no framing in either
- * direction. Images may also come from data and blob URLs.
+ * Content-Security-Policy (level 3): scripts, styles, fonts and requests of the own origin only, nothing inline, no framing in
+ * either direction. Images may also come from data and blob URLs.
  */
 const POLICY = [
   "default-src 'none'",
@@ -100,7 +100,7 @@ export function acceptsHtml(request: FastifyRequest): boolean {
   return (request.headers.accept ?? '').includes('text/html');
 }
 
-/** The console's workspace is a sibling of this one. */
+/** The console's workspace lies beside the coordinator's. */
 function bundledConsole(): string {
   return resolve(dirname(createRequire(import.meta.url).resolve('#package.json')), '../console/dist');
 }

@@ -33,12 +33,12 @@ export const COMPONENT_SCHEMAS = {
   ...STATS_SCHEMAS,
 };
 
-/** Collects the schemas of routes with `tags` that are added after this plugin. */
+/** Collects the schemas of routes with `tags` added after this plugin. */
 export const openApiPaths = fastifyPlugin(async (server) => {
   const paths: Record<string, Record<string, object>> = {};
   server.addHook('onRoute', ({ url, method, schema }) => {
     if (schema?.tags === undefined) return;
-    // A wildcard is the id of a model, which may contain slashes.
+    // A wildcard is a model id, with possible slashes.
     const path = url.replace('*', ':id').replace(/:(\w+)/g, '{$1}');
     const operation = operationOf(schema);
     for (const name of [method].flat()) {

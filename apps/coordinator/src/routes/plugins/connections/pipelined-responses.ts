@@ -1,6 +1,6 @@
 /**
- * Pipelined requests (RFC 9112 section 9.3.2). Their responses get no socket before their turn, so Node.js does not close them with
- * the connection; code that waits for `close` to stop a job or release a body would wait forever.
+ * Pipelined requests (RFC 9112 section 9.3.2). Before its turn, a response has no socket, so Node.js does not close it with the
+ * connection; waiting for `close` to stop a job or release a body would take forever.
  */
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -17,7 +17,7 @@ export function closePipelined(server: Server): void {
   });
 }
 
-/** Set of responses that close with this connection. */
+/** Responses to close with the connection. */
 function follow(socket: Socket): Set<ServerResponse> {
   const behind = new Set<ServerResponse>();
   socket.once('close', () => {

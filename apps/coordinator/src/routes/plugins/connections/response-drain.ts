@@ -1,8 +1,8 @@
 /**
- * Bounds the time in which clients read responses, on every route.
+ * Bounds the reading time of clients, on every route.
  *
- * Unread bytes stay in memory. A client that stops reading, or reads too slowly, is disconnected; a client on a slow line gets
- * every byte. The shutdown waits for responses that are still being read.
+ * Unread bytes stay in memory. A client is disconnected if reading stops or is too slow; a client on a slow line gets every byte.
+ * The shutdown waits for unread responses.
  */
 import type { Server, ServerResponse } from 'node:http';
 

@@ -7,7 +7,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Handles every upgrade request except those for which `isTaken` is true: another listener answers them. */
+/** Handles every upgrade request except where `isTaken` is true: another listener answers those. */
 export function serveUpgradesAsRequests(server: Server, isTaken: (request: IncomingMessage) => boolean): void {
   const unanswered = new WeakMap<Duplex, Set<ServerResponse>>();
   const waiting = new WeakMap<Duplex, () => void>();
@@ -26,7 +26,7 @@ export function serveUpgradesAsRequests(server: Server, isTaken: (request: Incom
     if (isTaken(request)) return;
     const responses = unanswered.get(socket) ?? new Set();
     const ignoreError = (): void => {};
-    // Node.js removes its `drain` listener on an upgrade; a response that is being written may wait for that event.
+    // Node.js removes its `drain` listener on an upgrade, but an unfinished response may wait for the event.
     const passDrain = (): void => {
       for (const response of responses) if (response.socket === socket) response.emit('drain');
     };

@@ -8,10 +8,7 @@ import { formatDuration } from './decision-text.js';
 
 export type StatusFacts = Omit<ProviderStatusAnswer, 'next_steps'>;
 
-/**
- * Unavailable reasons that end without the owner, and what the owner can do meanwhile. A provider that is full or paused needs no
- * step.
- */
+/** Temporary unavailable reasons, and what the owner can do meanwhile. A full or paused provider needs no step. */
 const PASSING: Partial<Record<UnavailableReason, string>> = {
   too_hot: 'This Mac is too hot and gets no jobs until it has cooled down. Improve its cooling, or run fewer other programs.',
   no_memory: 'This Mac is out of memory and gets no jobs until some is free. Close programs, or serve a smaller model.',

@@ -113,7 +113,7 @@ const REASONS: Readonly<Record<AwayReason, string>> = {
   no_memory: 'It is out of memory. Close programs, or serve a smaller model.',
 };
 const UNKNOWN = 'It takes no jobs for now, for a reason that this coordinator does not know.';
-/** Agents may report reasons that this version does not know. */
+/** Agents may report reasons unknown to this version. */
 const known = new Map<string, string>(Object.entries(REASONS));
 
 export function availabilityBody({ state, reason, until }: ReportedAvailability): NonNullable<ProviderStatusAnswer['availability']> {
