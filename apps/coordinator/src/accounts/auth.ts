@@ -1,7 +1,8 @@
 /**
- * The sign-in library, set up on our own database: e-mail and password, sessions, password reset. Its tables are made by our
- * migrations. Rate limits are the server's; the library's own would count behind a proxy header. Machines are signed in by
- * `routes/oauth`, with tokens of their own.
+ * Sign-in library (better-auth) on our database: e-mail and password, sessions, password reset.
+ *
+ * Our migrations create its tables. Rate limits are the server's, because the library's own would count behind a proxy header.
+ * Providers sign in by device authorization, with their own tokens.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -19,32 +20,32 @@ import type { PasswordHasher } from './passwords/password-hasher.js';
 export interface AuthSettings {
   readonly database: Database;
   readonly secret: string;
-  /** Address that browsers use, such as `https://gateway.example`. Null: that of each request, which the routes have checked. */
+  /** Address used by browsers, such as `https://gateway.example`. Null: the address of each request, checked by the routes. */
   readonly publicUrl: string | null;
-  /** Absent: passwords are hashed on the thread pool that the whole process shares. */
+  /** Absent: passwords are hashed on the thread pool of the whole process. */
   readonly passwords?: Pick<PasswordHasher, 'hash' | 'verify'>;
-  /** Null: what needs mail is refused. */
+  /** Null: functions that need mail are refused. */
   readonly mailer: Mailer | null;
   readonly requireEmailVerification: boolean;
-  /** After a user was stored. Not in the same transaction: the account is made when it is first used, if a crash left it out. */
+  /** Called after a user was stored, in another transaction. After a crash in between, the account is created at its first use. */
   readonly onSignUp: (user: { readonly id: string; readonly name: string }) => Promise<void>;
-  /** After a password was reset by mail or changed: what was opened with the old one is to end. */
+  /** Called after a password change or reset, to end access with the old password. */
   readonly onPasswordChange: (userId: string) => Promise<void>;
   /** Before a user is removed. A rejection keeps the user. */
   readonly onDelete: (userId: string) => Promise<void>;
-  /** Something went wrong that no client is told about. */
+  /** Receives errors that no client sees. */
   readonly onError: (error: unknown) => void;
 }
 
 export const AUTH_PATH = '/console/auth';
-/** Session cookies are named `<this>.session_token`. */
+/** Session cookies are named `<COOKIE_PREFIX>.session_token`. */
 export const COOKIE_PREFIX = 'inference';
 export const MIN_PASSWORD_LENGTH = 10;
 
 const HOUR_S = 3600;
 const DAY_S = 24 * HOUR_S;
 
-/** What the library is told. Apart from {@link createAuth} so that a test can ask the library which tables this needs. */
+/** Options of the library. Separate from {@link createAuth}, so that a test can ask the library which tables the options need. */
 export function authOptions(settings: AuthSettings) {
   const { mailer, publicUrl, passwords } = settings;
   const isHttps = publicUrl?.startsWith('https://') ?? false;
@@ -55,8 +56,8 @@ export function authOptions(settings: AuthSettings) {
     };
   };
   return {
-    // Snake-case columns under the library's names. No transactions: on the embedded database they would hold the one
-    // connection while a password is hashed.
+    // Snake-case columns under the library's names. No transactions: on the embedded database they would hold the only connection
+    // during a password hash.
     database: { db: settings.database.withPlugin(new CamelCasePlugin()), type: dialectOf(settings.database), transaction: false },
     ...(publicUrl === null ? {} : { baseURL: publicUrl }),
     basePath: AUTH_PATH,
@@ -104,7 +105,7 @@ export function authOptions(settings: AuthSettings) {
     databaseHooks: {
       user: { create: { after: async (user: { id: string; name: string }) => settings.onSignUp(user) } },
       session: { create: { after: async ({ userId }: { userId: string }) => endOldestSessions(settings.database, userId) } },
-      // A credential has nothing but its password to change. A reset updates by user and gives a number here instead of the row.
+      // Only the password of a credential ever changes. A reset updates by user and returns a number here instead of the row.
       account: {
         update: {
           after: async ({ userId }: { userId?: string }) => (userId === undefined ? undefined : settings.onPasswordChange(userId)),
@@ -112,7 +113,7 @@ export function authOptions(settings: AuthSettings) {
       },
     },
     advanced: {
-      // `__Host-`: over https only, this host only, the whole site (RFC 6265bis section 4.1.3.2).
+      // `__Host-`: https only, this host only, path `/` (RFC 6265bis section 4.1.3.2).
       useSecureCookies: false,
       cookiePrefix: isHttps ? `__Host-${COOKIE_PREFIX}` : COOKIE_PREFIX,
       defaultCookieAttributes: { httpOnly: true, sameSite: 'lax', secure: isHttps, path: '/' },
@@ -124,7 +125,7 @@ export function authOptions(settings: AuthSettings) {
   } satisfies BetterAuthOptions;
 }
 
-/** Set by the routes from the connection, after whatever a client sent under this name was removed. */
+/** Set by the routes from the connection, after removing a client's own header of this name. */
 export const CLIENT_ADDRESS_HEADER = 'x-client-address';
 
 export function createAuth(settings: AuthSettings) {
@@ -135,11 +136,15 @@ export type Auth = ReturnType<typeof createAuth>;
 
 const PATTERN = /^[A-Za-z0-9_-]{43}$/;
 
-/** Reads the secret from the file, or makes it. Throws {@link StartupError}. */
+/**
+ * Reads the secret that signs session cookies from a file with mode 0600, or creates the file. Throws {@link StartupError}.
+ *
+ * Coordinators that share a database must share the secret through the environment.
+ */
 export function ensureAuthSecret(file: string): string {
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    // The exclusive flag: of two processes that start at once, one makes it and both read it.
+    // The exclusive flag: of two concurrent processes, one creates the file and both read the same secret.
     writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600 });
   } catch (error) {
     if (errorReason(error) !== 'EEXIST') {

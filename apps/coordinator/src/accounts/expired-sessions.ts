@@ -1,10 +1,10 @@
-/** Removes what nobody is to use again: sessions and links of mails that have expired, links for a password that is there. */
+/** Removal of expired sessions and mail links, and of reset links after a password change. */
 import type { Auth } from './auth.js';
 
 const EVERY_MS = 3_600_000;
 const MODELS = ['session', 'verification'] as const;
 
-/** Prunes now and every hour. Returns the function that stops it, which waits for a round that runs. */
+/** Prunes at once and every hour. Returns the function that stops pruning and waits for a running round. */
 export function startSessionCleanup(auth: Auth, onError: (error: unknown) => void): () => Promise<void> {
   let round = Promise.resolve();
   const prune = (): void => {
@@ -24,13 +24,13 @@ export async function deleteExpired(auth: Auth, before: Date): Promise<void> {
   for (const model of MODELS) await adapter.deleteMany({ model, where: [{ field: 'expiresAt', operator: 'lt', value: before }] });
 }
 
-/** Ends the links for a new password that a user was sent: one who has it by now needs none, and others must not have one. */
+/** Revokes the password-reset links sent to a user. After a change none is needed, and a stolen link must not work. */
 export async function revokeResetLinks(auth: Auth, userId: string): Promise<void> {
   const { adapter } = await auth.$context;
   await adapter.deleteMany({ model: 'verification', where: [{ field: 'value', value: userId }] });
 }
 
-/** Ends one session of a user. */
+/** Revokes one session of a user. */
 export async function revokeSession(auth: Auth, userId: string, sessionId: string): Promise<void> {
   const { adapter } = await auth.$context;
   const where = [

@@ -1,9 +1,9 @@
 /**
- * Keeps session tokens out of the database: the sign-in library sees the tokens of its cookies, the table holds their SHA-256.
- * Tokens are 190 random bits, so that a plain hash cannot be guessed. Whoever reads the database can sign in with nothing of it.
+ * Stores only the SHA-256 of session tokens; the sign-in library sees the tokens of its cookies. Tokens have 190 random bits, so a
+ * plain hash cannot be guessed, and a reader of the database cannot sign in.
  *
- * The library has no option for this (it has one for the tokens of mails). Its database adapter is changed in place when the
- * library starts, because it also keeps schema checks and transactions by that object.
+ * The library offers this option only for mail tokens. Its database adapter is patched in place at start, because the library also
+ * keys schema checks and transactions by that object.
  */
 import { createHash } from 'node:crypto';
 import type { BetterAuthPlugin } from 'better-auth';
@@ -20,7 +20,7 @@ export function hashedSessionTokens(): BetterAuthPlugin {
   return { id: 'hashed-session-tokens', init: ({ adapter }) => hashTokensOf(adapter as DBAdapter) };
 }
 
-/** The same conditions for the stored hashes, and the tokens by their hashes. */
+/** Conditions rewritten for stored hashes, and the tokens by hash. */
 interface HashedWhere {
   readonly where: Where[];
   readonly tokens: ReadonlyMap<string, string>;
@@ -29,7 +29,7 @@ interface HashedWhere {
 function hashTokensOf(adapter: DBAdapter): void {
   const { create, findOne, findMany, count, update, updateMany, consumeOne, incrementOne } = adapter;
   const { delete: deleteOne, deleteMany } = adapter;
-  /** The same query with session tokens replaced by their hashes. */
+  /** The query with session tokens replaced by their hashes. */
   const hashed = <Query extends { model: string; where?: Where[] | undefined }>(query: Query): Query =>
     query.model === MODEL && query.where !== undefined ? { ...query, where: hashWhere(query.where).where } : query;
   const clear = <Row>({ model, where }: { model: string; where?: Where[] | undefined }, row: Row): Row =>
@@ -76,7 +76,7 @@ function hashWhere(where: readonly Where[]): HashedWhere {
   return { where: mapped, tokens };
 }
 
-/** A row with the token that it was asked for by. Of rows that were asked for otherwise the token stays unknown. */
+/** Restores the token in a row that was queried by token. In other rows the token stays unknown. */
 function withToken<Row>(row: Row, tokens: ReadonlyMap<string, string>): Row {
   if (typeof row !== 'object' || row === null || !(FIELD in row) || typeof row[FIELD] !== 'string') return row;
   const token = tokens.get(row[FIELD]);

@@ -1,6 +1,8 @@
 /**
- * Remembers in a browser that somebody has signed in there: a cookie with an id of the browser and, for each of the last e-mail
- * addresses, a keyed hash of both. It signs nobody in. Wrong passwords that strangers try do not count against such a browser.
+ * Recognises browsers that have signed in before: a cookie holds a browser id and a keyed hash of browser and e-mail address, for
+ * each of the last addresses.
+ *
+ * The cookie grants no access. Wrong passwords from other browsers do not count against a known browser.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
@@ -21,7 +23,7 @@ export class KnownBrowsers {
     this.#isHttps = options.isHttps;
   }
 
-  /** Id of the browser that sent these cookies, if somebody has signed in there with this e-mail address; else null. */
+  /** Id of the browser that sent these cookies, if this e-mail address has signed in there; else null. */
   idOf(cookies: string | undefined, email: string): string | null {
     const [id, ...hashes] = this.#read(cookies);
     if (id === undefined) return null;
@@ -29,7 +31,7 @@ export class KnownBrowsers {
     return hashes.some((hash) => timingSafeEqual(Buffer.from(hash), Buffer.from(expected))) ? id : null;
   }
 
-  /** `Set-Cookie` for a browser in which somebody has just signed in. */
+  /** `Set-Cookie` after a sign-in. */
   cookieFor(cookies: string | undefined, email: string): string {
     const [id = randomBytes(ID_BYTES).toString('base64url'), ...hashes] = this.#read(cookies);
     const own = this.#hash(id, email);

@@ -1,12 +1,12 @@
 /**
- * The way mail leaves the coordinator. Development shows links in the log; in production a program of the operator's takes
- * each mail over HTTP and delivers it however they like. Without either, what needs mail is refused.
+ * Outgoing mail. Development logs the links; in production the operator's HTTP endpoint receives each mail and delivers it. Without
+ * either, functions that need mail are refused.
  */
 
 export interface Mail {
   readonly kind: 'reset_password' | 'verify_email';
   readonly to: string;
-  /** Opens the page that finishes what the mail is about. It is a secret of the recipient. */
+  /** Link that completes the action of the mail. Secret of the recipient. */
   readonly link: string;
 }
 
@@ -22,19 +22,17 @@ const SUBJECTS: Readonly<Record<Mail['kind'], string>> = {
   verify_email: 'Confirm your e-mail address',
 };
 
-/** Says the link instead of sending it. For development mode only: whoever reads it can take the account over. */
+/** Logs links instead of sending mail. Development mode only: a reader of the log can take over the account. */
 export function developmentMailer(say: (mail: Mail) => void): Mailer {
   return { send: async (mail) => say(mail) };
 }
 
-/**
- * Body of a mail. The requester may be a stranger to the recipient, so that the body holds no name or other text of the requester's.
- */
+/** Body of a mail. Contains no text of the requester, who may be a stranger to the recipient. */
 function textOf(subject: string, link: string): string {
   return `Hello,\n\n${subject}: ${link}\n\nIf you did not ask for this, ignore this mail.\n`;
 }
 
-/** Posts `{to, subject, text, kind, link}` as JSON to an address of the operator's, with a bearer token if there is one. */
+/** Posts `{to, subject, text, kind, link}` as JSON to the operator's address, with an optional bearer token. */
 export function httpMailer(options: { readonly url: string; readonly token: string | null }): Mailer {
   return {
     async send(mail) {

@@ -1,7 +1,8 @@
 /**
- * Which account a machine earns for. A machine is linked by the token of its owner, shown over the connection on which it has
- * proved its key, and unlinked by its owner, by its agent, or with the account. What it has earned stays where it is. A
- * machine that is connected is told at once.
+ * Links providers to accounts. A provider is linked by its owner's token over the connection that proved its key, and unlinked by
+ * its owner, its agent, or the closing of the account.
+ *
+ * Past earnings stay with their account. A connected provider is notified at once.
  */
 import type { ProviderId } from '@inference/protocol';
 import { nameOfAccount } from '../database/accounts/account-repository.js';
@@ -27,7 +28,7 @@ export interface ProviderLinksOptions {
   readonly onUnlink: (providerId: ProviderId) => void;
 }
 
-/** Longest wait for a database that is busy. */
+/** Maximum time to retry while the database is busy. */
 const MAX_RETRY_MS = 10_000;
 
 export class ProviderLinks {
@@ -37,7 +38,7 @@ export class ProviderLinks {
     this.#options = options;
   }
 
-  /** Links the machine that proved this id. Rejects when the database does not answer. */
+  /** Links the provider that proved this id. Rejects if the database does not answer. */
   async link(providerId: ProviderId, token: string): Promise<LinkResult> {
     const { database, now } = this.#options;
     const state = await readMachineToken(database, token);
@@ -52,14 +53,14 @@ export class ProviderLinks {
         if (outcome === 'other_account') throw new LinkRefused(outcome);
       });
     } catch (error) {
-      // Thrown, so that the transaction leaves nothing behind.
+      // Thrown to roll back the transaction.
       if (error instanceof LinkRefused) return refused(error.reason);
       throw error;
     }
     return { kind: 'linked', accountId, accountName: await nameOfAccount(database, accountId) };
   }
 
-  /** An owner takes a machine out of their account. False when it is not in it. */
+  /** Unlinks a provider at its owner's request. False if the provider is not linked to the account. */
   async unlink(accountId: string, providerId: ProviderId): Promise<boolean> {
     const machine = { accountId, providerId, at: this.#options.now() };
     const done = await this.#once(async (transaction) => {
@@ -70,7 +71,7 @@ export class ProviderLinks {
     return done;
   }
 
-  /** An agent gives its token back, and the machine that it was of is unlinked. Whether there was such a token is not said (RFC 7009 section 2.2). */
+  /** Revokes an agent's token and unlinks its provider. Unknown tokens are not reported (RFC 7009 section 2.2). */
   async revoke(token: string): Promise<void> {
     const at = this.#options.now();
     const unlinked = await this.#once(async (transaction) => {
@@ -82,7 +83,7 @@ export class ProviderLinks {
     if (unlinked !== null) this.#options.onUnlink(unlinked);
   }
 
-  /** An account is closed: its machines earn for nobody until somebody links them anew. */
+  /** Unlinks all providers of a closed account. */
   async closeAccount(accountId: string): Promise<void> {
     const { database, now } = this.#options;
     await this.#once((transaction) => revokeTokensOfAccount(transaction, accountId, now()));

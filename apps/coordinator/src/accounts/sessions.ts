@@ -1,4 +1,4 @@
-/** Who is signed in, by the session cookie. A bearer token stands for itself, and is none of a session. */
+/** Reads the signed-in user from the session cookie. A bearer token is never combined with a session. */
 import type { Account, AccountRepository } from '../database/accounts/account-repository.js';
 import { type Auth, CLIENT_ADDRESS_HEADER } from './auth.js';
 
@@ -21,8 +21,8 @@ export class SessionReader {
   }
 
   /**
-   * The session that these headers carry, or null. `headers` are the request's own; with a bearer token its cookies do not
-   * count. `setCookies` go out with the answer: a session that is used lives on.
+   * Session of the request's headers, or null. Cookies are ignored beside a bearer token. `setCookies` belong into the response: a
+   * used session is extended.
    */
   async find(headers: Headers): Promise<{ readonly signedIn: SignedIn | null; readonly setCookies: readonly string[] }> {
     if (headers.has('authorization')) headers.delete('cookie');

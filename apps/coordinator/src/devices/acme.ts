@@ -1,7 +1,8 @@
 /**
- * Verifies what a device answered to an ACME `device-attest-01` challenge: the attestation object (base64url of CBOR, format
- * `apple`), its certificate chain up to the anchor, and that the certificate is fresh by the SHA-256 of the token. Pure.
- * `acme_verified` becomes true by this proof and by nothing else.
+ * Verifies a device's answer to an ACME `device-attest-01` challenge: attestation object (base64url of CBOR, format `apple`),
+ * certificate chain up to the anchor, and freshness by the SHA-256 of the token. Pure.
+ *
+ * Only this proof sets `acme_verified`.
  */
 import { type ChainRejection, fromBase64Url, fromUtf8, toBase64 } from '@inference/protocol';
 import { decode } from 'cborg';
@@ -12,24 +13,24 @@ import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.j
 import { type ChainFacts, verifyDeviceChain } from '../providers/verification/chain/verify-chain.js';
 import { isSignedBy, MAX_EVENT_AGE_MS, type WebhookRefusal } from './webhook.js';
 
-/** Longest attestation object, in base64url digits. Real ones have about 2500. */
+/** Maximum attestation object, in base64url digits. Real ones have about 2500. */
 const MAX_OBJECT_TEXT = 32_768;
-/** A token has at least 128 bits of entropy (RFC 8555 section 8.1), which are 22 digits of base64url. */
+/** A token has at least 128 bits of entropy (RFC 8555 section 8.1): 22 base64url digits. */
 const TOKEN = /^[A-Za-z0-9_-]{22,256}$/;
 
 export type AcmeRejection = 'acme_token_invalid' | 'acme_object_malformed' | 'acme_format_unknown' | ChainRejection;
 export type AcmeVerdict = { readonly ok: true; readonly facts: ChainFacts } | { readonly ok: false; readonly code: AcmeRejection };
 
 export interface AcmeAnswer {
-  /** The challenge's token, as the ACME server gave it out. */
+  /** Challenge token, as issued by the ACME server. */
   readonly token: string;
   /** `attObj` of the device's answer. */
   readonly attestationObject: string;
-  /** The `ClientIdentifier` that the profile ordered: the serial number. */
+  /** `ClientIdentifier` in the profile: the serial number. */
   readonly serialNumber: string;
 }
 
-/** Never throws on anything that a peer sent. `now` is in milliseconds. */
+/** Never throws on peer input. `now`: milliseconds. */
 export function verifyAcmeAnswer(answer: AcmeAnswer, anchor: TrustAnchor, now: number): AcmeVerdict {
   const freshness = TOKEN.test(answer.token) ? acmeFreshness(answer.token) : null;
   if (freshness === null) return { ok: false, code: 'acme_token_invalid' };
@@ -41,13 +42,13 @@ export function verifyAcmeAnswer(answer: AcmeAnswer, anchor: TrustAnchor, now: n
   return verifyDeviceChain(object.chain, { claims, freshness }, anchor, now);
 }
 
-/** Certificates in an attestation object (base64 of DER, leaf first), unverified; null where there are none to be read. */
+/** Unverified certificates of an attestation object (base64 of DER, leaf first). Null if none can be parsed. */
 export function certificatesIn(attestationObject: string): readonly string[] | null {
   const object = decodeObject(attestationObject);
   return object?.format === 'apple' ? object.chain : null;
 }
 
-/** Format and chain; the chain is null where it is not a list of byte strings. Null when the text is no such object at all. */
+/** Format and chain of an attestation object; chain null unless a list of byte strings. Null for malformed text. */
 function decodeObject(text: string): { readonly format: string; readonly chain: readonly string[] | null } | null {
   if (text.length > MAX_OBJECT_TEXT) return null;
   let root: unknown;

@@ -1,25 +1,25 @@
 /**
- * Decides which command a device needs now. Pure: the history of its commands, the clock and the rules come in, and a
- * decision comes out with its reason and, where it is to wait, until when.
+ * Decides which command a device needs now. Pure: takes history, clock and rules; returns a decision with its reason and, for a
+ * wait, its end.
  */
 import type { CommandKind } from './commands.js';
 
 export interface ScheduleRules {
-  /** Protections are asked for this often. In milliseconds, as everything here. */
+  /** Interval of protection queries. All times here are in milliseconds. */
   readonly securityIntervalMs: number;
-  /** An answer counts only this long after the command. */
+  /** Maximum time from a command to a valid answer. */
   readonly commandLifetimeMs: number;
-  /** A maker issues a new attestation at most about this often; a certificate of this age is asked to be renewed. */
+  /** Age at which a certificate is renewed. Apple issues a new attestation at most about this often. */
   readonly attestationRenewMs: number;
-  /** Pause after an attestation that came from the device's cache, with another nonce than ours. */
+  /** Pause after an attestation from the device's cache, with an old nonce. */
   readonly staleRetryMs: number;
-  /** Pause after the first failure; it doubles with each further one in a row. */
+  /** Pause after the first failure; doubles with each consecutive one. */
   readonly firstRetryMs: number;
   readonly maxRetryMs: number;
-  /** After this many failures in a row a device is left alone for {@link giveUpMs}. */
+  /** Consecutive failures after which a device pauses for {@link giveUpMs}. */
   readonly giveUpAfter: number;
   readonly giveUpMs: number;
-  /** Least pause between two commands of one kind, whatever is doubted. */
+  /** Minimum pause between two commands of one kind, even after a doubt. */
   readonly minPauseMs: number;
 }
 
@@ -48,7 +48,7 @@ export type CommandOutcome =
   | 'not_sent'
   /** The device answered with an error. */
   | 'device_error'
-  /** The attestation carries the freshness code of another nonce: it came from the device's cache. */
+  /** The attestation has the freshness code of another nonce, so the device sent a cached one. */
   | 'stale_attestation'
   /** The device sent no attestation. */
   | 'no_attestation'
@@ -68,9 +68,9 @@ export interface DeviceNeeds {
   readonly kind: CommandKind;
   /** Commands of this kind to this device, newest first. */
   readonly history: readonly PastCommand[];
-  /** When the certificate in force was issued; null when none is. Only attestations have one. */
+  /** Issue time of the current certificate; null without one. Only attestations have certificates. */
   readonly certifiedAt: number | null;
-  /** Something contradicts the newest answer since this time; null: nothing does. */
+  /** Time since which another fact contradicts the newest answer; null: none does. */
   readonly doubtedSince: number | null;
 }
 
@@ -86,7 +86,7 @@ export type WaitReason =
   | 'just_asked'
   | 'stale_attestation'
   | 'failed_before'
-  /** Too many failures in a row; {@link lastFailure} says of which kind. */
+  /** Too many consecutive failures; {@link lastFailure} names the kind. */
   | 'given_up';
 
 export function decide(needs: DeviceNeeds, now: number, rules: ScheduleRules): Decision {
@@ -117,7 +117,7 @@ function whenDue(needs: DeviceNeeds, last: PastCommand, rules: ScheduleRules): D
     case 'device_information': {
       if (needs.certifiedAt === null)
         return { at: endedAt + spread(rules.staleRetryMs, last.uuid), send: 'retry', wait: 'stale_attestation' };
-      // A device may go on showing its cached certificate for a while after the week; asking it daily is enough.
+      // A device may repeat its cached certificate for a while after the week; a daily query is enough.
       const renewal = Math.max(needs.certifiedAt + rules.attestationRenewMs, endedAt + rules.staleRetryMs);
       return { at: renewal + (spread(rules.staleRetryMs, last.uuid) - rules.staleRetryMs), send: 'renew', wait: 'certificate_young' };
     }
@@ -133,13 +133,13 @@ function whenToRetry(failures: number, last: PastCommand, endedAt: number, rules
   return { at: endedAt + spread(pause, last.uuid), send: 'retry', wait: 'failed_before' };
 }
 
-/** Commands since the last success that failed; one that is awaited no more has failed. */
+/** Failed commands since the last success. An expired command counts as failed. */
 export function failuresInARow(history: readonly PastCommand[]): number {
   const success = history.findIndex((command) => command.outcome === 'taken');
   return success === -1 ? history.length : success;
 }
 
-/** Why the newest command failed, or null when it did not. `unanswered` also when nobody wrote that down. */
+/** Failure of the newest command, or null. `unanswered` also for an expired command without outcome. */
 export function lastFailure(history: readonly PastCommand[]): string | null {
   const last = history[0];
   if (last === undefined || last.outcome === 'taken') return null;
@@ -147,8 +147,8 @@ export function lastFailure(history: readonly PastCommand[]): string | null {
 }
 
 /**
- * A pause with up to a fifth of it added, so that devices do not answer in step. It depends on the last command alone: the
- * same question gets the same answer until something happens.
+ * Adds up to a fifth to a pause, so that devices do not answer in step. Deterministic by the last command, so repeated decisions
+ * agree.
  */
 function spread(pauseMs: number, uuid: string): number {
   let hash = 0;

@@ -1,6 +1,6 @@
 /**
- * Sends devices the commands that the schedule asks for: a thin loop around the pure decision. A command is written down
- * before it is sent, so that an answer always finds it; one command of a kind is under way per device.
+ * Sends commands to devices as {@link decide} requires. A command is stored before its dispatch, so that every answer finds its
+ * command; one command per kind and device is pending.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { fromBase64, toBase64 } from '@inference/protocol';
@@ -28,7 +28,7 @@ export interface CommandWorkerOptions {
 
 /** Commands under way to the management server at once. */
 const MAX_AT_ONCE = 8;
-/** Evidence at hand is read, and so verified, again after this long. */
+/** Interval after which cached evidence is reread and verified again. */
 const REREAD_MS = 10 * 60_000;
 
 export class CommandWorker {
@@ -43,7 +43,7 @@ export class CommandWorker {
     this.#timer.unref();
   }
 
-  /** Looks at every watched device once, and starts what is due. */
+  /** Considers every watched device once. */
   tick(): void {
     const { book, now } = this.#options;
     for (const device of book.watched()) {
@@ -52,7 +52,7 @@ export class CommandWorker {
     }
   }
 
-  /** Starts what is due for one device. */
+  /** Starts the due commands of one device. */
   consider(device: WatchedDevice): void {
     const { enrolment } = device;
     if (enrolment?.state !== 'active' || enrolment.deviceId === null || this.#stop.signal.aborted) return;
@@ -68,7 +68,7 @@ export class CommandWorker {
     }
   }
 
-  /** What the schedule says of a device now. */
+  /** Current decision for a device and kind. */
   decision(device: WatchedDevice, kind: CommandKind): Decision {
     return decide(
       {
@@ -82,7 +82,7 @@ export class CommandWorker {
     );
   }
 
-  /** Ends the loop and gives up what is under way. */
+  /** Ends the loop and aborts running requests. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#stop.abort();

@@ -1,10 +1,10 @@
 /**
- * The questions that a device is asked, as the property lists that management servers enqueue. Two exist: what its protections
- * are, and who it is together with a fresh attestation by its maker. Nothing here can change a device.
+ * Commands as property lists for management servers. Only two exist: a query of the protections, and a query of identity with a
+ * fresh attestation. Neither can change a device.
  */
 import { encodePlist } from './plist/plist.js';
 
-/** A device takes nonces of at most this many bytes. */
+/** Maximum nonce that devices accept, in bytes. */
 const MAX_NONCE_BYTES = 32;
 
 export const COMMAND_KINDS = ['security_info', 'device_information'] as const;
@@ -20,10 +20,10 @@ export const REQUEST_TYPES: Readonly<Record<CommandKind, string>> = {
   device_information: 'DeviceInformation',
 };
 
-/** Asked together, because each must agree with the certificate that comes with them. */
+/** Queried together, because each must match the certificate in the same answer. */
 export const IDENTITY_QUERIES = ['SerialNumber', 'ProvisioningUDID', 'SoftwareUpdateDeviceID', 'DevicePropertiesAttestation'] as const;
 
-/** The command as an XML property list. Throws RangeError for a nonce that devices would refuse. */
+/** XML property list of a command. Throws RangeError for a nonce that devices would refuse. */
 export function encodeCommand(command: DeviceCommand): string {
   const RequestType = REQUEST_TYPES[command.kind];
   switch (command.kind) {

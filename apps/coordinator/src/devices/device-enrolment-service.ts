@@ -1,6 +1,8 @@
 /**
- * Gives providers their enrolment profiles: an offer is made to the enclave key of an authenticated session, the profile
- * behind it is served once, and its token is made at that moment and known to nobody else.
+ * Issues enrolment profiles to providers. An offer is made to the enclave key of an authenticated session; its profile is served
+ * once.
+ *
+ * The token is created at that moment, and only its hash is stored.
  */
 import { randomUUID } from 'node:crypto';
 import { type ProviderId, toBase64 } from '@inference/protocol';
@@ -11,14 +13,14 @@ import { ENROLMENT_PARAMETER, enrolmentProfile, hashToken, newToken, type Profil
 export interface DeviceEnrolmentServiceOptions {
   readonly database: Database;
   readonly profile: ProfileSettings;
-  /** Address under which profiles are served; the token is appended. */
+  /** Base address of profile downloads; the token is appended. */
   readonly downloadUrl: () => string;
   readonly now: () => number;
   /** Signs a profile; absent where no certificate is configured. */
   readonly sign?: (profile: Uint8Array) => Uint8Array;
 }
 
-/** Who asks: proved by the session. */
+/** Identity that the session proved. */
 export interface Applicant {
   readonly providerId: ProviderId;
   /** 65-byte x963 point. */
@@ -27,7 +29,7 @@ export interface Applicant {
   readonly serialNumber: string;
 }
 
-/** An offer must be taken, and the device enrolled, within this time, in milliseconds. */
+/** Time to accept an offer and enrol the device, in milliseconds. */
 const OFFER_MS = 30 * 60_000;
 
 export class DeviceEnrolmentService {
@@ -37,7 +39,7 @@ export class DeviceEnrolmentService {
     this.#options = options;
   }
 
-  /** Makes an offer in place of those that the applicant did not take up. */
+  /** Creates an offer and replaces unused offers of the applicant. */
   async offer(applicant: Applicant): Promise<{ readonly url: string; readonly expiresAt: number }> {
     const { database, downloadUrl, now } = this.#options;
     const download = newToken();
@@ -49,7 +51,7 @@ export class DeviceEnrolmentService {
       sePublicKey: toBase64(applicant.publicKey),
       serialNumber: applicant.serialNumber,
       downloadHash: hashToken(download),
-      // Of a token that was never given to anyone; the real one is made with the profile.
+      // Hash of a random, unissued token. The real token is created with the profile.
       tokenHash: hashToken(newToken()),
       now: now(),
       expiresAt,
@@ -57,7 +59,7 @@ export class DeviceEnrolmentService {
     return { url: `${downloadUrl()}/${download}`, expiresAt };
   }
 
-  /** The profile behind a download token, once. Null when there is none, it was served before, or it has expired. */
+  /** Profile for a download token, once. Null if unknown, served before, or expired. */
   async download(download: string): Promise<Uint8Array | null> {
     const { database, profile, now, sign } = this.#options;
     const token = newToken();

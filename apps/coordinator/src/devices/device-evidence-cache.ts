@@ -1,7 +1,7 @@
 /**
- * The evidence for providers that are connected, kept at hand so that trust can be computed without a query. It is read from
- * the database when a provider comes, whenever something arrives for it, and anew from time to time; each reading verifies
- * the stored bytes again.
+ * Evidence of connected providers, cached so that trust is computed without a query.
+ *
+ * Read from the database when a provider connects, when data arrives, and periodically. Each read verifies the stored bytes again.
  */
 
 import { type CommandRecord, commandHistory } from '../database/devices/device-command-repository.js';
@@ -16,11 +16,11 @@ export interface DeviceEvidenceCacheOptions {
   readonly database: Database;
   readonly anchor: TrustAnchor;
   readonly now: () => number;
-  /** A reading failed; what was known before stays. */
+  /** Receives read errors; the cached evidence stays. */
   readonly onReadError: (error: unknown) => void;
 }
 
-/** What the book holds of one enclave key. */
+/** Cached evidence of one enclave key. */
 export interface WatchedDevice {
   readonly seKeySha256: string;
   readonly enrolment: Enrolment | null;
@@ -38,7 +38,7 @@ interface Entry {
   watchers: number;
   device: WatchedDevice | null;
   doubtedSince: number | null;
-  /** Readings of one key follow each other, so that an old one never replaces a newer one. */
+  /** Serialises the reads of one key, so that an old read never replaces a newer one. */
   reading: Promise<void>;
 }
 
@@ -56,12 +56,12 @@ export class DeviceEvidenceCache {
     return this.#entries.get(seKeySha256)?.device?.evidence ?? null;
   }
 
-  /** Everything at hand, for whoever decides what to ask next. */
+  /** All watched devices, for the command worker. */
   *watched(): Generator<WatchedDevice> {
     for (const { device } of this.#entries.values()) if (device !== null) yield device;
   }
 
-  /** Keeps a key's evidence at hand from now on. Resolves when it has been read. Every call needs its {@link unwatch}. */
+  /** Starts caching a key's evidence. Resolves after the first read. Each call needs an {@link unwatch}. */
   watch(seKeySha256: string): Promise<void> {
     const entry = this.#entries.get(seKeySha256) ?? { watchers: 0, device: null, doubtedSince: null, reading: Promise.resolve() };
     entry.watchers++;
@@ -74,7 +74,7 @@ export class DeviceEvidenceCache {
     if (entry !== undefined && --entry.watchers <= 0) this.#entries.delete(seKeySha256);
   }
 
-  /** Something speaks against what the device last reported: it is asked again soon. */
+  /** Marks the newest report as contradicted, so that the device is queried again soon. */
   doubt(seKeySha256: string): void {
     const entry = this.#entries.get(seKeySha256);
     if (entry === undefined) return;
@@ -90,7 +90,7 @@ export class DeviceEvidenceCache {
     return entry.reading;
   }
 
-  /** Calls back with every key whose evidence was read. Returns the function that ends this. */
+  /** Calls `listener` with every key whose evidence was read. Returns the function that unsubscribes. */
   onChange(listener: (seKeySha256: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

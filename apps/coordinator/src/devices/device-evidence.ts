@@ -1,6 +1,6 @@
 /**
- * From stored bytes to evidence: records hold what devices sent, exactly, and are read and verified anew each time, because a
- * stored verdict would outlive its reasons. Pure.
+ * Parses and verifies stored evidence at every read, because a stored verdict would outlive its reasons. Records hold exactly the
+ * bytes that devices sent. Pure.
  */
 
 import type { ChainRejection } from '@inference/protocol';
@@ -33,21 +33,21 @@ const SecurityPayload = Type.Object({ report: Type.String() });
 const AcmePayload = Type.Object({ token: Type.String(), att_obj: Type.String() });
 const readers = { attestation: reader(AttestationPayload), security: reader(SecurityPayload), acme: reader(AcmePayload) };
 
-/** Payloads of evidence records, as they are stored. */
+/** Stored payloads of evidence records. */
 export const payloads = {
   attestation: (report: Uint8Array, preimage: NoncePreimage): string => JSON.stringify({ report: toBase64(report), preimage }),
   security: (report: Uint8Array): string => JSON.stringify({ report: toBase64(report) }),
   acme: (value: Static<typeof AcmePayload>): string => JSON.stringify(value),
 };
 
-/** The enrolment that evidence must come from. */
+/** Enrolment that evidence must belong to. */
 export interface CurrentEnrolment {
   readonly id: string;
-  /** Since when its device takes commands; null while it does not. */
+  /** Time since which the device accepts commands; null before. */
   readonly enrolledAt: number | null;
 }
 
-/** Reads the records of the enrolment in force; those of an earlier one count for nothing. Chains are not verified yet. */
+/** Reads the records of the current enrolment; older enrolments are ignored. Chains are not verified yet. */
 export function readEvidence(
   publicKeySha256: string,
   records: readonly EvidenceRecord[],
@@ -73,8 +73,8 @@ export function readEvidence(
 }
 
 /**
- * Verifies what a device says of itself together with its attestation: the three identifiers must all be there and equal to
- * those of the certificate, and the certificate must be fresh by the nonce of this preimage.
+ * Verifies device information with its attestation: all three identifiers must be present and equal to the certificate's, and the
+ * nonce of this preimage must prove freshness.
  */
 export function verifyAttestation(
   info: DeviceInformation,
@@ -91,7 +91,7 @@ export function verifyAttestation(
   return verifyDeviceChain(attestation.map(toBase64), { claims, freshness }, rules.anchor, rules.now);
 }
 
-/** When the certificate in the records was issued, if it verifies; null when none does. */
+/** Issue time of the certificate in the records; null unless the certificate verifies. */
 export function certifiedAt(records: readonly EvidenceRecord[], enrolmentId: string, rules: EvidenceRules): number | null {
   const found = attestationIn(records.find((record) => record.kind === 'attestation' && record.enrolmentId === enrolmentId));
   if (found === null) return null;
@@ -99,7 +99,7 @@ export function certifiedAt(records: readonly EvidenceRecord[], enrolmentId: str
   return verdict.ok ? verdict.facts.notBefore : null;
 }
 
-/** Protections as evidence. What a Mac does not say is not believed, except that the seal of its system volume may stay unsaid. */
+/** Protections as evidence. A missing report counts as off; only the seal of the system volume may stay unreported. */
 export function securityEvidence(info: SecurityInfo, receivedAt: number): SecurityInfoEvidence {
   return {
     receivedAt,

@@ -1,4 +1,4 @@
-/** The parts of device management put together: made by the wiring, closed by it. */
+/** Assembles device management. The wiring creates and closes the parts. */
 
 import type { Database } from '../database/tables.js';
 import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
@@ -13,14 +13,14 @@ import { WebhookReceiver } from './webhook-receiver.js';
 export interface DeviceManagementOptions {
   readonly database: Database;
   readonly anchor: TrustAnchor;
-  /** Null: this coordinator manages no devices; stored evidence is still read. */
+  /** Null: no device management; stored evidence is still read. */
   readonly settings: DeviceManagementSettings | null;
-  /** Address under which this coordinator serves profiles. */
+  /** Base address under which this coordinator serves profiles. */
   readonly downloadUrl: () => string;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;
   readonly sign?: (profile: Uint8Array) => Uint8Array;
-  /** Tests shorten these. */
+  /** Overridden by tests. */
   readonly rules?: Partial<ScheduleRules>;
   readonly tickMs?: number;
 }

@@ -1,11 +1,11 @@
 /**
- * The configuration profile that enrols a Mac in device management, with rights to ask about the machine and its protections
- * and no others: who installs it lets nobody lock, erase or change anything. Pure.
+ * Configuration profile that enrols a Mac in device management. Its rights cover queries of device and security information only;
+ * nobody can lock, erase or change the Mac. Pure.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { type EncodablePlist, encodePlist } from './plist/plist.js';
 
-/** How the Mac gets the identity it signs its reports with. */
+/** Source of the identity that signs the Mac's reports. */
 export type DeviceIdentitySource =
   /** `{enrolment}` in the address stands for the enrolment's token. */
   | { readonly kind: 'acme'; readonly directoryUrl: string }
@@ -26,13 +26,13 @@ export interface ProfileSubject {
   readonly token: string;
   readonly parameter: string;
   readonly providerId: string;
-  /** As the provider states it. */
+  /** As reported by the provider. */
   readonly serialNumber: string;
   /** Three new UUIDs: of the profile, of the identity and of the management payload. */
   readonly uuids: readonly [string, string, string];
 }
 
-/** Query device information (16) and security information (1024): all that the two commands need. */
+/** Query device information (16) and security information (1024): all rights that the two commands need. */
 export const ACCESS_RIGHTS = 16 | 1024;
 
 /** The profile as an XML property list. */
@@ -88,7 +88,7 @@ function identityPayload(source: DeviceIdentitySource, subject: ProfileSubject):
         HardwareBound: true,
         Attest: true,
         Subject: subjectName,
-        // Digital signature: what the identity is for.
+        // Key usage: digital signature.
         UsageFlags: 1,
       };
     case 'scep':
@@ -112,7 +112,7 @@ function withToken(url: string, { parameter, token }: ProfileSubject): string {
   return address.href;
 }
 
-/** Query parameter of the management addresses in a profile; management servers pass it on with everything a device sends. */
+/** Query parameter of the management addresses in a profile. Management servers forward the parameter with every device message. */
 export const ENROLMENT_PARAMETER = 'enrolment';
 
 export function newToken(): string {

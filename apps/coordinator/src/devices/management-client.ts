@@ -1,6 +1,6 @@
 /**
- * The client of a NanoMDM server: enqueues a command for a device and asks for a push. Every call has a deadline and is tried
- * again after a growing pause where that can help; what remains is one of a closed list of failures.
+ * Client of a NanoMDM server: enqueues a command for a device and requests a push. Calls have a deadline and are retried with a
+ * growing pause where useful. Errors form a closed list.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
@@ -12,11 +12,11 @@ export type ManagementFailure =
   | 'management_unreachable'
   /** Status 401 or 403: the key is wrong. */
   | 'management_unauthorized'
-  /** The server knows no such device, or refuses to send it commands. */
+  /** Device unknown, or refused by the server. */
   | 'management_unknown_device'
   /** Status 5xx or 429 after all tries. */
   | 'management_unavailable'
-  /** Any other status, or an answer that is none of NanoMDM's. */
+  /** Any other status, or a body that is not NanoMDM's. */
   | 'management_bad_answer';
 
 export class ManagementError extends Error {
@@ -32,7 +32,7 @@ export interface ManagementClientOptions {
   readonly apiKey: string;
   readonly timeoutMs?: number;
   readonly tries?: number;
-  /** Pause before the second try, in milliseconds; it doubles with each further one, and up to half of it is added at random. */
+  /** Pause before the first retry, in milliseconds. Doubles with each retry, plus up to half at random. */
   readonly firstPauseMs?: number;
   readonly random?: () => number;
   readonly fetch?: typeof fetch;
@@ -55,7 +55,7 @@ const AnswerSchema = Type.Object({
 type Answer = Static<typeof AnswerSchema>;
 const schema = Compile(AnswerSchema);
 
-/** Answers are small; more than this many bytes are not read. */
+/** Maximum response body, in bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 const DEFAULTS = { timeoutMs: 10_000, tries: 3, firstPauseMs: 500 };
 
@@ -81,7 +81,7 @@ export class ManagementClient {
     return { pushed: wasPushed(answer, deviceId) };
   }
 
-  /** Wakes a device, so that it asks for its commands. Throws {@link ManagementError}. */
+  /** Sends a push, so that the device fetches its commands. Throws {@link ManagementError}. */
   async push(deviceId: string, signal: AbortSignal): Promise<{ readonly pushed: boolean }> {
     const answer = await this.#call(`/v1/push/${encodeURIComponent(deviceId)}`, { method: 'PUT' }, signal);
     return { pushed: wasPushed(answer, deviceId) };
@@ -121,7 +121,7 @@ export class ManagementClient {
   }
 }
 
-/** NanoMDM answers 200, or 207 where only some of what was asked went well; its body says which. */
+/** NanoMDM answers 200, or 207 for partial success with details in the body. */
 function failureOf(status: number): ManagementFailure | null {
   if (status === 200 || status === 207) return null;
   if (status === 401 || status === 403) return 'management_unauthorized';

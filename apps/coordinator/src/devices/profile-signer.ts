@@ -1,6 +1,6 @@
 /**
- * Signs enrolment profiles: CMS SignedData (RFC 5652) around the profile's bytes, with the operator's certificate, so that
- * macOS shows the profile as verified. One signer, SHA-256, RSA or P-256 keys.
+ * Signs enrolment profiles: CMS SignedData (RFC 5652) around the profile, with the operator's certificate, so that macOS shows the
+ * profile as verified. One signer, SHA-256, RSA or P-256 keys.
  */
 import { createHash, createPrivateKey, type KeyObject, sign, X509Certificate } from 'node:crypto';
 import { concatBytes } from '@inference/protocol';
@@ -20,8 +20,8 @@ const OID = {
 export type ProfileSigner = (profile: Uint8Array) => Uint8Array;
 
 /**
- * A signer for PEM files: the certificate with its issuers behind it, and its key. Throws an Error with a reason when they do
- * not belong together or are of another kind.
+ * Creates a signer from PEM: certificate, its issuers, and its key. Throws an Error with a reason if they do not match or have
+ * another type.
  */
 export function profileSigner(certificatesPem: string, keyPem: string, now: () => number): ProfileSigner {
   const blocks = certificatesPem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
@@ -75,7 +75,7 @@ function algorithmOf(key: KeyObject): Uint8Array {
   throw new Error('the key is neither RSA nor ECDSA');
 }
 
-/** Both as the certificate has them (RFC 5280 section 4.1: version, serial number, algorithm, issuer, …). */
+/** Copied from the certificate (RFC 5280 section 4.1: version, serial number, algorithm, issuer, …). */
 function issuerAndSerialNumber(der: Uint8Array): Uint8Array {
   const [signed] = membersOf(readDer(der));
   const [, serialNumber, , issuer] = signed === undefined ? [] : membersOf(signed);
@@ -89,7 +89,7 @@ function utcTime(milliseconds: number): Uint8Array {
   return element(0x17, Buffer.from(`${digits}Z`, 'ascii'));
 }
 
-/** Members of a DER SET: in the order of their encodings (X.690 section 11.6). */
+/** Members of a DER SET, ordered by encoding (X.690 section 11.6). */
 function setMembers(...members: readonly Uint8Array[]): Uint8Array {
   return concatBytes(...members.map((member) => Buffer.from(member)).sort(Buffer.compare));
 }

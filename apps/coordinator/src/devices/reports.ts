@@ -1,10 +1,10 @@
 /**
- * What devices answer, read from their property lists into closed types. A report is taken only when every member that
- * matters has its form; whatever else is in it is left behind here.
+ * Parses device answers from property lists into closed types. Every relevant member must be well-formed; other members are
+ * dropped.
  */
 import { type PlistDict, type PlistRefusal, type PlistValue, parsePlist } from './plist/plist.js';
 
-/** The protections of a Mac, as it reports them over device management. Null: it did not say. */
+/** Protections of a Mac, as reported over device management. Null: not reported. */
 export interface SecurityInfo {
   readonly systemIntegrityProtection: boolean | null;
   readonly secureBootLevel: 'off' | 'medium' | 'full' | 'not supported' | null;
@@ -12,10 +12,10 @@ export interface SecurityInfo {
   readonly authenticatedRootVolume: boolean | null;
 }
 
-/** Who a device says it is, and its maker's word for it. */
+/** Identity that a device reports, with its attestation chain. */
 export interface DeviceInformation {
   readonly serialNumber: string | null;
-  /** The provisioning UDID (`0000CCCC-…`), not the one of device management. */
+  /** Provisioning UDID (`0000CCCC-…`), not the UDID of device management. */
   readonly provisioningUdid: string | null;
   readonly softwareUpdateDeviceId: string | null;
   /** DER certificates, leaf first; null when the device sent none. */
@@ -25,7 +25,7 @@ export interface DeviceInformation {
 export type ReportContent =
   | { readonly kind: 'security_info'; readonly info: SecurityInfo }
   | { readonly kind: 'device_information'; readonly info: DeviceInformation }
-  /** Nothing was asked, or nothing that is known here. */
+  /** No query, or an unknown one. */
   | { readonly kind: 'other' };
 
 export interface DeviceReport {
@@ -49,7 +49,7 @@ export type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: 
 
 const SECURE_BOOT_LEVELS = ['off', 'medium', 'full', 'not supported'] as const;
 const MAX_TEXT = 128;
-/** A chain is a leaf and its issuer; a few more are let through so that the verifier can say what is wrong with them. */
+/** A chain is a leaf and its issuer. A few more are accepted, so that the verifier can report the fault. */
 const MAX_CERTIFICATES = 8;
 
 class Malformed extends Error {}
@@ -128,7 +128,7 @@ function dictionary(value: PlistValue): PlistDict {
   throw new Malformed();
 }
 
-/** A text of printable ASCII; these are identifiers, and go into records that people see. */
+/** Printable ASCII text; these identifiers are stored in records that people see. */
 function text(dict: PlistDict, key: string): string | null {
   const value = dict.get(key);
   if (value === undefined) return null;

@@ -1,22 +1,22 @@
 /**
- * How devices are managed, as the operator set it in the environment. Without MDM_URL none are; with it everything that is
- * needed must be there, because half a management would leave providers waiting for ever.
+ * Settings of device management. Without MDM_URL there is none; with MDM_URL all required settings must be present, because a
+ * partial setup would leave providers waiting forever.
  */
 import { StartupError } from '../config/startup-error.js';
 import type { DeviceIdentitySource, ProfileSettings } from './enrolment-profile.js';
 
 export interface DeviceManagementSettings {
-  /** API of the management server, and its key. */
+  /** Management server: API address and key. */
   readonly url: string;
   readonly apiKey: string;
-  /** HMAC secret of its webhook. */
+  /** HMAC secret of the webhook. */
   readonly webhookSecret: string;
   /** HMAC secret of the ACME server's reports. */
   readonly acmeHookSecret: string;
   readonly profile: ProfileSettings;
-  /** PEM files that profiles are signed with; null: they are not. */
+  /** PEM files that sign profiles; null: unsigned profiles. */
   readonly signing: { readonly certificateFile: string; readonly keyFile: string } | null;
-  /** Address under which devices reach this coordinator; null: the one it listens on. */
+  /** Address of this coordinator for devices; null: its listen address. */
   readonly publicUrl: string | null;
   /** Pause between two questions for a device's protections, in milliseconds. */
   readonly securityIntervalMs: number;
@@ -80,7 +80,7 @@ function value(env: Env, name: string): string | null {
   return text === undefined || text === '' ? null : text;
 }
 
-/** An http or https address without a slash at its end. `{enrolment}` may stand in it. */
+/** An http or https address without a trailing slash. May contain `{enrolment}`. */
 function address(env: Env, name: string): string | null {
   const text = value(env, name);
   if (text === null) return null;

@@ -1,6 +1,8 @@
 /**
- * Takes in what management and ACME servers report: binds devices by the token in their profile, matches answers with what
- * was asked, once and in time, and keeps the evidence. Whatever does not fit is refused or ignored with a code, and counted.
+ * Handles reports of management and ACME servers: binds devices by the token in their profile, matches answers with commands, and
+ * stores evidence.
+ *
+ * Everything else is rejected or ignored with a code, and counted.
  */
 import { createHash } from 'node:crypto';
 import { fromBase64, type NoncePreimage } from '@inference/protocol';
@@ -47,18 +49,18 @@ export interface WebhookReceiverOptions {
   readonly database: Database;
   readonly anchor: TrustAnchor;
   readonly now: () => number;
-  /** The evidence of this key is another one now. */
+  /** Called after the evidence of a key has changed. */
   readonly onChange: (seKeySha256: string) => void;
 }
 
-/** Digests of events that are remembered at most. */
+/** Maximum number of remembered event digests. */
 const MAX_REMEMBERED = 50_000;
-/** A certificate is good for 30 days, which touch six weeks at most. */
+/** A certificate is valid for 30 days, which touch at most six weeks. */
 const NONCES_TRIED = 6;
 
 export class WebhookReceiver {
   readonly #options: WebhookReceiverOptions;
-  /** Events seen, with the time after which an event so old is refused anyway. */
+  /** Digests of seen events, with the time after which an event of this age is rejected anyway. */
   readonly #seen = new Map<string, number>();
   /** How many events ended how, for the operator. */
   readonly counts = new Map<string, number>();
@@ -67,19 +69,19 @@ export class WebhookReceiver {
     this.#options = options;
   }
 
-  /** Takes an event whose signature and form were checked. */
+  /** Handles an event whose signature and form were checked. */
   async take(event: WebhookEvent): Promise<WebhookOutcome> {
     const outcome = await this.#take(event);
     this.count(labelOf(outcome));
     return outcome;
   }
 
-  /** Counts what was refused before it became an event. */
+  /** Counts a message rejected before parsing. */
   count(label: string): void {
     this.counts.set(label, (this.counts.get(label) ?? 0) + 1);
   }
 
-  /** Takes the answer to an ACME challenge, for the enrolment whose token is in the address of the ACME directory. */
+  /** Handles an answer to an ACME challenge, for the enrolment whose token is in the ACME directory's address. */
   async takeAcme(result: {
     readonly enrolmentToken: string;
     readonly token: string;
@@ -142,7 +144,7 @@ export class WebhookReceiver {
     return outcome;
   }
 
-  /** Keeps what an answer proves; says what became of it, to the sender and in the record of the command. */
+  /** Stores the evidence of an answer, and records the outcome for sender and command. */
   async #keep(
     enrolment: Enrolment,
     kind: 'security_info' | 'device_information',
@@ -174,15 +176,15 @@ export class WebhookReceiver {
     const { database, anchor, now } = this.#options;
     if (info.attestation === null) return [{ kind: 'rejected', code: 'no_attestation' }, 'no_attestation'];
     const preimages = await this.#preimages(enrolment);
-    // A certificate that answers last week's nonce is bound to this key as well.
+    // A certificate with last week's nonce is bound to this key as well.
     for (const preimage of preimages) {
       const verdict = verifyAttestation(info, preimage, { anchor, now: now() });
       if (!verdict.ok && verdict.code === 'freshness_mismatch') continue;
-      // What verifies is proof, and what is refused speaks against the device: either is what counts from now on.
+      // A valid chain is proof, and a rejected one counts against the device, so either replaces the stored one.
       await this.#keepChain(enrolment, rawPlist, preimage);
       return verdict.ok ? [{ kind: 'taken', what: 'attestation' }, 'taken'] : [{ kind: 'rejected', code: verdict.code }, 'refused'];
     }
-    // From the device's cache: it says nothing about this key, and takes nothing away from what was proved before.
+    // A cached attestation proves nothing about this key, and invalidates no earlier proof.
     const [newest] = preimages;
     const records = await evidenceOfKey(database, enrolment.seKeySha256);
     const isProved = certifiedAt(records, enrolment.id, { anchor, now: now() }) !== null;
@@ -196,7 +198,7 @@ export class WebhookReceiver {
     await storeEvidence(database, enrolment.seKeySha256, { kind: 'attestation', enrolmentId: enrolment.id, payload, receivedAt: now() });
   }
 
-  /** Preimages of the nonces that this key's attestations may carry, newest first. */
+  /** Preimages of all valid nonces of this key, newest first. */
   async #preimages(enrolment: Enrolment): Promise<NoncePreimage[]> {
     const { database, now } = this.#options;
     const oldest = weeklyEpoch(now()) - NONCES_TRIED;
@@ -233,7 +235,7 @@ export class WebhookReceiver {
   }
 }
 
-/** Hexadecimal SHA-256 of a body: what a replay is known by. */
+/** Hexadecimal SHA-256 of a body, which identifies replays. */
 export function digestOf(body: Uint8Array): string {
   return createHash('sha256').update(body).digest('hex');
 }

@@ -1,7 +1,8 @@
 /**
- * What a management server posts, from raw bytes to a closed event: the signature over the exact bytes first, then JSON,
- * schema, the device's own property list inside, and that both name the same device. Pure; whoever matches events with what
- * was asked decides what they are worth.
+ * Validates a management server's webhook: signature over the exact bytes first, then JSON, schema, the device's property list
+ * inside, and equality of the device in both. Pure.
+ *
+ * Matching events with commands is the receiver's part.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { fromBase64, fromUtf8 } from '@inference/protocol';
@@ -9,9 +10,9 @@ import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { type DeviceReport, type ReportRefusal, readCheckIn, readReport } from './reports.js';
 
-/** Largest webhook body, in bytes: a property list of the largest size in base64, and what is around it. */
+/** Maximum webhook body, in bytes: a property list of maximum size in base64, plus the envelope. */
 export const MAX_WEBHOOK_BYTES = 512 * 1024;
-/** An event may have been made this long ago, or be this far ahead of our clock, in milliseconds. */
+/** Maximum age of an event, and maximum lead over our clock, in milliseconds. */
 export const MAX_EVENT_AGE_MS = 10 * 60_000;
 
 export type WebhookRefusal =
@@ -24,7 +25,7 @@ export type WebhookRefusal =
   | ReportRefusal;
 
 interface Origin {
-  /** The id the management server knows the device by; commands are sent to it. */
+  /** Id of the device at the management server, which commands are sent to. */
   readonly deviceId: string;
   /** Query parameters of the address in the device's enrolment profile. */
   readonly parameters: Readonly<Record<string, string>>;
@@ -38,11 +39,11 @@ export type CheckInTopic = 'Authenticate' | 'TokenUpdate' | 'CheckOut';
 export type WebhookEvent =
   | (Origin & {
       readonly kind: 'report';
-      readonly report: DeviceReport /** What the device sent, as it came. */;
+      readonly report: DeviceReport /** Device message, as received. */;
       readonly rawPlist: Uint8Array;
     })
   | (Origin & { readonly kind: 'check_in'; readonly topic: CheckInTopic })
-  /** A topic that means nothing here. */
+  /** Any other topic; ignored. */
   | { readonly kind: 'other'; readonly topic: string };
 
 export type ReadWebhook = { readonly ok: true; readonly event: WebhookEvent } | { readonly ok: false; readonly code: WebhookRefusal };
@@ -69,10 +70,7 @@ type Event = Static<typeof EventSchema>;
 type Part = NonNullable<Event['checkin_event']>;
 const schema = Compile(EventSchema);
 
-/**
- * Whether `signature` (header `X-Hmac-Signature`) is the base64 HMAC-SHA256 of these bytes. Takes the same time wherever a
- * wrong one differs.
- */
+/** Whether `signature` (header `X-Hmac-Signature`) is the base64 HMAC-SHA256 of these bytes. Constant-time comparison. */
 export function isSignedBy(secret: string, body: Uint8Array, signature: string): boolean {
   const expected = createHmac('sha256', secret).update(body).digest();
   let given: Uint8Array;
@@ -99,7 +97,7 @@ export function openWebhook(input: {
   return Math.abs(input.now - read.event.createdAt) <= MAX_EVENT_AGE_MS ? read : { ok: false, code: 'webhook_stale' };
 }
 
-/** Reads an event whose signature was checked. */
+/** Parses an event whose signature was checked. */
 export function readWebhook(body: Uint8Array, digest: string): ReadWebhook {
   const event = parse(body);
   if (event === null) return { ok: false, code: 'webhook_malformed' };
@@ -141,7 +139,7 @@ function readCheckInEvent(part: Part, topic: CheckInTopic, facts: { digest: stri
   return { ok: true, event: { kind: 'check_in', topic, deviceId, parameters: part.url_params ?? {}, ...facts } };
 }
 
-/** The device's own list names the device that the server says it came from. User enrolments have no UDID and are not taken. */
+/** Whether device and server name the same device. User enrolments have no UDID and are rejected. */
 function isSameDevice(part: Part, inner: string | null): boolean {
   return inner !== null && part.udid !== undefined && part.udid === inner;
 }

@@ -1,4 +1,4 @@
-/** What is read of the fleet and the queue at the moment somebody asks for the metrics: nothing is counted for it in between. */
+/** Gauges: values read at the moment of a scrape, with no counting in between. */
 import type { ImageStore } from '../images/image-store.js';
 import type { ImageSupply } from '../inference/queue/image-supply.js';
 import type { RequestQueue } from '../inference/queue/request-queue.js';
@@ -6,7 +6,7 @@ import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { SessionCounters } from '../providers/session/session-options.js';
 import type { Metrics } from './metrics.js';
 
-/** Counts of sessions that have ended, so that the sums never fall. */
+/** Counters of ended sessions, so that totals never fall. */
 export class EndedSessions {
   readonly #sums = new Map<string, number>();
 

@@ -1,4 +1,4 @@
-/** The metrics on a port of their own, for a collector beside the coordinator. It answers nothing else, and asks for no key. */
+/** Serves metrics on their own port, for a collector beside the coordinator. No other routes, no key. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Metrics } from './metrics.js';
@@ -8,7 +8,7 @@ export interface MetricsServer {
   close(): Promise<void>;
 }
 
-/** Listens at `host` and `port` (0: the system chooses). Rejects when it cannot. */
+/** Listens at `host` and `port` (0: chosen by the system). Rejects if listening fails. */
 export async function startMetricsServer(metrics: Metrics, host: string, port: number): Promise<MetricsServer> {
   const server = createServer((request, response) => {
     request.resume();

@@ -1,6 +1,6 @@
 /**
- * What this process counts for its operator, in the Prometheus text format. Labels are codes, endpoints, states and the names of
- * models that were served, of which only so many are told apart: never an account, a key, a job or a client's text.
+ * Metrics of this process in the Prometheus text format. Labels are codes, endpoints, states and model names, of a limited number.
+ * Never an account, a key, a job or a client's text.
  */
 import type { Endpoint } from '@inference/protocol';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
@@ -12,23 +12,23 @@ import { RecentCounts } from './recent-counts.js';
 /** Seconds. */
 const SHORT = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 const LONG = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
-/** Models that have figures of their own; those that are served later share one. */
+/** Maximum number of models with own metrics; later ones share the label `other`. */
 const MAX_MODELS = 64;
-/** What operators are shown as recent, in minutes. */
+/** Time span of recent problems on the operator page, in minutes. */
 const RECENT_MINUTES = 60;
 
-/** How a job ended, as far as it is counted. */
+/** Outcome of a job, as counted. */
 export interface CountedJob {
   readonly endpoint: Endpoint;
   readonly stream: boolean;
   /** `delivered`, `client_gone`, or the code of the error. */
   readonly end: string;
-  /** The client left after this much had happened; null where it did not leave. */
+  /** Progress when the client disconnected; null: still connected. */
   readonly cancelled: 'before_content' | 'after_content' | null;
   readonly ms: number;
   readonly requestBytes: number;
   readonly responseBytes: number;
-  /** What was billed, or null. The model is one that a provider served. */
+  /** Billed usage, or null. The model is one that a provider served. */
   readonly billed: {
     readonly model: string;
     readonly promptTokens: number;
@@ -41,7 +41,7 @@ export class Metrics implements JobObserver {
   readonly registry = new Registry();
   /** Ends of jobs, of late. */
   readonly recentJobs: RecentCounts;
-  /** What went wrong beside them, of late: providers tried in vain, sessions that were ended, steps of the ledger that failed. */
+  /** Recent problems: failed attempts, ended sessions, failed ledger steps. */
   readonly recentProblems: RecentCounts;
   readonly #models = new BoundedLabels(MAX_MODELS);
 
@@ -67,7 +67,7 @@ export class Metrics implements JobObserver {
   constructor(now: () => number = Date.now) {
     this.recentJobs = new RecentCounts(now, RECENT_MINUTES);
     this.recentProblems = new RecentCounts(now, RECENT_MINUTES);
-    // A timer of 10 ms, which is the default, is half of what an idle coordinator computes.
+    // The default precision of 10 ms costs half of an idle coordinator's CPU time.
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 50 });
   }
 
@@ -116,7 +116,7 @@ export class Metrics implements JobObserver {
     if (billed.images !== undefined && billed.images > 0) this.#images.inc({ model }, billed.images);
   }
 
-  /** Somebody asked for an image at its URL. */
+  /** Counts a request for an image at its URL. */
   imageFetched(outcome: 'found' | 'gone' | 'unknown'): void {
     this.#imageFetches.inc({ outcome });
   }
@@ -146,7 +146,7 @@ export class Metrics implements JobObserver {
     }
   }
 
-  /** A figure that is looked up when somebody reads: its values by their labels. */
+  /** Registers a gauge that is read at each scrape: values by labels. */
   reading<Label extends string>(name: string, help: string, labels: readonly Label[], read: () => Iterable<Reading<Label>>): void {
     const gauge: Gauge<Label> = new Gauge({
       name: PREFIX + name,
@@ -188,7 +188,7 @@ export class BoundedLabels {
     this.#max = max;
   }
 
-  /** The name itself where it is one of the first, else {@link OTHER}. */
+  /** The name itself for the first names, else {@link OTHER}. Limits the number of labels. */
   name(name: string): string {
     if (this.#names.has(name)) return name;
     if (this.#names.size >= this.#max) return OTHER;

@@ -1,7 +1,7 @@
-/** Counts of the last while, by code, in slices of a minute: what is new, where the counters of the metrics only ever grow. */
+/** Recent counts by code, in slices of a minute. Complements counters, which only grow. */
 
 const MINUTE_MS = 60_000;
-/** Codes that are told apart in a minute. */
+/** Maximum number of distinct codes per minute. */
 const MAX_CODES = 100;
 const OTHER = 'other';
 

@@ -1,4 +1,4 @@
-/** Whether and how traces are exported, from the standard variables of OpenTelemetry; the others are read by its own packages. */
+/** Trace export settings, from OpenTelemetry's standard variables; its packages read the other variables themselves. */
 import { StartupError } from '../config/startup-error.js';
 
 export interface TracingSettings {
@@ -7,7 +7,7 @@ export interface TracingSettings {
 
 const PROTOCOLS = ['http/protobuf', 'http/json'] as const;
 
-/** Null: no traces. They are on where an exporter or its address is named. Throws {@link StartupError} for what is not offered. */
+/** Null: no traces. Enabled by an exporter or its address. Throws {@link StartupError} for unsupported settings. */
 export function readTracing(env: Readonly<Record<string, string | undefined>>): TracingSettings | null {
   const value = (...names: readonly string[]): string => names.map((name) => env[name] ?? '').find((text) => text !== '') ?? '';
   if (value('OTEL_SDK_DISABLED').toLowerCase() === 'true') return null;

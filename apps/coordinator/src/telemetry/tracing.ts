@@ -1,6 +1,8 @@
 /**
- * Traces of jobs by OpenTelemetry. Its packages are loaded here and only where traces are wanted; they read the standard variables
- * themselves (address, headers, sampling, batches, resource). Spans are gathered and sent beside the jobs, which wait for none.
+ * Job traces by OpenTelemetry. Its packages load only with tracing enabled, and read the standard variables themselves (address,
+ * headers, sampling, batches, resource).
+ *
+ * Spans are batched and sent in the background; no job waits for them.
  */
 import { type Tracer as OtelTracer, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
@@ -9,7 +11,7 @@ import type { TracingSettings } from './tracing-settings.js';
 
 export interface Tracing {
   readonly tracer: Tracer;
-  /** Sends what is left, for `ms` at most. */
+  /** Sends the remaining spans, for at most `ms`. */
   close(ms: number): Promise<void>;
 }
 
@@ -17,7 +19,7 @@ const SERVICE = 'inference-coordinator';
 /** W3C Trace Context, section 3.2: version, trace id, parent id, flags. */
 const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** Null: none. `onError` hears of spans that could not be sent. */
+/** Null: no tracing. `onError` receives export errors. */
 export async function openTracing(settings: TracingSettings | null, onError: (error: unknown) => void): Promise<Tracing> {
   if (settings === null) return { tracer: NO_TRACER, close: async () => {} };
   const [{ BasicTracerProvider, BatchSpanProcessor }, { defaultResource, detectResources, envDetector, resourceFromAttributes }, exporter] =
@@ -51,7 +53,7 @@ async function exporterFor({ protocol }: TracingSettings): Promise<SpanExporter>
   }
 }
 
-/** Tells when spans could not be sent, which the packages keep to themselves. */
+/** Reports failed exports, which the packages swallow. */
 function watched(exporter: SpanExporter, onError: (error: unknown) => void): SpanExporter {
   return {
     export: (spans, done) =>

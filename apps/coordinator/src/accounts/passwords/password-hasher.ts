@@ -1,6 +1,7 @@
 /**
- * Hashes passwords with scrypt on at most two threads of its own. The threads that Node shares between file system, DNS and
- * crypto stay free: signatures are verified there, and the database log is flushed there. Threads start at the first hash.
+ * Hashes passwords with scrypt on at most two own threads, which start at the first hash.
+ *
+ * Node's shared thread pool stays free for file system, DNS, signature verification and the sync of the database log.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createRequire } from 'node:module';
@@ -8,7 +9,7 @@ import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { type Derivation, type DerivedKey, KEY_BYTES } from './thread-messages.js';
 
-/** One hash fills a processor for some 85 ms. */
+/** One hash occupies a processor for about 85 ms. */
 export const MAX_HASHES_AT_ONCE = 2;
 const SALT_BYTES = 16;
 const STORED_HASH = /^([0-9a-f]+):([0-9a-f]+)$/i;
@@ -20,7 +21,7 @@ interface Task {
 }
 
 export interface PasswordHasherOptions {
-  /** Leaves a processor for everything else, where there is more than one. */
+  /** Leaves one processor free where several exist. */
   readonly maxThreads?: number;
   readonly startThread?: () => Worker;
 }
@@ -38,7 +39,7 @@ export class PasswordHasher {
     this.#maxThreads = Math.min(MAX_HASHES_AT_ONCE, options.maxThreads ?? Math.max(1, availableParallelism() - 1));
   }
 
-  /** Hashes that run now. */
+  /** Number of running hashes. */
   get running(): number {
     return this.#running.size;
   }
@@ -56,7 +57,7 @@ export class PasswordHasher {
     return expected.length === KEY_BYTES && timingSafeEqual(await this.#derive(password, salt), expected);
   }
 
-  /** Ends the threads. Hashes that run or wait are rejected. */
+  /** Ends the threads. Running and queued hashes are rejected. */
   async close(): Promise<void> {
     this.#closed = true;
     const threads = [...this.#idle, ...this.#running.keys()];
@@ -114,7 +115,7 @@ export class PasswordHasher {
   }
 }
 
-/** The entry is named in package.json, so that sources (tests) and the build both find it. */
+/** package.json names the entry, so that sources (tests) and the build both find the file. */
 function startThread(): Worker {
   const entry = createRequire(import.meta.url).resolve('#password-thread');
   const limits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 };

@@ -1,10 +1,12 @@
 /**
- * Queue of the requests that need a password hash. Few run at once; the others wait in one line per known browser, else per
- * network, and the lines take turns. A request waits before the sign-in library sees it, so that a refusal changes nothing (a reset link stays).
+ * Queue of requests that need a password hash. Few run at once; the others wait in one line per known browser, else per network,
+ * and lines are served round-robin.
+ *
+ * A request waits before the sign-in library runs, so a refusal has no effect (for example, a reset link stays valid).
  */
 
 export interface SignInQueueOptions {
-  /** Requests that run at once. */
+  /** Maximum number of running requests. */
   readonly maxRunning: number;
   readonly maxWaiting?: number;
   readonly maxWaitingPerClient?: number;
@@ -14,7 +16,7 @@ export interface SignInQueueOptions {
 const MAX_WAITING = 128;
 const MAX_WAITING_PER_CLIENT = 32;
 
-/** `client`: the client's line is full, or its newest request was displaced as that of the longest line. `all`: the queue is full. */
+/** `client`: the client's line is full, or a shorter line displaced its newest request. `all`: the queue is full. */
 export class SignInQueueFull extends Error {
   constructor(readonly scope: 'client' | 'all') {
     super(`too many sign-ins wait (${scope})`);
@@ -30,7 +32,7 @@ interface Waiting {
 
 export class SignInQueue {
   readonly #options: Required<SignInQueueOptions>;
-  /** The line at the front is next; a line that was served moves to the back. */
+  /** Lines in serving order; a served line moves to the back. */
   readonly #lines = new Map<string, Waiting[]>();
   #running = 0;
   #waiting = 0;
@@ -48,8 +50,8 @@ export class SignInQueue {
   }
 
   /**
-   * Runs a task when it is its turn. Throws {@link SignInQueueFull} where the queue is full, also later if a shorter line displaces it, and the reason of `signal`
-   * where the client left before the task began.
+   * Runs a task in its turn. Throws {@link SignInQueueFull} if the queue is full, or later if a shorter line displaces the request.
+   * Throws the reason of `signal` if the client disconnects before the start.
    */
   async run<T>(client: string, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
     signal.throwIfAborted();
@@ -92,7 +94,7 @@ export class SignInQueue {
     });
   }
 
-  /** Refuses the newest request of the longest line, where that line is longer than the newcomer's would be. */
+  /** Rejects the newest request of the longest line, if that line is longer than the new request's line would be. */
   #displaceFor(own: number): boolean {
     let longest: Waiting[] = [];
     for (const line of this.#lines.values()) if (line.length > longest.length) longest = line;
@@ -103,7 +105,7 @@ export class SignInQueue {
     return true;
   }
 
-  /** Gives the place of a task that has ended to the next one. */
+  /** Starts the next task after one has ended. */
   #handOn(): void {
     const [entry] = this.#lines;
     const next = entry?.[1][0];

@@ -1,7 +1,8 @@
 /**
- * Walks a binary property list (`bplist00`) before a parser builds it. Its objects may be shared, so a list of a few hundred
- * bytes can unfold to billions of values: depth, values and bytes are counted as they would come out, and every offset and
- * length must lie inside the document.
+ * Validates a binary property list (`bplist00`) before parsing. Objects may be shared, so a few hundred bytes can expand to
+ * billions of values.
+ *
+ * Depth, values and bytes are counted as expanded, and every offset and length must lie inside the document.
  */
 import { MAX_KEY_LENGTH, PLIST_LIMITS, PlistError } from './value.js';
 
@@ -12,7 +13,7 @@ interface Layout {
   readonly bytes: Buffer;
   readonly referenceBytes: number;
   readonly offsets: readonly number[];
-  /** Objects end where the table of their offsets begins. */
+  /** End of the objects and start of the offset table. */
   readonly end: number;
 }
 
@@ -92,7 +93,7 @@ function walk(layout: Layout, reference: number, depth: number, left: { values: 
   }
 }
 
-/** Length of a value that has one, and where its content starts. `unit` is the size of one of its elements in bytes. */
+/** Length of a sized value and start of its content. `unit`: bytes per element. */
 function sized(layout: Layout, at: number, unit: number): { readonly start: number; readonly length: number } {
   const { bytes, end } = layout;
   let length = bytes.readUInt8(at) & 0x0f;
@@ -109,7 +110,7 @@ function sized(layout: Layout, at: number, unit: number): { readonly start: numb
   return { start, length };
 }
 
-/** Keys are plain ASCII in everything that devices report. */
+/** All keys of device reports are plain ASCII. */
 function keyOf(layout: Layout, reference: number): string {
   const at = offsetOf(layout, reference);
   demand(layout.bytes.readUInt8(at) >> 4 === 0x5);

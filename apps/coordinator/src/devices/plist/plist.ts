@@ -1,7 +1,8 @@
 /**
- * Reads property lists that strangers send, in both encodings, and writes those that we send. A list is guarded before a
- * parser touches it (size, depth, number of values, no document type of its own, no entities, no key twice), and what comes
- * out is made of maps, so that nothing a device says can reach a prototype.
+ * Parses untrusted property lists in both encodings, and writes those of commands and profiles.
+ *
+ * Guards run before the parser: limits on size, depth and values, no own document type, no entities, no duplicate keys.
+ * Dictionaries become maps, so that input never reaches a prototype.
  */
 import { parseBuffer } from 'bplist-parser';
 import { build, type PlistValue as LibraryValue, parse } from 'plist';
@@ -20,7 +21,7 @@ export function parsePlist(bytes: Uint8Array): ParsedPlist {
   try {
     return { ok: true, value: isBinary(buffer) ? parseBinary(buffer) : parseXml(buffer) };
   } catch (error) {
-    // What a guard let through and a parser still refused is malformed; a parser's message may quote its input.
+    // Guarded input that the parser still refuses is malformed. A parser's message may quote its input.
     return { ok: false, code: error instanceof PlistError ? error.code : 'plist_malformed' };
   }
 }

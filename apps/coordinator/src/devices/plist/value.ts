@@ -1,6 +1,6 @@
 /**
- * Property lists as values of our own: dictionaries are maps, so that no key of a stranger ever meets a prototype, and every
- * refusal is one of a closed list.
+ * Property lists as own values: dictionaries are maps, so that an untrusted key never meets a prototype. Rejections form a closed
+ * list.
  */
 
 export type PlistValue = boolean | number | string | Date | Uint8Array | readonly PlistValue[] | PlistDict;
@@ -10,14 +10,14 @@ export type PlistDict = ReadonlyMap<string, PlistValue>;
 export type PlistRefusal =
   /** Larger than {@link PLIST_LIMITS} allows. */
   | 'plist_too_large'
-  /** Nested deeper, or made of more values, than allowed; shared values of a binary list count as often as they are used. */
+  /** Too deep or too many values; shared values of a binary list count at every use. */
   | 'plist_too_deep'
   | 'plist_too_many_values'
-  /** A document type other than the maker's plain line, an internal subset, or an entity that XML itself does not define. */
+  /** A document type other than Apple's standard line, an internal subset, or an entity beyond XML's own. */
   | 'plist_dtd_refused'
   | 'plist_entity_refused'
   | 'plist_duplicate_key'
-  /** Anything else that is not a property list. */
+  /** Any other malformed input. */
   | 'plist_malformed';
 
 export class PlistError extends Error {
@@ -34,5 +34,5 @@ export const PLIST_LIMITS = {
   values: 4096,
 } as const;
 
-/** A dictionary key longer than this, in characters, is refused. */
+/** Maximum length of a dictionary key, in characters. */
 export const MAX_KEY_LENGTH = 256;

@@ -1,12 +1,13 @@
 /**
- * Looks at an XML property list once, from front to back, before a parser sees it: one plist element, only its elements, no
- * markup declarations, no entities but XML's own, no key twice, no more depth or values than allowed. What passes is well
- * formed, so that the parser behind it has nothing to guess, to expand or to complain of.
+ * Validates an XML property list in one pass before parsing: one plist element, known elements only, no markup declarations, only
+ * XML's own entities, no duplicate keys, limited depth and values.
+ *
+ * Accepted input is well-formed, so the parser has nothing to guess or expand.
  */
 import { MAX_KEY_LENGTH, PLIST_LIMITS, PlistError } from './value.js';
 
 const PROLOG = /^\uFEFF?(?:<\?xml version="1\.0"(?: encoding="(?:UTF|utf)-8")?\s*\?>)?\s*/;
-/** The one document type that property lists carry; nothing is ever fetched for it, and it is cut off before parsing. */
+/** The standard document type of property lists: never fetched, and removed before parsing. */
 const DOCTYPE =
   /<!DOCTYPE plist PUBLIC "-\/\/Apple(?: Computer)?\/\/DTD PLIST 1\.0\/\/EN" "https?:\/\/www\.apple\.com\/DTDs\/PropertyList-1\.0\.dtd"\s*>\s*/y;
 const TAG = /<(\/?)([a-z]+)(?: version="1\.0")?\s*(\/?)>/y;
@@ -16,7 +17,7 @@ const REFERENCE = /&(?:amp|lt|gt|quot|apos|#(\d{1,7})|#x([0-9a-fA-F]{1,6}));/g;
 const FORBIDDEN_CHARACTERS = /[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]/;
 
 const CONTAINERS: ReadonlySet<string> = new Set(['plist', 'dict', 'array']);
-/** What the text of each kind of value may be. */
+/** Allowed text per kind of value. */
 const CONTENT: Readonly<Record<string, RegExp>> = {
   key: /^[^&]*$/,
   string: /^(?!.*\]\]>).*$/s,
@@ -34,7 +35,7 @@ interface Open {
   children: number;
 }
 
-/** The text without its prolog, ready for a parser. Throws {@link PlistError}. */
+/** Text without prolog, ready for the parser. Throws {@link PlistError}. */
 export function guardXml(text: string): string {
   if (FORBIDDEN_CHARACTERS.test(text)) throw new PlistError('plist_malformed');
   const start = afterProlog(text);
@@ -79,7 +80,7 @@ function afterProlog(text: string): number {
   return at;
 }
 
-/** Whether this element may stand here: a dictionary is keys and values in turn, and a plist is one value. */
+/** Rejects elements in the wrong place: a dictionary alternates keys and values, and a plist has one value. */
 function admit(parent: Open | undefined, name: string, content: string): void {
   if ((parent === undefined) !== (name === 'plist')) throw new PlistError('plist_malformed');
   if (parent === undefined) return;
@@ -108,7 +109,7 @@ function checkContent(name: string, content: string): void {
   if (name === 'data' && !isBase64(content.replace(/\s+/g, ''))) throw new PlistError('plist_malformed');
 }
 
-/** Nothing but the five entities of XML and characters that XML allows (XML 1.0 sections 2.2 and 4.6). */
+/** Allows only XML's five entities and legal characters (XML 1.0 sections 2.2 and 4.6). */
 function checkReferences(content: string): void {
   if (!content.includes('&')) return;
   let known = 0;
@@ -133,7 +134,7 @@ function afterEnd(text: string, at: number, name: string): number {
   return at + tag[0].length;
 }
 
-/** Skips blanks; between elements there may be nothing else, and at the end nothing may follow. */
+/** Skips whitespace between elements; rejects other text, and anything after the end. */
 function afterBlank(text: string, at: number, atEnd: boolean): number {
   const between = match(TEXT, text, at)?.[0] ?? '';
   if (between.trim() !== '') throw new PlistError(between.includes('&') ? 'plist_entity_refused' : 'plist_malformed');

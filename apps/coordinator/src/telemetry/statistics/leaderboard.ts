@@ -1,4 +1,4 @@
-/** The leaderboard and the network's totals (spec: leaderboard, network totals), from what the store has summed. Pure. */
+/** Leaderboard and network totals (spec: leaderboard, network totals), from stored sums. Pure. */
 import type { Leaderboard, LeaderboardMetric, StatisticsWindow, Totals } from '@inference/formats';
 import type { ActivitySums, Served, ServedMetric } from '../../database/statistics-repository.js';
 
@@ -8,7 +8,7 @@ export const COLUMN_OF: Readonly<Record<LeaderboardMetric, ServedMetric>> = {
   jobs: 'served_jobs',
 };
 
-/** Accounts appear only under the names that `pseudonym` gives them. */
+/** Accounts appear only under their `pseudonym`. */
 export function leaderboard(
   choice: { readonly metric: LeaderboardMetric; readonly window: StatisticsWindow },
   leaders: readonly Served[],
@@ -29,7 +29,7 @@ export function leaderboard(
   };
 }
 
-/** Every job of the network counts here, also those that earned nobody anything, as on one's own machines. */
+/** Counts all jobs of the network, also those without earnings, for example on own providers. */
 export function networkTotals(window: StatisticsWindow, sums: ActivitySums, now: number): Totals {
   return {
     window,

@@ -1,6 +1,6 @@
 /**
- * The network's statistics (spec: network stats): what was counted over its lifetime and in the last half hour, and who is
- * connected at this moment. Pure apart from looking at the fleet.
+ * Network statistics (spec: network stats): lifetime and last half hour, and the connected providers. Pure apart from reading
+ * provider snapshots.
  */
 
 import type { Stats } from '@inference/formats';
@@ -8,7 +8,7 @@ import type { ActivitySums, MinuteSums } from '../../database/statistics-reposit
 import type { ServedModels } from '../../providers/placement/served-models.js';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 
-/** The connected providers and their models, as the statistics read them. */
+/** Connected providers and their models, as statistics read them. */
 export interface FleetView {
   snapshots(): Iterable<ProviderSnapshot>;
   readonly models: Pick<ServedModels, 'listing'>;
@@ -24,7 +24,7 @@ export function seriesStart(now: number): number {
   return (Math.floor(now / MINUTE_MS) - (SERIES_MINUTES - 1)) * MINUTE_MS;
 }
 
-/** `minutes` may lack minutes in which nothing happened, and may reach further back than the series. */
+/** `minutes` may omit idle minutes and may begin before the series. */
 export function networkStats(fleet: FleetView, lifetime: ActivitySums, minutes: readonly MinuteSums[], now: number): Stats {
   const providers = [...fleet.snapshots()];
   const { models, namesOf } = fleet.models.listing();
@@ -40,7 +40,7 @@ export function networkStats(fleet: FleetView, lifetime: ActivitySums, minutes: 
     total_gpu_cores: total(({ registration }) => registration.hardware.gpu_cores),
     total_cpu_cores: total(({ registration }) => registration.hardware.cpu_cores),
     total_memory_gb: total(({ registration }) => registration.memoryGb),
-    // A sum of tenths shall look like one.
+    // Rounds away floating-point noise of a sum of tenths.
     total_bandwidth_gbs: Math.round(total(({ registration }) => registration.hardware.bandwidth_gbs) * 100) / 100,
     providers: providers.map((provider) => providerBody(provider, namesOf(provider))),
     models: models.map(({ offer, providers: serving }) => ({ id: offer.id, providers: serving.length })),

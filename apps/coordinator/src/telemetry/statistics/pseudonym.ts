@@ -1,6 +1,6 @@
 /**
- * Names under which the leaderboard shows accounts. A pseudonym is computed from the account id with a secret key, so that it
- * stays the same over time, tells nothing of the account, and cannot be found by trying account ids without the key.
+ * Leaderboard names of accounts. A pseudonym is a keyed hash of the account id: stable over time, unlinkable to the account, and
+ * not guessable from account ids without the key.
  */
 import { createHmac } from 'node:crypto';
 
@@ -15,15 +15,15 @@ const ANIMALS = (
   'narwhal ocelot osprey otter owl panda pelican penguin puffin puma quail rabbit raven robin salmon seal stork swan tapir tern toucan ' +
   'walrus wolf wren'
 ).split(' ');
-/** Crockford's base 32: no letter that is taken for a digit. */
+/** Crockford's base 32: no letter that looks like a digit. */
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
 
 /** Names remembered at most: the boards show some two thousand accounts together. */
 const MAX_REMEMBERED = 4096;
 
 /**
- * Makes the naming function of one secret. Names look like `keen-otter-7k3m9q2x`: 52 bits, so that a million rarely meet. The
- * newest are remembered, because the same accounts lead most boards.
+ * Creates the naming function of one secret. Names look like `keen-otter-7k3m9q2x`: 52 bits, so that collisions are rare among a
+ * million. Recent names are cached, because leaderboards repeat the same accounts.
  */
 export function pseudonyms(secret: Uint8Array): (accountId: string) => string {
   const remembered = new Map<string, string>();

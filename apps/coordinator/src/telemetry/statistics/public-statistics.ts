@@ -1,6 +1,6 @@
 /**
- * The public statistics as they are handed out: computed from the roll-ups and the fleet, and kept for the time that the
- * specification gives each of them (spec: limits). However many ask, each is computed once per period.
+ * Public statistics, computed from roll-ups and connected providers at most once per period (spec: limits), regardless of the
+ * number of requests.
  */
 import {
   LEADERBOARD_METRICS,
@@ -21,9 +21,9 @@ import { type Cached, TimedCache } from './timed-cache.js';
 
 /** How long each answer is kept, in seconds. */
 export const KEPT_SECONDS = { stats: 60, leaderboard: 300, totals: 60 } as const;
-/** Coordinators of one database show an account under one name, because they share this secret. */
+/** Name of the secret shared by the coordinators of one database, so that an account has one pseudonym. */
 export const LEADERBOARD_SECRET = 'leaderboard';
-/** Most entries that a leaderboard may be asked for. All lengths are cut from one. */
+/** Maximum length of a leaderboard. All lengths are cut from one computed list. */
 const MAX_LEADERS = 200;
 
 export interface PublicStatisticsOptions {

@@ -1,11 +1,11 @@
 /**
- * One answer, made at most once per period: whoever asks while it is being made waits for the same making. An answer is
- * never older than the period when it is handed out, and a making that failed is not kept.
+ * Cache of one value, computed at most once per period; concurrent callers share one computation. A returned value is never older
+ * than the period, and failures are not cached.
  */
 
 export interface Cached<T> {
   readonly value: T;
-  /** Whole seconds since the making began; what HTTP calls Age (RFC 9111 section 5.1). */
+  /** Whole seconds since the computation began; HTTP Age (RFC 9111 section 5.1). */
   readonly ageSeconds: number;
 }
 
@@ -26,7 +26,7 @@ export class TimedCache<T> {
   async get(): Promise<Cached<T>> {
     if (this.#kept !== null) {
       const age = this.#now() - this.#kept.madeAt;
-      // A clock that was set back must not make an answer live longer.
+      // A negative age means that the clock was set back; the value is then recomputed.
       if (age >= 0 && age < this.#maxAgeMs) return { value: this.#kept.value, ageSeconds: Math.floor(age / 1000) };
     }
     this.#making ??= this.#remake().finally(() => {
