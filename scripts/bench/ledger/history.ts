@@ -18,7 +18,7 @@ export interface HistoryOptions {
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
-const MINUTES_KEPT = 2 * 24 * 60;
+const RETAINED_MINUTES = 2 * 24 * 60;
 /** Below SQLite's limit of 32,766 parameters. */
 const ROWS_PER_INSERT = 500;
 
@@ -96,7 +96,7 @@ function draw({ jobs, accounts, providers, days, now, random }: HistoryOptions, 
     served.served_jobs++;
     served.served_tokens += prompt + completion;
     served.earned += Math.floor(cost * 0.9);
-    if (minute > newestMinute - MINUTES_KEPT) {
+    if (minute > newestMinute - RETAINED_MINUTES) {
       const row = minutes.get(minute) ?? { minute, requests: 0, prompt_tokens: 0, completion_tokens: 0 };
       row.requests++;
       row.prompt_tokens += prompt;

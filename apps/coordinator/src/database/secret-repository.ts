@@ -6,8 +6,8 @@ const SECRET_BYTES = 32;
 
 /** The 32 bytes under this name: the same for every caller, forever. */
 export async function sharedSecret(database: Database, name: string): Promise<Uint8Array> {
-  const kept = await readSecret(database, name);
-  if (kept !== null) return kept;
+  const stored = await readSecret(database, name);
+  if (stored !== null) return stored;
   await database
     .insertInto('secrets')
     .values({ name, value: randomBytes(SECRET_BYTES).toString('hex') })
@@ -15,7 +15,7 @@ export async function sharedSecret(database: Database, name: string): Promise<Ui
     .execute();
   // Concurrent creators both read the row that was stored first.
   const made = await readSecret(database, name);
-  if (made === null) throw new Error('a secret that was just written is gone');
+  if (made === null) throw new Error('a new secret is missing');
   return made;
 }
 

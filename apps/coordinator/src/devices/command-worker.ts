@@ -16,7 +16,7 @@ import { type ManagementClient, ManagementError } from './management-client.js';
 
 export interface CommandWorkerOptions {
   readonly database: Database;
-  readonly book: DeviceEvidenceCache;
+  readonly evidence: DeviceEvidenceCache;
   readonly client: Pick<ManagementClient, 'enqueue'>;
   readonly rules: ScheduleRules;
   readonly now: () => number;
@@ -45,9 +45,9 @@ export class CommandWorker {
 
   /** Considers every watched device once. */
   tick(): void {
-    const { book, now } = this.#options;
-    for (const device of book.watched()) {
-      if (now() - device.readAt >= REREAD_MS) void book.refresh(device.seKeySha256);
+    const { evidence, now } = this.#options;
+    for (const device of evidence.watched()) {
+      if (now() - device.readAt >= REREAD_MS) void evidence.refresh(device.seKeySha256);
       this.consider(device);
     }
   }
@@ -62,7 +62,7 @@ export class CommandWorker {
       if (this.decision(device, kind).act !== 'send') continue;
       const sending = this.#send(enrolment, enrolment.deviceId, kind)
         .catch(this.#options.onError)
-        .then(() => this.#options.book.refresh(enrolment.seKeySha256))
+        .then(() => this.#options.evidence.refresh(enrolment.seKeySha256))
         .finally(() => this.#sending.delete(name));
       this.#sending.set(name, sending);
     }
@@ -109,8 +109,8 @@ export class CommandWorker {
     if (kind === 'security_info') return { kind, uuid };
     const { database, now } = this.#options;
     const fresh = { epoch: weeklyEpoch(now()), random: toBase64(randomBytes(16)) };
-    const kept = await storeNonce(database, enrolment.seKeySha256, fresh, now());
-    const nonce = deviceNonce(noncePreimage(fromBase64(enrolment.sePublicKey), kept.epoch, fromBase64(kept.random)));
+    const stored = await storeNonce(database, enrolment.seKeySha256, fresh, now());
+    const nonce = deviceNonce(noncePreimage(fromBase64(enrolment.sePublicKey), stored.epoch, fromBase64(stored.random)));
     if (nonce === null) throw new Error('the nonce of an enclave key cannot be made');
     return { kind, uuid, nonce };
   }

@@ -26,13 +26,13 @@ export interface DeviceManagementOptions {
 }
 
 export interface DeviceManagement {
-  readonly book: DeviceEvidenceCache;
+  readonly evidence: DeviceEvidenceCache;
   /** Null where no devices are managed. */
   readonly managed: {
     readonly settings: DeviceManagementSettings;
-    readonly intake: WebhookReceiver;
-    readonly desk: DeviceEnrolmentService;
-    readonly runner: CommandWorker;
+    readonly receiver: WebhookReceiver;
+    readonly enrolments: DeviceEnrolmentService;
+    readonly commands: CommandWorker;
   } | null;
   close(): Promise<void>;
 }
@@ -41,16 +41,16 @@ const TICK_MS = 2000;
 
 export function startDeviceManagement(options: DeviceManagementOptions): DeviceManagement {
   const { database, anchor, settings, now, onError } = options;
-  const book = new DeviceEvidenceCache({ database, anchor, now, onReadError: onError });
-  if (settings === null) return { book, managed: null, close: async () => {} };
+  const evidence = new DeviceEvidenceCache({ database, anchor, now, onReadError: onError });
+  if (settings === null) return { evidence, managed: null, close: async () => {} };
   const client = new ManagementClient({ url: settings.url, apiKey: settings.apiKey });
   const { securityIntervalMs } = settings;
   const minPauseMs = Math.min(SCHEDULE_RULES.minPauseMs, securityIntervalMs);
   const rules = { ...SCHEDULE_RULES, securityIntervalMs, minPauseMs, ...options.rules };
-  const runner = new CommandWorker({ database, book, client, rules, now, onError, tickMs: options.tickMs ?? TICK_MS });
-  const intake = new WebhookReceiver({ database, anchor, now, onChange: (key) => void book.refresh(key) });
+  const commands = new CommandWorker({ database, evidence, client, rules, now, onError, tickMs: options.tickMs ?? TICK_MS });
+  const receiver = new WebhookReceiver({ database, anchor, now, onChange: (key) => void evidence.refresh(key) });
   const { profile } = settings;
   const sign = options.sign === undefined ? {} : { sign: options.sign };
-  const desk = new DeviceEnrolmentService({ database, profile, downloadUrl: options.downloadUrl, now, ...sign });
-  return { book, managed: { settings, intake, desk, runner }, close: () => runner.close() };
+  const enrolments = new DeviceEnrolmentService({ database, profile, downloadUrl: options.downloadUrl, now, ...sign });
+  return { evidence, managed: { settings, receiver, enrolments, commands }, close: () => commands.close() };
 }

@@ -29,7 +29,7 @@ export function profileSigner(certificatesPem: string, keyPem: string, now: () =
   const [own] = certificates;
   if (own === undefined) throw new Error('the file holds no certificate');
   const key = createPrivateKey(keyPem);
-  if (!own.checkPrivateKey(key)) throw new Error('the key is not that of the first certificate');
+  if (!own.checkPrivateKey(key)) throw new Error('the key does not match the first certificate');
   const algorithm = algorithmOf(key);
   const ders = certificates.map((certificate) => new Uint8Array(certificate.raw));
   return (profile) => signedData(profile, { ders, key, algorithm, now: now() });

@@ -138,14 +138,14 @@ export class WebhookReceiver {
     if (match.kind === 'unknown_command') return { kind: 'ignored', reason: 'unknown_command' };
     if (match.kind === 'already_answered') return { kind: 'refused', code: 'replayed' };
     if (match.kind !== 'matched') return { kind: 'refused', code: match.kind };
-    const [outcome, written] = await this.#keep(enrolment, match.command.kind, report, event.rawPlist);
+    const [outcome, written] = await this.#store(enrolment, match.command.kind, report, event.rawPlist);
     await endCommand(database, match.command.uuid, written, now());
     onChange(enrolment.seKeySha256);
     return outcome;
   }
 
   /** Stores the evidence of an answer, and records the outcome for sender and command. */
-  async #keep(
+  async #store(
     enrolment: Enrolment,
     kind: 'security_info' | 'device_information',
     report: DeviceReport,
@@ -165,10 +165,10 @@ export class WebhookReceiver {
       });
       return [{ kind: 'taken', what: 'security_info' }, 'taken'];
     }
-    return this.#keepAttestation(enrolment, content.info, rawPlist);
+    return this.#storeAttestation(enrolment, content.info, rawPlist);
   }
 
-  async #keepAttestation(
+  async #storeAttestation(
     enrolment: Enrolment,
     info: DeviceInformation,
     rawPlist: Uint8Array,
@@ -181,18 +181,18 @@ export class WebhookReceiver {
       const verdict = verifyAttestation(info, preimage, { anchor, now: now() });
       if (!verdict.ok && verdict.code === 'freshness_mismatch') continue;
       // A valid chain is proof, and a rejected one counts against the device, so either replaces the stored one.
-      await this.#keepChain(enrolment, rawPlist, preimage);
+      await this.#storeChain(enrolment, rawPlist, preimage);
       return verdict.ok ? [{ kind: 'taken', what: 'attestation' }, 'taken'] : [{ kind: 'rejected', code: verdict.code }, 'refused'];
     }
     // A cached attestation proves nothing about this key, and invalidates no earlier proof.
     const [newest] = preimages;
     const records = await evidenceOfKey(database, enrolment.seKeySha256);
     const isProved = certifiedAt(records, enrolment.id, { anchor, now: now() }) !== null;
-    if (newest !== undefined && !isProved) await this.#keepChain(enrolment, rawPlist, newest);
+    if (newest !== undefined && !isProved) await this.#storeChain(enrolment, rawPlist, newest);
     return [{ kind: 'rejected', code: 'stale_attestation' }, 'stale_attestation'];
   }
 
-  async #keepChain(enrolment: Enrolment, rawPlist: Uint8Array, preimage: NoncePreimage): Promise<void> {
+  async #storeChain(enrolment: Enrolment, rawPlist: Uint8Array, preimage: NoncePreimage): Promise<void> {
     const { database, now } = this.#options;
     const payload = payloads.attestation(rawPlist, preimage);
     await storeEvidence(database, enrolment.seKeySha256, { kind: 'attestation', enrolmentId: enrolment.id, payload, receivedAt: now() });

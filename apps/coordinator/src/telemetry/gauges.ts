@@ -25,36 +25,34 @@ export class EndedSessions {
 }
 
 /** In bytes. */
-export function readBodies(metrics: Metrics, bodies: { readonly heldBytes: number; readonly unauthenticatedHeldBytes: number }): void {
-  metrics.reading('request_bytes_held', 'Bytes of request bodies in memory.', [], () => [[{}, bodies.heldBytes]]);
-  metrics.reading('stranger_bytes_held', 'Bytes of requests without an account in memory, with their connections.', [], () => [
+export function registerBodyGauges(
+  metrics: Metrics,
+  bodies: { readonly heldBytes: number; readonly unauthenticatedHeldBytes: number },
+): void {
+  metrics.gauge('request_bytes_held', 'Bytes of request bodies in memory.', [], () => [[{}, bodies.heldBytes]]);
+  metrics.gauge('stranger_bytes_held', 'Bytes of unauthenticated requests in memory, connections included.', [], () => [
     [{}, bodies.unauthenticatedHeldBytes],
   ]);
 }
 
-export function readFleet(metrics: Metrics, fleet: ProviderRegistry, requestQueue: RequestQueue, ended: EndedSessions): void {
-  metrics.reading('queue_length', 'Requests that wait for a place on a provider.', [], () => [[{}, requestQueue.waiting]]);
-  metrics.reading('provider_connections', 'Open sockets of providers, registered or not.', [], () => [[{}, fleet.connections]]);
-  metrics.reading('providers', 'Registered providers by trust level and status.', ['trust_level', 'status'], function* () {
+export function registerProviderGauges(metrics: Metrics, fleet: ProviderRegistry, requestQueue: RequestQueue, ended: EndedSessions): void {
+  metrics.gauge('queue_length', 'Jobs in the request queue.', [], () => [[{}, requestQueue.waiting]]);
+  metrics.gauge('provider_connections', 'Open provider sockets, registered or not.', [], () => [[{}, fleet.connections]]);
+  metrics.gauge('providers', 'Registered providers by trust level and status.', ['trust_level', 'status'], function* () {
     for (const { trust, status } of fleet.snapshots()) yield [{ trust_level: trust.level ?? 'none', status }, 1];
   });
-  metrics.reading(
-    'provider_trust_parts',
-    'Registered providers by the state of each part of their trust.',
-    ['part', 'state'],
-    function* () {
-      for (const { trust } of fleet.snapshots()) for (const { name, state } of trust.parts) yield [{ part: name, state }, 1];
-    },
-  );
-  metrics.reading('provider_slots', 'Places for jobs on registered providers, and those in use.', ['state'], function* () {
+  metrics.gauge('provider_trust_parts', 'Registered providers by the state of each trust part.', ['part', 'state'], function* () {
+    for (const { trust } of fleet.snapshots()) for (const { name, state } of trust.parts) yield [{ part: name, state }, 1];
+  });
+  metrics.gauge('provider_slots', 'Slots of registered providers, and slots in use.', ['state'], function* () {
     for (const { registration, usedSlots } of fleet.snapshots()) {
       yield [{ state: 'all' }, registration.slots];
       yield [{ state: 'used' }, usedSlots];
     }
   });
-  metrics.reading(
+  metrics.gauge(
     'provider_length_outliers',
-    'Models on providers whose answers count far more tokens than on others.',
+    'Provider models with far more tokens per response than on other providers.',
     ['kind'],
     function* () {
       for (const { registration } of fleet.snapshots()) {
@@ -64,30 +62,25 @@ export function readFleet(metrics: Metrics, fleet: ProviderRegistry, requestQueu
       }
     },
   );
-  metrics.reading('models_served', 'Models that at least one provider serves.', [], () => [[{}, fleet.models.list().length]]);
-  metrics.reading('provider_messages', 'Answers to challenges and messages out of place since the start, by kind.', ['kind'], function* () {
+  metrics.gauge('models_served', 'Models that at least one provider serves.', [], () => [[{}, fleet.models.list().length]]);
+  metrics.gauge('provider_messages', 'Challenge answers and unexpected messages since the start, by kind.', ['kind'], function* () {
     const running = [...fleet.snapshots()].map(({ counters }) => counters);
     for (const [name, value] of ended.with(running))
       yield [{ kind: name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) }, value];
   });
 }
 
-export function readImages(metrics: Metrics, store: Pick<ImageStore, 'usage'>, supply: Pick<ImageSupply, 'waiting'>): void {
-  metrics.reading(
-    'image_store_bytes',
-    'Bytes on the disk of images, and those that machines have sent of unfinished ones.',
-    ['state'],
-    () => [
-      [{ state: 'stored' }, store.usage.bytes],
-      [{ state: 'promised' }, store.usage.heldBytes],
-    ],
-  );
-  metrics.reading('image_store_images', 'Images that can be fetched.', [], () => [[{}, store.usage.images]]);
-  metrics.reading('image_queue_length', 'Requests that wait because no provider of images is here.', [], () => [[{}, supply.waiting]]);
+export function registerImageGauges(metrics: Metrics, store: Pick<ImageStore, 'usage'>, supply: Pick<ImageSupply, 'waiting'>): void {
+  metrics.gauge('image_store_bytes', 'Bytes of stored images, and bytes reserved for unfinished ones.', ['state'], () => [
+    [{ state: 'stored' }, store.usage.bytes],
+    [{ state: 'promised' }, store.usage.heldBytes],
+  ]);
+  metrics.gauge('image_store_images', 'Stored images.', [], () => [[{}, store.usage.images]]);
+  metrics.gauge('image_queue_length', 'Requests waiting for an image provider.', [], () => [[{}, supply.waiting]]);
 }
 
-export function readPasswords(metrics: Metrics, hasher: { readonly running: number }, queue: { readonly waiting: number }): void {
-  metrics.reading('password_hashes', 'Password hashes that run, and requests that wait for one.', ['state'], () => [
+export function registerPasswordGauges(metrics: Metrics, hasher: { readonly running: number }, queue: { readonly waiting: number }): void {
+  metrics.gauge('password_hashes', 'Running password hashes, and waiting requests.', ['state'], () => [
     [{ state: 'running' }, hasher.running],
     [{ state: 'waiting' }, queue.waiting],
   ]);

@@ -46,23 +46,23 @@ export class Metrics implements JobObserver {
   readonly #models = new BoundedLabels(MAX_MODELS);
 
   readonly #jobs = this.#counter('jobs_total', 'Jobs by endpoint and end.', ['endpoint', 'stream', 'end']);
-  readonly #jobSeconds = this.#histogram('job_seconds', 'From request to end.', LONG, ['endpoint', 'stream']);
-  readonly #cancels = this.#counter('cancels_total', 'Jobs whose client went away.', ['stage']);
-  readonly #bytes = this.#counter('bytes_total', 'Bytes of request bodies, and of content that clients took.', ['direction']);
+  readonly #jobSeconds = this.#histogram('job_seconds', 'Time from request to end.', LONG, ['endpoint', 'stream']);
+  readonly #cancels = this.#counter('cancels_total', 'Jobs whose client disconnected.', ['stage']);
+  readonly #bytes = this.#counter('bytes_total', 'Bytes of request bodies, and of content delivered to clients.', ['direction']);
   readonly #tokens = this.#counter('tokens_total', 'Billed tokens by model.', ['model', 'kind']);
   readonly #images = this.#counter('images_total', 'Billed images by model.', ['model']);
   readonly #imageFetches = this.#counter('image_fetches_total', 'Requests for images at their URLs, by outcome.', ['outcome']);
-  readonly #firstToken = this.#histogram('first_token_seconds', 'From request to the first content of a stream.', LONG);
-  readonly #relay = this.#histogram('relay_seconds', 'From a frame of a provider to the write of its content to the client.', SHORT);
-  readonly #placements = this.#counter('placements_total', 'Looks for a provider, by outcome.', ['outcome']);
-  readonly #wait = this.#histogram('queue_wait_seconds', 'Wait for a place on a provider.', LONG);
-  readonly #attempts = this.#counter('failed_attempts_total', 'Providers that were tried in vain.', ['reason', 'retried']);
-  readonly #hedges = this.#counter('hedges_total', 'Second providers asked beside a slow first.', ['outcome']);
-  readonly #steps = this.#counter('ledger_steps_total', 'Steps of the ledger, by outcome.', ['step', 'outcome']);
-  readonly #stepSeconds = this.#histogram('ledger_step_seconds', 'From asking the ledger to its answer.', LONG, ['step']);
-  readonly #sessions = this.#counter('provider_sessions_total', 'Sessions of providers that began and ended, by why.', ['event', 'code']);
-  readonly #quarantines = this.#counter('provider_quarantines_total', 'Providers taken out of routing, and let in again.', ['event']);
-  readonly #standings = this.#counter('provider_standings_told_total', 'Providers that were told a new standing.', ['trust_level']);
+  readonly #firstToken = this.#histogram('first_token_seconds', 'Time from request to the first content of a stream.', LONG);
+  readonly #relay = this.#histogram('relay_seconds', 'Time from a provider frame to the write of its content to the client.', SHORT);
+  readonly #placements = this.#counter('placements_total', 'Placements, by outcome.', ['outcome']);
+  readonly #wait = this.#histogram('queue_wait_seconds', 'Wait for a free slot.', LONG);
+  readonly #attempts = this.#counter('failed_attempts_total', 'Failed attempts.', ['reason', 'retried']);
+  readonly #hedges = this.#counter('hedges_total', 'Hedged requests, by outcome.', ['outcome']);
+  readonly #steps = this.#counter('ledger_steps_total', 'Ledger steps, by outcome.', ['step', 'outcome']);
+  readonly #stepSeconds = this.#histogram('ledger_step_seconds', 'Duration of ledger steps.', LONG, ['step']);
+  readonly #sessions = this.#counter('provider_sessions_total', 'Provider sessions that began and ended, by reason.', ['event', 'code']);
+  readonly #quarantines = this.#counter('provider_quarantines_total', 'Providers disabled by reputation, and enabled again.', ['event']);
+  readonly #standings = this.#counter('provider_standings_told_total', 'Status changes reported to providers.', ['trust_level']);
 
   constructor(now: () => number = Date.now) {
     this.recentJobs = new RecentCounts(now, RECENT_MINUTES);
@@ -147,7 +147,7 @@ export class Metrics implements JobObserver {
   }
 
   /** Registers a gauge that is read at each scrape: values by labels. */
-  reading<Label extends string>(name: string, help: string, labels: readonly Label[], read: () => Iterable<Reading<Label>>): void {
+  gauge<Label extends string>(name: string, help: string, labels: readonly Label[], read: () => Iterable<Reading<Label>>): void {
     const gauge: Gauge<Label> = new Gauge({
       name: PREFIX + name,
       help,

@@ -20,7 +20,7 @@ import type { Database } from '../database/tables.js';
 import { errorFacts, type Log } from '../log.js';
 import type { ApiKeyAuth } from '../routes/plugins/api-key-auth.js';
 import { createRouteAccess, type RouteAccess } from '../routes/plugins/guards.js';
-import { readPasswords } from '../telemetry/gauges.js';
+import { registerPasswordGauges } from '../telemetry/gauges.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { openPayments, type PaymentServices } from './billing.js';
 import type { StartContext } from './start-context.js';
@@ -56,12 +56,12 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
   const { database, ledger, metrics, keys, providerLinks } = deps;
   const { apiKeyCache, limits } = keys;
   const secret = config.console.authSecret ?? ensureAuthSecret(join(directory, 'auth-secret'));
-  const accounts = new AccountRepository({ database, now, onChange: (id) => apiKeyCache.forget((key) => key.accountId === id) });
+  const accounts = new AccountRepository({ database, now, onChange: (id) => apiKeyCache.invalidate((key) => key.accountId === id) });
   const playgroundKeys = new PlaygroundKeyRepository({ database, apiKeyCache, now });
   const passwords = new PasswordHasher();
   disposal.defer(() => passwords.close());
   const signInQueue = new SignInQueue({ maxRunning: MAX_HASHES_AT_ONCE });
-  readPasswords(metrics, passwords, signInQueue);
+  registerPasswordGauges(metrics, passwords, signInQueue);
   const mailer = createMailer(config, log);
   const auth = createAuth({
     database,

@@ -106,11 +106,11 @@ export async function openPayments(
   { config, now }: StartContext,
   { database, ledger, accounts }: { readonly database: Database; readonly ledger: Ledger; readonly accounts: AccountRepository },
 ): Promise<PaymentServices> {
-  const book = new PaymentRepository(database);
+  const payments = new PaymentRepository(database);
   return {
-    payments: book,
-    deposits: new Deposits({ book, ledger, accounts, now }),
-    withdrawals: new Withdrawals({ book, ledger, now }),
+    payments,
+    deposits: new Deposits({ payments, ledger, accounts, now }),
+    withdrawals: new Withdrawals({ payments, ledger, now }),
     processor: config.stripe === null ? null : await openStripe(config.stripe, now),
   };
 }

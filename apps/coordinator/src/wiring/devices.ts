@@ -48,31 +48,31 @@ export function openDevices({ config, options, now, log }: StartContext, { datab
     ...(rules === undefined ? {} : { rules }),
     ...(tickMs === undefined ? {} : { tickMs }),
   });
-  const { book } = management;
+  const { evidence } = management;
   return {
     management,
     anchor,
     enrol: enrolmentHandler(management),
     onProviderEvent: providerFollower(management),
     notifyProviders: (providers) =>
-      book.onChange((key) => providers.setDeviceEvidence(providerIdFromKeyHash(fromHex(key)), book.forKey(key))),
+      evidence.onChange((key) => providers.setDeviceEvidence(providerIdFromKeyHash(fromHex(key)), evidence.forKey(key))),
   };
 }
 
 /** Returns a listener that loads evidence of registered providers. */
-function providerFollower({ book }: DeviceManagement): (event: ProviderEvent) => void {
+function providerFollower({ evidence }: DeviceManagement): (event: ProviderEvent) => void {
   // A session refused at the last step leaves without having joined.
   const followed = new Set<string>();
   return (event) => {
     if (event.type === 'joined') {
       const { publicKeySha256 } = event.provider.registration.identity;
       followed.add(event.provider.sessionId);
-      void book.watch(publicKeySha256);
+      void evidence.watch(publicKeySha256);
       // The device may have changed while disconnected.
-      book.doubt(publicKeySha256);
+      evidence.doubt(publicKeySha256);
     }
     if (event.type === 'left' && followed.delete(event.sessionId) && event.provider !== null) {
-      book.unwatch(event.provider.registration.identity.publicKeySha256);
+      evidence.unwatch(event.provider.registration.identity.publicKeySha256);
     }
   };
 }
@@ -92,7 +92,7 @@ function enrolmentHandler(devices: DeviceManagement): EnrolmentService {
   return async ({ providerId, publicKey, publicKeySha256, attestation }) => {
     if (devices.managed === null) return { kind: 'refused', reason: 'not_offered' };
     const applicant = { providerId, publicKey, publicKeySha256, serialNumber: attestation.serial_number };
-    return { kind: 'offered', ...(await devices.managed.desk.offer(applicant)) };
+    return { kind: 'offered', ...(await devices.managed.enrolments.offer(applicant)) };
   };
 }
 

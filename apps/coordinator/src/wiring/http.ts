@@ -11,7 +11,7 @@ import { RequestBodies } from '../routes/plugins/request-bodies.js';
 import { createHttpServer } from '../routes/plugins/server.js';
 import { type ConsoleFiles, openConsoleFiles } from '../routes/system/console-files.js';
 import { openApiPaths } from '../routes/system/openapi.js';
-import { readBodies } from '../telemetry/gauges.js';
+import { registerBodyGauges } from '../telemetry/gauges.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Repositories } from './database.js';
 import type { StartContext } from './start-context.js';
@@ -47,7 +47,7 @@ export async function openHttpServer(context: StartContext, { ledger, repositori
     isFunded: (accountId) => funded.isFunded(accountId),
     ...(bodyWindowMs === undefined ? {} : { windowMs: bodyWindowMs }),
   });
-  readBodies(metrics, bodies);
+  registerBodyGauges(metrics, bodies);
   const consoleFiles = openConsoleFiles(config.consoleDir);
   const server = await createHttpServer({
     maxRequestBytes,

@@ -6,7 +6,7 @@ import { MAX_WAITING_PER_MODEL } from '../inference/job-timings.js';
 import { ImageSupply } from '../inference/queue/image-supply.js';
 import { RequestQueue } from '../inference/queue/request-queue.js';
 import { errorFacts } from '../log.js';
-import { readFleet, readImages } from '../telemetry/gauges.js';
+import { registerImageGauges, registerProviderGauges } from '../telemetry/gauges.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { BillingServices } from './billing.js';
 import type { Repositories } from './database.js';
@@ -54,8 +54,8 @@ export function openInference(context: StartContext, deps: InferenceDeps): Infer
     observer: metrics,
     onImageStoreError: (error) => log.error({ error: errorFacts(error) }, 'images could not be stored'),
   });
-  readFleet(metrics, providers, requestQueue, endedSessions);
-  readImages(metrics, deps.images.imageStore, imageSupply);
+  registerProviderGauges(metrics, providers, requestQueue, endedSessions);
+  registerImageGauges(metrics, deps.images.imageStore, imageSupply);
   return { requestQueue, imageSupply, runner };
 }
 

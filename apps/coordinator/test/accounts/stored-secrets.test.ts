@@ -1,4 +1,4 @@
-/** What somebody who reads the database could sign in with: nothing. */
+/** Reading the database grants no access: stored secrets cannot be used to sign in. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { Browser, PASSWORD } from '../support/console-client.js';
 import { describeDatabases, type TestDatabase } from '../support/databases.js';
 import { type Harness, NO_RATE_LIMITS, startHarness } from '../support/harness.js';
 
-describeDatabases('secrets that are handed out', (fresh, dialect) => {
+describeDatabases('issued secrets', (fresh, dialect) => {
   let place: TestDatabase;
   let harness: Harness;
   afterEach(async () => {
@@ -24,7 +24,7 @@ describeDatabases('secrets that are handed out', (fresh, dialect) => {
     harness = await startHarness({ config: { ...database, rateLimits: NO_RATE_LIMITS }, linkPollMs: 0 });
   }
 
-  /** The token of the session that a browser has. */
+  /** Token of a browser's session. */
   const sessionToken = (browser: Browser): string =>
     decodeURIComponent([...browser.cookies].find(([name]) => name.endsWith('session_token'))?.[1] ?? '').split('.')[0] ?? '';
 
@@ -38,7 +38,7 @@ describeDatabases('secrets that are handed out', (fresh, dialect) => {
     return /reset-password\/([^?]+)/.exec(link())?.[1] ?? '';
   }
 
-  it('are in no table, and in no page of the database file', async () => {
+  it('appear in no table and in no page of the database file', async () => {
     await start();
     const person = new Browser(harness.url);
     expect((await person.signUp('ada@example.com')).status).toBe(200);
@@ -64,11 +64,11 @@ describeDatabases('secrets that are handed out', (fresh, dialect) => {
       expect(dump, name).not.toContain(secret);
       if (dialect === 'sqlite') for (const bytes of databaseFiles()) expect(bytes.includes(secret), name).toBe(false);
     }
-    // The search looks where they would be.
+    // The dump does contain the hashes, so the search covers their tables.
     for (const secret of [first, apiKey, device_code, access_token]) expect(dump).toContain(sha256(secret));
     expect(dump).toContain(createHash('sha256').update(`reset-password:${reset}`).digest('base64url'));
 
-    // What is stored opens nothing.
+    // Stored values are rejected as credentials.
     const thief = new Browser(harness.url);
     const [name = '', value = ''] = [...person.cookies].find(([one]) => one.endsWith('session_token')) ?? [];
     thief.cookies.set(name, value.replace(first, sha256(first)));
@@ -83,7 +83,7 @@ describeDatabases('secrets that are handed out', (fresh, dialect) => {
     expect((await person.get('/console/v1/me')).status).toBe(401);
   });
 
-  it('that an older version stored in clear are hashed in place: sessions and links stay good', async () => {
+  it('stored in clear by an older version are hashed in place: sessions and links stay valid', async () => {
     await start();
     const { database } = harness.app;
     const person = new Browser(harness.url);

@@ -1,4 +1,4 @@
-/** What each way for a job to end costs: what was delivered and signed, once, and nothing in every other case. */
+/** Cost of each way for a job to end: delivered and signed usage, once; otherwise nothing. */
 import type { Receipt } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { microUsd } from '../../src/billing/micro-usd.js';
@@ -13,7 +13,7 @@ afterEach(() => harness.close());
 const price = (promptTokens: number, completionTokens: number): number =>
   costOf(harness.app.prices.current(MODEL), { promptTokens, completionTokens });
 
-/** Runs something and gives what the developer's account paid for it. Nothing may stay reserved. */
+/** Runs `work` and returns what the developer's account paid. Nothing may stay reserved. */
 async function paidFor(work: () => Promise<unknown>): Promise<number> {
   const before = await harness.money();
   await work();
@@ -21,7 +21,7 @@ async function paidFor(work: () => Promise<unknown>): Promise<number> {
   return before.balance - (await harness.money()).balance;
 }
 
-describe('a delivered answer', () => {
+describe('a delivered response', () => {
   for (const endpoint of STREAMING) {
     for (const stream of [false, true]) {
       it(`costs what its receipt says: ${endpoint}${stream ? ', streamed' : ''}`, async () => {
@@ -44,7 +44,7 @@ describe('a delivered answer', () => {
     }
   }
 
-  it('of a second provider pays only that one', async () => {
+  it('of a second provider pays only that provider', async () => {
     harness = await startHarness({ random: () => 0 });
     const bad = await harness.provider({ onJob: (job) => job.fail({ code: 'engine_failed' }) });
     const good = await harness.provider();
@@ -54,7 +54,7 @@ describe('a delivered answer', () => {
     expect((await harness.money(`provider:${bad.providerId}`)).balance).toBe(0);
   });
 
-  it('that only counts tokens is free, and needs no balance', async () => {
+  it('to a token count is free and needs no balance', async () => {
     harness = await startHarness();
     await harness.provider();
     const { accountId, apiKey } = await harness.customer(0);
@@ -165,7 +165,7 @@ describe('nothing is paid, and nothing stays reserved, when', () => {
 });
 
 describe('before a job runs', () => {
-  it('the balance must cover the most it can cost, or 402 says what is missing, in every shape', async () => {
+  it('the balance must cover the maximum cost, or 402 names the missing amount, in every format', async () => {
     harness = await startHarness();
     const provider = await harness.provider();
     const { accountId, apiKey } = await harness.customer(50);
@@ -192,13 +192,13 @@ describe('before a job runs', () => {
     }
     expect(provider.jobs.size).toBe(0);
     expect(await harness.money(accountId)).toEqual({ balance: 50, reserved: 0 });
-    // The same request with a limit that the balance covers.
+    // Same request with a limit that the balance covers.
     expect(
       (await harness.post('/v1/chat/completions', { ...BODIES['/v1/chat/completions'], max_tokens: 20 }, { 'x-api-key': apiKey })).status,
     ).toBe(200);
   });
 
-  it('the key must have as much of its spend limit left', async () => {
+  it('the key must have the maximum cost left of its spend limit', async () => {
     harness = await startHarness({
       wrapLedger: (ledger) =>
         ledgerWith(ledger, { reserve: (reservation) => ledger.reserve({ ...reservation, keySpendLimit: microUsd(100) }) }),
@@ -253,7 +253,7 @@ describe('before a job runs', () => {
     expect(await harness.money(one.accountId)).toEqual({ balance: max - price(7, 4), reserved: 0 });
   });
 
-  it('what a failed job held is free again before its client hears of the failure', async () => {
+  it('the reservation of a failed job is released before its client gets the error', async () => {
     harness = await startHarness();
     let fails = true;
     await harness.provider({ onJob: (job) => (fails ? job.fail({ code: 'invalid_request' }) : job.answerHonestly()) });
@@ -266,7 +266,7 @@ describe('before a job runs', () => {
   });
 });
 
-it('the developer is given money once, however often the coordinator starts', async () => {
+it('the development deposit happens once, over any number of starts', async () => {
   harness = await startHarness();
   const { dataDir } = harness;
   await harness.provider();

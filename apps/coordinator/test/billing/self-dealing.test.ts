@@ -1,4 +1,4 @@
-/** An account that pays its own machine gets no money out, and earnings that wait say so wherever a balance is shown. */
+/** An account that pays its own provider can withdraw nothing, and pending earnings are visible wherever a balance is shown. */
 import { type AdminEarningsConcentration, AdminEarningsConcentrationSchema, ConsoleBalanceSchema } from '@inference/formats';
 import { type MachineEarnings, MachineEarningsSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
@@ -44,7 +44,7 @@ describeDatabases('self-dealing', (fresh) => {
     return body as BalanceBody;
   };
   const machineOf = (model: string): Promise<ScriptedProvider> => harness.provider({ models: [model] });
-  /** Moves what an account earned back in time. */
+  /** Moves an account's earnings back in time. */
   const wait = (accountId: string, days: number) =>
     harness.app.database
       .updateTable('pending_earnings')
@@ -66,7 +66,7 @@ describeDatabases('self-dealing', (fresh) => {
     return { browser, accountId: id, apiKey: await harness.addKey(id) };
   };
 
-  it('leaves deposited and given money what it was, with a machine that is linked before or after', async () => {
+  it('restores deposited money as deposited money, with the provider linked before or after', async () => {
     for (const linkedFirst of [true, false]) {
       const model = `own/${linkedFirst}-${++people}`;
       const machine = await machineOf(model);
@@ -84,7 +84,7 @@ describeDatabases('self-dealing', (fresh) => {
     }
   });
 
-  it('of two accounts waits until the earnings have matured, says when that is, and is shown to operators', async () => {
+  it('of two accounts waits for maturity, reports its time, and is shown to operators', async () => {
     const model = `pair/${++people}`;
     const machine = await machineOf(model);
     const { browser, ...earner } = await owner();

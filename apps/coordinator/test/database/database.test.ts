@@ -18,7 +18,7 @@ const onWriteError = (error: unknown): void => {
 };
 
 describe('the database file', () => {
-  it('is refused when it is no database', async () => {
+  it('is rejected if malformed', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'coordinator-store-'));
     writeFileSync(join(directory, 'text.db'), 'this is not a database, and long enough to show it'.repeat(50));
     await expect(openDatabase({ file: join(directory, 'text.db') })).rejects.toThrow(/cannot be opened/);
@@ -27,20 +27,20 @@ describe('the database file', () => {
 });
 
 describe('the database server', () => {
-  it('is named with its fault when it does not answer', async () => {
+  it('is named with its fault if unreachable', async () => {
     await expect(openDatabase({ url: 'postgres://nobody@127.0.0.1:1/none' })).rejects.toThrow(
       /could not be brought up to date: ECONNREFUSED/,
     );
   });
 
-  it('refuses numbers that would lose digits', () => {
+  it('rejects numbers that would lose digits', () => {
     expect(exactInteger('9007199254740991')).toBe(Number.MAX_SAFE_INTEGER);
     expect(() => exactInteger('9007199254740993')).toThrow(RangeError);
     expect(() => exactInteger('1.5')).toThrow(RangeError);
   });
 });
 
-describeDatabases('the store', (fresh, dialect) => {
+describeDatabases('the database', (fresh, dialect) => {
   let place: TestDatabase;
   let database: Database;
   let directory: string;
@@ -58,14 +58,14 @@ describeDatabases('the store', (fresh, dialect) => {
 
   describe('the database', () => {
     if (dialect === 'postgres') {
-      it('says that a server has no such database', async () => {
+      it('reports an unknown database on the server', async () => {
         const url = new URL(TEST_DATABASE_URL);
         url.pathname = '/there_is_none_of_this_name';
         await expect(openDatabase({ url: url.href })).rejects.toThrow(/3D000 \(the server has no database of this name/);
       });
     }
 
-    it('opens again with what it held, and migrates only once', async () => {
+    it('opens again with its rows, and migrates only once', async () => {
       const id = await createAccount(database, 'someone', 1);
       await database.destroy();
       database = await place.open();
@@ -74,9 +74,9 @@ describeDatabases('the store', (fresh, dialect) => {
       ]);
     });
 
-    // Two connections to one file in one process cannot wait for each other: SQLite's waiting blocks the thread.
+    // Two connections to one file in one process deadlock: SQLite's wait blocks the thread.
     if (dialect === 'postgres') {
-      it('is brought up to date once when several programs open it at the same time', async () => {
+      it('is migrated once when several programs open the database at the same time', async () => {
         const other = await fresh();
         const opened = await Promise.all([other.open(), other.open(), other.open()]);
         for (const one of opened) {
@@ -88,12 +88,12 @@ describeDatabases('the store', (fresh, dialect) => {
       });
     }
 
-    it('refuses to work on what a newer program has written', async () => {
+    it('is rejected if written by a newer program', async () => {
       await sql`insert into kysely_migration (name, timestamp) values ('9999_from_the_future', 'x')`.execute(database);
       await expect(place.open()).rejects.toThrow(StartupError);
     });
 
-    it('gives sums of 64-bit integers as numbers', async () => {
+    it('returns sums of 64-bit integers as numbers', async () => {
       const accountId = await createAccount(database, 'a', Number.MAX_SAFE_INTEGER);
       const { sum } = await database
         .selectFrom('accounts')
@@ -107,7 +107,7 @@ describeDatabases('the store', (fresh, dialect) => {
       await expect(addKey(database, { accountId: 'nobody', kind: 'api', text: newKeyText(), now: 1 })).rejects.toThrow(/foreign key/i);
     });
 
-    it('undoes a whole transaction when part of it fails', async () => {
+    it('rolls back a whole transaction when part of it fails', async () => {
       const failing = database.transaction().execute(async (transaction) => {
         await createAccount(transaction, 'half', 1);
         throw new Error('on purpose');
@@ -117,19 +117,19 @@ describeDatabases('the store', (fresh, dialect) => {
     });
   });
 
-  describe('the key ring', () => {
-    it('remembers a key for a short time, and asks again after it', async () => {
+  describe('the API key cache', () => {
+    it('caches a key for a short time, and looks the key up again afterwards', async () => {
       let now = 1000;
-      const ring = new ApiKeyCache({ database, now: () => now, rememberMs: 100, onWriteError });
+      const ring = new ApiKeyCache({ database, now: () => now, cacheMs: 100, onWriteError });
       const accountId = await createAccount(database, 'a', now);
       const text = newKeyText();
       const id = await addKey(database, { accountId, kind: 'api', text, now });
-      expect(await ring.recognise(text)).toEqual({ id, accountId, kind: 'api', suspended: false, ...NO_LIMITS });
-      expect(ring.recognise(text)).not.toBeInstanceOf(Promise);
+      expect(await ring.authenticate(text)).toEqual({ id, accountId, kind: 'api', suspended: false, ...NO_LIMITS });
+      expect(ring.authenticate(text)).not.toBeInstanceOf(Promise);
       await revokeKey(database, id, now);
-      expect(ring.recognise(text)).toMatchObject({ id });
+      expect(ring.authenticate(text)).toMatchObject({ id });
       now += 101;
-      expect(await ring.recognise(text)).toBeNull();
+      expect(await ring.authenticate(text)).toBeNull();
       await ring.close();
     });
 
@@ -138,28 +138,28 @@ describeDatabases('the store', (fresh, dialect) => {
       const accountId = await createAccount(database, 'a', 1);
       const text = newKeyText();
       await addKey(database, { accountId, kind: 'api', text, now: 1 });
-      await ring.recognise(text);
+      await ring.authenticate(text);
       await ring.close();
       const rows = await database.selectFrom('api_keys').selectAll().execute();
       expect(rows[0]).toMatchObject({ last_used_at: 4242, prefix: text.slice(0, 12) });
       expect(JSON.stringify(rows)).not.toContain(text);
     });
 
-    it('does not put a key back that was revoked while it was looked up', async () => {
+    it('never caches a key that was revoked during its look-up', async () => {
       const ring = new ApiKeyCache({ database, onWriteError });
       const accountId = await createAccount(database, 'a', 1);
       const text = newKeyText();
       const id = await addKey(database, { accountId, kind: 'api', text, now: 1 });
-      const found = ring.recognise(text);
+      const found = ring.authenticate(text);
       await ring.revoke(id);
       await found;
-      expect(await ring.recognise(text)).toBeNull();
+      expect(await ring.authenticate(text)).toBeNull();
       await ring.close();
     });
   });
 
   describe('development keys', () => {
-    it('are taken up again when the database is new, and replaced when revoked', async () => {
+    it('are added to a new database, and replaced when revoked', async () => {
       const file = join(directory, 'keys.json');
       const keys = await ensureDevelopmentKeys(database, file, 1);
       await database.deleteFrom('api_keys').execute();
@@ -173,9 +173,9 @@ describeDatabases('the store', (fresh, dialect) => {
     });
   });
 
-  describe('the receipt book', () => {
-    it('keeps the newest receipts, for their account only', async () => {
-      const book = new ReceiptRepository({ database, keep: 2, onWriteError });
+  describe('the receipt repository', () => {
+    it('retains the newest receipts, for their account only', async () => {
+      const book = new ReceiptRepository({ database, maxRows: 2, onWriteError });
       const accountId = await createAccount(database, 'a', 1);
       const receipt = (n: number) => ({
         jobId: `job-${n}`,

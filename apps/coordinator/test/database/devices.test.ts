@@ -19,7 +19,7 @@ import { describeDatabases, type TestDatabase } from '../support/databases.js';
 const T0 = 1_790_000_000_000;
 const HOUR = 3_600_000;
 
-describeDatabases('the store of devices', (fresh) => {
+describeDatabases('the device repositories', (fresh) => {
   let test: TestDatabase;
   let database: Database;
   beforeEach(async () => {
@@ -31,7 +31,7 @@ describeDatabases('the store of devices', (fresh) => {
     await test.remove();
   });
 
-  /** An offer to a key, and its profile fetched. Gives the token's hash. */
+  /** Makes an offer to a key and downloads its profile. Returns the token's hash. */
   async function offered(key: string, now = T0): Promise<string> {
     const [downloadHash, tokenHash] = [randomUUID(), randomUUID()];
     const facts = { providerId: key.slice(0, 32) as ProviderId, seKeySha256: key, sePublicKey: 'BA==', serialNumber: 'SERIAL0001' };
@@ -42,7 +42,7 @@ describeDatabases('the store of devices', (fresh) => {
 
   const bind = (tokenHash: string, deviceId: string, now = T0) => bindDevice(database, { tokenHash, deviceId, now });
 
-  it('gives a profile away once, even to two who ask at the same time', async () => {
+  it('serve a profile once, even to concurrent requests', async () => {
     const facts = { providerId: 'p' as ProviderId, seKeySha256: 'k', sePublicKey: 'BA==', serialNumber: 'S' };
     const offer = { ...facts, downloadHash: 'd', tokenHash: 't0', now: T0, expiresAt: T0 + HOUR };
     await offerEnrolment(database, { id: randomUUID(), ...offer });
@@ -51,19 +51,19 @@ describeDatabases('the store of devices', (fresh) => {
     expect(await takeDownload(database, { downloadHash: 'd', tokenHash: 't3', now: T0 })).toBeNull();
     await offerEnrolment(database, { id: randomUUID(), ...offer, downloadHash: 'late' });
     expect(await takeDownload(database, { downloadHash: 'late', tokenHash: 't4', now: T0 + HOUR })).toBeNull();
-    // A new offer voids the one before, taken or not.
+    // A new offer replaces the previous one, downloaded or not.
     expect(await enrolmentOfToken(database, 't1')).toBeNull();
     expect(await enrolmentOfToken(database, 't2')).toBeNull();
   });
 
-  it('does not bind a device to an offer whose profile nobody fetched', async () => {
+  it('bind no device to an offer without a download', async () => {
     const facts = { providerId: 'p' as ProviderId, seKeySha256: 'k', sePublicKey: 'BA==', serialNumber: 'S' };
     await offerEnrolment(database, { id: randomUUID(), ...facts, downloadHash: 'd', tokenHash: 't', now: T0, expiresAt: T0 + HOUR });
     expect(await bind('t', 'mac')).toEqual({ kind: 'enrolment_expired' });
     expect(await enrolmentOfToken(database, 't')).toBeNull();
   });
 
-  it('binds a token to the first device that shows it, and to no other', async () => {
+  it('bind a token to the first device that presents the token, and to no other', async () => {
     const token = await offered('a'.repeat(64));
     const bindings = await Promise.allSettled([bind(token, 'mac 1'), bind(token, 'mac 2')]);
     const bound = bindings.filter((one) => one.status === 'fulfilled' && one.value.kind === 'bound');
@@ -75,7 +75,7 @@ describeDatabases('the store of devices', (fresh) => {
     expect(await bind(await offered('b'.repeat(64)), 'mac 3', T0 + HOUR)).toEqual({ kind: 'enrolment_expired' });
   });
 
-  it('keeps one enrolment per device and per key: the newest ends the others', async () => {
+  it('store one enrolment per device and per key: the newest ends the others', async () => {
     const [a, b] = ['a'.repeat(64), 'b'.repeat(64)];
     const first = await offered(a);
     await bind(first, 'mac');
@@ -92,7 +92,7 @@ describeDatabases('the store of devices', (fresh) => {
     expect(await activateDevice(database, 'other mac')).toBeNull();
   });
 
-  it('matches an answer with its command once, in time, and for its device alone', async () => {
+  it('match an answer with its command once, in time, and for its device only', async () => {
     const token = await offered('a'.repeat(64));
     const binding = await bind(token, 'mac');
     const enrolmentId = binding.kind === 'bound' ? binding.enrolment.id : '';
@@ -114,7 +114,7 @@ describeDatabases('the store of devices', (fresh) => {
     expect(await commandHistory(database, enrolmentId)).toHaveLength(16);
   });
 
-  it('keeps one nonce per key and week, whoever comes second', async () => {
+  it('store one nonce per key and week, with concurrent writers too', async () => {
     const kept = await Promise.all(['r1', 'r2'].map((random) => storeNonce(database, 'k', { epoch: 2900, random }, T0)));
     expect(kept[0]).toEqual(kept[1]);
     await storeNonce(database, 'k', { epoch: 2901, random: 'r3' }, T0);
@@ -122,7 +122,7 @@ describeDatabases('the store of devices', (fresh) => {
     expect(await noncesOfKey(database, 'other', 5)).toEqual([]);
   });
 
-  it('keeps the newest evidence of each kind', async () => {
+  it('store the newest evidence of each kind', async () => {
     const binding = await bind(await offered('a'.repeat(64)), 'mac');
     const enrolmentId = binding.kind === 'bound' ? binding.enrolment.id : '';
     for (const payload of ['old', 'new']) {

@@ -1,4 +1,4 @@
-/** What is on the disk when a promise resolves: every commit of the database file, but for the quick ones, which are gathered. */
+/** Durability when a promise resolves: every commit of the database file is on the disk, except deferred ones. */
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -32,7 +32,7 @@ describe('the database file', () => {
 
   const insert = (into: Database, name: string) => into.insertInto('secrets').values({ name, value: 'v' }).execute();
 
-  it('waits for the disk after what is written, and not after what is read', async () => {
+  it('waits for the disk after writes, and not after reads', async () => {
     await database.selectFrom('secrets').selectAll().execute();
     expect(flushes()).toBe(0);
     await insert(database, 'one');
@@ -45,7 +45,7 @@ describe('the database file', () => {
     expect(flushes()).toBe(2);
   });
 
-  it('lets a quick commit be seen before it is on the disk, and no other one', async () => {
+  it('makes only a deferred commit visible before the sync', async () => {
     await database.transaction().execute(async (transaction) => {
       deferSync(transaction);
       await insert(transaction, 'quick');
@@ -66,7 +66,7 @@ describe('the database file', () => {
 });
 
 describe('the log of the database file', () => {
-  it('is synchronised once for all who ask while it is busy', async () => {
+  it('is synced once for all callers during a running sync', async () => {
     const path = join(directory, 'log');
     await writeFile(path, 'x');
     const log = new WalFile(path);
@@ -78,7 +78,7 @@ describe('the log of the database file', () => {
     await log.close();
   });
 
-  it('says so when it cannot be synchronised, and can be the next time', async () => {
+  it('reports a failed sync, and can be synced the next time', async () => {
     const path = join(directory, 'late');
     const log = new WalFile(path);
     await expect(log.flush()).rejects.toMatchObject({ code: 'ENOENT' });
@@ -89,8 +89,8 @@ describe('the log of the database file', () => {
   });
 });
 
-describe('steps in groups', () => {
-  /** A group whose flushes end when the test says so. */
+describe('the group commit', () => {
+  /** Group whose flushes the test ends. */
   function group() {
     const flushes: { resolve: () => void; reject: (error: unknown) => void }[] = [];
     const batches: string[][] = [];
@@ -107,7 +107,7 @@ describe('steps in groups', () => {
     return { commit, flushes, batches };
   }
 
-  it('are told when they are on the disk, but for those that may be lost', async () => {
+  it('resolves steps once durable, except steps that may be lost', async () => {
     const { commit, flushes } = group();
     const told: string[] = [];
     const settled = commit.submit('settle').then((outcome) => told.push(outcome));
@@ -119,7 +119,7 @@ describe('steps in groups', () => {
     expect(told).toEqual(['did hold', 'did settle']);
   });
 
-  it('do not wait for the disk of those before them', async () => {
+  it('does not wait for the sync of earlier batches', async () => {
     const { commit, flushes, batches } = group();
     const first = commit.submit('settle one');
     await vi.waitFor(() => expect(flushes).toHaveLength(1));
@@ -130,7 +130,7 @@ describe('steps in groups', () => {
     expect(await Promise.all([first, second])).toEqual(['did settle one', 'did settle two']);
   });
 
-  it('are run whenever they come, also while the run before them is ending', async () => {
+  it('runs steps at any time, also while the previous run is ending', async () => {
     const { commit } = group();
     for (let turns = 0; turns < 16; turns++) {
       await commit.submit('hold one');
@@ -139,14 +139,14 @@ describe('steps in groups', () => {
       const later = commit.submit('hold two').then(() => {
         ran = true;
       });
-      // No clock: what was submitted runs within the next rounds of the event loop, or never.
+      // No clock: a submitted step runs within the next turns of the event loop, or never.
       for (let round = 0; round < 8 && !ran; round++) await new Promise((resolve) => setImmediate(resolve));
       expect(ran, `submitted ${turns} turns after the step before it`).toBe(true);
       await later;
     }
   });
 
-  it('fail when the disk does, and closing waits for it', async () => {
+  it('fails steps with the disk, and closing waits for the sync', async () => {
     const { commit, flushes } = group();
     const step = commit.submit('settle').catch((error: unknown) => error);
     await vi.waitFor(() => expect(flushes).toHaveLength(1));

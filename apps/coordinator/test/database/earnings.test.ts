@@ -1,4 +1,4 @@
-/** What a provider is told that it has earned: today and in all, before and after it is linked. */
+/** Earnings that a provider is shown: today and lifetime, before and after its link. */
 import type { ProviderId } from '@inference/protocol';
 import { expect, it } from 'vitest';
 import { openLedger } from '../../src/billing/ledger/sql-ledger.js';
@@ -7,11 +7,11 @@ import { give, PROVIDER, reservation, settlement, T0 } from '../billing/ledger/r
 import { describeDatabases } from '../support/databases.js';
 
 const DAY = 86_400_000;
-/** Of the 30 micro-USD that a job of the steps costs. */
+/** Part of the 30 micro-USD that a job of the steps costs. */
 const EARNED = 27;
 
 describeDatabases('earnings of a provider', (fresh) => {
-  it('are of today and ever, of the machine and then of its owner', async () => {
+  it('cover today and the lifetime, of the provider and then of its owner', async () => {
     const place = await fresh();
     const database = await place.open();
     const ledger = await openLedger({

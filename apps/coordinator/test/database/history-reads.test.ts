@@ -13,7 +13,7 @@ import { SESSION_TIMINGS } from '../../src/providers/session/session-timings.js'
 import { APPLE_TRUST_ANCHOR } from '../../src/providers/verification/chain/trust-anchor.js';
 import { PublicStatistics } from '../../src/telemetry/statistics/public-statistics.js';
 
-/** What the statistics may touch: tables whose rows do not grow with the number of jobs. */
+/** Tables that statistics may read: their rows do not grow with the number of jobs. */
 const ROLL_UPS = ['network_totals', 'minute_totals', 'account_totals', 'secrets'];
 
 describe('reading history', () => {
@@ -33,7 +33,7 @@ describe('reading history', () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  /** How SQLite goes about the queries that ran, a line for each table or step. */
+  /** SQLite's query plans of the executed queries, a line per table or step. */
   async function plans(): Promise<readonly string[]> {
     const lines: string[] = [];
     for (const { sql, parameters } of [...queries]) {
@@ -44,7 +44,7 @@ describe('reading history', () => {
     return lines;
   }
 
-  it('touches only roll-ups for the public statistics, and scans none of them', async () => {
+  it('uses only roll-ups for the public statistics, and scans none of them', async () => {
     const timings = SESSION_TIMINGS;
     const fleet = new ProviderRegistry({
       rules: {
@@ -69,7 +69,7 @@ describe('reading history', () => {
     for (const line of lines) expect(line).toMatch(new RegExp(`^SEARCH (?:${ROLL_UPS.join('|')}) USING `));
   });
 
-  it('finds a page of usage by its index, wherever in the history it lies', async () => {
+  it('finds a page of usage by index, anywhere in the history', async () => {
     const accountId = 'someone';
     const after = { completedAt: 1_000_000, jobId: '00000000-0000-4000-8000-000000000000' };
     await readUsage(database, { accountId }, { after: null, limit: 10 });

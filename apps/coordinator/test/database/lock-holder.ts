@@ -1,6 +1,6 @@
 /**
- * A process that holds the write lock of a database file, or moves its log into the file again and again, until it is told to stop
- * (any message). Arguments: the file, and `lock` or `checkpoint`. Says `ready` when it has begun.
+ * Process that holds the write lock of a database file, or checkpoints repeatedly, until any message arrives. Arguments: the file,
+ * and `lock` or `checkpoint`. Sends `ready` after its start.
  */
 import Sqlite from 'better-sqlite3';
 

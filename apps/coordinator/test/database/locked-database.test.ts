@@ -1,4 +1,4 @@
-/** Another process holds the lock of the database file: everything that needs no write goes on, writes wait, and none is lost. */
+/** Another process holds the lock of the database file: reads and streams continue, writes wait, and none is lost. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ async function release(): Promise<void> {
   await once(child, 'exit');
 }
 
-/** Streams one event each time that it is asked to, and ends when it is told to. */
+/** Provider script that streams one event per request of the test, and ends on request. */
 function paced() {
   let begin: (job: ScriptedJob) => void = () => {};
   const job = new Promise<ScriptedJob>((resolve) => {
@@ -55,7 +55,7 @@ function pushEvent(job: ScriptedJob, word: string): void {
   job.push(utf8(`data: {"choices":[],"word":"${word}"}\n\n`));
 }
 
-it('streams, health checks and reads go on while writes wait, and the writes succeed', async () => {
+it('streams, health checks and reads continue while writes wait, and the writes succeed', async () => {
   const slow = paced();
   let jobs = 0;
   const running = await startHarness({
@@ -86,7 +86,7 @@ it('streams, health checks and reads go on while writes wait, and the writes suc
   expect((await checkLedger(running.app.database)).problems).toEqual([]);
 });
 
-it('writes that wait too long get 503 with Retry-After; what was answered is paid for afterwards, and nothing else is', async () => {
+it('writes that wait too long get 503 with Retry-After; only delivered responses are charged, afterwards', async () => {
   const slow = paced();
   let jobs = 0;
   const running = await startHarness({
@@ -127,7 +127,7 @@ it('writes that wait too long get 503 with Retry-After; what was answered is pai
   expect((await checkLedger(running.app.database)).problems).toEqual([]);
 });
 
-it('reads and writes succeed while another process moves the log into the file again and again', async () => {
+it('reads and writes succeed while another process checkpoints repeatedly', async () => {
   const running = await startHarness({
     databaseBusyMs: NEVER_MS,
     jobTimings: { ledgerMs: NEVER_MS },
@@ -148,7 +148,7 @@ it('reads and writes succeed while another process moves the log into the file a
   expect((await checkLedger(running.app.database)).problems).toEqual([]);
 });
 
-/** A stream whose events come one by one. */
+/** Stream whose events the test releases one by one. */
 async function startStream(running: Harness, job: Promise<ScriptedJob>) {
   const answer = running.chat({ stream: true });
   const machine = await job;
@@ -171,7 +171,7 @@ async function startStream(running: Harness, job: Promise<ScriptedJob>) {
       pushEvent(machine, word);
       await until(word);
     },
-    /** Ends the answer. Resolves to all of it. */
+    /** Ends the response and resolves to its whole text. */
     async end(): Promise<string> {
       machine.push(new Uint8Array(), true);
       machine.complete();

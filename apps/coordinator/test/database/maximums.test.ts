@@ -1,4 +1,4 @@
-/** Bounds of what one account may have, when everything is asked for at once. */
+/** Maximums per account under concurrent requests. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ApiKeyCache } from '../../src/database/accounts/api-key-cache.js';
 import { createAccount, findKey, hashKey, NO_LIMITS } from '../../src/database/accounts/api-key-repository.js';
@@ -9,7 +9,7 @@ import { MAX_MACHINE_CODES, MachineCodeRepository } from '../../src/database/pro
 import type { Database } from '../../src/database/tables.js';
 import { describeDatabases, type TestDatabase } from '../support/databases.js';
 
-describeDatabases('asked for at once', (fresh) => {
+describeDatabases('concurrent requests', (fresh) => {
   let place: TestDatabase;
   /** Of two coordinators where several may share a database. */
   let databases: Database[];
@@ -42,7 +42,7 @@ describeDatabases('asked for at once', (fresh) => {
 
   it('keys stay within their maximum', async () => {
     const desks = databases.map((database) => new OwnedKeyRepository({ database, apiKeyCache: ringOf(database), now: clock }));
-    // Most of them in a row, so that few race for the rest.
+    // Sequential up to shortly before the maximum; only the rest run concurrently.
     for (let index = 0; index < MAX_KEYS - 20; index++) await desks[0]?.create(accountId, `key ${index}`, NO_LIMITS);
     const made = await Promise.all(
       Array.from({ length: 80 }, (_, index) => desks[index % desks.length]?.create(accountId, 'one more', NO_LIMITS)),
@@ -53,7 +53,7 @@ describeDatabases('asked for at once', (fresh) => {
     expect(await desks[0]?.create(other, 'first', NO_LIMITS)).not.toBeNull();
   });
 
-  it('keys of the playground stay within theirs, and those that were ended open nothing', async () => {
+  it('playground keys stay within their maximum, and revoked ones are rejected', async () => {
     const makers = databases.map((database) => new PlaygroundKeyRepository({ database, apiKeyCache: ringOf(database), now: clock }));
     const made = await Promise.all(Array.from({ length: 40 }, (_, index) => makers[index % makers.length]?.make(accountId)));
     expect(await inUse('playground')).toBe(MAX_PLAYGROUND_KEYS);
@@ -61,7 +61,7 @@ describeDatabases('asked for at once', (fresh) => {
     expect(states.filter((revokedAt) => revokedAt === null)).toHaveLength(MAX_PLAYGROUND_KEYS);
   });
 
-  it('machine codes stay within theirs', async () => {
+  it('machine codes stay within their maximum', async () => {
     const codes = databases.map((database) => new MachineCodeRepository({ database, now: clock }));
     for (let index = 0; index < MAX_MACHINE_CODES - 10; index++) await codes[0]?.make(accountId);
     const made = await Promise.all(Array.from({ length: 30 }, (_, index) => codes[index % codes.length]?.make(accountId)));
@@ -71,7 +71,7 @@ describeDatabases('asked for at once', (fresh) => {
     expect(redeemed.filter((account) => account === accountId).length).toBeLessThanOrEqual(1);
   });
 
-  it('sessions beyond the maximum end, the oldest first', async () => {
+  it('sessions beyond the maximum end, oldest first', async () => {
     const time = (index: number): Date => new Date(now + index);
     const asStored = (date: Date): Date => (place.dialect === 'postgres' ? date : (date.toISOString() as unknown as Date));
     const users = first() as unknown as import('kysely').Kysely<Record<string, Record<string, unknown>>>;

@@ -4,7 +4,7 @@ import { WriteBehindQueue } from '../../src/database/write-behind-queue.js';
 
 const NEVER_MS = 2 ** 30;
 
-describe('rows that nobody waits for', () => {
+describe('the write-behind queue', () => {
   const opened: WriteBehindQueue<string, number>[] = [];
   afterEach(() => Promise.all(opened.splice(0).map((rows) => rows.close())));
 
@@ -28,7 +28,7 @@ describe('rows that nobody waits for', () => {
     return { rows, state };
   }
 
-  it('are written in pieces, in the order in which they came, the newest of each key', async () => {
+  it('writes in pieces, in arrival order, the newest row of each key', async () => {
     const { rows, state } = book();
     for (const [key, value] of [
       ['a', 1],
@@ -51,7 +51,7 @@ describe('rows that nobody waits for', () => {
     expect(state.rounds).toBe(1);
   });
 
-  it('wait for the next time when they cannot be written, and the oldest are given up beyond the bound', async () => {
+  it('retries failed rows later, and drops the oldest beyond the maximum', async () => {
     const { rows, state } = book(3);
     state.broken = true;
     for (const key of ['a', 'b', 'c', 'd']) rows.put(key, 1);
@@ -63,7 +63,7 @@ describe('rows that nobody waits for', () => {
     expect(state.written.flat().map(([key]) => key)).toEqual(['b', 'c', 'd']);
   });
 
-  it('that come while others of their key are written are written after them, at the latest when it closes', async () => {
+  it('writes a newer row of a key that is being written afterwards, at the latest when it closes', async () => {
     const written: number[] = [];
     const rows: WriteBehindQueue<string, number> = new WriteBehindQueue({
       write: async (piece) => {
@@ -83,8 +83,8 @@ describe('rows that nobody waits for', () => {
   });
 });
 
-describe('what is read again', () => {
-  it('is read first, and never again where that failed', async () => {
+describe('the periodic refresh', () => {
+  it('reads first, and never again after that read failed', async () => {
     let readings = 0;
     const refreshing = new PeriodicRefresh({
       read: async () => {
@@ -100,7 +100,7 @@ describe('what is read again', () => {
     refreshing.close();
   });
 
-  it('is read on and on, and a reading that fails is told and followed by the next', async () => {
+  it('reads periodically, reports a failed read, and continues', async () => {
     const problems: unknown[] = [];
     let readings = 0;
     const refreshing = new PeriodicRefresh({

@@ -38,7 +38,7 @@ const cbor = (value: unknown): string => toBase64Url(encode(value));
 const bytes = (...parts: readonly (number | string)[]): string =>
   toBase64Url(Buffer.concat(parts.map((part) => (typeof part === 'number' ? Buffer.from([part]) : Buffer.from(part)))));
 
-describe('the answer to an ACME challenge', () => {
+describe('an ACME challenge answer', () => {
   it('is verified up to the anchor, fresh by the SHA-256 of the token', () => {
     const verdict = verifyAcmeAnswer({ token: TOKEN, attestationObject: object, serialNumber: identity.serialNumber }, anchor, NOW);
     expect(verdict).toMatchObject({ ok: true, facts: { serialNumber: identity.serialNumber, sipEnabled: true } });
@@ -80,7 +80,7 @@ describe('the answer to an ACME challenge', () => {
     expect(codeOf(change)).toBe(code);
   });
 
-  it('of a simulation does not lead to the maker', () => {
+  it("of a simulation does not end at Apple's anchor", () => {
     const answer = { token: TOKEN, attestationObject: object, serialNumber: identity.serialNumber };
     expect(verifyAcmeAnswer(answer, APPLE_TRUST_ANCHOR, NOW)).toEqual({ ok: false, code: 'anchor_name' });
   });

@@ -1,24 +1,24 @@
-/** What strangers and misbehaving Macs send, each with the code it must get. */
+/** Input of strangers and misbehaving Macs, each with its expected code. */
 import { type Misbehaviour, reportEvent, type SentEvent, sendEvent, sendRaw } from '@inference/device-simulation';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ACME_WEBHOOK_PATH, WEBHOOK_PATH } from '../../src/routes/devices/devices.js';
 import { errorOf } from '../support/harness.js';
 import { eventually, type ManagedNetwork, startManagedNetwork, WEBHOOK_SECRET } from './managed-network.js';
 
-/** Status and code of an answer; the code of an outcome where it was no error. */
+/** Status and error code of an answer; without an error, its outcome. */
 function verdictOf(sent: SentEvent): readonly [number, string] {
   const body = JSON.parse(sent.answer) as { error?: { message: string }; kind?: string; what?: string; reason?: string; code?: string };
   return [sent.status, body.error?.message ?? `${body.kind}:${body.what ?? body.reason ?? body.code}`];
 }
 
-describe('reports that are not what they seem', () => {
+describe('forged, replayed and misplaced reports', () => {
   let network: ManagedNetwork;
   beforeAll(async () => {
     network = await startManagedNetwork();
   });
   afterAll(() => network.close());
 
-  /** A Mac under management that has been asked and has answered. */
+  /** A managed Mac that has been queried and has answered. */
   async function settled(misbehaviours: readonly Misbehaviour[] = []) {
     const enrolled = await network.enrolled({ mac: { misbehaviours } });
     await eventually(() => network.device(enrolled.provider).commands.filter((command) => command.outcome !== null).length === 2);
@@ -26,14 +26,14 @@ describe('reports that are not what they seem', () => {
     return enrolled;
   }
 
-  /** What the coordinator said to the events of one Mac, newest last. */
+  /** The coordinator's answers to the events of one Mac, newest last. */
   function verdictsOf(udid: string): (readonly [number, string])[] {
     return network.management.sent.filter((sent) => sent.body.includes(udid)).map(verdictOf);
   }
 
   const send = (event: Record<string, unknown>, options = {}) => sendEvent(network.management.webhook, event, network.clock.now, options);
 
-  it('are refused without a signature, with a wrong one, and when they are old', async () => {
+  it('are rejected without a signature, with a wrong signature, and after their maximum age', async () => {
     const { mac } = await settled();
     const event = reportEvent(mac.identity.udid, mac.answer({ uuid: 'X', requestType: 'SecurityInfo', nonce: null }) ?? expect.fail(), {});
     const unsigned = await send(event, { signature: 'none' });
@@ -46,14 +46,14 @@ describe('reports that are not what they seem', () => {
     expect(verdictOf(ahead)).toEqual([400, 'webhook_stale']);
   });
 
-  it('are refused when one byte was changed on the way', async () => {
+  it('are rejected with one changed byte', async () => {
     const { mac } = await settled();
     const last = network.management.sent.findLast((sent) => sent.body.includes(mac.identity.udid)) ?? expect.fail();
     const changed = last.body.replace('"Acknowledged"', '"Acknowledgee"');
     expect(verdictOf(await sendRaw(network.management.webhook, changed, last.headers))).toEqual([401, 'webhook_bad_signature']);
   });
 
-  it('are refused when they come a second time, as they were or newly signed', async () => {
+  it('are rejected when repeated, unchanged or newly signed', async () => {
     const { mac } = await settled();
     for (const sent of network.management.sent.filter((one) => one.body.includes(mac.identity.udid))) {
       const again = await sendRaw(network.management.webhook, sent.body, sent.headers);
@@ -67,7 +67,7 @@ describe('reports that are not what they seem', () => {
     expect(verdicts).toContain('taken:security_info');
   });
 
-  it('are refused when they come after the time of their command', async () => {
+  it('are rejected after the expiry of their command', async () => {
     const slow = await startManagedNetwork();
     try {
       const { provider, mac } = await slow.enrolled({ mac: { misbehaviours: ['no_answer'] } });
@@ -83,7 +83,7 @@ describe('reports that are not what they seem', () => {
     }
   });
 
-  it('are refused when they answer what another Mac was asked', async () => {
+  it("are rejected as answers to another Mac's command", async () => {
     const { provider } = await network.enrolled({ mac: { misbehaviours: ['no_answer'] } });
     const other = await settled();
     await eventually(() => network.device(provider).commands.length === 2);
@@ -97,7 +97,7 @@ describe('reports that are not what they seem', () => {
     expect(network.device(provider).evidence.security).toBeNull();
   });
 
-  it('are refused when they answer another question than was asked', async () => {
+  it('are rejected as answers to another kind of command', async () => {
     const { provider, mac } = await network.enrolled({ mac: { misbehaviours: ['no_answer'] } });
     await eventually(() => network.device(provider).commands.length === 2);
     const asked = network.device(provider).commands.find((command) => command.kind === 'device_information');
@@ -119,7 +119,7 @@ describe('reports that are not what they seem', () => {
     await eventually(() => network.device(provider).evidence.security !== null && network.device(provider).evidence.chain !== null);
     const before = network.device(provider).evidence;
     mac.misbehaviours = new Set([misbehaviour]);
-    network.harness.app.devices.book.doubt(before.publicKeySha256);
+    network.harness.app.devices.evidence.doubt(before.publicKeySha256);
     await eventually(() => verdictsOf(mac.identity.udid).some(([status, code]) => `${status} ${code}` === verdict));
     expect(network.device(provider).evidence).toEqual(before);
   });
@@ -143,22 +143,22 @@ describe('reports that are not what they seem', () => {
     expect(network.device(provider).certifiedAt).not.toBeNull();
   });
 
-  it('do not count for a Mac whose certificate is of another one', async () => {
+  it("do not count for a Mac with another Mac's certificate", async () => {
     const mine = await settled();
-    // The same answer, with the chain of a Mac that has another serial number in it.
+    // The same answer with the chain of a Mac with another serial number.
     const other = network.management.addMac();
     const chain = other.attest(new Uint8Array(32));
     expect(chain).toHaveLength(2);
     expect(network.device(mine.provider).evidence.information?.serialNumber).toBe(mine.mac.identity.serialNumber);
     const stranger = await network.enrolled({ identity: {}, serial: mine.mac.identity.serialNumber });
     await eventually(() => network.device(stranger.provider).evidence.chain !== null);
-    // A provider that claims a serial number which is not its Mac's: the evidence says so, and grants nothing by the claim.
+    // A provider that claims another Mac's serial number: the evidence shows the real one, and the claim grants nothing.
     expect(network.device(stranger.provider).evidence.information?.serialNumber).toBe(stranger.mac.identity.serialNumber);
     expect(network.device(stranger.provider).evidence.information?.serialNumber).not.toBe(mine.mac.identity.serialNumber);
     expect(network.device(mine.provider).evidence.enrolledAt).not.toBeNull();
   });
 
-  it('cannot take over a token that another Mac has enrolled with', async () => {
+  it('cannot take over the token of another enrolled Mac', async () => {
     const { provider, profile } = await settled();
     const thief = network.management.addMac();
     await network.management.enrol(thief.identity.udid, profile.replace(/com\.apple\.security\.acme/, 'com.apple.security.other'));
@@ -169,7 +169,7 @@ describe('reports that are not what they seem', () => {
     expect(network.device(provider).evidence.enrolledAt).not.toBeNull();
   });
 
-  it('bind nobody with a token that was never given out, or with none', async () => {
+  it('bind no device with an unissued token, or without one', async () => {
     const { profile } = await settled();
     const mac = network.management.addMac();
     const bare = profile.replace(/com\.apple\.security\.acme/, 'com.apple.security.other');
@@ -183,7 +183,7 @@ describe('reports that are not what they seem', () => {
     ]);
   });
 
-  it('are refused when they are no events', async () => {
+  it('are rejected if malformed', async () => {
     const sign = async (body: string): Promise<SentEvent> => {
       const { createHmac } = await import('node:crypto');
       const signature = createHmac('sha256', WEBHOOK_SECRET).update(body).digest('base64');
@@ -210,7 +210,7 @@ describe('reports that are not what they seem', () => {
     expect(verdictOf(await sign(JSON.stringify(other)))).toEqual([200, 'ignored:other_topic']);
   });
 
-  it('are refused by their size before they are read', async () => {
+  it('are rejected by size before parsing', async () => {
     for (const path of [WEBHOOK_PATH, ACME_WEBHOOK_PATH]) {
       const response = await fetch(network.harness.url + path, {
         method: 'POST',
@@ -237,7 +237,7 @@ describe('reports that are not what they seem', () => {
     expect(sent).toBeLessThan(50 * 1024 * 1024);
   });
 
-  it('are counted by how they ended, for the operator to see beside what each device is asked next', async () => {
+  it('are counted by outcome, for the operator, beside the next command of each device', async () => {
     const { provider } = await settled(['device_error']);
     const { harness } = network;
     expect((await harness.get('/admin/v1/devices')).status).toBe(403);

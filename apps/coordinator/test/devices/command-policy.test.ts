@@ -16,7 +16,7 @@ function needs(change: Partial<DeviceNeeds>): DeviceNeeds {
 
 const at = (change: Partial<DeviceNeeds>, now: number) => decide(needs(change), now, SCHEDULE_RULES);
 
-/** The first moment at which a device that is left alone is asked again, and the reason it waited for. */
+/** First moment at which a paused device is queried again, and the reason of the pause. */
 function nextAsk(change: Partial<DeviceNeeds>, now: number): { readonly after: number; readonly reason: string } {
   const decision = at(change, now);
   if (decision.act === 'send') return { after: 0, reason: 'none' };
@@ -25,13 +25,13 @@ function nextAsk(change: Partial<DeviceNeeds>, now: number): { readonly after: n
   return { after: decision.until - now, reason: decision.reason };
 }
 
-describe('the schedule of commands', () => {
-  it('asks a device it knows nothing of at once', () => {
+describe('the command policy', () => {
+  it('queries an unknown device at once', () => {
     expect(at({}, T0)).toEqual({ act: 'send', reason: 'first' });
     expect(at({ kind: 'device_information' }, T0)).toEqual({ act: 'send', reason: 'first' });
   });
 
-  it('waits for an answer as long as it may come, and asks again after that', () => {
+  it('waits for an answer until the command expires, and then repeats the query', () => {
     const history = [past(null, T0, null)];
     expect(at({ history }, T0 + 1000)).toMatchObject({
       act: 'wait',
@@ -44,21 +44,21 @@ describe('the schedule of commands', () => {
     expect(nextAsk({ history }, late).after).toBeLessThanOrEqual(1.2 * SCHEDULE_RULES.firstRetryMs);
   });
 
-  it('asks for protections hourly, in steps that differ between devices', () => {
+  it('queries protections hourly, with intervals that differ between devices', () => {
     const pauses = [1, 2, 3, 4, 5].map((n) => nextAsk({ history: [past('taken', T0 + n)] }, T0 + n).after);
     for (const pause of pauses) expect(pause >= HOUR && pause <= 1.2 * HOUR).toBe(true);
     expect(new Set(pauses).size).toBeGreaterThan(1);
   });
 
-  it('asks for protections at once when something speaks against them, but not more often than every minute', () => {
+  it('queries doubted protections at once, but at most every minute', () => {
     const history = [past('taken', T0)];
     expect(at({ history, doubtedSince: T0 + 60_000 }, T0 + 60_000)).toEqual({ act: 'send', reason: 'doubted' });
     expect(at({ history, doubtedSince: T0 + 1 }, T0 + 5000)).toMatchObject({ act: 'wait', reason: 'just_asked', until: T0 + 60_000 });
-    // The answer came after the doubt: it is settled.
+    // The answer is newer than the doubt, which is thereby resolved.
     expect(at({ history, doubtedSince: T0 - 1 }, T0 + 60_000)).toMatchObject({ act: 'wait', reason: 'fresh' });
   });
 
-  it('renews a certificate when it is a week old', () => {
+  it('renews a certificate after a week', () => {
     const history = [past('taken', T0)];
     const next = nextAsk({ kind: 'device_information', history, certifiedAt: T0 }, T0 + 1000);
     expect(next.reason).toBe('certificate_young');
@@ -66,22 +66,22 @@ describe('the schedule of commands', () => {
     expect(at({ kind: 'device_information', history, certifiedAt: T0 }, T0 + 8 * DAY)).toEqual({ act: 'send', reason: 'renew' });
   });
 
-  it('does not ask every moment for a certificate that the device does not renew', () => {
+  it('limits queries for a certificate that the device does not renew', () => {
     const history = [past('taken', T0 + 8 * DAY)];
     expect(nextAsk({ kind: 'device_information', history, certifiedAt: T0 }, T0 + 8 * DAY + 1000).after).toBeGreaterThan(11 * HOUR);
   });
 
-  it('comes back half a day later when an attestation came from the cache of the device', () => {
+  it('repeats the query half a day after a cached attestation', () => {
     const history = [past('stale_attestation', T0)];
     const next = nextAsk({ kind: 'device_information', history }, T0 + 1000);
     expect(next.reason).toBe('stale_attestation');
     expect(next.after >= 12 * HOUR && next.after <= 1.2 * 12 * HOUR).toBe(true);
-    // However often: the week passes, and with it the cause.
+    // Independent of the count: after a week the cause has passed.
     const often = Array.from({ length: 14 }, (_, i) => past('stale_attestation', T0 - i * 12 * HOUR));
     expect(nextAsk({ kind: 'device_information', history: often }, T0 + 1000).reason).toBe('stale_attestation');
   });
 
-  it('pauses longer after each failure and at last leaves the device alone for a day', () => {
+  it('pauses longer after each failure, and finally for a day', () => {
     let before = 0;
     for (let failures = 1; failures < SCHEDULE_RULES.giveUpAfter; failures++) {
       const history = Array.from({ length: failures }, () => past('device_error', T0));
@@ -95,11 +95,11 @@ describe('the schedule of commands', () => {
     const next = nextAsk({ history }, T0 + 1000);
     expect(next.reason).toBe('given_up');
     expect(next.after).toBeGreaterThanOrEqual(DAY);
-    // One success wipes the slate.
+    // One success resets the failures.
     expect(at({ history: [past('taken', T0), ...history] }, T0 + 1000)).toMatchObject({ act: 'wait', reason: 'fresh' });
   });
 
-  it('never sends while an answer is awaited, never waits for the past, and is of one mind until something happens', () => {
+  it('never sends while a command is pending, never waits for the past, and is deterministic', () => {
     const outcome = fc.constantFrom(
       null,
       'taken',

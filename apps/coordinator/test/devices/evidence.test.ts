@@ -1,4 +1,4 @@
-/** Evidence gathered end to end: a provider enrols its Mac, the Mac is asked, and what it answers is kept and verified. */
+/** Evidence end to end: a provider enrols its Mac, the Mac is queried, and its answers are stored and verified. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deviceNonce } from '../../src/providers/verification/chain/freshness.js';
 import { eventually, type ManagedNetwork, startManagedNetwork } from './managed-network.js';
@@ -12,7 +12,7 @@ describe('evidence of a managed Mac', () => {
   });
   afterAll(() => network.close());
 
-  it('comes by itself once the profile is installed, and is bound to the enclave key', async () => {
+  it('arrives after the profile is installed, and is bound to the enclave key', async () => {
     const { provider, mac } = await network.enrolled();
     await eventually(() => network.device(provider).certifiedAt !== null && network.device(provider).evidence.security !== null);
     const { evidence } = network.device(provider);
@@ -32,7 +32,7 @@ describe('evidence of a managed Mac', () => {
     expect(chain && deviceNonce(chain.preimage)).toHaveLength(32);
   });
 
-  it('survives a restart of the provider, and goes when the profile is removed', async () => {
+  it('survives a restart of the provider, and is dropped when the profile is removed', async () => {
     const { provider, mac } = await network.enrolled();
     await eventually(() => network.device(provider).certifiedAt !== null);
     provider.close();
@@ -43,19 +43,19 @@ describe('evidence of a managed Mac', () => {
     expect(network.device(again).evidence).toMatchObject({ security: null, information: null, chain: null, acme: null });
   });
 
-  it('moves with the Mac when another key of it is enrolled, and leaves the first without any', async () => {
+  it('moves to another key of the Mac at its enrolment, and leaves the first key without evidence', async () => {
     const { provider, mac } = await network.enrolled();
     await eventually(() => network.device(provider).certifiedAt !== null);
     const second = await network.harness.provider({ serial: mac.identity.serialNumber });
     await network.management.enrol(mac.identity.udid, await (await fetch(await network.profileUrl(second))).text());
     await eventually(() => network.device(second).evidence.security !== null);
     expect(network.device(provider).evidence).toMatchObject({ enrolledAt: null, chain: null });
-    // The Mac's certificate is a moment old, so it shows that one again: it is bound to the first key, and proves nothing here.
+    // The Mac's certificate is new, so the Mac sends the same again: bound to the first key, it proves nothing here.
     await eventually(() => network.device(second).commands.some((command) => command.outcome === 'stale_attestation'));
     expect(network.device(second).certifiedAt).toBeNull();
   });
 
-  it('shows at the next report what has been turned off', async () => {
+  it('shows a disabled protection at the next report', async () => {
     const hourly = await startManagedNetwork({ rules: { securityIntervalMs: 50 } });
     try {
       const { provider, mac } = await hourly.enrolled();
@@ -67,7 +67,7 @@ describe('evidence of a managed Mac', () => {
     }
   });
 
-  it('is renewed after a week, and until then what was proved stays', async () => {
+  it('is renewed after a week, and stays valid until then', async () => {
     const weekly = await startManagedNetwork();
     try {
       const { provider } = await weekly.enrolled();
@@ -80,7 +80,7 @@ describe('evidence of a managed Mac', () => {
     }
   });
 
-  it('is asked for again when a Mac shows an old attestation, which is never taken for a bound one', async () => {
+  it('is queried again after an old attestation, which never counts as bound', async () => {
     const { provider, mac } = await network.enrolled({ mac: { misbehaviours: ['stale_nonce'] } });
     await eventually(() => network.device(provider).commands.some((command) => command.outcome === 'stale_attestation'));
     expect(network.device(provider).certifiedAt).toBeNull();
@@ -89,7 +89,7 @@ describe('evidence of a managed Mac', () => {
     await eventually(() => network.device(provider).certifiedAt !== null);
   });
 
-  it('is not there without the setting: chains of a simulated authority do not lead to the maker', async () => {
+  it("is absent without the setting: chains of a simulated authority do not end at Apple's anchor", async () => {
     const real = await startManagedNetwork({ realAnchor: true });
     try {
       const { provider } = await real.enrolled();

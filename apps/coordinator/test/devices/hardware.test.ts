@@ -1,10 +1,10 @@
-/** A provider's way to `hardware` and back, through the real coordinator: its Mac, its management and its maker are simulated. */
+/** A provider's way to `hardware` and back, through the real coordinator; Mac, management and Apple's authority are simulated. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { errorOf } from '../support/harness.js';
 import type { ScriptedProvider } from '../support/scripted-provider.js';
 import { eventually, type ManagedNetwork, startManagedNetwork } from './managed-network.js';
 
-describe('the trust in a managed Mac', () => {
+describe('the trust level of a managed Mac', () => {
   let network: ManagedNetwork;
   beforeAll(async () => {
     network = await startManagedNetwork();
@@ -15,22 +15,22 @@ describe('the trust in a managed Mac', () => {
     return of.harness.app.providers.snapshot(provider.providerId) ?? expect.fail();
   }
   const levelOf = (provider: ScriptedProvider, of = network) => snapshotOf(provider, of).trust.level;
-  /** Reasons of the parts that do not hold. */
+  /** Reasons of the failed trust parts. */
   const gapsOf = (provider: ScriptedProvider, of = network): (string | null)[] =>
     snapshotOf(provider, of)
       .trust.parts.filter(({ state }) => state !== 'ok')
       .map(({ reason }) => reason);
 
-  /** Has the Mac asked again for its protections. */
+  /** Has the Mac queried for its protections again. */
   const askAgain = (provider: ScriptedProvider): void =>
-    network.harness.app.devices.book.doubt(snapshotOf(provider).registration.identity.publicKeySha256);
+    network.harness.app.devices.evidence.doubt(snapshotOf(provider).registration.identity.publicKeySha256);
 
-  it('rises to hardware when everything is proved, and the provider is told', async () => {
+  it('rises to hardware with complete evidence, and the provider is notified', async () => {
     const { provider } = await network.enrolled();
     await eventually(() => levelOf(provider) === 'hardware');
     expect(gapsOf(provider)).toEqual([]);
     await eventually(() => provider.received.some((message) => message.type === 'trust' && message.trust_level === 'hardware'));
-    // Beside a machine that has not got that far, it alone serves those who ask for hardware.
+    // Beside an unenrolled provider, only this provider serves requests that require hardware.
     await network.harness.provider({ serial: 'NOTENROLLED' });
     for (let count = 0; count < 4; count++) {
       const answer = await network.harness.chat({}, { headers: { 'x-inference-trust': 'hardware' } });
@@ -39,7 +39,7 @@ describe('the trust in a managed Mac', () => {
     }
   });
 
-  it('falls when device management reports a protection off, and rises when it is on again', async () => {
+  it('falls when device management reports a disabled protection, and rises when the protection is enabled again', async () => {
     const { provider, mac } = await network.enrolled();
     await eventually(() => levelOf(provider) === 'hardware');
     const sound = mac.protections;
@@ -67,7 +67,7 @@ describe('the trust in a managed Mac', () => {
     expect(gapsOf(provider)).toContain('not_enrolled');
   });
 
-  it('stays low for a Mac whose certificate states a protection off', async () => {
+  it('stays low for a Mac whose certificate states a disabled protection', async () => {
     const { provider } = await network.enrolled({ mac: { protections: { thirdPartyKextsAllowed: true } } });
     await eventually(() => gapsOf(provider).includes('chain_refused'));
     expect(levelOf(provider)).toBe('self_signed');
@@ -83,13 +83,13 @@ describe('the trust in a managed Mac', () => {
     expect(levelOf(victim.provider)).toBe('hardware');
   });
 
-  it('stays low while a Mac shows attestations of another nonce', async () => {
+  it('stays low while a Mac sends attestations of another nonce', async () => {
     const { provider } = await network.enrolled({ mac: { misbehaviours: ['stale_nonce'] } });
     await eventually(() => gapsOf(provider).includes('binding_of_another_nonce'));
     expect(levelOf(provider)).toBe('self_signed');
   });
 
-  it('stays low everywhere but in a simulation: nothing simulated leads to the maker', async () => {
+  it("stays low outside a simulation: no simulated chain ends at Apple's anchor", async () => {
     const real = await startManagedNetwork({ realAnchor: true });
     try {
       const { provider } = await real.enrolled();
@@ -106,7 +106,7 @@ describe('the trust in a managed Mac', () => {
     }
   });
 
-  it('serves a profile once, at an address that only the provider is told', async () => {
+  it('serves a profile once, at an address sent only to the provider', async () => {
     const provider = await network.harness.provider();
     const url = await network.profileUrl(provider);
     expect(url.startsWith(`${network.harness.url}/mdm/v1/enrolment/`)).toBe(true);
@@ -119,13 +119,13 @@ describe('the trust in a managed Mac', () => {
     ]);
     const second = await fetch(url);
     expect([second.status, (await errorOf(second)).code]).toEqual([404, 'not_found']);
-    // Asked again at once, it is told to wait; and nothing of the token is in the log.
+    // An immediate second request must wait, and no token is logged.
     provider.send({ type: 'enrolment_request' });
     expect(await provider.next('enrolment_refused')).toMatchObject({ reason: 'try_later' });
     expect(network.harness.log.join()).not.toContain(url.slice(-43));
   });
 
-  it('is offered no profile by a coordinator that manages no devices', async () => {
+  it('gets no profile from a coordinator without device management', async () => {
     const none = await startManagedNetwork({ unmanaged: true });
     try {
       const provider = await none.harness.provider();

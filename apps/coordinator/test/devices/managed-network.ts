@@ -1,6 +1,6 @@
 /**
- * A coordinator with device management, all of it real but the Macs: the simulated certificate authority, management server
- * and ACME server beside it, and one clock for everybody.
+ * Coordinator with device management. Only the Macs, certificate authority, management server and ACME server are simulated, all
+ * with one clock.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -39,15 +39,15 @@ export interface ManagedNetwork {
     readonly mac: FakeMac;
     readonly profile: string;
   }>;
-  /** The one-time address of a provider's profile. */
+  /** One-time address of a provider's profile. */
   profileUrl(provider: ScriptedProvider): Promise<string>;
   device(provider: ScriptedProvider): WatchedDevice;
-  /** Posts bytes to the webhook as they are. */
+  /** Posts raw bytes to the webhook. */
   post(path: string, body: string | Buffer, headers?: Record<string, string>): Promise<{ readonly status: number; readonly text: string }>;
   close(): Promise<void>;
 }
 
-/** As `until`, for what takes several processes' worth of steps on a busy machine. */
+/** Like `until`, for steps across several processes on a busy machine. */
 export function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
   return until(condition, 30_000);
 }
@@ -97,7 +97,7 @@ export async function startManagedNetwork(
   const harness = await startHarness({
     now,
     deviceIntervalMs: 20,
-    // Tests let a week pass at once; to the sessions that would look like a week of silence.
+    // Tests skip a week at once, which sessions would take for a week of silence.
     providerTimings: { silenceMs: 365 * 86_400_000 },
     config: { ...options.config, ...anchor, deviceManagement: options.unmanaged ? null : settings },
     deviceRules: { minPauseMs: 0, ...options.rules },
@@ -111,7 +111,7 @@ export async function startManagedNetwork(
   };
   const device = (provider: ScriptedProvider): WatchedDevice => {
     const key = sha256Hex(provider.enclave.publicKey);
-    for (const watched of harness.app.devices.book.watched()) if (watched.seKeySha256 === key) return watched;
+    for (const watched of harness.app.devices.evidence.watched()) if (watched.seKeySha256 === key) return watched;
     throw new Error('this key is not watched');
   };
   return {

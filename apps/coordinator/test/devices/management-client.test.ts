@@ -55,7 +55,7 @@ const json = (response: ServerResponse, status: number, body: unknown): void => 
 const never = new AbortController().signal;
 
 describe('the client of a management server', () => {
-  it('enqueues a command as a raw property list and says whether the push went out', async () => {
+  it('enqueues a command as a raw property list and reports whether the push was sent', async () => {
     const seen = await serve((response) => json(response, 200, ANSWER));
     expect(await client().enqueue(DEVICE, COMMAND, never)).toEqual({ pushed: true });
     expect(seen).toEqual([
@@ -75,7 +75,7 @@ describe('the client of a management server', () => {
     });
   });
 
-  it('asks for identity and attestation in one command, with the nonce as data', () => {
+  it('queries identity and attestation in one command, with the nonce as data', () => {
     const nonce = new Uint8Array(32).fill(9);
     const parsed = parsePlist(Buffer.from(encodeCommand({ kind: 'device_information', uuid: 'U', nonce })));
     expect(parsed.ok && parsed.value instanceof Map && parsed.value.get('Command')).toEqual(
@@ -88,7 +88,7 @@ describe('the client of a management server', () => {
     expect(() => encodeCommand({ kind: 'device_information', uuid: 'U', nonce: new Uint8Array(33) })).toThrow(RangeError);
   });
 
-  it('pushes, and tells a push that was not sent', async () => {
+  it('pushes, and reports an unsent push', async () => {
     const seen = await serve((response, call) =>
       json(response, 200, { status: { [DEVICE]: call === 1 ? { push_result: 'x' } : { push_error: 'no topic' } } }),
     );
@@ -97,7 +97,7 @@ describe('the client of a management server', () => {
     expect(seen[0]?.path).toBe(`/v1/push/${DEVICE}`);
   });
 
-  it('tries again after failures that may pass, and no more than three times', async () => {
+  it('retries transient failures, at most three times', async () => {
     const seen = await serve((response, call) => (call < 3 ? json(response, 503, {}) : json(response, 200, ANSWER)));
     await client().enqueue(DEVICE, COMMAND, never);
     expect(seen).toHaveLength(3);
@@ -121,7 +121,7 @@ describe('the client of a management server', () => {
     expect(seen).toHaveLength(calls);
   });
 
-  it('gives up on a server that does not answer, and at once when told to', async () => {
+  it('times out on a silent server, and aborts at once', async () => {
     await serve(() => {});
     await expect(client({ tries: 1, timeoutMs: 30 }).enqueue(DEVICE, COMMAND, never)).rejects.toMatchObject({
       code: 'management_unreachable',

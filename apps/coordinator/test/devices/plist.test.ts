@@ -20,7 +20,7 @@ function readPlist(bytes: Uint8Array): PlistValue {
   return parsed.value;
 }
 
-/** A binary list from its objects: each the bytes of one, references are one byte. */
+/** Binary list from the bytes of its objects; references are one byte. */
 function binary(objects: readonly (readonly number[])[], top = 0): Uint8Array {
   const header = [...Buffer.from('bplist00')];
   const body: number[] = [];
@@ -39,7 +39,7 @@ function binary(objects: readonly (readonly number[])[], top = 0): Uint8Array {
   return Buffer.from([...header, ...body, ...offsets.flatMap((offset) => [offset >> 8, offset & 255]), ...trailer]);
 }
 
-/** A small binary list in which one range of bytes was overwritten. */
+/** Small binary list with one range of bytes overwritten. */
 function tampered(from: number, to: number, byte: number): Uint8Array {
   const bytes = Uint8Array.from(binary([[0x09]]));
   bytes.subarray(from, to).fill(byte);
@@ -47,7 +47,7 @@ function tampered(from: number, to: number, byte: number): Uint8Array {
 }
 
 describe('property lists', () => {
-  // A parser that finds something odd writes it to the console, and what devices send belongs in no log.
+  // A parser reports oddities to the console, and device input must not be logged.
   const spies = [vi.spyOn(console, 'error'), vi.spyOn(console, 'warn'), vi.spyOn(console, 'log')];
   beforeAll(() => {
     for (const spy of spies) spy.mockClear();
@@ -59,7 +59,7 @@ describe('property lists', () => {
     }
   });
 
-  it('reads every kind of value from XML', () => {
+  it('parse every kind of value from XML', () => {
     const value = readPlist(
       document(
         '<dict><key>text</key><string>a &amp; &#98;</string><key>empty</key><string/><key>yes</key><true/><key>no</key><false></false>' +
@@ -82,7 +82,7 @@ describe('property lists', () => {
     );
   });
 
-  it('reads the same values from a binary list', () => {
+  it('parse the same values from a binary list', () => {
     const object = { a: 'text', ü: 1 };
     expect(codeOf(buildBinary(object))).toBe('plist_malformed');
     const plain = { text: 'grün 😀', count: 300, ratio: 0.25, yes: true, bytes: new Uint8Array(40).fill(7), list: ['x', { deep: 'y' }] };
@@ -98,7 +98,7 @@ describe('property lists', () => {
     );
   });
 
-  it('writes lists that it reads, whatever the texts hold', () => {
+  it('round-trip with arbitrary texts', () => {
     const text = '<key>&]]>"\'</key> 😀';
     const bytes = new Uint8Array([0, 255, 16]);
     expect(readPlist(Buffer.from(encodePlist({ text, bytes, nested: { list: [1, true] } })))).toEqual(
@@ -152,7 +152,7 @@ describe('property lists', () => {
     expect(codeOf(bytes)).toBe(code);
   });
 
-  it('refuses a hundred megabytes without looking at them', () => {
+  it('of a hundred megabytes are rejected without parsing', () => {
     const huge = Buffer.alloc(100 * 1024 * 1024);
     expect(codeOf(huge)).toBe('plist_too_large');
   });
@@ -178,7 +178,7 @@ describe('property lists', () => {
     expect(codeOf(bytes)).toBe(code);
   });
 
-  it('survives every flipped byte and every cut of a real list', () => {
+  it('survive every flipped byte and every truncation of a real list', () => {
     const samples = [
       document('<dict><key>UDID</key><string>A-1</string><key>List</key><array><data>AQID</data></array></dict>'),
       buildBinary({ UDID: 'A-1', List: [new Uint8Array([1, 2, 3])] }),

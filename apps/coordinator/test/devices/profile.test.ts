@@ -32,7 +32,7 @@ function payloadsOf(profile: string): readonly PlistDict[] {
 }
 
 describe('the enrolment profile', () => {
-  it('orders an attested hardware key, and management that may ask and nothing else', () => {
+  it('orders an attested hardware key, and management rights for queries only', () => {
     const [identity, management] = payloadsOf(enrolmentProfile(SETTINGS, SUBJECT));
     expect(Object.fromEntries(identity ?? [])).toMatchObject({
       PayloadType: 'com.apple.security.acme',
@@ -53,12 +53,12 @@ describe('the enrolment profile', () => {
       AccessRights: 1040,
       CheckOutWhenRemoved: true,
     });
-    // Device queries and security queries. Lock (4), erase (8), profiles (1, 2), apps (256, 4096) and settings (2048) are not in it.
+    // Device and security queries. Excludes lock (4), erase (8), profiles (1, 2), apps (256, 4096) and settings (2048).
     expect(ACCESS_RIGHTS & (1 | 2 | 4 | 8 | 256 | 2048 | 4096)).toBe(0);
     expect(readEnrolmentProfile(enrolmentProfile(SETTINGS, SUBJECT)).parameters).toEqual({ tenant: '1', enrolment: 'TOKEN' });
   });
 
-  it('orders a SCEP identity where that is what there is', () => {
+  it('orders a SCEP identity without an ACME directory', () => {
     const scep = { ...SETTINGS, identity: { kind: 'scep', url: 'https://scep.example', challenge: 'c' } } as const;
     const [identity] = payloadsOf(enrolmentProfile(scep, SUBJECT));
     expect(identity?.get('PayloadType')).toBe('com.apple.security.scep');
@@ -125,10 +125,10 @@ describe('the signature of a profile', () => {
     expect(() => openssl(...verify)).toThrow();
   });
 
-  it('is not made with what does not belong together', () => {
+  it('is rejected for a certificate and key that do not match', () => {
     certificate('one', ['ec', '-pkeyopt', 'ec_paramgen_curve:P-256']);
     certificate('two', ['ec', '-pkeyopt', 'ec_paramgen_curve:P-256']);
-    expect(() => profileSigner(pem('one.pem'), pem('two.key'), Date.now)).toThrow('not that of the first certificate');
+    expect(() => profileSigner(pem('one.pem'), pem('two.key'), Date.now)).toThrow('does not match the first certificate');
     expect(() => profileSigner('', pem('two.key'), Date.now)).toThrow('no certificate');
   });
 });
@@ -142,7 +142,7 @@ describe('the settings of device management', () => {
     MDM_ACME_DIRECTORY_URL: 'https://acme.example/{enrolment}',
   };
 
-  it('are none without the address of a server, and whole with it', () => {
+  it('are absent without a server address, and complete with one', () => {
     expect(readDeviceManagement({})).toBeNull();
     expect(readDeviceManagement(env)).toMatchObject({
       url: 'https://mdm.example',

@@ -1,4 +1,4 @@
-/** What an operator's collector reads: values that move with real traffic, in a text that a parser of others understands. */
+/** Metrics as a collector reads them: values that follow real traffic, in a format that an independent parser accepts. */
 import parse from 'parse-prometheus-text-format';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BoundedLabels, Metrics, OTHER } from '../../src/telemetry/metrics.js';
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness.close());
 
-/** Sum of the samples of a family that have these labels; the count of a histogram, which the parser knows without labels alone. */
+/** Sum of a family's samples with these labels; for a histogram its count, which the parser returns without labels only. */
 function sumOf(text: string, name: string, labels: Readonly<Record<string, string>> = {}): number {
   const family = parse(text).find((one) => one.name === name);
   if (family === undefined) throw new Error(`there is no ${name}`);
@@ -29,12 +29,12 @@ async function read(): Promise<string> {
 }
 
 describe('metrics', () => {
-  it('are for those with an admin key', async () => {
+  it('need an admin key', async () => {
     expect((await harness.get('/metrics', null)).status).toBe(401);
     expect((await harness.get('/metrics')).status).toBe(403);
   });
 
-  it('have a port of their own where one is set, which serves nothing else', async () => {
+  it('have their own port if configured, which serves nothing else', async () => {
     const url = `http://127.0.0.1:${harness.app.metricsPort}`;
     const response = await fetch(`${url}/metrics`);
     expect(parse(await response.text()).map(({ name }) => name)).toContain('inference_jobs_total');
@@ -42,7 +42,7 @@ describe('metrics', () => {
     expect((await fetch(`${url}/metrics`, { method: 'POST' })).status).toBe(404);
   });
 
-  it('move with jobs that are delivered, fail, are tried again and are left', async () => {
+  it('follow delivered, failed, retried and cancelled jobs', async () => {
     const failing = await harness.provider({ onJob: (job) => job.fail({ code: 'engine_failed' }) });
     const before = await read();
     expect((await harness.chat()).status).toBe(502);
@@ -76,7 +76,7 @@ describe('metrics', () => {
     expect(sumOf(after, 'process_resident_memory_bytes')).toBeGreaterThan(1_000_000);
   });
 
-  it('count a client that leaves its stream, and how far it had got', async () => {
+  it('count a client that disconnects, with the progress of its stream', async () => {
     const provider = await harness.provider({ models: ['test/long'], onJob: (job) => job.beginStream(['one', ' two']) });
     const gone = new AbortController();
     const response = await harness.chat({ model: 'test/long', stream: true }, { signal: gone.signal });
@@ -86,12 +86,12 @@ describe('metrics', () => {
     provider.close();
   });
 
-  it('name no more models than they were made for', () => {
+  it('name no more models than their maximum', () => {
     const names = new BoundedLabels(2);
     expect(['a', 'b', 'c', 'a', 'd'].map((name) => names.name(name))).toEqual(['a', 'b', OTHER, 'a', OTHER]);
   });
 
-  it('keep a name that a provider chose from breaking the text', async () => {
+  it('escape a model name chosen by a provider', async () => {
     const metrics = new Metrics();
     const model = 'a"b\\c\nd';
     const job = { endpoint: CHAT, stream: true, end: 'delivered', cancelled: null, ms: 1, requestBytes: 1, responseBytes: 1 } as const;

@@ -3,7 +3,7 @@ import { RecentCounts } from '../../src/telemetry/recent-counts.js';
 
 const MINUTE = 60_000;
 
-it('counts are of the last while: what is older goes, minute by minute', () => {
+it('counts cover a recent time span: older minutes are dropped one by one', () => {
   let now = 0;
   const recent = new RecentCounts(() => now, 3);
   recent.add('old');
@@ -29,7 +29,7 @@ it('counts are of the last while: what is older goes, minute by minute', () => {
   expect(recent.read()).toEqual([]);
 });
 
-it('few codes are told apart in a minute, and none is lost', () => {
+it('codes beyond the maximum per minute share one count, and none is lost', () => {
   const recent = new RecentCounts(() => 0, 60);
   for (let index = 0; index < 1000; index++) recent.add(`code-${index}`);
   const counts = recent.read();

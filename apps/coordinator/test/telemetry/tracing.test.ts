@@ -51,7 +51,7 @@ describe('a running coordinator', () => {
     for (const step of cleanUp.splice(0).reverse()) await step();
   });
 
-  /** Takes whatever a coordinator sends, and answers as a collector. */
+  /** Accepts everything that a coordinator exports, and answers as a collector. */
   async function startCollector() {
     const bodies: Buffer[] = [];
     const headers: IncomingHttpHeaders[] = [];
@@ -108,7 +108,7 @@ describe('a running coordinator', () => {
     return { address, key, chat, child, exit, log: () => log };
   }
 
-  it('sends the parts of each request, with the trace of its client, and no content, key or account', async () => {
+  it("exports the spans of each request, with the client's trace, and no content, key or account", async () => {
     const collector = await startCollector();
     const coordinator = await startCoordinator({
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -163,7 +163,7 @@ describe('a running coordinator', () => {
     for (const secret of [CANARY, coordinator.key]) expect(sent).not.toContain(secret);
   });
 
-  it('sends protocol buffers by default, and serves as before when the collector is away', async () => {
+  it('exports protocol buffers by default, and serves without a reachable collector', async () => {
     const collector = await startCollector();
     const { chat, address, child, exit } = await startCoordinator({
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,

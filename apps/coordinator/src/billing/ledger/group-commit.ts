@@ -27,10 +27,10 @@ export interface GroupCommitOptions<Step, Outcome> {
 
 const MAX_PER_BATCH = 256;
 /** With so many waiting, the next batch begins at once. */
-const ENOUGH = 48;
+const FULL_QUEUE = 48;
 /** Pause between blocking transactions: multiple of the duration of the last one, and its maximum in milliseconds. */
-const REST = 4;
-const LONGEST_REST_MS = 8;
+const REST_FACTOR = 4;
+const MAX_REST_MS = 8;
 
 interface Waiting<Step, Outcome> {
   readonly step: Step;
@@ -56,7 +56,7 @@ export class GroupCommit<Step, Outcome> {
     if (this.#closed) return Promise.reject(new LedgerError('closed', 'the ledger is closed'));
     return new Promise((resolve, reject) => {
       this.#queue.push({ step, resolve, reject });
-      if (this.#queue.length >= ENOUGH || this.#options.isUrgent(step)) this.#endRest?.();
+      if (this.#queue.length >= FULL_QUEUE || this.#options.isUrgent(step)) this.#endRest?.();
       this.#running ??= this.#runAll();
     });
   }
@@ -74,9 +74,10 @@ export class GroupCommit<Step, Outcome> {
       while (this.#queue.length > 0) {
         await this.#rest();
         const batch = this.#queue.splice(0, MAX_PER_BATCH);
-        const begun = performance.now();
+        const startedAt = performance.now();
         await this.#runBatch(batch);
-        if (this.#options.blocking) this.#restUntil = performance.now() + Math.min(LONGEST_REST_MS, REST * (performance.now() - begun));
+        if (this.#options.blocking)
+          this.#restUntil = performance.now() + Math.min(MAX_REST_MS, REST_FACTOR * (performance.now() - startedAt));
       }
     } finally {
       // Cleared in the same event-loop turn that found the queue empty, so a later step starts a new run.
@@ -87,7 +88,7 @@ export class GroupCommit<Step, Outcome> {
   /** Yields to the event loop, so that concurrent steps gather; longer after a blocking commit. */
   async #rest(): Promise<void> {
     const pause = this.#restUntil - performance.now();
-    const mayWait = this.#queue.length < ENOUGH && !this.#queue.some(({ step }) => this.#options.isUrgent(step));
+    const mayWait = this.#queue.length < FULL_QUEUE && !this.#queue.some(({ step }) => this.#options.isUrgent(step));
     if (pause > 1 && mayWait && !this.#closed) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, pause);
@@ -133,7 +134,7 @@ export class GroupCommit<Step, Outcome> {
         for (const resolve of durable) resolve();
       },
       (error: unknown) => {
-        const failure = new LedgerError('unavailable', 'the disk did not take the step', { cause: error });
+        const failure = new LedgerError('unavailable', 'the step could not be written to the disk', { cause: error });
         for (const reject of rejects) reject(failure);
       },
     );

@@ -216,9 +216,9 @@ function maxCostOf({ price, maxPromptTokens, maxCompletionTokens }: Reservation,
   try {
     amount = costOf(price, { promptTokens: maxPromptTokens, completionTokens: maxCompletionTokens, images });
   } catch (error) {
-    throw new LedgerError('invalid', 'the job could cost more than can be counted', { cause: error });
+    throw new LedgerError('invalid', 'the maximum cost exceeds exact integers', { cause: error });
   }
-  if (amount > MAX_PER_STEP) throw new LedgerError('invalid', 'the job could cost more than any step may move');
+  if (amount > MAX_PER_STEP) throw new LedgerError('invalid', 'the maximum cost exceeds the maximum amount of a step');
   return amount;
 }
 

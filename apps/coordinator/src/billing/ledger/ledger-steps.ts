@@ -143,7 +143,7 @@ function checkId(name: string, value: string): void {
 /** Rejects the ledger's own accounts, whose keys contain a colon. */
 export function checkAccount(value: string): void {
   checkId('accountId', value);
-  if (value.includes(':')) throw new LedgerError('invalid', 'that account is not a customer');
+  if (value.includes(':')) throw new LedgerError('invalid', 'the account is not a customer');
 }
 
 function checkCount(name: string, value: number): void {

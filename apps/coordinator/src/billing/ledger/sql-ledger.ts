@@ -55,7 +55,7 @@ export interface LedgerOptions {
 const RETRY_MS = 10_000;
 const HEARTBEAT_MS = 15_000;
 /** Time without heartbeat after which a coordinator counts as dead, in milliseconds. Clocks may differ by most of this time. */
-const GONE_MS = 120_000;
+const HOLDER_TIMEOUT_MS = 120_000;
 
 /** Opens the ledger on an open database and releases reservations of dead coordinators. Callers close the ledger. */
 export async function openLedger(options: LedgerOptions): Promise<Ledger> {
@@ -223,7 +223,7 @@ class SqlLedger implements Ledger {
     try {
       return await withRetries(() => this.#database.transaction().execute(work), Date.now() + this.#retryMs);
     } catch (error) {
-      if (isTransient(error)) throw new LedgerError('unavailable', 'the database did not take the step in time', { cause: error });
+      if (isTransient(error)) throw new LedgerError('unavailable', 'the database did not accept the step in time', { cause: error });
       throw error;
     }
   }
@@ -238,7 +238,7 @@ class SqlLedger implements Ledger {
   }
 
   async #releaseAbandoned(): Promise<number> {
-    return this.#release(await abandonedJobs(this.#database, this.#terms.coordinatorId, this.#now() - GONE_MS));
+    return this.#release(await abandonedJobs(this.#database, this.#terms.coordinatorId, this.#now() - HOLDER_TIMEOUT_MS));
   }
 
   async #release(jobIds: readonly string[]): Promise<number> {

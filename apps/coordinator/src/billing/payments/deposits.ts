@@ -9,10 +9,10 @@ import type { AccountRepository } from '../../database/accounts/account-reposito
 import type { DepositOrder, PaymentRepository } from '../../database/payment-repository.js';
 import type { Ledger } from '../ledger/ledger.js';
 import { microUsd } from '../micro-usd.js';
-import { centsOf, microUsdOfCents, type PaymentEvent, type PaymentNews, type PaymentProcessor } from './payment-processor.js';
+import { centsOf, microUsdOfCents, type PaymentEvent, type PaymentEventContent, type PaymentProcessor } from './payment-processor.js';
 
 export interface DepositsOptions {
-  readonly book: PaymentRepository;
+  readonly payments: PaymentRepository;
   readonly ledger: Pick<Ledger, 'deposit'>;
   readonly accounts: AccountRepository;
   readonly now: () => number;
@@ -26,13 +26,13 @@ export type OpenOutcome =
   | { readonly kind: 'failed'; readonly error: unknown };
 
 export class Deposits {
-  readonly #book: PaymentRepository;
+  readonly #payments: PaymentRepository;
   readonly #ledger: Pick<Ledger, 'deposit'>;
   readonly #accounts: AccountRepository;
   readonly #now: () => number;
 
   constructor(options: DepositsOptions) {
-    this.#book = options.book;
+    this.#payments = options.payments;
     this.#ledger = options.ledger;
     this.#accounts = options.accounts;
     this.#now = options.now;
@@ -48,7 +48,7 @@ export class Deposits {
     const cents = centsOf(amount);
     if (cents === null) throw new RangeError('a deposit is whole cents');
     const order = this.#newOrder(randomUUID(), customer.accountId, amount, 'stripe');
-    await this.#book.addOrder(order);
+    await this.#payments.addOrder(order);
     try {
       const { checkoutId, url } = await processor.openCheckout({
         ...customer,
@@ -57,64 +57,64 @@ export class Deposits {
         doneUrl: `${pageUrl}?deposit=${order.id}`,
         cancelUrl: `${pageUrl}?cancelled=${order.id}`,
       });
-      await this.#book.setCheckout(order.id, checkoutId);
+      await this.#payments.setCheckout(order.id, checkoutId);
       return { kind: 'opened', order, url };
     } catch (error) {
-      await this.#book.endOrder(order.id, 'failed', this.#now());
+      await this.#payments.endOrder(order.id, 'failed', this.#now());
       return { kind: 'failed', error };
     }
   }
 
   /** Credits at once: by hand, or in development. The same id credits once. */
   async credit(id: string, accountId: string, amount: number, source: 'development' | 'admin'): Promise<DepositOrder> {
-    await this.#book.addOrder(this.#newOrder(id, accountId, amount, source));
-    const order = await this.#book.findOrder(id);
-    if (order === null) throw new Error('the order that was just made is gone');
+    await this.#payments.addOrder(this.#newOrder(id, accountId, amount, source));
+    const order = await this.#payments.findOrder(id);
+    if (order === null) throw new Error('the new order is missing');
     await this.#post(order, null);
-    return (await this.#book.findOrder(id)) ?? order;
+    return (await this.#payments.findOrder(id)) ?? order;
   }
 
   /** Handles a verified event. A rejection asks the processor to send the event again. */
   async take(event: PaymentEvent, processor: PaymentProcessor): Promise<EventOutcome> {
-    if (await this.#book.knowsEvent(event.id)) return 'replayed';
+    if (await this.#payments.knowsEvent(event.id)) return 'replayed';
     const { outcome, orderId } = await this.#apply(event, processor);
-    await this.#book.addEvent({ id: event.id, type: event.type, orderId, outcome, at: this.#now() });
+    await this.#payments.addEvent({ id: event.id, type: event.type, orderId, outcome, at: this.#now() });
     return outcome;
   }
 
-  async #apply(news: PaymentNews, processor: PaymentProcessor): Promise<{ outcome: EventOutcome; orderId: string | null }> {
-    switch (news.kind) {
+  async #apply(event: PaymentEventContent, processor: PaymentProcessor): Promise<{ outcome: EventOutcome; orderId: string | null }> {
+    switch (event.kind) {
       case 'paid': {
-        const order = await this.#book.findOrderByCheckout(news.checkoutId);
+        const order = await this.#payments.findOrderByCheckout(event.checkoutId);
         if (order === null) return { outcome: 'unknown_order', orderId: null };
-        if (!agrees(order, news)) return { outcome: 'mismatch', orderId: order.id };
-        await this.#post(order, news.paymentId);
+        if (!agrees(order, event)) return { outcome: 'mismatch', orderId: order.id };
+        await this.#post(order, event.paymentId);
         return { outcome: 'posted', orderId: order.id };
       }
       case 'not_paid': {
-        const order = await this.#book.findOrderByCheckout(news.checkoutId);
+        const order = await this.#payments.findOrderByCheckout(event.checkoutId);
         if (order === null) return { outcome: 'unknown_order', orderId: null };
-        await this.#book.endOrder(order.id, news.state, this.#now());
+        await this.#payments.endOrder(order.id, event.state, this.#now());
         return { outcome: 'noted', orderId: order.id };
       }
       case 'refunded':
       case 'disputed':
-        return this.#flag(news, processor);
+        return this.#flag(event, processor);
       case 'other':
         return { outcome: 'ignored', orderId: null };
       default:
-        return news satisfies never;
+        return event satisfies never;
     }
   }
 
-  async #flag(news: PaymentNews & { kind: 'refunded' | 'disputed' }, processor: PaymentProcessor) {
-    const known = await this.#book.findOrderByPayment(news.paymentId);
-    const named = news.kind === 'refunded' ? news.orderId : null;
-    const orderId = known?.id ?? named ?? (await processor.orderOfPayment(news.paymentId));
-    const order = known ?? (orderId === null ? null : await this.#book.findOrder(orderId));
+  async #flag(event: PaymentEventContent & { kind: 'refunded' | 'disputed' }, processor: PaymentProcessor) {
+    const known = await this.#payments.findOrderByPayment(event.paymentId);
+    const named = event.kind === 'refunded' ? event.orderId : null;
+    const orderId = known?.id ?? named ?? (await processor.orderOfPayment(event.paymentId));
+    const order = known ?? (orderId === null ? null : await this.#payments.findOrder(orderId));
     if (order === null) return { outcome: 'unknown_order' as const, orderId: null };
-    if (news.kind === 'refunded') await this.#book.noteRefund(order.id, microUsdOfCents(news.cents));
-    else await this.#book.noteDispute(order.id, this.#now());
+    if (event.kind === 'refunded') await this.#payments.noteRefund(order.id, microUsdOfCents(event.cents));
+    else await this.#payments.noteDispute(order.id, this.#now());
     await this.#accounts.setSuspended(order.accountId, true);
     return { outcome: 'flagged' as const, orderId: order.id };
   }
@@ -123,7 +123,7 @@ export class Deposits {
   async #post(order: DepositOrder, paymentId: string | null): Promise<void> {
     const at = this.#now();
     await this.#ledger.deposit({ eventId: order.id, accountId: order.accountId, amount: microUsd(order.amount), source: order.source, at });
-    await this.#book.payOrder(order.id, paymentId, at);
+    await this.#payments.payOrder(order.id, paymentId, at);
   }
 
   #newOrder(id: string, accountId: string, amount: number, source: DepositOrder['source']): DepositOrder {
@@ -131,14 +131,14 @@ export class Deposits {
   }
 }
 
-/** Whether the payment matches the order in amount, currency and session. */
-function agrees(order: DepositOrder, news: PaymentNews & { kind: 'paid' }): boolean {
+/** Whether the payment matches the order in id, account, currency and amount. */
+function agrees(order: DepositOrder, event: PaymentEventContent & { kind: 'paid' }): boolean {
   return (
-    news.orderId === order.id &&
-    news.accountId === order.accountId &&
-    news.currency === 'usd' &&
-    news.cents !== null &&
-    microUsdOfCents(news.cents) === order.amount
+    event.orderId === order.id &&
+    event.accountId === order.accountId &&
+    event.currency === 'usd' &&
+    event.cents !== null &&
+    microUsdOfCents(event.cents) === order.amount
   );
 }
 

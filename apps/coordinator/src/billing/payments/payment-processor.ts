@@ -27,9 +27,9 @@ export interface CheckoutRequest {
   readonly cancelUrl: string;
 }
 
-export type PaymentEvent = { readonly id: string; readonly type: string } & PaymentNews;
+export type PaymentEvent = { readonly id: string; readonly type: string } & PaymentEventContent;
 
-export type PaymentNews =
+export type PaymentEventContent =
   | {
       readonly kind: 'paid';
       readonly checkoutId: string;

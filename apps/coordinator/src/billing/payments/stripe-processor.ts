@@ -4,7 +4,7 @@ import {
   type CheckoutRequest,
   ForgedEvent,
   type PaymentEvent,
-  type PaymentNews,
+  type PaymentEventContent,
   type PaymentProcessor,
   TransferRefused,
 } from './payment-processor.js';
@@ -71,7 +71,7 @@ export class StripeProcessor implements PaymentProcessor {
     } catch {
       throw new ForgedEvent();
     }
-    return { id: event.id, type: event.type, ...newsOf(event) };
+    return { id: event.id, type: event.type, ...contentOf(event) };
   }
 
   async orderOfPayment(paymentId: string): Promise<string | null> {
@@ -123,12 +123,12 @@ export class StripeProcessor implements PaymentProcessor {
   }
 }
 
-function newsOf(event: Stripe.Event): PaymentNews {
+function contentOf(event: Stripe.Event): PaymentEventContent {
   switch (event.type) {
     // An order paid by a slow method completes unpaid, and is paid by the second event.
     case 'checkout.session.completed':
     case 'checkout.session.async_payment_succeeded':
-      return event.data.object.payment_status === 'paid' ? paidNews(event.data.object) : { kind: 'other' };
+      return event.data.object.payment_status === 'paid' ? paidContent(event.data.object) : { kind: 'other' };
     case 'checkout.session.expired':
       return { kind: 'not_paid', checkoutId: event.data.object.id, state: 'expired' };
     case 'checkout.session.async_payment_failed':
@@ -148,7 +148,7 @@ function newsOf(event: Stripe.Event): PaymentNews {
   }
 }
 
-function paidNews(session: Stripe.Checkout.Session): PaymentNews {
+function paidContent(session: Stripe.Checkout.Session): PaymentEventContent {
   return {
     kind: 'paid',
     checkoutId: session.id,

@@ -18,12 +18,12 @@ export type EndOutcome =
   | { readonly kind: 'transfer_refused' };
 
 export class Withdrawals {
-  readonly #book: PaymentRepository;
+  readonly #payments: PaymentRepository;
   readonly #ledger: Pick<Ledger, 'requestWithdrawal' | 'endWithdrawal'>;
   readonly #now: () => number;
 
-  constructor(options: { book: PaymentRepository; ledger: Pick<Ledger, 'requestWithdrawal' | 'endWithdrawal'>; now: () => number }) {
-    this.#book = options.book;
+  constructor(options: { payments: PaymentRepository; ledger: Pick<Ledger, 'requestWithdrawal' | 'endWithdrawal'>; now: () => number }) {
+    this.#payments = options.payments;
     this.#ledger = options.ledger;
     this.#now = options.now;
   }
@@ -42,11 +42,11 @@ export class Withdrawals {
   /** Pays a withdrawal through the processor. Rejects if the processor is unreachable; repeat then. */
   async transfer(id: string, processor: PaymentProcessor): Promise<EndOutcome> {
     return this.#end(id, 'transfer', async (withdrawal) => {
-      const payoutId = await this.#book.findPayoutAccount(withdrawal.accountId);
+      const payoutId = await this.#payments.findPayoutAccount(withdrawal.accountId);
       const cents = centsOf(withdrawal.amount);
       if (payoutId === null || cents === null) return { kind: 'no_payout_account' };
       try {
-        await this.#book.noteTransfer(id, await processor.transfer({ withdrawalId: id, payoutId, cents }));
+        await this.#payments.noteTransfer(id, await processor.transfer({ withdrawalId: id, payoutId, cents }));
         return null;
       } catch (error) {
         if (!(error instanceof TransferRefused)) throw error;
@@ -56,18 +56,18 @@ export class Withdrawals {
   }
 
   async #end(id: string, end: WithdrawalEndClaim, act: (withdrawal: Withdrawal) => Promise<EndOutcome | null>): Promise<EndOutcome> {
-    const withdrawal = await this.#book.findWithdrawal(id);
+    const withdrawal = await this.#payments.findWithdrawal(id);
     if (withdrawal === null) return { kind: 'unknown' };
-    const claim = await this.#book.claimEnd(id, end, this.#now());
+    const claim = await this.#payments.claimEnd(id, end, this.#now());
     if (claim !== end) return { kind: 'otherwise_ended', end: claim };
     if (withdrawal.state === 'requested') {
       const refused = await act(withdrawal);
       if (refused !== null) {
-        await this.#book.dropClaim(id);
+        await this.#payments.dropClaim(id);
         return refused;
       }
       await this.#ledger.endWithdrawal(id, end === 'rejected' ? 'rejected' : 'paid', this.#now());
     }
-    return { kind: 'ended', withdrawal: (await this.#book.findWithdrawal(id)) ?? withdrawal };
+    return { kind: 'ended', withdrawal: (await this.#payments.findWithdrawal(id)) ?? withdrawal };
   }
 }

@@ -19,7 +19,7 @@ export const MAX_PER_MILLION = 1_000_000_000_000;
 /** Micro-USD per image, a thousand dollars. */
 export const MAX_PER_IMAGE = 1_000_000_000;
 
-export interface PriceBookOptions {
+export interface PriceRepositoryOptions {
   readonly database: Database;
   /** Rates of models while neither the model nor `*` has a price. */
   readonly defaults: Rates;
@@ -35,7 +35,7 @@ export interface NewPrice extends Rates {
 }
 
 const REFRESH_MS = 10_000;
-const PATIENCE_MS = 10_000;
+const RETRY_MS = 10_000;
 
 export class PriceRepository {
   readonly #database: Database;
@@ -46,13 +46,13 @@ export class PriceRepository {
   #prices = new Map<string, readonly Price[]>();
 
   /** Loads the prices and starts the periodic refresh. Callers close the repository. */
-  static async open(options: PriceBookOptions): Promise<PriceRepository> {
-    const book = new PriceRepository(options);
-    await book.#refreshing.begin();
-    return book;
+  static async open(options: PriceRepositoryOptions): Promise<PriceRepository> {
+    const repository = new PriceRepository(options);
+    await repository.#refreshing.begin();
+    return repository;
   }
 
-  private constructor({ database, defaults, now = Date.now, refreshMs = REFRESH_MS, onError }: PriceBookOptions) {
+  private constructor({ database, defaults, now = Date.now, refreshMs = REFRESH_MS, onError }: PriceRepositoryOptions) {
     this.#database = database;
     this.#now = now;
     this.#default = { id: 'default', model: ANY_MODEL, validFrom: 0, ...checked(defaults) };
@@ -87,7 +87,7 @@ export class PriceRepository {
           .values({ ...row, version: (version ?? 0) + 1 })
           .execute();
       });
-    await withRetries(add, Date.now() + PATIENCE_MS);
+    await withRetries(add, Date.now() + RETRY_MS);
     await this.refresh();
     return { id: row.id, model: price.model, validFrom, ...rates };
   }

@@ -11,22 +11,22 @@ import { type ApiKey, findKey, hashKey, looksLikeKey, recordKeyUse, revokeKey } 
 export interface ApiKeyCacheOptions {
   readonly database: Database;
   /** How long a found key is trusted without asking again, in milliseconds. */
-  readonly rememberMs?: number;
+  readonly cacheMs?: number;
   readonly writeEveryMs?: number;
   readonly now?: () => number;
   readonly onWriteError: (error: unknown) => void;
 }
 
-const MAX_REMEMBERED = 10_000;
+const MAX_CACHED = 10_000;
 /** Maximum number of hashes of keys found since the process started. */
 const MAX_FOUND = 20_000;
 
 export class ApiKeyCache {
   readonly #database: Database;
-  readonly #rememberMs: number;
+  readonly #cacheMs: number;
   readonly #now: () => number;
   readonly #onWriteError: (error: unknown) => void;
-  readonly #remembered = new Map<string, { readonly key: ApiKey; readonly until: number }>();
+  readonly #cached = new Map<string, { readonly key: ApiKey; readonly until: number }>();
   readonly #found = new BoundedMap<string, true>(MAX_FOUND);
   /** Client networks that tried many wrong keys and have a look-up in progress. */
   readonly #limitedLookUps = new Set<string>();
@@ -37,7 +37,7 @@ export class ApiKeyCache {
 
   constructor(options: ApiKeyCacheOptions) {
     this.#database = options.database;
-    this.#rememberMs = options.rememberMs ?? 3000;
+    this.#cacheMs = options.cacheMs ?? 3000;
     this.#now = options.now ?? Date.now;
     this.#onWriteError = options.onWriteError;
     this.#writer = setInterval(() => void this.#writeUses(), options.writeEveryMs ?? 15_000);
@@ -45,22 +45,22 @@ export class ApiKeyCache {
   }
 
   /** Key for a text; null for an unknown or revoked one. Returns cached keys at once, without a promise. */
-  recognise(text: string): ApiKey | null | Promise<ApiKey | null> {
+  authenticate(text: string): ApiKey | null | Promise<ApiKey | null> {
     if (!looksLikeKey(text)) return null;
     const hash = hashKey(text);
-    return this.#recall(hash) ?? this.#lookUp(hash);
+    return this.#findCached(hash) ?? this.#lookUp(hash);
   }
 
   /**
-   * As {@link recognise}, for a client network that tried many wrong keys. Keys found before are looked up as usual, others one at
+   * As {@link authenticate}, for a client network that tried many wrong keys. Keys found before are looked up as usual, others one at
    * a time.
    *
    * Null also while another look-up of the network runs.
    */
-  async recogniseLimited(text: string, network: string): Promise<ApiKey | null> {
+  async authenticateLimited(text: string, network: string): Promise<ApiKey | null> {
     if (!looksLikeKey(text)) return null;
     const hash = hashKey(text);
-    const known = this.#recall(hash);
+    const known = this.#findCached(hash);
     if (known !== null) return known;
     if (this.#found.has(hash)) return this.#lookUp(hash);
     if (this.#limitedLookUps.has(network)) return null;
@@ -75,14 +75,14 @@ export class ApiKeyCache {
   /** Revokes a key. Requests that begin after the returned promise resolves are rejected. */
   async revoke(id: string): Promise<boolean> {
     const revoked = await revokeKey(this.#database, id, this.#now());
-    this.forget((key) => key.id === id);
+    this.invalidate((key) => key.id === id);
     return revoked;
   }
 
   /** Removes changed keys from the cache. */
-  forget(changed: (key: ApiKey) => boolean): void {
+  invalidate(changed: (key: ApiKey) => boolean): void {
     this.#changes++;
-    for (const [hash, { key }] of this.#remembered) if (changed(key)) this.#remembered.delete(hash);
+    for (const [hash, { key }] of this.#cached) if (changed(key)) this.#cached.delete(hash);
   }
 
   async close(): Promise<void> {
@@ -90,9 +90,9 @@ export class ApiKeyCache {
     await this.#writeUses();
   }
 
-  #recall(hash: string): ApiKey | null {
+  #findCached(hash: string): ApiKey | null {
     const now = this.#now();
-    const known = this.#remembered.get(hash);
+    const known = this.#cached.get(hash);
     if (known === undefined || known.until <= now) return null;
     this.#used.set(known.key.id, now);
     return known.key;
@@ -102,25 +102,25 @@ export class ApiKeyCache {
     const changes = this.#changes;
     const found = await findKey(this.#database, hash);
     if (found === null || found.revokedAt !== null) {
-      this.#remembered.delete(hash);
+      this.#cached.delete(hash);
       this.#found.delete(hash);
       return null;
     }
     const now = this.#now();
     const { revokedAt: _, ...key } = found;
     this.#found.set(hash, true);
-    if (changes === this.#changes) this.#remember(hash, key, now + this.#rememberMs);
+    if (changes === this.#changes) this.#cache(hash, key, now + this.#cacheMs);
     this.#used.set(key.id, now);
     return key;
   }
 
-  #remember(hash: string, key: ApiKey, until: number): void {
-    this.#remembered.delete(hash);
-    if (this.#remembered.size >= MAX_REMEMBERED) {
-      const [oldest] = this.#remembered.keys();
-      if (oldest !== undefined) this.#remembered.delete(oldest);
+  #cache(hash: string, key: ApiKey, until: number): void {
+    this.#cached.delete(hash);
+    if (this.#cached.size >= MAX_CACHED) {
+      const [oldest] = this.#cached.keys();
+      if (oldest !== undefined) this.#cached.delete(oldest);
     }
-    this.#remembered.set(hash, { key, until });
+    this.#cached.set(hash, { key, until });
   }
 
   async #writeUses(): Promise<void> {

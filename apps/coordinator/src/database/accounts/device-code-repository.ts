@@ -20,7 +20,7 @@ const LENIENCE_MS = 500;
  */
 const SET_BACK_MS = 60_000;
 /** Time for which ended codes are distinguished from unknown ones. */
-const KEPT_MS = 10 * 60_000;
+const RETENTION_MS = 10 * 60_000;
 
 /** RFC 8628 section 6.1: no vowels, so that no code is a word, and no characters that look alike. */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
@@ -67,7 +67,7 @@ export class DeviceCodeRepository {
     const now = this.#now();
     await this.#database
       .deleteFrom('device_codes')
-      .where('expires_at', '<', now - KEPT_MS)
+      .where('expires_at', '<', now - RETENTION_MS)
       .execute();
     const deviceCode = randomBytes(32).toString('base64url');
     const userCode = await this.#insert(hashOf(deviceCode), request, now);

@@ -20,20 +20,20 @@ const DEVELOPMENT_ACCOUNT = 'development';
 
 /** Returns the development keys. Creates new ones if the file is missing or a key was revoked. Throws {@link StartupError}. */
 export async function ensureDevelopmentKeys(database: Database, file: string, now: number): Promise<DevelopmentKeys> {
-  const kept = readKeys(file);
-  if (kept !== null && (await stillGood(database, kept, now))) {
+  const stored = readKeys(file);
+  if (stored !== null && (await areValid(database, stored, now))) {
     chmodSync(file, 0o600);
-    return kept;
+    return stored;
   }
   const keys = { api_key: newKeyText(), admin_key: newKeyText() };
-  await adopt(database, keys.api_key, 'api', now);
-  await adopt(database, keys.admin_key, 'admin', now);
+  await addDevelopmentKey(database, keys.api_key, 'api', now);
+  await addDevelopmentKey(database, keys.admin_key, 'admin', now);
   writeKeys(file, keys);
   return keys;
 }
 
 /** Stored keys are valid unless revoked or of the wrong kind. Unknown ones (the database was removed) are added again. */
-async function stillGood(database: Database, keys: DevelopmentKeys, now: number): Promise<boolean> {
+async function areValid(database: Database, keys: DevelopmentKeys, now: number): Promise<boolean> {
   const wanted: readonly (readonly [string, ApiKeyKind])[] = [
     [keys.api_key, 'api'],
     [keys.admin_key, 'admin'],
@@ -44,12 +44,12 @@ async function stillGood(database: Database, keys: DevelopmentKeys, now: number)
     if (found !== null && (found.revokedAt !== null || found.kind !== kind)) return false;
   }
   for (const [text, kind] of wanted) {
-    if ((await findKey(database, hashKey(text))) === null) await adopt(database, text, kind, now);
+    if ((await findKey(database, hashKey(text))) === null) await addDevelopmentKey(database, text, kind, now);
   }
   return true;
 }
 
-async function adopt(database: Database, text: string, kind: ApiKeyKind, now: number): Promise<void> {
+async function addDevelopmentKey(database: Database, text: string, kind: ApiKeyKind, now: number): Promise<void> {
   const account = await database.selectFrom('accounts').select('id').where('name', '=', DEVELOPMENT_ACCOUNT).executeTakeFirst();
   const accountId = account?.id ?? (await createAccount(database, DEVELOPMENT_ACCOUNT, now));
   await addKey(database, { accountId, kind, text, now });

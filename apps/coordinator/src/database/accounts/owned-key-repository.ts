@@ -71,7 +71,7 @@ export class OwnedKeyRepository {
     });
     if (id === null) return null;
     const key = await this.find(accountId, id);
-    if (key === null) throw new Error('the key that was just made is gone');
+    if (key === null) throw new Error('the new key is missing');
     return { key, text };
   }
 
@@ -95,7 +95,7 @@ export class OwnedKeyRepository {
         .where('revoked_at', 'is', null)
         .executeTakeFirst();
       if (numUpdatedRows !== 1n) return null;
-      this.#apiKeyCache.forget((key) => key.id === id);
+      this.#apiKeyCache.invalidate((key) => key.id === id);
     }
     return this.find(accountId, id);
   }

@@ -49,7 +49,7 @@ export class PlaygroundKeyRepository {
       const id = await addKey(transaction, { accountId, kind: 'api', text, name: NAME, limits, madeFor: 'playground', now });
       return { id, ended };
     });
-    this.#apiKeyCache.forget((key) => ended.has(key.id));
+    this.#apiKeyCache.invalidate((key) => ended.has(key.id));
     return { id, text, expiresAt, spendLimit: PLAYGROUND_SPEND_LIMIT };
   }
 

@@ -12,7 +12,7 @@ import { FileAdapter } from './sqlite.js';
  */
 export function deferSync<Tables>(transaction: Kysely<Tables>): void {
   const { adapter } = transaction.getExecutor();
-  if (adapter instanceof FileAdapter) adapter.commitIsQuick = true;
+  if (adapter instanceof FileAdapter) adapter.isSyncDeferred = true;
 }
 
 /** Resolves when all commits before this call are durable. */

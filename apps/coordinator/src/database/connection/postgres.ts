@@ -56,6 +56,6 @@ function getTypeParser(type: number, format?: 'text' | 'binary'): (text: string)
 /** Parses an integer. Throws RangeError if the text is no integer, or if a number cannot hold it exactly. */
 export function exactInteger(text: string): number {
   const value = Number(text);
-  if (!Number.isSafeInteger(value)) throw new RangeError('the database answered a number that is no exact integer');
+  if (!Number.isSafeInteger(value)) throw new RangeError('the database returned a number that is no exact integer');
   return value;
 }

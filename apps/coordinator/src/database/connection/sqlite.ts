@@ -32,7 +32,7 @@ const CACHE_KIB = 64 * 1024;
 /** Log pages before a checkpoint: few enough that a checkpoint takes milliseconds. */
 const CHECKPOINT_PAGES = 4000;
 /** Maximum number of cached statements; the oldest are dropped. Only statements with inlined values could exceed this. */
-const MAX_KEPT_STATEMENTS = 1000;
+const MAX_CACHED_STATEMENTS = 1000;
 
 /**
  * Kysely dialect for a database file; creates a missing file. A write fails with `SQLITE_BUSY` after waiting `busyMs` for another
@@ -69,7 +69,7 @@ export class FileAdapter extends SqliteAdapter {
   /**
    * Whether the commit of the running transaction skips the sync. Set inside the transaction, by the holder of the one connection.
    */
-  commitIsQuick = false;
+  isSyncDeferred = false;
 
   constructor(wal: WalFile) {
     super();
@@ -91,7 +91,7 @@ class FileDriver extends SqliteDriver {
   readonly #sqlite: Sqlite.Database;
   readonly #adapter: FileAdapter;
   readonly #busyMs: number;
-  readonly #statements: KeptStatements;
+  readonly #statements: StatementCache;
   /** Of the connection. */
   readonly #transactionLock = new Mutex();
   /** Queue of callers that wait for another process; only the first one retries. */
@@ -100,7 +100,7 @@ class FileDriver extends SqliteDriver {
   #connection: DatabaseConnection | null = null;
 
   constructor(sqlite: Sqlite.Database, adapter: FileAdapter, busyMs: number) {
-    const statements = new KeptStatements(sqlite);
+    const statements = new StatementCache(sqlite);
     super({ database: statements });
     this.#sqlite = sqlite;
     this.#adapter = adapter;
@@ -120,9 +120,9 @@ class FileDriver extends SqliteDriver {
 
   /** Takes the write lock at the start: a transaction that reads before its first write could not wait for another writer. */
   override async beginTransaction(): Promise<void> {
-    await this.#patiently((raw) => raw.executeQuery(CompiledQuery.raw('begin immediate')));
+    await this.#retryWhileBusy((raw) => raw.executeQuery(CompiledQuery.raw('begin immediate')));
     // Reset only now: another transaction may have set the flag during the wait.
-    this.#adapter.commitIsQuick = false;
+    this.#adapter.isSyncDeferred = false;
   }
 
   /** Acquires the base driver's connection once; {@link Mutex} serialises its use. */
@@ -134,7 +134,7 @@ class FileDriver extends SqliteDriver {
         // The lock is held, and the writes of a transaction are synced at its commit.
         if (this.#sqlite.inTransaction) return raw.executeQuery<R>(query);
         const reads = this.#statements.prepare(query.sql).readonly;
-        const result = await this.#patiently(() => raw.executeQuery<R>(query), reads);
+        const result = await this.#retryWhileBusy(() => raw.executeQuery<R>(query), reads);
         if (!reads) await this.#adapter.wal.flush();
         return result;
       },
@@ -146,7 +146,7 @@ class FileDriver extends SqliteDriver {
    * Runs a statement, again and again while another process holds the lock, for `busyMs` at most. The caller holds the
    * connection before and afterwards, and not in between.
    */
-  async #patiently<R>(run: (raw: DatabaseConnection) => Promise<R>, reads = false): Promise<R> {
+  async #retryWhileBusy<R>(run: (raw: DatabaseConnection) => Promise<R>, reads = false): Promise<R> {
     const raw = this.#raw;
     if (raw === null) throw new Error('the connection was not acquired');
     // Reads need no lock and never queue behind writers.
@@ -180,7 +180,7 @@ class FileDriver extends SqliteDriver {
 
   override async commitTransaction(connection: DatabaseConnection): Promise<void> {
     await super.commitTransaction(connection);
-    if (!this.#adapter.commitIsQuick) await this.#adapter.wal.flush();
+    if (!this.#adapter.isSyncDeferred) await this.#adapter.wal.flush();
   }
 
   override async destroy(): Promise<void> {
@@ -194,7 +194,7 @@ function isBusy(error: unknown): boolean {
   return error instanceof Sqlite.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
 }
 
-class KeptStatements {
+class StatementCache {
   readonly #sqlite: Sqlite.Database;
   readonly #statements = new Map<string, Sqlite.Statement>();
 
@@ -218,7 +218,7 @@ class KeptStatements {
       this.#statements.clear();
       return statement;
     }
-    if (this.#statements.size >= MAX_KEPT_STATEMENTS) {
+    if (this.#statements.size >= MAX_CACHED_STATEMENTS) {
       const [oldest] = this.#statements.keys();
       if (oldest !== undefined) this.#statements.delete(oldest);
     }

@@ -2,22 +2,22 @@
 import { errorReason } from '../../config/startup-error.js';
 
 /** SQLSTATE, SQLite and system codes after which the same transaction may succeed. */
-const PASSING =
+const TRANSIENT_CODES =
   /^(40001|40P01|55P03|57P0[1-5]|53\d\d\d|08\d\d\d|23505|25P0[123]|57014|SQLITE_BUSY.*|SQLITE_LOCKED.*|SQLITE_CONSTRAINT_(?:UNIQUE|PRIMARYKEY)|ECONN\w+|EPIPE|ETIMEDOUT|EAI_AGAIN|ENOTFOUND)$/;
 /** Messages of `pg` errors without a code. */
-const PASSING_MESSAGES =
+const TRANSIENT_MESSAGES =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/;
 
 const VIOLATION = /^(23505|SQLITE_CONSTRAINT_(?:UNIQUE|PRIMARYKEY))$/;
 
 const FIRST_PAUSE_MS = 4;
-const LONGEST_PAUSE_MS = 500;
+const MAX_PAUSE_MS = 500;
 
 /**
  * Whether a retry may succeed. A unique violation counts: another coordinator inserted the row first, and the retry finds that row.
  */
 export function isTransient(error: unknown): boolean {
-  return PASSING.test(errorReason(error)) || (error instanceof Error && PASSING_MESSAGES.test(error.message));
+  return TRANSIENT_CODES.test(errorReason(error)) || (error instanceof Error && TRANSIENT_MESSAGES.test(error.message));
 }
 
 /** Whether the database was unreachable or too slow. */
@@ -30,7 +30,7 @@ export function isUnavailable(error: unknown): boolean {
  * one transaction, or safe to repeat.
  */
 export async function withRetries<T>(work: () => Promise<T>, deadline: number): Promise<T> {
-  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
     try {
       return await work();
     } catch (error) {

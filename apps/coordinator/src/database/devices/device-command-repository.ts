@@ -14,7 +14,7 @@ export interface CommandRecord {
 }
 
 /** Stored commands per device and kind. */
-const KEPT = 16;
+const MAX_STORED = 16;
 
 export async function recordCommand(database: Database, command: CommandRecord & { readonly enrolmentId: string }): Promise<void> {
   await database.transaction().execute(async (transaction) => {
@@ -36,7 +36,7 @@ export async function recordCommand(database: Database, command: CommandRecord &
       .where('enrolment_id', '=', command.enrolmentId)
       .where('kind', '=', command.kind)
       .orderBy('sent_at', 'desc')
-      .offset(KEPT)
+      .offset(MAX_STORED)
       .limit(1)
       .executeTakeFirst();
     if (boundary === undefined) return;
@@ -90,7 +90,7 @@ export async function commandHistory(database: Database, enrolmentId: string): P
     .selectAll()
     .where('enrolment_id', '=', enrolmentId)
     .orderBy('sent_at', 'desc')
-    .limit(2 * KEPT + 2)
+    .limit(2 * MAX_STORED + 2)
     .execute();
   return rows.map((row) => ({
     uuid: row.uuid,

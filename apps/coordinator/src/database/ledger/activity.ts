@@ -16,10 +16,10 @@ export const HOUR_MS = 3_600_000;
 export const MINUTE_MS = 60_000;
 /** Of `machine_quarters`. */
 export const QUARTER_MS = 900_000;
-export const QUARTERS_KEPT = 100 * 24 * 4;
+export const RETAINED_QUARTERS = 100 * 24 * 4;
 export const DAY_MS = 86_400_000;
 /** Days covered by `payer_earnings`. */
-export const PAYER_DAYS_KEPT = 100;
+export const RETAINED_PAYER_DAYS = 100;
 /** `day` of the row with folded old earnings of an unclaimed provider. */
 export const FOLDED_DAY = -1;
 /** Maximum maturity of earnings, in days. */

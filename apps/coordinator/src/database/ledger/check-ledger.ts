@@ -5,7 +5,7 @@
 import { sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
 import type { Database } from '../tables.js';
-import { ACTIVITY, DAY_MS, HOUR_MS, MAX_MATURITY_DAYS, PAYER_DAYS_KEPT, QUARTER_MS, QUARTERS_KEPT, WINDOWS } from './activity.js';
+import { ACTIVITY, DAY_MS, HOUR_MS, MAX_MATURITY_DAYS, QUARTER_MS, RETAINED_PAYER_DAYS, RETAINED_QUARTERS, WINDOWS } from './activity.js';
 import { oldestHour } from './totals.js';
 
 export interface LedgerFigures {
@@ -30,9 +30,9 @@ export interface LedgerReport {
 /** Maximum number of named problems per kind. */
 export const MAX_NAMED = 20;
 /** Skips the oldest day of quarters, which pruning may be removing. */
-const QUARTERS_CHECKED = QUARTERS_KEPT - 96;
+const QUARTERS_CHECKED = RETAINED_QUARTERS - 96;
 /** A reservation is abandoned if its coordinator's heartbeat is older than the newest heartbeat by this time, in milliseconds. */
-const GONE_MS = 300_000;
+const HOLDER_TIMEOUT_MS = 300_000;
 
 /**
  * Runs all checks. The work is proportional to the stored postings and jobs.
@@ -49,7 +49,7 @@ export async function checkLedger(database: Database): Promise<LedgerReport> {
       for (const row of rows.slice(0, MAX_NAMED)) problems.push(`${kind}: ${JSON.stringify(row)}`);
       if (rows.length > MAX_NAMED) problems.push(`${kind}: and ${rows.length - MAX_NAMED} more`);
     };
-    for (const [kind, query] of [...moneyChecks(), ...holdChecks(), ...useChecks(), ...earningChecks()])
+    for (const [kind, query] of [...moneyChecks(), ...reservationChecks(), ...useChecks(), ...earningChecks()])
       name(kind, await rowsOf(view, query));
     for (const [kind, query] of await windowChecks(view)) name(kind, await rowsOf(view, query));
     return { figures: await figures(view), problems };
@@ -77,16 +77,16 @@ function moneyChecks(): Check[] {
         ) as parts group by account having sum(amount) <> 0 or sum(earned) <> 0`,
     ],
     [
-      'a balance does not cover its holds, or its earnings',
+      'a balance does not cover its reservations, or its earnings',
       check`select account, balance, reserved, earned from balances
         where account not like 'system:%' and (reserved < 0 or balance < reserved or earned < 0 or earned > balance)`,
     ],
     [
-      'the network owes what it does not have',
+      'an account of the network is negative',
       check`select account, balance from balances where account in ('system:fees', 'system:withdrawals') and balance < 0`,
     ],
     [
-      'a charged job has no event of its own, or an event of other amounts',
+      'a charged job has no event, or an event with other amounts',
       check`select jobs.job_id, jobs.fee, posted.fee as posted from jobs left join (
           select event, sum(case when account = 'system:fees' then amount else 0 end) as fee from postings where event like 'job:%' group by event
         ) as posted on posted.event = 'job:' || jobs.job_id
@@ -96,20 +96,20 @@ function moneyChecks(): Check[] {
           and jobs.ended_at >= coalesce((select at from ledger_marks where name = 'postings_pruned_before'), 0)`,
     ],
     [
-      'an event is of no job, or of one that was not charged',
+      'an event belongs to no charged job',
       check`select distinct postings.event from postings left join jobs on jobs.job_id = substr(postings.event, 5) and jobs.state = 'settled'
         where postings.event like 'job:%' and jobs.job_id is null
           and postings.at >= coalesce((select at from ledger_marks where name = 'jobs_pruned_before'), 0)`,
     ],
     [
-      'a deposit has no event of its amount',
+      'a deposit has no event with its amount',
       check`select deposits.event_id, deposits.amount from deposits
         left join postings on postings.event = 'deposit:' || deposits.event_id and postings.account = deposits.account_id
         where coalesce(postings.amount, -1) <> deposits.amount
           and deposits.at >= coalesce((select at from ledger_marks where name = 'postings_pruned_before'), 0)`,
     ],
     [
-      'requested withdrawals are not what was set aside for them',
+      'requested withdrawals differ from the withdrawals account',
       check`select coalesce((select sum(amount) from withdrawals where state = 'requested'), 0) as requested,
           coalesce((select balance from balances where account = 'system:withdrawals'), 0) as set_aside
         where coalesce((select sum(amount) from withdrawals where state = 'requested'), 0)
@@ -118,27 +118,27 @@ function moneyChecks(): Check[] {
   ];
 }
 
-function holdChecks(): Check[] {
+function reservationChecks(): Check[] {
   return [
     [
-      'what an account has reserved is not what its jobs hold',
+      'the reserved amount of an account differs from its jobs',
       check`select account, sum(amount) as reserved_less_holds from (
           select account, reserved as amount from balances
           union all select account_id, -amount from jobs where state = 'reserved'
         ) as parts group by account having sum(amount) <> 0`,
     ],
     [
-      'what a key holds or has spent is not what its jobs say',
+      'the reserved or spent amount of a key differs from its jobs',
       check`select api_key_id, sum(held) as held_less_holds, sum(spent) as spent_less_costs from (
           select api_key_id, held, spent - spent_pruned as spent from key_spend
           union all select api_key_id, case when state = 'reserved' then -amount else 0 end, -cost from jobs
         ) as parts group by api_key_id having sum(held) <> 0 or sum(spent) <> 0`,
     ],
     [
-      'a hold belongs to no live job: its coordinator is gone',
+      'a reservation belongs to a dead coordinator',
       check`select job_id, holder, reserved_at from jobs where state = 'reserved' and coalesce(
           (select seen_at from ledger_holders where id = jobs.holder), reserved_at
-        ) < (select coalesce(max(seen_at), 0) from ledger_holders) - ${sql.lit(GONE_MS)}`,
+        ) < (select coalesce(max(seen_at), 0) from ledger_holders) - ${sql.lit(HOLDER_TIMEOUT_MS)}`,
     ],
   ];
 }
@@ -208,7 +208,7 @@ function earningChecks(): Check[] {
       check`select earner, payer, day, sum(earned) as earned_less_jobs from (
           select earner, payer, day, earned from payer_earnings
           union all ${earnings(sql`${earner}, jobs.account_id, ${day}, -jobs.earned`)}
-        ) as parts where day >= ${wholeFrom} and day > ${newest} - ${sql.lit(PAYER_DAYS_KEPT - 1)}
+        ) as parts where day >= ${wholeFrom} and day > ${newest} - ${sql.lit(RETAINED_PAYER_DAYS - 1)}
         group by earner, payer, day having sum(earned) <> 0`,
     ],
     [
@@ -262,6 +262,6 @@ async function figures(view: Database): Promise<LedgerFigures> {
       (select coalesce(sum(balance), 0) from balances where account = 'system:fees') as fees,
       (select count(*) from account_hours) as hours`.execute(view);
   const [first] = rows;
-  if (first === undefined) throw new Error('the database answered nothing');
+  if (first === undefined) throw new Error('the query returned no row');
   return first;
 }

@@ -43,7 +43,7 @@ export async function ledgerSummary(database: Database): Promise<LedgerSummary> 
       (select coalesce(sum(amount), 0) from withdrawals where state = 'requested') as requested
     from balances`.execute(database);
   const [sums] = rows;
-  if (sums === undefined) throw new Error('the database answered nothing');
+  if (sums === undefined) throw new Error('the query returned no row');
   const problems = [
     ...(sums.total === 0 ? [] : [`All balances together are ${sums.total} micro-USD, and should be 0.`]),
     ...(sums.uncovered === 0 ? [] : [`${sums.uncovered} balances do not cover their holds, or their earnings.`]),

@@ -16,17 +16,17 @@ import {
   HOUR_MS,
   MAX_MATURITY_DAYS,
   MINUTE_MS,
-  PAYER_DAYS_KEPT,
   QUARTER_MS,
-  QUARTERS_KEPT,
+  RETAINED_PAYER_DAYS,
+  RETAINED_QUARTERS,
   WINDOW_HOURS,
 } from './activity.js';
 import { lockNetwork } from './totals.js';
 
 /** Rows per transaction, small enough that concurrent work never waits long. */
 const SLICE = 500;
-const MINUTES_KEPT = 2 * 24 * 60;
-const PENDING_DAYS_KEPT = MAX_MATURITY_DAYS + 2;
+const RETAINED_MINUTES = 2 * 24 * 60;
+const RETAINED_PENDING_DAYS = MAX_MATURITY_DAYS + 2;
 
 export interface Pruned {
   readonly jobs: number;
@@ -136,17 +136,17 @@ async function foldPostings(transaction: Database, before: number): Promise<numb
 async function foldHours(database: Database, slices: (prune: () => Promise<number>) => Promise<number>): Promise<number> {
   const { hour: newest } = await database.selectFrom('network_totals').select('hour').where('window', '=', '30d').executeTakeFirstOrThrow();
   const oldest = newest - (WINDOW_HOURS['30d'] ?? 0);
-  const minute = Math.floor((newest * HOUR_MS) / MINUTE_MS) - MINUTES_KEPT;
+  const minute = Math.floor((newest * HOUR_MS) / MINUTE_MS) - RETAINED_MINUTES;
   await database.deleteFrom('minute_totals').where('minute', '<', minute).execute();
-  const quarter = Math.floor((newest * HOUR_MS) / QUARTER_MS) - QUARTERS_KEPT;
+  const quarter = Math.floor((newest * HOUR_MS) / QUARTER_MS) - RETAINED_QUARTERS;
   await database.deleteFrom('machine_quarters').where('quarter', '<', quarter).execute();
   const today = Math.floor((newest * HOUR_MS) / DAY_MS);
   await database
     .deleteFrom('pending_earnings')
-    .where('day', '<', today - PENDING_DAYS_KEPT)
+    .where('day', '<', today - RETAINED_PENDING_DAYS)
     .execute();
   const hours = await slices(() => database.transaction().execute((transaction) => foldHour(transaction, oldest)));
-  await slices(() => database.transaction().execute((transaction) => foldPayerDay(transaction, today - PAYER_DAYS_KEPT)));
+  await slices(() => database.transaction().execute((transaction) => foldPayerDay(transaction, today - RETAINED_PAYER_DAYS)));
   return hours;
 }
 
@@ -170,8 +170,8 @@ async function foldPayerDay(transaction: Database, before: number): Promise<numb
       earned = payer_earnings.earned + excluded.earned, of_deposits = payer_earnings.of_deposits + excluded.of_deposits`.execute(
     transaction,
   );
-  const gone = await transaction.deleteFrom('payer_earnings').where('day', '=', first.day).executeTakeFirst();
-  return Number(gone.numDeletedRows);
+  const deleted = await transaction.deleteFrom('payer_earnings').where('day', '=', first.day).executeTakeFirst();
+  return Number(deleted.numDeletedRows);
 }
 
 /** Folds one hour outside all windows. */
@@ -194,6 +194,6 @@ async function foldHour(transaction: Database, oldest: number): Promise<number> 
     insert into account_hours (hour, account, ${counts})
     select cast(${FOLDED_HOUR} as bigint), account, ${counts} from account_hours where hour = ${first.hour}
     on conflict (hour, account) do update set ${added}`.execute(transaction);
-  const gone = await transaction.deleteFrom('account_hours').where('hour', '=', first.hour).executeTakeFirst();
-  return Number(gone.numDeletedRows);
+  const deleted = await transaction.deleteFrom('account_hours').where('hour', '=', first.hour).executeTakeFirst();
+  return Number(deleted.numDeletedRows);
 }

@@ -17,17 +17,17 @@ export async function removeHolder(database: Database, id: string): Promise<void
 }
 
 /**
- * Jobs still reserved by coordinators without heartbeat since `goneBefore` (milliseconds since 1970). On SQLite every other
+ * Jobs still reserved by coordinators without heartbeat since `deadBefore` (milliseconds since 1970). On SQLite every other
  * coordinator is dead, as a file has only one.
  */
-export async function abandonedJobs(database: Database, self: string, goneBefore: number): Promise<string[]> {
+export async function abandonedJobs(database: Database, self: string, deadBefore: number): Promise<string[]> {
   const rows = await database
     .selectFrom('jobs')
     .select('job_id')
     .where('state', '=', 'reserved')
     .where('holder', '<>', self)
     .$if(dialectOf(database) === 'postgres', (query) =>
-      query.where('holder', 'not in', (select) => select.selectFrom('ledger_holders').select('id').where('seen_at', '>=', goneBefore)),
+      query.where('holder', 'not in', (select) => select.selectFrom('ledger_holders').select('id').where('seen_at', '>=', deadBefore)),
     )
     .execute();
   return rows.map((row) => row.job_id);

@@ -142,7 +142,7 @@ async function takeOff(transaction: Database, total: NetworkRow, from: number, t
     .whereRef('account_totals.account', '=', 'leaving.account')
     .where('account_totals.window', '=', total.window)
     .execute();
-  const gone = await transaction
+  const deleted = await transaction
     .deleteFrom('account_totals')
     .where('window', '=', total.window)
     .where('requests', '=', 0)
@@ -151,5 +151,5 @@ async function takeOff(transaction: Database, total: NetworkRow, from: number, t
       select.selectFrom('account_hours').select('account').where('hour', '>=', from).where('hour', '<', to),
     )
     .executeTakeFirst();
-  total.active_accounts -= Number(gone.numDeletedRows);
+  total.active_accounts -= Number(deleted.numDeletedRows);
 }

@@ -37,9 +37,9 @@ export class CatalogueRepository {
 
   /** Loads the catalogue and starts the periodic refresh. Callers close the repository. */
   static async open(options: CatalogueRepositoryOptions): Promise<CatalogueRepository> {
-    const book = new CatalogueRepository(options);
-    await book.#refreshing.begin();
-    return book;
+    const repository = new CatalogueRepository(options);
+    await repository.#refreshing.begin();
+    return repository;
   }
 
   private constructor({ database, now, onError, refreshMs = REFRESH_MS }: CatalogueRepositoryOptions) {

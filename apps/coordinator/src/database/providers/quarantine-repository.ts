@@ -38,9 +38,9 @@ export class QuarantineRepository {
 
   /** Loads the quarantines and starts the periodic refresh. Callers close the repository. */
   static async open(options: QuarantineRepositoryOptions): Promise<QuarantineRepository> {
-    const book = new QuarantineRepository(options);
-    await book.#refreshing.begin();
-    return book;
+    const repository = new QuarantineRepository(options);
+    await repository.#refreshing.begin();
+    return repository;
   }
 
   private constructor({ database, now, onError, refreshMs = REFRESH_MS }: QuarantineRepositoryOptions) {

@@ -20,7 +20,7 @@ export interface StoredReceipt {
 
 export interface ReceiptRepositoryOptions {
   readonly database: Database;
-  readonly keep?: number;
+  readonly maxRows?: number;
   readonly writeEveryMs?: number;
   readonly onWriteError: (error: unknown) => void;
 }
@@ -29,14 +29,14 @@ export interface ReceiptRepositoryOptions {
 const ROWS_PER_WRITE = 32;
 const WRITE_EVERY_MS = 500;
 /** Maximum number of stored receipts. */
-const KEPT = 200_000;
+const MAX_STORED = 200_000;
 const MAX_WAITING = 20_000;
 /** Number of writes between removals of old rows. */
 const TRIM_EVERY = 50;
 
 export class ReceiptRepository {
   readonly #database: Database;
-  readonly #keep: number;
+  readonly #maxRows: number;
   readonly #writer = rowWriter(
     'receipts',
     ['job_id', 'account_id', 'receipt', 'receipt_signature', 'response_signature', 'created_at'],
@@ -45,9 +45,9 @@ export class ReceiptRepository {
   readonly #rows: WriteBehindQueue<string, StoredReceipt>;
   #writes = 0;
 
-  constructor({ database, keep = KEPT, writeEveryMs = WRITE_EVERY_MS, onWriteError }: ReceiptRepositoryOptions) {
+  constructor({ database, maxRows = MAX_STORED, writeEveryMs = WRITE_EVERY_MS, onWriteError }: ReceiptRepositoryOptions) {
     this.#database = database;
-    this.#keep = keep;
+    this.#maxRows = maxRows;
     this.#rows = new WriteBehindQueue({
       write: (piece) =>
         this.#writer.write(
@@ -97,7 +97,7 @@ export class ReceiptRepository {
       .selectFrom('receipts')
       .select('created_at')
       .orderBy('created_at', 'desc')
-      .offset(this.#keep)
+      .offset(this.#maxRows)
       .limit(1)
       .executeTakeFirst();
     if (boundary !== undefined) await this.#database.deleteFrom('receipts').where('created_at', '<=', boundary.created_at).execute();

@@ -86,11 +86,11 @@ export class ReputationRepository {
     const settled = now() - SETTLED_MS;
     const cleared = database.deleteFrom('provider_reputations').where('restraint_kind', 'is', null).where('weight', '=', 0);
     await cleared.where('late', '=', 0).where('cooldowns', '=', 0).where('quarantines', '=', 0).where('written_at', '<', settled).execute();
-    const kept = new ReputationRepository(options);
-    kept.onChange = (...one) => void kept.#known.push(one);
-    await (kept.#refreshing?.begin() ?? kept.refresh());
-    kept.onChange = null;
-    return kept;
+    const repository = new ReputationRepository(options);
+    repository.onChange = (...one) => void repository.#known.push(one);
+    await (repository.#refreshing?.begin() ?? repository.refresh());
+    repository.onChange = null;
+    return repository;
   }
 
   private constructor(options: ReputationRepositoryOptions) {

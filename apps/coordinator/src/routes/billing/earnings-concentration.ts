@@ -3,13 +3,13 @@ import { type AdminEarningsConcentration, AdminEarningsConcentrationSchema } fro
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import Type from 'typebox';
 import { type AccountName, earningsConcentration } from '../../database/earnings-repository.js';
-import { PAYER_DAYS_KEPT } from '../../database/ledger/activity.js';
+import { RETAINED_PAYER_DAYS } from '../../database/ledger/activity.js';
 import type { Database } from '../../database/tables.js';
 import { DAY_MS } from '../../database/usage-repository.js';
 import { queryReader } from '../parameters/query.js';
 import { dayText } from '../parameters/times.js';
 
-const MAX_DAYS = PAYER_DAYS_KEPT - 1;
+const MAX_DAYS = RETAINED_PAYER_DAYS - 1;
 const MAX_ROWS = 200;
 const whole = (min: number, max: number, fallback: number) =>
   Type.Integer({ minimum: min, maximum: max, default: fallback, description: `a whole number from ${min} to ${max}` });

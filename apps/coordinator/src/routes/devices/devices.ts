@@ -26,7 +26,7 @@ const SIGNATURE_HEADER = 'x-hmac-signature';
 type Managed = NonNullable<DeviceManagement['managed']>;
 
 export function addDevices(server: FastifyInstance, managed: Managed, limits: RateLimits, now: () => number): void {
-  const { settings, intake, desk } = managed;
+  const { settings, receiver, enrolments } = managed;
   // Reports without a signature are refused before their body is read.
   const requireSignature: onRequestHookHandler = (request, reply, done) => {
     const signature = signatureOf(request);
@@ -40,7 +40,7 @@ export function addDevices(server: FastifyInstance, managed: Managed, limits: Ra
     const digest = digestOf(body);
     const opened = openWebhook({ body, digest, signature: signatureOf(request), secret: settings.webhookSecret, now: now() });
     if (!opened.ok) return refuse(reply, opened.code);
-    return answer(reply, await intake.take(opened.event));
+    return answer(reply, await receiver.take(opened.event));
   });
 
   server.post<{ Body: Buffer | undefined }>(ACME_WEBHOOK_PATH, options, async (request, reply) => {
@@ -48,13 +48,13 @@ export function addDevices(server: FastifyInstance, managed: Managed, limits: Ra
     const digest = digestOf(body);
     const opened = openAcmeResult({ body, signature: signatureOf(request), secret: settings.acmeHookSecret, now: now() });
     if (!opened.ok) return refuse(reply, opened.code);
-    return answer(reply, await intake.takeAcme({ ...opened.result, digest }));
+    return answer(reply, await receiver.takeAcme({ ...opened.result, digest }));
   });
 
   // The link works once, so HEAD must not consume it.
   const once = { exposeHeadRoute: false, onRequest: limits.publicRoutes };
   server.get<{ Params: { token: string } }>(`${PROFILE_PATH}/:token`, once, async (request, reply) => {
-    const profile = await desk.download(request.params.token);
+    const profile = await enrolments.download(request.params.token);
     if (profile === null) {
       sendError(reply, apiError('not_found', { message: 'This enrolment address was used before or has expired. Ask for a new one.' }));
       return reply;
@@ -68,7 +68,7 @@ export function addDevices(server: FastifyInstance, managed: Managed, limits: Ra
   });
 
   const refuse = (reply: FastifyReply, code: string): FastifyReply => {
-    intake.count(`refused:${code}`);
+    receiver.count(`refused:${code}`);
     const isUnproved = code === 'webhook_unsigned' || code === 'webhook_bad_signature';
     sendError(reply, apiError(isUnproved ? 'webhook_not_authentic' : 'webhook_refused', { message: code }));
     return reply;
@@ -76,15 +76,19 @@ export function addDevices(server: FastifyInstance, managed: Managed, limits: Ra
 }
 
 /** For operators: managed devices with their next command or the reason for none, and counts of report outcomes. */
-export function addDeviceOperations(server: FastifyInstance, adminGuard: onRequestHookHandler, { book, managed }: DeviceManagement): void {
+export function addDeviceOperations(
+  server: FastifyInstance,
+  adminGuard: onRequestHookHandler,
+  { evidence, managed }: DeviceManagement,
+): void {
   if (managed === null) return;
   server.get('/admin/v1/devices', { onRequest: adminGuard }, async () => ({
-    devices: [...book.watched()].filter(({ enrolment }) => enrolment !== null).map((device) => deviceState(managed, device)),
-    reports: Object.fromEntries(managed.intake.counts),
+    devices: [...evidence.watched()].filter(({ enrolment }) => enrolment !== null).map((device) => deviceState(managed, device)),
+    reports: Object.fromEntries(managed.receiver.counts),
   }));
 }
 
-function deviceState({ runner }: Managed, device: WatchedDevice) {
+function deviceState({ commands }: Managed, device: WatchedDevice) {
   return {
     provider_id: device.enrolment?.providerId ?? null,
     enrolment: device.enrolment?.state ?? null,
@@ -93,7 +97,7 @@ function deviceState({ runner }: Managed, device: WatchedDevice) {
     commands: Object.fromEntries(
       COMMAND_KINDS.map((kind) => {
         const history = device.commands.filter((command) => command.kind === kind);
-        const next = runner.decision(device, kind);
+        const next = commands.decision(device, kind);
         const failure = { failures_in_a_row: failuresInARow(history), last_failure: lastFailure(history) };
         return [kind, { ...next, last_sent_at: history[0]?.sentAt ?? null, ...failure }];
       }),

@@ -85,8 +85,8 @@ export function requireModel(key: ApiKey, model: string): void {
 /** `limitedNetwork`: the client's network, after many wrong keys. */
 async function lookUpKey(guard: ApiKeyAuth, text: string, limitedNetwork: string | null): Promise<ApiKey | null | 'failed'> {
   try {
-    if (limitedNetwork !== null) return await guard.apiKeyCache.recogniseLimited(text, limitedNetwork);
-    return await guard.apiKeyCache.recognise(text);
+    if (limitedNetwork !== null) return await guard.apiKeyCache.authenticateLimited(text, limitedNetwork);
+    return await guard.apiKeyCache.authenticate(text);
   } catch (error) {
     guard.onFailure(error);
     return 'failed';

@@ -3,7 +3,7 @@
 import { LeaderboardQuerySchema, TotalsQuerySchema } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import { KEPT_SECONDS, type PublicStatistics } from '../../telemetry/statistics/public-statistics.js';
+import { MAX_AGE_SECONDS, type PublicStatistics } from '../../telemetry/statistics/public-statistics.js';
 import { queryReader } from '../parameters/query.js';
 import { addPublicRoute, sendCached } from '../plugins/public-route.js';
 import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
@@ -18,7 +18,7 @@ export function addStatistics(server: FastifyInstance, statistics: PublicStatist
     response: { 200: jsonResponse('Stats') },
   };
   addPublicRoute(server, '/v1/stats', statsSchema, async (_request, reply) =>
-    sendCached(reply, await statistics.stats(), KEPT_SECONDS.stats),
+    sendCached(reply, await statistics.stats(), MAX_AGE_SECONDS.stats),
   );
   const leaderboardSchema = {
     summary: 'Providers ranked by what they did in a time window, at most five minutes old.',
@@ -29,7 +29,7 @@ export function addStatistics(server: FastifyInstance, statistics: PublicStatist
   };
   addPublicRoute(server, '/v1/leaderboard', leaderboardSchema, async (request, reply) => {
     const choice = readLeaderboardQuery(request.url);
-    return sendCached(reply, await statistics.leaderboard(choice), KEPT_SECONDS.leaderboard);
+    return sendCached(reply, await statistics.leaderboard(choice), MAX_AGE_SECONDS.leaderboard);
   });
   const totalsSchema = {
     summary: 'Totals of the network in a time window, at most one minute old.',
@@ -39,6 +39,6 @@ export function addStatistics(server: FastifyInstance, statistics: PublicStatist
   };
   addPublicRoute(server, '/v1/network/totals', totalsSchema, async (request, reply) => {
     const { window } = readTotalsQuery(request.url);
-    return sendCached(reply, await statistics.totals(window), KEPT_SECONDS.totals);
+    return sendCached(reply, await statistics.totals(window), MAX_AGE_SECONDS.totals);
   });
 }

@@ -19,8 +19,8 @@ import { type FleetView, networkStats, seriesStart } from './network-statistics.
 import { pseudonyms } from './pseudonym.js';
 import { type Cached, TimedCache } from './timed-cache.js';
 
-/** How long each answer is kept, in seconds. */
-export const KEPT_SECONDS = { stats: 60, leaderboard: 300, totals: 60 } as const;
+/** Maximum age of each cached answer, in seconds. */
+export const MAX_AGE_SECONDS = { stats: 60, leaderboard: 300, totals: 60 } as const;
 /** Name of the secret shared by the coordinators of one database, so that an account has one pseudonym. */
 export const LEADERBOARD_SECRET = 'leaderboard';
 /** Maximum length of a leaderboard. All lengths are cut from one computed list. */
@@ -40,8 +40,8 @@ export class PublicStatistics {
 
   constructor(options: PublicStatisticsOptions) {
     const { database, fleet, now } = options;
-    const kept = <T>(seconds: number, make: (now: number) => Promise<T>) => new TimedCache({ maxAgeMs: seconds * 1000, now, make });
-    this.#stats = kept(KEPT_SECONDS.stats, async (time) => {
+    const cached = <T>(seconds: number, make: (now: number) => Promise<T>) => new TimedCache({ maxAgeMs: seconds * 1000, now, make });
+    this.#stats = cached(MAX_AGE_SECONDS.stats, async (time) => {
       const lifetime = await readNetworkTotals(database, 'all');
       return networkStats(fleet, lifetime, await readMinutes(database, seriesStart(time)), time);
     });
@@ -49,7 +49,7 @@ export class PublicStatistics {
     this.#leaderboards = new Map(
       choices.map((choice) => [
         keyOf(choice),
-        kept(KEPT_SECONDS.leaderboard, async (time) => {
+        cached(MAX_AGE_SECONDS.leaderboard, async (time) => {
           const leaders = await readLeaders(database, choice.window, COLUMN_OF[choice.metric], MAX_LEADERS);
           this.#pseudonym ??= pseudonyms(await sharedSecret(database, LEADERBOARD_SECRET));
           return leaderboard(choice, leaders, this.#pseudonym, time);
@@ -59,7 +59,7 @@ export class PublicStatistics {
     this.#totals = new Map(
       STATISTICS_WINDOWS.map((window) => [
         window,
-        kept(KEPT_SECONDS.totals, async (time) => networkTotals(window, await readNetworkTotals(database, window), time)),
+        cached(MAX_AGE_SECONDS.totals, async (time) => networkTotals(window, await readNetworkTotals(database, window), time)),
       ]),
     );
   }

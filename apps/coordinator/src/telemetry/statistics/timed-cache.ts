@@ -13,7 +13,7 @@ export class TimedCache<T> {
   readonly #maxAgeMs: number;
   readonly #now: () => number;
   readonly #make: (now: number) => Promise<T>;
-  #kept: { readonly value: T; readonly madeAt: number } | null = null;
+  #value: { readonly value: T; readonly madeAt: number } | null = null;
   #making: Promise<Cached<T>> | null = null;
 
   constructor(options: { readonly maxAgeMs: number; readonly now: () => number; readonly make: (now: number) => Promise<T> }) {
@@ -24,10 +24,10 @@ export class TimedCache<T> {
 
   /** Rejects when the making fails; the next call tries again. */
   async get(): Promise<Cached<T>> {
-    if (this.#kept !== null) {
-      const age = this.#now() - this.#kept.madeAt;
+    if (this.#value !== null) {
+      const age = this.#now() - this.#value.madeAt;
       // A negative age means that the clock was set back; the value is then recomputed.
-      if (age >= 0 && age < this.#maxAgeMs) return { value: this.#kept.value, ageSeconds: Math.floor(age / 1000) };
+      if (age >= 0 && age < this.#maxAgeMs) return { value: this.#value.value, ageSeconds: Math.floor(age / 1000) };
     }
     this.#making ??= this.#remake().finally(() => {
       this.#making = null;
@@ -38,7 +38,7 @@ export class TimedCache<T> {
   async #remake(): Promise<Cached<T>> {
     const madeAt = this.#now();
     const value = await this.#make(madeAt);
-    this.#kept = { value, madeAt };
+    this.#value = { value, madeAt };
     return { value, ageSeconds: 0 };
   }
 }

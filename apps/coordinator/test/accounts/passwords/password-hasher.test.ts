@@ -17,7 +17,7 @@ function open(options: ConstructorParameters<typeof PasswordHasher>[0] = {}): Pa
   return hasher;
 }
 
-/** A thread that answers when it is told to. */
+/** Thread whose answers the test releases. */
 class HeldThread extends EventEmitter {
   readonly held: Derivation[] = [];
   unref(): void {}
@@ -33,7 +33,7 @@ class HeldThread extends EventEmitter {
   }
 }
 
-it('hashes as the sign-in library does, and checks what either of them stored', async () => {
+it('hashes like the sign-in library, and verifies hashes of both', async () => {
   const hasher = open();
   const ours = await hasher.hash('Ångström und Söhne');
   const theirs = await hashPassword('Ångström und Söhne');
@@ -45,7 +45,7 @@ it('hashes as the sign-in library does, and checks what either of them stored', 
   await expect(hasher.verify({ hash: 'damaged', password: 'x' })).rejects.toThrow('damaged');
 });
 
-it('runs at most two hashes at once, in the order in which they came', async () => {
+it('runs at most two hashes at once, in arrival order', async () => {
   const threads: HeldThread[] = [];
   const hasher = open({
     maxThreads: 100,
@@ -69,7 +69,7 @@ it('runs at most two hashes at once, in the order in which they came', async () 
   expect(threads).toHaveLength(2);
 });
 
-it('starts another thread after one has failed', async () => {
+it('starts another thread after a failure', async () => {
   const threads: HeldThread[] = [];
   const hasher = open({
     maxThreads: 1,

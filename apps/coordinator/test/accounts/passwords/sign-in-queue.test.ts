@@ -3,7 +3,7 @@ import { SignInQueue, SignInQueueFull } from '../../../src/accounts/passwords/si
 
 const NEVER = new AbortController().signal;
 
-/** A queue whose tasks end when they are told to. */
+/** Queue whose tasks the test ends. */
 function heldQueue(options: ConstructorParameters<typeof SignInQueue>[0]) {
   const queue = new SignInQueue(options);
   const begun: string[] = [];
@@ -29,7 +29,7 @@ function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-it('runs few at once and lets clients take turns, so that a burst delays only its own client', async () => {
+it('limits concurrency and serves clients round-robin, so that a burst delays only its own client', async () => {
   const { queue, begun, add, endOne } = heldQueue({ maxRunning: 2 });
   for (let index = 0; index < 6; index++) add('attacker', `attack ${index}`);
   add('ada', 'ada 0');
@@ -44,7 +44,7 @@ it('runs few at once and lets clients take turns, so that a burst delays only it
   expect([queue.running, queue.waiting]).toEqual([0, 0]);
 });
 
-it('refuses a client that has too many waiting, and lets a newcomer take the place of the longest line', async () => {
+it('rejects a client with too many waiting requests, and displaces from the longest line', async () => {
   const { queue, errors, add } = heldQueue({ maxRunning: 1, maxWaiting: 4, maxWaitingPerClient: 3 });
   for (let index = 0; index < 5; index++) add('attacker', `attack ${index}`);
   await settled();
@@ -61,7 +61,7 @@ it('refuses a client that has too many waiting, and lets a newcomer take the pla
   expect(queue.waiting).toBe(4);
 });
 
-it('forgets those who leave while they wait', async () => {
+it('drops clients that disconnect while waiting', async () => {
   const { queue, begun, errors, add, endOne } = heldQueue({ maxRunning: 1 });
   const left = new AbortController();
   add('ada', 'ada 0');

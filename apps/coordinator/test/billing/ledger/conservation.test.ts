@@ -44,7 +44,7 @@ describeDatabases('conservation', (fresh) => {
       if (random() < 0.1) run.deposit(oneOf(random, ACCOUNTS));
       if (random() < 0.1) run.withdraw();
       await run.catchUp();
-      // Links are transactions of their own, so the steps around them must be over.
+      // Links are own transactions, so the surrounding steps must be finished.
       if (random() < 0.02) await run.link();
       if (random() < 0.02) await pruneHistory(real, T0 - 90_000_000);
     }
@@ -66,12 +66,12 @@ describeDatabases('conservation', (fresh) => {
     await place.remove();
   };
 
-  it(`of every micro-dollar over ${JOBS} random jobs, each answer as the reference gives it (LEDGER_SEED=${SEED})`, async () => {
+  it(`of every micro-dollar over ${JOBS} random jobs, with the outcomes of the reference ledger (LEDGER_SEED=${SEED})`, async () => {
     await runJobs(JOBS, ['before', 'statement', 'within'], true);
   });
 
-  // A refusal whose answer was lost is decided again, perhaps otherwise: then the answers differ, and the sums still hold.
-  it(`when answers are lost after the commit (LEDGER_SEED=${SEED})`, async () => {
+  // After a lost reply the refusal is decided again, perhaps differently: replies then differ, and the sums still hold.
+  it(`when outcomes are lost after the commit (LEDGER_SEED=${SEED})`, async () => {
     await runJobs(JOBS / 5, ['before', 'statement', 'within', 'after'], false);
   });
 });
@@ -93,7 +93,7 @@ class Run {
     this.#random = random;
   }
 
-  /** A new job, and something for one or two that were begun before. */
+  /** Adds a new job, and acts on one or two earlier ones. */
   job(): void {
     const random = this.#random;
     const account = oneOf(random, ACCOUNTS);
@@ -186,7 +186,7 @@ class Run {
     );
   }
 
-  /** Of jobs that ended long ago nothing may be known any more. */
+  /** Jobs that ended long ago may be unknown. */
   #compare(expected: string, actual: string): void {
     const forgotten = actual === 'unknown_job' && /^(already_settled|released_before)/.test(expected);
     if (actual !== expected && !forgotten) this.differences.push(`expected ${expected}, got ${actual}`);

@@ -1,11 +1,11 @@
 /**
- * A database whose transactions fail now and then, at every moment at which a real one can: before they begin, at any of their
- * statements, before the commit, and after it.
+ * Database whose transactions fail at random at every real point of failure: before their start, at any statement, before the
+ * commit, and after.
  */
 import { type CompiledQuery, sql, type Transaction } from 'kysely';
 import type { Database, Tables } from '../../../src/database/tables.js';
 
-/** Statements that a transaction has, roughly. */
+/** Approximate number of statements per transaction. */
 const STATEMENTS = 12;
 
 export interface Faults {
@@ -16,7 +16,7 @@ export interface Faults {
   after: number;
 }
 
-/** The same database, with about one transaction in `oneIn` failing at each of these moments. Errors look like those of a server that went away. */
+/** The same database, failing about one transaction in `oneIn` at each point. Errors look like those of a lost server. */
 export function faultyDatabase(
   database: Database,
   moments: readonly (keyof Faults)[],
@@ -33,7 +33,7 @@ export function faultyDatabase(
     if (!chosen(moment)) return;
     throw Object.assign(new Error(`made up, ${moment} the commit`), { code: moment === 'within' ? '40001' : '08006' });
   };
-  // The server itself refuses the statement, so that PostgreSQL takes the rest of the transaction for aborted.
+  // The server refuses the statement, so PostgreSQL aborts the rest of the transaction.
   const refuse = (inner: Transaction<Tables>): Promise<never> =>
     sql`select 1 from a_table_that_is_not`.execute(inner).then(
       () => Promise.reject(new Error('the statement was to fail')),
@@ -58,7 +58,7 @@ export function faultyDatabase(
   return { database: bound(database, 'transaction', transaction), faults };
 }
 
-/** The same object with another function under this name. */
+/** The same object with one function replaced. */
 function bound<T extends object>(target: T, replaced: string, by: unknown): T {
   return new Proxy(target, {
     get: (_target, name) => {

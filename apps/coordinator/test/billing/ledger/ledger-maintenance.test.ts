@@ -18,7 +18,7 @@ function retention(prune: (before: number, signal: AbortSignal) => Promise<numbe
   return { job, pruned, errors };
 }
 
-it('removes what is older than the days that are kept, at once and again and again', async () => {
+it('removes entries beyond the maximum age, at once and periodically', async () => {
   const asked: number[] = [];
   const { job, pruned } = retention(async (before) => {
     asked.push(before);
@@ -27,11 +27,11 @@ it('removes what is older than the days that are kept, at once and again and aga
   await until(() => asked.length >= 3);
   await job.close();
   expect(new Set(asked)).toEqual(new Set([70 * DAY]));
-  // A removal that found nothing is not worth a word.
+  // A removal without entries is not reported.
   expect(pruned).toEqual([7]);
 });
 
-it('goes on after a failure, and tells of it', async () => {
+it('reports a failure and continues', async () => {
   let calls = 0;
   const { job, pruned, errors } = retention(async () => {
     calls++;
@@ -45,7 +45,7 @@ it('goes on after a failure, and tells of it', async () => {
   await job.close();
 });
 
-it('keeps every entry where no number of days is set', async () => {
+it('retains every entry without a maximum age', async () => {
   const asked: number[] = [];
   const { job } = retention(
     async (before) => {
@@ -59,7 +59,7 @@ it('keeps every entry where no number of days is set', async () => {
   expect(asked).toEqual([0]);
 });
 
-it('runs once at a time, and is ended by closing', async () => {
+it('runs once at a time, and stops at closing', async () => {
   let max = 0;
   let running = 0;
   const { job, errors } = retention(async (_before, signal) => {

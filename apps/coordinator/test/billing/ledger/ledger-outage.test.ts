@@ -1,4 +1,4 @@
-/** The database fails at each step of a job's money: nothing runs unpaid, no client is failed for it, and it is made up for. */
+/** Database failures at each ledger step of a job: nothing runs unpaid, no client request fails, and the step is repeated later. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { costOf } from '../../../src/billing/prices/price.js';
 import { errorOf, type Harness, ledgerWith, MODEL, startHarness, until } from '../../support/harness.js';
@@ -12,7 +12,7 @@ const price = (promptTokens: number, completionTokens: number): number =>
 describe('the ledger fails', () => {
   const quick = { ledgerMs: 700, settleRetryMs: 20, settleRetryMaxMs: 40 };
 
-  it('before the job: nothing runs, and the client may try again', async () => {
+  it('before the job: nothing runs, and the client may retry', async () => {
     let down = true;
     const failing = () => Promise.reject(new Error('the database is down'));
     harness = await startHarness({
@@ -31,7 +31,7 @@ describe('the ledger fails', () => {
     expect((await harness.chat()).status).toBe(200);
   });
 
-  it('and answers too late before the job: what it then held is released', async () => {
+  it('and answers too late before the job: the late reservation is released', async () => {
     const released: boolean[] = [];
     let goOn: () => void = () => {};
     const answered = new Promise<void>((resolve) => {
@@ -85,7 +85,7 @@ describe('the ledger fails', () => {
     });
   }
 
-  it('for good: the operator is told what was delivered, and the next start releases the hold', async () => {
+  it('for good: the log names the delivered usage, and the next start releases the reservation', async () => {
     harness = await startHarness({
       jobTimings: { ...quick, settleGiveUpMs: 100 },
       wrapLedger: (ledger) => ledgerWith(ledger, { settle: () => Promise.reject(new Error('the database is down')) }),

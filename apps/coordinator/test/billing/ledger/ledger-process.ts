@@ -1,7 +1,7 @@
 /**
- * A process that does ledger work until it is killed. It says over its IPC channel what was promised to it: each settled job
- * with its cost, and each deposit. Arguments: the database as JSON, a seed, and how many job ids to share with others (0: own
- * jobs only).
+ * Process that does ledger work until killed. Reports every confirmed settlement with its cost, and every deposit, over IPC.
+ *
+ * Arguments: the database as JSON, a seed, and the number of job ids shared with other processes (0: own jobs only).
  */
 import { createHash } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
@@ -39,7 +39,7 @@ async function workOn(ledger: Ledger, job: JobId): Promise<void> {
     await ledger.deposit(deposit);
     say({ deposited: deposit.eventId, amount: deposit.amount });
   }
-  // Shared jobs belong to one account, whoever reserves them.
+  // Shared jobs belong to one account, regardless of the reserving process.
   const reserved = await ledger
     .reserve(reservation({ jobId: job, accountId: shared > 0 ? 'customer-0' : accountId, at }))
     .catch(() => null);

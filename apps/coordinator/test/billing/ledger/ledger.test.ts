@@ -1,4 +1,4 @@
-/** What each step of the ledger does and answers, on both databases. */
+/** Effects and outcomes of each ledger step, on both databases. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Ledger } from '../../../src/billing/ledger/ledger.js';
 import { LedgerError } from '../../../src/billing/ledger/ledger-error.js';
@@ -40,7 +40,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
   });
 
   describe('a job', () => {
-    it('holds the most it can cost, is charged what it used, and shares that out', async () => {
+    it('reserves its maximum cost, is charged its usage, and shares the cost', async () => {
       await give(ledger, 'customer', 1000);
       const job = reservation();
       expect(await ledger.reserve(job)).toEqual({ kind: 'reserved', amount: 100 });
@@ -54,7 +54,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
       ]);
     });
 
-    it('may be reserved, settled and released any number of times, and counts once', async () => {
+    it('can be reserved, settled and released any number of times, and counts once', async () => {
       await give(ledger, 'customer', 1000);
       const job = reservation();
       const reserved = await Promise.all([1, 2, 3].map(() => ledger.reserve(job)));
@@ -67,7 +67,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
       expect((await ledger.balance('customer')).balance).toBe(970);
     });
 
-    it('costs nothing when it is released, and can then not be settled', async () => {
+    it('costs nothing after a release, and cannot be settled then', async () => {
       await give(ledger, 'customer', 1000);
       const job = reservation();
       await ledger.reserve(job);
@@ -77,7 +77,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
       expect(await ledger.balance('customer')).toEqual({ balance: 1000, reserved: 0, withdrawable: 0 });
     });
 
-    it('is charged no more than it was reserved for, whatever the usage says', async () => {
+    it('is never charged more than its reservation', async () => {
       await give(ledger, 'customer', 1000);
       const job = reservation();
       await ledger.reserve(job);
@@ -87,7 +87,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
       expect(rows).toEqual([{ prompt_tokens: 40, completion_tokens: 60, images: 0 }]);
     });
 
-    it('settles at the price it was reserved at, which its row keeps', async () => {
+    it('settles at the price of its reservation, which its row stores', async () => {
       await give(ledger, 'customer', 1000);
       const cheap = reservation({ price: { ...PLAIN_PRICE, id: 'cheap', completionPerMillion: microUsd(1) } });
       await ledger.reserve(cheap);
@@ -97,7 +97,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
       ]);
     });
 
-    it('is free on one own machine, where that is set, and stays out of the leaderboard', async () => {
+    it('is free on an own provider with that setting, and stays out of the leaderboard', async () => {
       await ledger.close();
       ledger = await open({ ownMachinesFree: true });
       await give(ledger, 'customer', 1000);
@@ -110,7 +110,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
       expect(totals).toMatchObject([{ account: 'customer', requests: 1, served_jobs: 0, served_tokens: 0 }]);
     });
 
-    it('costs its own account the fee where own machines are not free: the rest comes back as what it was', async () => {
+    it('costs its own account only the fee without that setting: the rest returns as the kind that was spent', async () => {
       await give(ledger, 'customer', 1000);
       await ledger.linkProvider(PROVIDER, 'customer', T0);
       const job = reservation();
@@ -133,7 +133,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
       });
     });
 
-    it('is empty for an account that nobody has heard of', async () => {
+    it('is zero for an unknown account', async () => {
       expect(await ledger.reserve(reservation({ accountId: 'nobody' }))).toEqual({
         kind: 'insufficient_balance',
         needed: 100,
@@ -143,7 +143,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
     });
   });
 
-  it('holds a key to its limit: what it spent, and what its running jobs hold', async () => {
+  it('limits a key by its spending and by the reservations of its running jobs', async () => {
     await give(ledger, 'customer', 1000);
     const limited = { keySpendLimit: microUsd(250) };
     const jobs = [reservation(limited), reservation(limited), reservation(limited)] as const;
@@ -206,7 +206,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
   });
 
   describe('a provider', () => {
-    it('keeps its earnings until somebody claims it, and then earns for them', async () => {
+    it('stores its earnings until an account claims the provider, and then earns for that account', async () => {
       await give(ledger, 'customer', 1000);
       const [one, two, three] = [reservation(), reservation(), reservation()] as const;
       for (const job of [one, two, three]) await ledger.reserve(job);
@@ -245,10 +245,10 @@ describeDatabases('the ledger', (fresh, dialect) => {
     });
   });
 
-  describe('values that no step may have', () => {
+  describe('malformed values', () => {
     const refused = (promise: Promise<unknown>) => expect(promise).rejects.toBeInstanceOf(LedgerError);
 
-    it('are refused, and their neighbours in the same transaction are not', async () => {
+    it('are rejected, and other steps of the same transaction are not', async () => {
       const good = give(ledger, 'customer', 1000);
       const deposit = { eventId: 'e', accountId: 'customer', source: 'admin', at: T0 } as const;
       for (const amount of [-1, 0, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, 1e13 + 1]) {
@@ -270,7 +270,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
       expect(await ledger.balance('customer')).toEqual({ balance: 1000, reserved: 100, withdrawable: 0 });
     });
 
-    it('let no account grow out of the exact integers', async () => {
+    it('never let a balance exceed exact integers', async () => {
       const max = { accountId: 'customer', amount: microUsd(1e13), source: 'admin', at: T0 } as const;
       await database.insertInto('balances').values({ account: 'rich', balance: 9e15, reserved: 0, earned: 0 }).execute();
       await refused(ledger.deposit({ ...max, accountId: 'rich', eventId: 'too much' }));
@@ -288,7 +288,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
       expect(await ledger.settle(settlement(old.jobId))).toEqual({ kind: 'released_before' });
     });
 
-    it('releases what a coordinator that is gone has left, and nothing of one that lives', async () => {
+    it('releases reservations of a dead coordinator, and none of a live one', async () => {
       await give(ledger, 'customer', 1000);
       await ledger.reserve(reservation());
       if (dialect === 'postgres') {
@@ -302,7 +302,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
     });
   });
 
-  it('takes no step after it was closed, and finishes those it has', async () => {
+  it('accepts no step after closing, and finishes queued ones', async () => {
     const waiting = give(ledger, 'customer', 7);
     await ledger.close();
     await waiting;

@@ -1,4 +1,4 @@
-/** Earnings that cannot be withdrawn: those of one's own machines, and those that have not matured. */
+/** Earnings that cannot be withdrawn: from own providers, and unmatured ones. */
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Ledger } from '../../../src/billing/ledger/ledger.js';
@@ -15,7 +15,7 @@ import { give, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
 
 const DAY = 86_400_000;
 const DAYS = 7;
-/** The midnight at which earnings of the day of `T0` mature. */
+/** Midnight at which earnings of the day of `T0` mature. */
 const MATURES = Math.floor(T0 / DAY) * DAY + (DAYS + 1) * DAY;
 
 describeDatabases('earnings', (fresh) => {
@@ -47,7 +47,7 @@ describeDatabases('earnings', (fresh) => {
     expect(problems).toEqual([]);
   });
 
-  /** A job that costs 100: 90 for the machine, 10 for the network. */
+  /** A job that costs 100: 90 for the provider, 10 for the network. */
   async function pay(accountId: string, providerId = PROVIDER, at = now): Promise<void> {
     const job = reservation({ accountId, apiKeyId: `key of ${accountId}`, at });
     await ledger.reserve(job);
@@ -60,7 +60,7 @@ describeDatabases('earnings', (fresh) => {
   const withdrawable = async (accountId: string) => (await ledger.balance(accountId)).withdrawable;
   const link = (accountId: string, providerId = PROVIDER) => ledger.linkProvider(providerId, accountId, now);
 
-  describe('of an own machine', () => {
+  describe('of an own provider', () => {
     it('never make deposited money withdrawable', async () => {
       await give(ledger, 'ann', 1000);
       await link('ann');
@@ -71,14 +71,14 @@ describeDatabases('earnings', (fresh) => {
       expect(await ledger.pendingEarnings('ann')).toEqual({ total: 0, maturing: [] });
     });
 
-    it('restore earnings as earnings, and the deposited money that paid the rest as deposited money', async () => {
+    it('restore earnings as earnings, and deposited money as deposited money', async () => {
       await give(ledger, 'bob', 1000);
       await link('ann');
       await pay('bob');
       now = MATURES;
       expect(await withdrawable('ann')).toBe(90);
       await give(ledger, 'ann', 40);
-      // 40 of it come from the deposit, 60 from earnings; only the fee of 10 is gone.
+      // 40 come from the deposit, 60 from earnings; only the fee of 10 is spent.
       await pay('ann');
       expect(await ledger.balance('ann')).toEqual({ balance: 120, reserved: 0, withdrawable: 90 });
       for (let jobs = 0; jobs < 2; jobs++) await pay('ann');
@@ -86,7 +86,7 @@ describeDatabases('earnings', (fresh) => {
       expect(await withdraw('ann', 91)).toEqual({ kind: 'insufficient', withdrawable: 90 });
     });
 
-    it('that is linked after it was paid come back as what they were, and those from others are earnings', async () => {
+    it('linked after the payment return as the kind that was spent; payments of others are earnings', async () => {
       await give(ledger, 'ann', 1000);
       await give(ledger, 'bob', 1000);
       await pay('ann');
@@ -96,7 +96,7 @@ describeDatabases('earnings', (fresh) => {
       expect(await ledger.balance('ann')).toEqual({ balance: 1080, reserved: 0, withdrawable: 90 });
     });
 
-    it('that is unlinked while its job runs, and linked again, come back as what they were', async () => {
+    it('unlinked during its job and linked again return as the kind that was spent', async () => {
       await give(ledger, 'ann', 1000);
       await link('ann');
       const job = reservation({ accountId: 'ann' });
@@ -112,7 +112,7 @@ describeDatabases('earnings', (fresh) => {
       expect(await ledger.balance('ann')).toEqual({ balance: 990, reserved: 0, withdrawable: 0 });
     });
 
-    it('come back as what they were however long the machine had no owner', async () => {
+    it('return as the kind that was spent after any time without an owner', async () => {
       await give(ledger, 'ann', 1000);
       await pay('ann');
       now = T0 + 150 * DAY;
@@ -135,7 +135,7 @@ describeDatabases('earnings', (fresh) => {
       await link('ann');
     });
 
-    it('can be withdrawn at the midnight at which all of their day are old enough, and not a millisecond before', async () => {
+    it('can be withdrawn from the midnight at which their whole day is old enough, and not a millisecond before', async () => {
       await pay('bob');
       expect(await ledger.balance('ann')).toEqual({ balance: 90, reserved: 0, withdrawable: 0 });
       now = T0 + DAY;
@@ -173,7 +173,7 @@ describeDatabases('earnings', (fresh) => {
       expect(await withdrawable('ann')).toBe(90);
     });
 
-    it('are spent from the matured part, so that spending shortens no waiting time', async () => {
+    it('are spent from the matured part first, so that spending shortens no maturity', async () => {
       await pay('bob');
       now = MATURES;
       await pay('bob');
@@ -184,7 +184,7 @@ describeDatabases('earnings', (fresh) => {
       expect(await withdrawable('ann')).toBe(80);
     });
 
-    it('wait no shorter because the machine had no owner when it earned them', async () => {
+    it('mature no earlier if the provider had no owner at the time', async () => {
       const other = 'e'.repeat(32) as typeof PROVIDER;
       await pay('bob', other);
       now = T0 + 3 * DAY;
@@ -195,7 +195,7 @@ describeDatabases('earnings', (fresh) => {
       expect(await withdrawable('cid')).toBe(90);
     });
 
-    it('from before the migration stay withdrawable, and who paid them is known', async () => {
+    it('from before the migration stay withdrawable, and their payers are known', async () => {
       await pay('bob');
       await sql`drop table pending_earnings`.execute(database);
       await sql`drop table payer_earnings`.execute(database);
@@ -208,7 +208,7 @@ describeDatabases('earnings', (fresh) => {
       expect((await checkLedger(database)).problems).toEqual([]);
     });
 
-    it('are proved by their jobs', async () => {
+    it('are verified against their jobs', async () => {
       await pay('bob');
       const problems = async () => (await checkLedger(database)).problems.join();
       const add = (amount: number) =>
@@ -230,7 +230,7 @@ describeDatabases('earnings', (fresh) => {
     });
   });
 
-  it('that come mostly from one payer are found, by share and amount', async () => {
+  it('concentrated on one payer are found, by share and amount', async () => {
     const other = 'e'.repeat(32) as typeof PROVIDER;
     for (const payer of ['bob', 'cid', 'dot']) await give(ledger, payer, 10_000);
     await link('ann');

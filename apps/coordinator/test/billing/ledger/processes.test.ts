@@ -1,6 +1,6 @@
 /**
- * Whole processes at the ledger: killed at any moment, nothing promised is lost and everything still adds up; and two on one
- * PostgreSQL that end the same jobs charge each of them once.
+ * Ledger processes killed at any moment lose nothing confirmed, and all sums hold. Two processes on one PostgreSQL that end the
+ * same jobs charge each job once.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -43,7 +43,7 @@ async function startWorker(target: DatabaseTarget, seed: number, shared: number)
 }
 
 describeDatabases('processes at the ledger', (fresh, dialect) => {
-  it(`lose nothing that was promised when they are killed (${KILLS} times)`, async () => {
+  it(`lose nothing confirmed when killed (${KILLS} times)`, async () => {
     const place = await fresh();
     const database = await place.open();
     const first = await openLedger({ database, providerSharePercent: 90, ownMachinesFree: false, now: () => T0, onError: () => undefined });
@@ -53,7 +53,7 @@ describeDatabases('processes at the ledger', (fresh, dialect) => {
     const promised: WorkerSaid[] = [];
     for (let kill = 0; kill < KILLS; kill++) {
       const { child, said, errors, ended } = await startWorker(place.target, kill, 0);
-      // One that ends by itself has said why; waiting on for its words would be for ever.
+      // A process that exits early has reported its error; its messages would never come.
       const settledOne = new Promise<void>((resolve) => child.on('message', (message) => 'settled' in (message as object) && resolve()));
       await Promise.race([settledOne, ended]);
       expect({ errors, ended: child.exitCode }).toEqual({ errors: [], ended: null });
@@ -73,7 +73,7 @@ describeDatabases('processes at the ledger', (fresh, dialect) => {
     const deposits = new Set((await database.selectFrom('deposits').select('event_id').execute()).map((row) => row.event_id));
     expect(promised.filter((said) => 'deposited' in said && !deposits.has(said.deposited))).toEqual([]);
 
-    // Once the killed ones are known to be gone, nothing holds money any more.
+    // Once the killed processes count as dead, nothing stays reserved.
     const later = await openLedger({
       database,
       providerSharePercent: 90,
@@ -95,7 +95,7 @@ describeDatabases('processes at the ledger', (fresh, dialect) => {
 
   // A database file has one coordinator.
   if (dialect === 'postgres') {
-    it(`that are two on one server charge each of ${SHARED_JOBS} jobs that both work on once`, async () => {
+    it(`charge each of ${SHARED_JOBS} shared jobs once, with two processes on one server`, async () => {
       const place = await fresh();
       const database = await place.open();
       const first = await openLedger({

@@ -1,4 +1,4 @@
-/** Steps with ordinary values, for tests that care about one or two of them. */
+/** Steps with ordinary values, for tests that vary one or two of them. */
 import { randomUUID } from 'node:crypto';
 import type { JobId, ProviderId } from '@inference/protocol';
 import type { Ledger, Reservation, Settlement } from '../../../src/billing/ledger/ledger.js';

@@ -1,4 +1,4 @@
-/** The ledger as anyone would write it in an afternoon: maps, one step after the other, big integers for prices. The oracle. */
+/** Oracle: a simple ledger of maps, one step after the other, with big integers for prices. */
 import type { Deposit, Reservation, Settlement, WithdrawalEnd, WithdrawalRequest } from '../../../src/billing/ledger/ledger.js';
 
 interface Account {
@@ -11,7 +11,7 @@ interface Payment {
   readonly payer: string;
   readonly at: number;
   readonly earned: bigint;
-  /** Part of it that comes back as earnings where the payer is, or becomes, the earner. */
+  /** Part that returns as earnings if the payer is, or becomes, the earner. */
   readonly restored: bigint;
 }
 interface Job {
@@ -33,7 +33,7 @@ export class ReferenceLedger {
   readonly #deposits = new Set<string>();
   readonly #withdrawals = new Map<string, { request: WithdrawalRequest; state: string }>();
   readonly #share: bigint;
-  /** Every payment from one account to another, in the order of settlement. */
+  /** Payments between accounts, in order of settlement. */
   #payments: Payment[] = [];
   readonly #maturityDays: number;
   readonly #now: number;
@@ -143,7 +143,7 @@ export class ReferenceLedger {
     this.owners.set(providerId, accountId);
   }
 
-  /** Earnings that matured, as far as they are there and no job holds them. */
+  /** Matured earnings, as far as present and not reserved. */
   withdrawable(accountId: string): bigint {
     const { deposited, earned, reserved } = this.account(accountId);
     const day = (at: number): number => Math.floor(at / 86_400_000);
@@ -154,7 +154,7 @@ export class ReferenceLedger {
     return free > 0n ? free : 0n;
   }
 
-  /** An account's own machine earned: the money goes back as what it was. */
+  /** An own provider earned: the money returns as the kind that was spent. */
   #restore({ payer, earned, restored }: Payment): void {
     const account = this.account(payer);
     account.earned += restored;

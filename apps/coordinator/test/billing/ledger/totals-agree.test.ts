@@ -24,7 +24,7 @@ interface Customer {
   readonly key: string;
 }
 
-describeDatabases('what the ledger has settled', (fresh) => {
+describeDatabases('settled usage', (fresh) => {
   let base: TestDatabase;
   let harness: Harness;
   let ledger: Ledger;
@@ -68,7 +68,7 @@ describeDatabases('what the ledger has settled', (fresh) => {
     return { accountId, key };
   }
 
-  /** Times at which jobs end, in the order of time: in every window and in none, and at the edges of minutes. */
+  /** End times of jobs, oldest first: inside and outside every window, and at the edges of minutes. */
   const ENDS = [40 * DAY, 31 * DAY, 29 * DAY, 8 * DAY, 6 * DAY, 26 * HOUR, 23 * HOUR, 2 * HOUR, 31 * MINUTE]
     .map((ago) => now - ago)
     .concat([29, 29, 7].map((minutes) => Math.floor(now / MINUTE) * MINUTE - minutes * MINUTE))
@@ -115,7 +115,7 @@ describeDatabases('what the ledger has settled', (fresh) => {
   const tokensOf = (row: JobRow): number => row.prompt_tokens + row.completion_tokens;
   const endOf = (row: JobRow): number => row.ended_at ?? 0;
 
-  it('is what usage adds up to, and what the balance has lost', async () => {
+  it('equals the sum of usage entries and the loss of the balance', async () => {
     await runJobs();
     const rows = await settled();
     for (const { accountId, key } of customers) {
@@ -138,7 +138,7 @@ describeDatabases('what the ledger has settled', (fresh) => {
     });
   });
 
-  it('is what the statistics count', async () => {
+  it('equals the statistics', async () => {
     await runJobs();
     const rows = await settled();
     const stats = await body<Stats>('/v1/stats');
@@ -164,7 +164,7 @@ describeDatabases('what the ledger has settled', (fresh) => {
     ).toEqual([29, 7, 1, 0]);
   });
 
-  it('is what totals and the leaderboard add up to, in every window', async () => {
+  it('equals totals and leaderboard in every window', async () => {
     await runJobs();
     const rows = await settled();
     for (const [window, hours] of [
@@ -206,7 +206,7 @@ describeDatabases('what the ledger has settled', (fresh) => {
     const before = [await Promise.all(paths.map((path) => body(path))), await balances()];
     const usage = (await body<{ usage: UsageEntry[] }>('/v1/payments/usage', customer.key)).usage;
     expect((await pruneHistory(harness.app.database, now - 10 * DAY)).jobs).toBeGreaterThan(0);
-    // Nothing that was kept in memory may answer for what was removed.
+    // Restarts, so that no cache answers for removed rows.
     const { dataDir } = harness;
     await ledger.close();
     await harness.app.close(0);

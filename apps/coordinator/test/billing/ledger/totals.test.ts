@@ -1,4 +1,4 @@
-/** The roll-ups: what each window includes as time passes, and that pruning history changes none of them. */
+/** Roll-ups: hours of each window as time passes; pruning changes no sum. */
 import type { ProviderId } from '@inference/protocol';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Ledger } from '../../../src/billing/ledger/ledger.js';
@@ -56,7 +56,7 @@ describeDatabases('the roll-ups', (fresh) => {
     expect(problems).toEqual([]);
   });
 
-  it('count a job in each window for as long as the window says', async () => {
+  it("count a job in each window for the window's length", async () => {
     await runJob(T0);
     expect(await requests()).toEqual({ '24h': 1, '7d': 1, '30d': 1, all: 1 });
     now = T0 + DAY;
@@ -74,13 +74,13 @@ describeDatabases('the roll-ups', (fresh) => {
     expect(await database.selectFrom('account_totals').select('account').where('window', '<>', 'all').execute()).toEqual([]);
   });
 
-  it('count late jobs where they belong', async () => {
+  it('count late jobs in their own hour', async () => {
     await runJob(T0);
     for (const age of [23 * HOUR, 3 * DAY, 20 * DAY, 100 * DAY]) await runJob(T0 - age);
     expect(await requests()).toEqual({ '24h': 2, '7d': 3, '30d': 4, all: 5 });
   });
 
-  it('count accounts that were active, each once', async () => {
+  it('count each active account once', async () => {
     const active = async (): Promise<Record<string, number>> => {
       const rows = await database.selectFrom('network_totals').select(['window', 'active_accounts']).execute();
       return Object.fromEntries(rows.map((row) => [row.window, row.active_accounts]));
@@ -94,7 +94,7 @@ describeDatabases('the roll-ups', (fresh) => {
     expect(await active()).toEqual({ '24h': 0, '7d': 2, '30d': 2, all: 2 });
   });
 
-  it('give a dense picture per minute', async () => {
+  it('have one row per minute with jobs', async () => {
     await Promise.all([runJob(T0), runJob(T0 + 59_999), runJob(T0 + 60_000)]);
     expect(await database.selectFrom('minute_totals').selectAll().orderBy('minute').execute()).toEqual([
       { minute: T0 / 60_000, requests: 2, prompt_tokens: 20, completion_tokens: 40 },
@@ -102,7 +102,7 @@ describeDatabases('the roll-ups', (fresh) => {
     ]);
   });
 
-  it('and balances stay as they are when history is pruned', async () => {
+  it('and balances stay unchanged when history is pruned', async () => {
     for (let age = 0; age < 60; age += 5) await runJob(T0 - age * DAY, age % 2 === 0 ? 'customer' : 'another');
     await ledger.reserve(reservation({ at: T0 - 59 * DAY }));
     const before = await everything();
@@ -117,7 +117,7 @@ describeDatabases('the roll-ups', (fresh) => {
     expect(await database.selectFrom('jobs').select('state').where('state', '=', 'reserved').execute()).toHaveLength(1);
   });
 
-  it('are proved wrong by the check when a single number is', async () => {
+  it('are reported by the check after any single wrong number', async () => {
     await runJob(T0);
     await ledger.reserve(reservation());
     const spoil = async (

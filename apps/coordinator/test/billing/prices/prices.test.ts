@@ -1,4 +1,4 @@
-/** Money, prices, and the bounds that a signed usage is held to. */
+/** Money, prices, and the bounds of a signed usage. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatUsd, microUsd } from '../../../src/billing/micro-usd.js';
@@ -9,7 +9,7 @@ import { describeDatabases } from '../../support/databases.js';
 import { PLAIN_PRICE } from '../ledger/random-steps.js';
 
 describe('money', () => {
-  it('is whole micro-USD and nothing else', () => {
+  it('is always whole micro-USD', () => {
     for (const value of [0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) expect(() => microUsd(value)).toThrow(RangeError);
     expect(Object.is(microUsd(-0), 0)).toBe(true);
     expect([0, 1, -1, 12_340_000, Number.MAX_SAFE_INTEGER].map((value) => formatUsd(microUsd(value)))).toEqual([
@@ -36,7 +36,7 @@ describe('a cost', () => {
     );
   });
 
-  it('is never nothing for a use that has a price, and refuses counts that are none', () => {
+  it('is never zero for priced usage, and rejects malformed counts', () => {
     const price = { ...PLAIN_PRICE, promptPerMillion: microUsd(1), completionPerMillion: microUsd(1) };
     expect(costOf(price, { promptTokens: 1, completionTokens: 1 })).toBe(2);
     expect(costOf(price, { promptTokens: 0, completionTokens: 0 })).toBe(0);
@@ -46,28 +46,28 @@ describe('a cost', () => {
   });
 });
 
-describe('the usage that may be billed', () => {
+describe('billable usage', () => {
   const facts = { maxPromptTokens: promptTokenBound(400), maxCompletionTokens: 8192, deliveredBytes: 4000, elapsedMs: 10_000 };
   const honest: ClaimedUsage = { promptTokens: 120, completionTokens: 900, hiddenTokens: 0, cachedTokens: 100 };
 
-  it('is an honest one, unchanged', () => {
+  it('is an honest claim, unchanged', () => {
     expect(settlementBounds(honest, facts)).toEqual({ ...honest, images: 0, lowered: [] });
   });
 
-  it('lets think sections be far more than the delivered bytes, and nothing else', () => {
+  it('lets only think segments far exceed the delivered bytes', () => {
     const thought = { ...honest, completionTokens: 8000, hiddenTokens: 7900 };
     expect(settlementBounds(thought, facts)).toMatchObject({ completionTokens: 8000, hiddenTokens: 7900, lowered: [] });
     const lie = { ...honest, completionTokens: 8000 };
     expect(settlementBounds(lie, facts)).toMatchObject({ completionTokens: 4064, lowered: ['delivered_bytes'] });
   });
 
-  it('is nothing where nothing was delivered', () => {
+  it('is zero without delivery', () => {
     const nothing = { promptTokens: 0, completionTokens: 0, hiddenTokens: 0, cachedTokens: 0, images: 0 };
     expect(settlementBounds(honest, { ...facts, deliveredBytes: 0 })).toEqual({ ...nothing, lowered: ['nothing_delivered'] });
     expect(settlementBounds(honest, { ...facts, deliveredBytes: Number.NaN })).toMatchObject(nothing);
   });
 
-  it('keeps to max_tokens, to the bytes of the prompt, to the time, and to the images asked for', () => {
+  it("is limited by max_tokens, the prompt's bytes, the time, and the requested images", () => {
     expect(settlementBounds({ ...honest, completionTokens: 9000, hiddenTokens: 9000 }, facts)).toMatchObject({
       completionTokens: 8192,
       hiddenTokens: 8192,
@@ -80,7 +80,7 @@ describe('the usage that may be billed', () => {
     expect(settlementBounds({ ...honest, images: 3 }, { ...facts, maxImages: 1 })).toMatchObject({ images: 1, lowered: ['images'] });
   });
 
-  it('is whole numbers within the claim and the job, whatever is claimed', () => {
+  it('is whole numbers within the claim and the job, for any claim', () => {
     const anything = fc.oneof(fc.integer(), fc.double(), fc.constantFrom(Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60, -1));
     fc.assert(
       fc.property(anything, anything, anything, anything, fc.nat(100_000), fc.nat(10_000), (a, b, c, d, bytes, max) => {
@@ -101,53 +101,53 @@ describe('the usage that may be billed', () => {
   });
 });
 
-describeDatabases('the price book', (fresh) => {
+describeDatabases('prices', (fresh) => {
   const defaults = { promptPerMillion: microUsd(5), completionPerMillion: microUsd(6), perImage: microUsd(7) };
   const onError = (error: unknown): void => {
     throw error;
   };
 
-  it('falls back from the model to the general price to the configured one, and keeps every price', async () => {
+  it("fall back from the model's price to `*` to the configured rates, and are never overwritten", async () => {
     const place = await fresh();
     const database = await place.open();
     let now = 1000;
-    const book = await PriceRepository.open({ database, defaults, now: () => now, onError });
-    expect(book.current('m')).toMatchObject({ id: 'default', completionPerMillion: 6 });
-    const general = await book.set({ ...defaults, model: '*', perImage: microUsd(1) });
-    const own = await book.set({ ...defaults, model: 'm', perImage: microUsd(2) });
-    expect(book.current('m')).toEqual(own);
-    expect(book.current('another')).toEqual(general);
+    const prices = await PriceRepository.open({ database, defaults, now: () => now, onError });
+    expect(prices.current('m')).toMatchObject({ id: 'default', completionPerMillion: 6 });
+    const general = await prices.set({ ...defaults, model: '*', perImage: microUsd(1) });
+    const own = await prices.set({ ...defaults, model: 'm', perImage: microUsd(2) });
+    expect(prices.current('m')).toEqual(own);
+    expect(prices.current('another')).toEqual(general);
 
-    const later = await book.set({ ...defaults, model: 'm', perImage: microUsd(3), validFrom: 5000 });
-    expect(book.current('m')).toEqual(own);
+    const later = await prices.set({ ...defaults, model: 'm', perImage: microUsd(3), validFrom: 5000 });
+    expect(prices.current('m')).toEqual(own);
     now = 5000;
-    expect(book.current('m')).toEqual(later);
+    expect(prices.current('m')).toEqual(later);
     now = 6000;
-    const [one, two] = await Promise.all([3, 4].map((price) => book.set({ ...defaults, model: 'm', perImage: microUsd(price) })));
-    const history = await book.history('m');
+    const [one, two] = await Promise.all([3, 4].map((price) => prices.set({ ...defaults, model: 'm', perImage: microUsd(price) })));
+    const history = await prices.history('m');
     expect(history.slice(2)).toEqual([later, own]);
     expect(new Set(history.slice(0, 2).map((price) => price.id))).toEqual(new Set([one?.id, two?.id]));
 
     const other = await PriceRepository.open({ database, defaults, now: () => now, onError });
-    expect(other.current('m')).toEqual(book.current('m'));
+    expect(other.current('m')).toEqual(prices.current('m'));
     expect(other.list().map((price) => price.model)).toEqual(['*', 'm']);
     other.close();
-    book.close();
+    prices.close();
     await database.destroy();
     await place.remove();
   });
 
-  it('refuses rates that are no whole amounts, and the past', async () => {
+  it('reject fractional rates, and the past', async () => {
     const place = await fresh();
     const database = await place.open();
-    const book = await PriceRepository.open({ database, defaults, now: () => 1000, onError });
+    const prices = await PriceRepository.open({ database, defaults, now: () => 1000, onError });
     for (const bad of [-1, 0.5, Number.NaN, 2 ** 53]) {
-      await expect(book.set({ ...defaults, model: 'm', promptPerMillion: bad as never })).rejects.toMatchObject({ fault: 'invalid' });
+      await expect(prices.set({ ...defaults, model: 'm', promptPerMillion: bad as never })).rejects.toMatchObject({ fault: 'invalid' });
     }
-    await expect(book.set({ ...defaults, model: 'm', validFrom: 999 })).rejects.toMatchObject({ fault: 'invalid' });
-    await expect(book.set({ ...defaults, model: '' })).rejects.toMatchObject({ fault: 'invalid' });
-    expect(await book.history('m')).toEqual([]);
-    book.close();
+    await expect(prices.set({ ...defaults, model: 'm', validFrom: 999 })).rejects.toMatchObject({ fault: 'invalid' });
+    await expect(prices.set({ ...defaults, model: '' })).rejects.toMatchObject({ fault: 'invalid' });
+    expect(await prices.history('m')).toEqual([]);
+    prices.close();
     await database.destroy();
     await place.remove();
   });

@@ -16,7 +16,7 @@ describe('pseudonyms', () => {
     expect(new Set(names.map((one) => one.split('-')[1])).size).toBe(64);
   });
 
-  it('stay the same with the same secret, and are others with another', () => {
+  it('depend on the secret alone', () => {
     const other = pseudonyms(new Uint8Array(32).fill(8));
     for (let round = 0; round < 100; round++) {
       const account = randomUUID();
@@ -25,7 +25,7 @@ describe('pseudonyms', () => {
     }
   });
 
-  it('cannot be computed from the account id alone, and show no part of it', () => {
+  it('cannot be computed from the account id alone, and show no part of the id', () => {
     const account = randomUUID();
     const name = pseudonyms(SECRET)(account);
     const guesses = [new Uint8Array(0), new Uint8Array(32), Buffer.from('leaderboard'), createHash('sha256').update(account).digest()];

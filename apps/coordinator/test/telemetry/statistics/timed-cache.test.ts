@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { TimedCache } from '../../../src/telemetry/statistics/timed-cache.js';
 
-/** A cache of 60 s whose making the test can hold up, with a clock that the test sets. */
+/** Cache of 60 s with a clock and computations that the test controls. */
 function cacheUnderTest() {
   let time = 1_000_000;
   let makings = 0;
@@ -36,8 +36,8 @@ function cacheUnderTest() {
   };
 }
 
-describe('a kept answer', () => {
-  it('is made once for its whole life and tells its age', async () => {
+describe('a cached value', () => {
+  it('is computed once per period and reports its age', async () => {
     const { cache, pass, makings } = cacheUnderTest();
     expect(await cache.get()).toEqual({ value: { making: 1, now: 1_000_000 }, ageSeconds: 0 });
     pass(1999);
@@ -49,7 +49,7 @@ describe('a kept answer', () => {
     expect(makings()).toBe(2);
   });
 
-  it('is made once however many ask meanwhile', async () => {
+  it('is computed once for concurrent callers', async () => {
     const { cache, hold, makings } = cacheUnderTest();
     const { open } = hold();
     const asking = Array.from({ length: 1000 }, () => cache.get());
@@ -59,7 +59,7 @@ describe('a kept answer', () => {
     expect(makings()).toBe(1);
   });
 
-  it('counts its age from the time that its making began', async () => {
+  it('counts its age from the start of its computation', async () => {
     const { cache, hold, pass } = cacheUnderTest();
     const { open } = hold();
     const first = cache.get();
@@ -69,7 +69,7 @@ describe('a kept answer', () => {
     expect((await cache.get()).ageSeconds).toBe(5);
   });
 
-  it('is not kept when its making failed, and the next one to ask tries again', async () => {
+  it('is not cached after a failure, and the next caller retries', async () => {
     const { cache, hold, free, makings } = cacheUnderTest();
     const { fail } = hold();
     const asking = [cache.get(), cache.get()];
