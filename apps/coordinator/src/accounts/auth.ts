@@ -31,7 +31,7 @@ export interface AuthSettings {
   readonly onSignUp: (user: { readonly id: string; readonly name: string }) => Promise<void>;
   /** Called after a password change or reset, to end access with the old password. */
   readonly onPasswordChange: (userId: string) => Promise<void>;
-  /** Before a user is removed. A rejection keeps the user. */
+  /** Before a user is removed. A rejection cancels the removal. */
   readonly onDelete: (userId: string) => Promise<void>;
   /** Receives errors that no client sees. */
   readonly onError: (error: unknown) => void;
@@ -45,12 +45,12 @@ export const MIN_PASSWORD_LENGTH = 10;
 const HOUR_S = 3600;
 const DAY_S = 24 * HOUR_S;
 
-/** Options of the library. Separate from {@link createAuth}, so that a test can ask the library which tables the options need. */
+/** Options of the library. Separate from {@link createAuth}, so a test can ask the library which tables the options need. */
 export function authOptions(settings: AuthSettings) {
   const { mailer, publicUrl, passwords } = settings;
   const isHttps = publicUrl?.startsWith('https://') ?? false;
   const sendMail = (kind: 'reset_password' | 'verify_email') => {
-    // Not awaited: how long a mail takes would tell whether the address has an account.
+    // Not awaited: the duration of sending mail would reveal whether the address has an account.
     return async ({ user, url }: { user: { email: string }; url: string }): Promise<void> => {
       mailer?.send({ kind, to: user.email, link: url }).catch(settings.onError);
     };

@@ -24,7 +24,7 @@ export type LinkResult =
 export interface ProviderLinksOptions {
   readonly database: Database;
   readonly now: () => number;
-  /** A machine is no longer linked. */
+  /** A provider was unlinked. */
   readonly onUnlink: (providerId: ProviderId) => void;
 }
 
@@ -38,7 +38,7 @@ export class ProviderLinks {
     this.#options = options;
   }
 
-  /** Links the provider that proved this id. Rejects if the database does not answer. */
+  /** Links the provider that proved the id. Rejects if the database does not answer. */
   async link(providerId: ProviderId, token: string): Promise<LinkResult> {
     const { database, now } = this.#options;
     const state = await readMachineToken(database, token);

@@ -1,7 +1,7 @@
 /**
- * Earnings of providers and accounts, read from roll-ups only, so that the cost does not grow with history.
+ * Earnings of providers and accounts, read from roll-ups only, so the cost does not grow with history.
  *
- * Roll-ups are kept per account; a linked provider therefore reports the earnings of all providers of its owner.
+ * Roll-ups are per account; a linked provider therefore reports the earnings of all providers of its owner.
  */
 import { sql } from 'kysely';
 import { HOUR_MS, MACHINE_COUNTS, QUARTER_MS } from './ledger/activity.js';
@@ -84,7 +84,7 @@ export interface AccountName {
 
 /** One owner and one payer. Amounts are micro-USD. */
 export interface PayerConcentration {
-  /** Null: an unclaimed machine. */
+  /** Null: an unclaimed provider. */
   readonly owner: AccountName | null;
   readonly providerId: string | null;
   readonly payer: AccountName;

@@ -40,7 +40,7 @@ export class PaymentRepository {
     this.#database = database;
   }
 
-  /** Stores an order. An existing order with this id stays unchanged. */
+  /** Stores an order. An existing order with the id stays unchanged. */
   async addOrder(order: DepositOrder): Promise<void> {
     await this.#database
       .insertInto('deposit_orders')

@@ -1,6 +1,4 @@
-/**
- * Rereads cached rows every few seconds, so that a change on one coordinator reaches the others. Requests never wait for a read.
- */
+/** Rereads cached rows every few seconds, so a change on one coordinator reaches the others. Requests never wait for a read. */
 
 export interface PeriodicRefreshOptions {
   readonly read: () => Promise<void>;

@@ -4,7 +4,7 @@ import type { Database } from './tables.js';
 
 const SECRET_BYTES = 32;
 
-/** The 32 bytes under this name: the same for every caller, forever. */
+/** The 32 bytes under the name: the same for every caller, forever. */
 export async function sharedSecret(database: Database, name: string): Promise<Uint8Array> {
   const stored = await readSecret(database, name);
   if (stored !== null) return stored;

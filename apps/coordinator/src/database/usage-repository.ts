@@ -100,7 +100,7 @@ export interface UsedJob {
   readonly model: string;
   readonly endpoint: string;
   readonly keyId: string;
-  /** Null: the key's row is gone. */
+  /** Null: the key's row was deleted. */
   readonly keyName: string | null;
   readonly providerId: string | null;
   readonly promptTokens: number;
@@ -151,7 +151,7 @@ function selectJobs(database: Database, accountId: string) {
       .select(['job_id', 'ended_at', 'endpoint', 'api_key_id', 'provider_id', 'prompt_tokens', 'completion_tokens', 'images', 'cost'])
       .select(['jobs.model as model', 'api_keys.name as key_name'])
       .where('jobs.account_id', '=', accountId)
-      // A literal, because the index is limited to this state.
+      // A literal, because the index is limited to state `settled`.
       .where('state', '=', sql.lit('settled'))
   );
 }
@@ -194,7 +194,7 @@ export interface UsageFilter {
   readonly model?: string | undefined;
 }
 
-/** The place of an entry in the order; of equal times the greater job id comes first. */
+/** Position of an entry in the order; entries of equal time are ordered by descending job id. */
 export interface UsagePosition {
   readonly completedAt: number;
   readonly jobId: string;
@@ -212,7 +212,7 @@ export async function readUsage(
     .selectFrom('jobs')
     .select(['job_id', 'model', 'prompt_tokens', 'completion_tokens', 'images', 'cost', 'ended_at'])
     .where('account_id', '=', accountId)
-    // A literal, because the index is limited to this state.
+    // A literal, because the index is limited to state `settled`.
     .where('state', '=', sql.lit('settled'))
     .$if(from !== undefined, (query) => query.where('ended_at', '>=', from as number))
     .$if(to !== undefined, (query) => query.where('ended_at', '<', to as number))
@@ -246,7 +246,7 @@ export function keysOf(database: Database, accountId: string, key: string) {
   return key === 'playground' ? keys.where('made_for', '=', 'playground') : keys.where('id', '=', key);
 }
 
-/** Maximum number of jobs to read, so that the query takes milliseconds with any history. */
+/** Maximum number of jobs to read, so the query takes milliseconds with any history. */
 const JOBS = 2000;
 
 /** Models of the newest jobs since `from` (milliseconds since 1970). */

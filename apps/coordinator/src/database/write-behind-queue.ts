@@ -36,7 +36,7 @@ export class WriteBehindQueue<Key, Value> {
     this.#waiting.set(key, value);
   }
 
-  /** Queued value of this key. */
+  /** Queued value of the key. */
   get(key: Key): Value | undefined {
     return this.#waiting.get(key);
   }

@@ -39,10 +39,10 @@ export const SCHEDULE_RULES: ScheduleRules = {
   minPauseMs: MINUTE,
 };
 
-/** How a command ended. `taken` alone is a success. */
+/** Outcome of a command. Only `taken` is a success. */
 export type CommandOutcome =
   | 'taken'
-  /** No answer in time. */
+  /** Not answered in time. */
   | 'unanswered'
   /** The management server did not take the command. */
   | 'not_sent'
@@ -52,7 +52,7 @@ export type CommandOutcome =
   | 'stale_attestation'
   /** The device sent no attestation. */
   | 'no_attestation'
-  /** The answer was refused. */
+  /** The answer was rejected. */
   | 'refused';
 
 /** A command of the past. `outcome` null: still awaited. */
@@ -147,8 +147,7 @@ export function lastFailure(history: readonly PastCommand[]): string | null {
 }
 
 /**
- * Adds up to a fifth to a pause, so that devices do not answer in step. Deterministic by the last command, so repeated decisions
- * agree.
+ * Adds up to a fifth to a pause, so devices do not answer in step. Deterministic by the last command, so repeated decisions agree.
  */
 function spread(pauseMs: number, uuid: string): number {
   let hash = 0;

@@ -1,6 +1,6 @@
 /**
- * Sends commands to devices as {@link decide} requires. A command is stored before its dispatch, so that every answer finds its
- * command; one command per kind and device is pending.
+ * Sends commands to devices as {@link decide} requires. A command is stored before its dispatch, so every answer finds its command;
+ * one command per kind and device is pending.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { fromBase64, toBase64 } from '@inference/protocol';
@@ -52,7 +52,7 @@ export class CommandWorker {
     }
   }
 
-  /** Starts the due commands of one device. */
+  /** Starts the due commands of a device. */
   consider(device: WatchedDevice): void {
     const { enrolment } = device;
     if (enrolment?.state !== 'active' || enrolment.deviceId === null || this.#stop.signal.aborted) return;

@@ -1,5 +1,5 @@
 /**
- * Evidence of connected providers, cached so that trust is computed without a query.
+ * Evidence of connected providers, cached so trust is computed without a query.
  *
  * Read from the database when a provider connects, when data arrives, and periodically. Each read verifies the stored bytes again.
  */
@@ -38,7 +38,7 @@ interface Entry {
   watchers: number;
   device: WatchedDevice | null;
   doubtedSince: number | null;
-  /** Serialises the reads of one key, so that an old read never replaces a newer one. */
+  /** Serialises the reads of a key, so an old read never replaces a newer one. */
   reading: Promise<void>;
 }
 
@@ -74,7 +74,7 @@ export class DeviceEvidenceCache {
     if (entry !== undefined && --entry.watchers <= 0) this.#entries.delete(seKeySha256);
   }
 
-  /** Marks the newest report as contradicted, so that the device is queried again soon. */
+  /** Marks the newest report as contradicted, so the device is queried again soon. */
   doubt(seKeySha256: string): void {
     const entry = this.#entries.get(seKeySha256);
     if (entry === undefined) return;
@@ -82,7 +82,7 @@ export class DeviceEvidenceCache {
     if (entry.device !== null) entry.device = { ...entry.device, doubtedSince: entry.doubtedSince };
   }
 
-  /** Reads a watched key again and tells the listeners. Never rejects. */
+  /** Rereads a watched key and notifies the listeners. Never rejects. */
   refresh(seKeySha256: string): Promise<void> {
     const entry = this.#entries.get(seKeySha256);
     if (entry === undefined) return Promise.resolve();

@@ -21,10 +21,10 @@ export interface EvidenceRules {
   readonly now: number;
 }
 
-/** Why an attestation was not taken. */
+/** Reason why an attestation was rejected. */
 export type AttestationRejection =
   | ChainRejection
-  /** The device did not state serial number, provisioning UDID and board together. */
+  /** Serial number, provisioning UDID or software update device id is missing. */
   | 'identity_incomplete'
   | 'no_attestation';
 

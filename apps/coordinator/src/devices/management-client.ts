@@ -8,7 +8,7 @@ import { Compile } from 'typebox/compile';
 import { type DeviceCommand, encodeCommand, REQUEST_TYPES } from './commands.js';
 
 export type ManagementFailure =
-  /** No answer in time, or no connection. */
+  /** Timeout or no connection. */
   | 'management_unreachable'
   /** Status 401 or 403: the key is wrong. */
   | 'management_unauthorized'
@@ -81,7 +81,7 @@ export class ManagementClient {
     return { pushed: wasPushed(answer, deviceId) };
   }
 
-  /** Sends a push, so that the device fetches its commands. Throws {@link ManagementError}. */
+  /** Sends a push, so the device fetches its commands. Throws {@link ManagementError}. */
   async push(deviceId: string, signal: AbortSignal): Promise<{ readonly pushed: boolean }> {
     const answer = await this.#call(`/v1/push/${encodeURIComponent(deviceId)}`, { method: 'PUT' }, signal);
     return { pushed: wasPushed(answer, deviceId) };
@@ -142,7 +142,7 @@ function parseAnswer(text: string): Answer {
     const value: unknown = JSON.parse(text);
     if (schema.Check(value)) return value;
   } catch {
-    // Not JSON: not an answer of NanoMDM, as below.
+    // Not JSON, so not from NanoMDM; see below.
   }
   throw new ManagementError('management_bad_answer');
 }

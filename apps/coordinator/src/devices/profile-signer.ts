@@ -1,5 +1,5 @@
 /**
- * Signs enrolment profiles: CMS SignedData (RFC 5652) around the profile, with the operator's certificate, so that macOS shows the
+ * Signs enrolment profiles: CMS SignedData (RFC 5652) around the profile, with the operator's certificate, so macOS shows the
  * profile as verified. One signer, SHA-256, RSA or P-256 keys.
  */
 import { createHash, createPrivateKey, type KeyObject, sign, X509Certificate } from 'node:crypto';

@@ -49,12 +49,12 @@ export type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: 
 
 const SECURE_BOOT_LEVELS = ['off', 'medium', 'full', 'not supported'] as const;
 const MAX_TEXT = 128;
-/** A chain is a leaf and its issuer. A few more are accepted, so that the verifier can report the fault. */
+/** A chain is a leaf and its issuer. A few more are accepted, so the verifier can report the fault. */
 const MAX_CERTIFICATES = 8;
 
 class Malformed extends Error {}
 
-/** Reads a device's answer to a command. Never throws. */
+/** Parses a device's answer to a command. Never throws. */
 export function readReport(rawPlist: Uint8Array): Read<DeviceReport> {
   return read(rawPlist, (report) => {
     const status = REPORT_STATUSES.find((one) => one === report.get('Status'));

@@ -176,7 +176,7 @@ export class WebhookReceiver {
     const { database, anchor, now } = this.#options;
     if (info.attestation === null) return [{ kind: 'rejected', code: 'no_attestation' }, 'no_attestation'];
     const preimages = await this.#preimages(enrolment);
-    // A certificate with last week's nonce is bound to this key as well.
+    // A certificate with last week's nonce is bound to the key as well.
     for (const preimage of preimages) {
       const verdict = verifyAttestation(info, preimage, { anchor, now: now() });
       if (!verdict.ok && verdict.code === 'freshness_mismatch') continue;
@@ -184,7 +184,7 @@ export class WebhookReceiver {
       await this.#storeChain(enrolment, rawPlist, preimage);
       return verdict.ok ? [{ kind: 'taken', what: 'attestation' }, 'taken'] : [{ kind: 'rejected', code: verdict.code }, 'refused'];
     }
-    // A cached attestation proves nothing about this key, and invalidates no earlier proof.
+    // A cached attestation proves nothing about the key, and invalidates no earlier proof.
     const [newest] = preimages;
     const records = await evidenceOfKey(database, enrolment.seKeySha256);
     const isProved = certifiedAt(records, enrolment.id, { anchor, now: now() }) !== null;
@@ -198,7 +198,7 @@ export class WebhookReceiver {
     await storeEvidence(database, enrolment.seKeySha256, { kind: 'attestation', enrolmentId: enrolment.id, payload, receivedAt: now() });
   }
 
-  /** Preimages of all valid nonces of this key, newest first. */
+  /** Preimages of all valid nonces of the key, newest first. */
   async #preimages(enrolment: Enrolment): Promise<NoncePreimage[]> {
     const { database, now } = this.#options;
     const oldest = weeklyEpoch(now()) - NONCES_TRIED;

@@ -6,7 +6,7 @@ import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { SessionCounters } from '../providers/session/session-options.js';
 import type { Metrics } from './metrics.js';
 
-/** Counters of ended sessions, so that totals never fall. */
+/** Counters of ended sessions, so totals never fall. */
 export class EndedSessions {
   readonly #sums = new Map<string, number>();
 

@@ -32,7 +32,7 @@ export class RecentCounts {
     slice.set(name, (slice.get(name) ?? 0) + 1);
   }
 
-  /** The most frequent first. */
+  /** Most frequent first. */
   read(): readonly { readonly code: string; readonly count: number }[] {
     this.#forget(this.#minute());
     const sums = new Map<string, number>();

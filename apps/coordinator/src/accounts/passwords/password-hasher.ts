@@ -115,7 +115,7 @@ export class PasswordHasher {
   }
 }
 
-/** package.json names the entry, so that sources (tests) and the build both find the file. */
+/** package.json names the entry, so sources (tests) and the build both find the file. */
 function startThread(): Worker {
   const entry = createRequire(import.meta.url).resolve('#password-thread');
   const limits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 };

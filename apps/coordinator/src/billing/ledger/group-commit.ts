@@ -1,5 +1,5 @@
 /**
- * Group commit: gathers steps into batches, so that many share one transaction and one write to the disk.
+ * Group commit: gathers steps into batches, so many share one transaction and one write to the disk.
  *
  * Batches run one after the other. After a batch fails as a whole, its steps run again alone, so only the faulty step fails. A step
  * resolves once durable; the next batch does not wait for that. A step that may be lost in a crash resolves once committed.
@@ -85,7 +85,7 @@ export class GroupCommit<Step, Outcome> {
     }
   }
 
-  /** Yields to the event loop, so that concurrent steps gather; longer after a blocking commit. */
+  /** Yields to the event loop, so concurrent steps gather; longer after a blocking commit. */
   async #rest(): Promise<void> {
     const pause = this.#restUntil - performance.now();
     const mayWait = this.#queue.length < FULL_QUEUE && !this.#queue.some(({ step }) => this.#options.isUrgent(step));

@@ -13,7 +13,7 @@ export interface Reservation {
   readonly jobId: JobId;
   readonly accountId: string;
   readonly apiKeyId: string;
-  /** Maximum sum of the costs of this key's jobs, over its lifetime; null: no limit. */
+  /** Maximum sum of the costs of the key's jobs, over its lifetime; null: no limit. */
   readonly keySpendLimit: MicroUsd | null;
   readonly model: string;
   readonly endpoint: Endpoint;

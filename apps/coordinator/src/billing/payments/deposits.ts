@@ -38,7 +38,7 @@ export class Deposits {
     this.#now = options.now;
   }
 
-  /** Opens a checkout. `amount` is micro-USD in whole cents; `pageUrl` is where the customer comes back to. */
+  /** Opens a checkout. `amount`: micro-USD in whole cents. `pageUrl`: the page that the customer returns to. */
   async open(
     processor: PaymentProcessor,
     customer: { readonly accountId: string; readonly email: string },
@@ -146,8 +146,7 @@ function agrees(order: DepositOrder, event: PaymentEventContent & { kind: 'paid'
 export const DEVELOPMENT_DEPOSIT = microUsd(100_000_000);
 
 /**
- * Deposits {@link DEVELOPMENT_DEPOSIT} into the account of development mode, so that a first request is paid for. Idempotent by
- * account.
+ * Deposits {@link DEVELOPMENT_DEPOSIT} into the account of development mode, so a first request is paid for. Idempotent by account.
  */
 export async function ensureDevelopmentDeposit(ledger: Pick<Ledger, 'deposit'>, accountId: string, now: number): Promise<void> {
   await ledger.deposit({ eventId: `development:${accountId}`, accountId, amount: DEVELOPMENT_DEPOSIT, source: 'development', at: now });

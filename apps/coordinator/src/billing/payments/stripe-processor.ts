@@ -52,7 +52,7 @@ export class StripeProcessor implements PaymentProcessor {
         customer_email: checkout.email,
         line_items: [{ quantity: 1, price_data: { currency: 'usd', unit_amount: checkout.cents, product_data: { name: PRODUCT } } }],
         metadata,
-        // Copied to the payment, so that a refund leads back to the order.
+        // Copied to the payment, so a refund leads back to the order.
         payment_intent_data: { metadata },
         success_url: checkout.doneUrl,
         cancel_url: checkout.cancelUrl,

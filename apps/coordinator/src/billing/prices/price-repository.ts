@@ -1,6 +1,5 @@
 /**
- * Prices per model, cached and reread from the database every few seconds, so that a price set on one coordinator reaches the
- * others.
+ * Prices per model, cached and reread from the database every few seconds, so a price set on one coordinator reaches the others.
  *
  * For a change at one moment everywhere, set the price with a later `validFrom`. Prices are never overwritten.
  */

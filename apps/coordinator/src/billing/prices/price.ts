@@ -1,7 +1,7 @@
 /** Prices and the cost of a job. Pure, integers only; each part is rounded up to a whole micro-USD. */
 import { type MicroUsd, microUsd } from '../micro-usd.js';
 
-/** Price of one model. Immutable: a change sets a new price, and a job settles at the price of its reservation. */
+/** Price of a model. Immutable: a change sets a new price, and a job settles at the price of its reservation. */
 export interface Price {
   readonly id: string;
   readonly model: string;

@@ -21,7 +21,7 @@ export interface ListedAccount extends Account {
 export interface AccountRepositoryOptions {
   readonly database: Database;
   readonly now: () => number;
-  /** Called after an account was suspended, reinstated or closed, so that cached keys are looked up again. */
+  /** Called after an account was suspended, reinstated or closed, so cached keys are looked up again. */
   readonly onChange: (accountId: string) => void;
 }
 
@@ -172,7 +172,7 @@ export async function nameOfAccount(database: Database, accountId: string): Prom
   return cleanName(row?.user_name ?? row?.name ?? '');
 }
 
-/** Whether a provider is linked to this account. */
+/** Whether a provider is linked to the account. */
 export async function isOwnedBy(database: Database, providerId: string, accountId: string): Promise<boolean> {
   const row = await database
     .selectFrom('provider_owners')

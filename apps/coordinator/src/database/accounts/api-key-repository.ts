@@ -5,7 +5,7 @@ import type { ApiKeyKind, Database, KeySignatureForm } from '../tables.js';
 /** Prefix of every key (spec: authentication). */
 export const KEY_PREFIX = 'service-';
 const KEY_PATTERN = /^service-[A-Za-z0-9_-]{43}$/;
-/** Characters kept for people to recognise a key by; the prefix and four more tell nothing useful about the rest. */
+/** Characters stored for display. The prefix and four more reveal nothing useful about the rest. */
 const SHOWN_CHARACTERS = KEY_PREFIX.length + 4;
 
 /** Limits of a key, and the form of its responses. */
@@ -33,7 +33,7 @@ export function newKeyText(): string {
   return KEY_PREFIX + randomBytes(32).toString('base64url');
 }
 
-/** Whether a text has the form of a key. Checked first, so that other texts cost no hash and no query. */
+/** Whether a text has the form of a key. Checked first, so other texts cost no hash and no query. */
 export function looksLikeKey(text: string): boolean {
   return KEY_PATTERN.test(text);
 }
@@ -87,7 +87,7 @@ export async function addKey(database: Database, key: NewKey): Promise<string> {
   return id;
 }
 
-/** Key with this hash, revoked or not. A key of a deleted account counts as revoked. */
+/** Key with the hash, revoked or not. A key of a deleted account counts as revoked. */
 export async function findKey(database: Database, hash: string): Promise<(ApiKey & { readonly revokedAt: number | null }) | null> {
   const row = await database
     .selectFrom('api_keys')

@@ -22,7 +22,7 @@ const SET_BACK_MS = 60_000;
 /** Time for which ended codes are distinguished from unknown ones. */
 const RETENTION_MS = 10 * 60_000;
 
-/** RFC 8628 section 6.1: no vowels, so that no code is a word, and no characters that look alike. */
+/** RFC 8628 section 6.1: no vowels, so no code is a word, and no characters that look alike. */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 const USER_CODE_LETTERS = 8;
 

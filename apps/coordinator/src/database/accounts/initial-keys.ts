@@ -2,7 +2,7 @@
  * Initial keys. Development mode: created at the first start with an account, stored in a file with mode 0600, checked against the
  * database at every start.
  *
- * Otherwise the operator's admin key from the environment, so that a new database can be operated.
+ * Otherwise the operator's admin key from the environment, so a new database can be operated.
  */
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -1,7 +1,7 @@
 /**
  * Short-lived keys for the console's playground: inference endpoints accept keys, not sessions.
  *
- * A key is valid for an hour and a small amount, so that a leak costs little.
+ * A key is valid for an hour and a small amount, so a leak costs little.
  */
 import type { Database } from '../tables.js';
 import { lockAccount } from './account-repository.js';
@@ -9,7 +9,7 @@ import type { ApiKeyCache } from './api-key-cache.js';
 import { addKey, type KeyLimits, newKeyText, revokeKey } from './api-key-repository.js';
 
 export const PLAYGROUND_KEY_MS = 3_600_000;
-/** Micro-USD: a dollar buys hundreds of answers at the default prices. */
+/** Micro-USD: a dollar buys hundreds of responses at the default prices. */
 export const PLAYGROUND_SPEND_LIMIT = 1_000_000;
 /** Maximum per account, for parallel pages. Beyond the maximum the oldest key is revoked. */
 export const MAX_PLAYGROUND_KEYS = 10;

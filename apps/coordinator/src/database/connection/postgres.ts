@@ -1,6 +1,6 @@
 /**
- * PostgreSQL, shared by several coordinators. 64-bit integers are returned as numbers, checked to be exact, so that queries give
- * the same values on both databases. Every wait has a timeout.
+ * PostgreSQL, shared by several coordinators. 64-bit integers are returned as numbers, checked to be exact, so queries give the
+ * same values on both databases. Every wait has a timeout.
  */
 import { CompiledQuery, type Dialect, PostgresDialect } from 'kysely';
 import pg from 'pg';

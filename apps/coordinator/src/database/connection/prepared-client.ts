@@ -4,7 +4,10 @@
  */
 import pg from 'pg';
 
-/** Seen so often, a statement is prepared; and at most so many are, as the server keeps each until the connection ends. */
+/**
+ * Number of executions before a statement is prepared, and maximum number of prepared statements: the server stores each until the
+ * connection ends.
+ */
 const OFTEN = 4;
 const MAX_PREPARED = 300;
 /** Maximum number of counted texts; beyond this, counting restarts. */

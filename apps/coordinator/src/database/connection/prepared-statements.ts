@@ -92,7 +92,7 @@ export class IdQuery<Row> {
     this.#build = build;
   }
 
-  /** Runs the query with ascending ids, so that row locks have one order. */
+  /** Runs the query with ascending ids, so row locks have one order. */
   async read(database: Database, ids: Iterable<string>): Promise<Row[]> {
     const sorted = [...new Set(ids)].sort();
     const rows: Row[] = [];

@@ -85,7 +85,7 @@ export class FileAdapter extends SqliteAdapter {
 /**
  * Driver with one connection. SQLite itself never waits for the disk; the driver does, without blocking other work.
  *
- * A caller that waits for another process releases the connection meanwhile, so that reads continue.
+ * A caller that waits for another process releases the connection meanwhile, so reads continue.
  */
 class FileDriver extends SqliteDriver {
   readonly #sqlite: Sqlite.Database;
@@ -143,8 +143,9 @@ class FileDriver extends SqliteDriver {
   }
 
   /**
-   * Runs a statement, again and again while another process holds the lock, for `busyMs` at most. The caller holds the
-   * connection before and afterwards, and not in between.
+   * Runs a statement and retries while another process holds the lock, for at most `busyMs`.
+   *
+   * The caller holds the connection before and after the call, but not during waits.
    */
   async #retryWhileBusy<R>(run: (raw: DatabaseConnection) => Promise<R>, reads = false): Promise<R> {
     const raw = this.#raw;

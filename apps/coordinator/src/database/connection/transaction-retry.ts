@@ -34,7 +34,7 @@ export async function withRetries<T>(work: () => Promise<T>, deadline: number): 
     try {
       return await work();
     } catch (error) {
-      // Random half to whole pause, so that two conflicting coordinators do not conflict again.
+      // Random half to whole pause, so two conflicting coordinators do not conflict again.
       const wait = pause * (0.5 + Math.random() / 2);
       if (!isTransient(error) || Date.now() + wait > deadline) throw error;
       await new Promise((resolve) => {

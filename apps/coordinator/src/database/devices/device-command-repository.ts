@@ -9,7 +9,7 @@ export interface CommandRecord {
   readonly sentAt: number;
   readonly expiresAt: number;
   readonly endedAt: number | null;
-  /** Null while an answer is awaited. */
+  /** Null while pending. */
   readonly outcome: string | null;
 }
 

@@ -36,7 +36,7 @@ export interface EnrolmentOffer {
   readonly expiresAt: number;
 }
 
-/** Stores an offer and replaces unused offers of this key. */
+/** Stores an offer and replaces unused offers of the key. */
 export async function offerEnrolment(database: Database, offer: EnrolmentOffer): Promise<void> {
   await database.transaction().execute(async (transaction) => {
     await transaction
@@ -67,8 +67,7 @@ export async function offerEnrolment(database: Database, offer: EnrolmentOffer):
 }
 
 /**
- * Uses up a download and activates the token's hash. The profile is created at this moment, so that its token is never known
- * before.
+ * Uses up a download and activates the token's hash. The profile is created at this moment, so its token is never known before.
  *
  * Null if the download is unknown, used or expired.
  */

@@ -87,7 +87,7 @@ export interface WithdrawalRecord {
 /** One side of a double entry. Table row and record have the same members. */
 export type Posting = Readonly<Omit<PostingRow, 'seq'>>;
 
-/** Sums of settled jobs of one account; see `Activity` in `tables/ledger.ts`. */
+/** Sums of settled jobs of an account; see `Activity` in `tables/ledger.ts`. */
 export interface AccountActivity {
   requests: number;
   promptTokens: number;
@@ -126,10 +126,10 @@ export interface ProviderQuarter {
   earned: number;
 }
 
-/** Earnings of one account on one UTC day. Table row and record have the same members. */
+/** Earnings of an account on one UTC day. Table row and record have the same members. */
 export type EarningsDay = Readonly<Tables['pending_earnings']>;
 
-/** Earnings of one account from one payer on one UTC day. */
+/** Earnings of an account from one payer on one UTC day. */
 export interface PayerDay {
   readonly earner: string;
   readonly payer: string;

@@ -82,7 +82,7 @@ export interface LedgerChanges {
   readonly payerDays: readonly PayerDay[];
 }
 
-// Columns are named explicitly, so that a column of a newer program never disturbs this one.
+// Columns are named explicitly, so a column of a newer program never disturbs this one.
 const JOB_COLUMNS = [
   'job_id',
   'account_id',

@@ -28,7 +28,7 @@ interface Sums {
 }
 
 export async function ledgerSummary(database: Database): Promise<LedgerSummary> {
-  // One statement, so that a concurrent settlement cannot look like a difference.
+  // One statement, so a concurrent settlement cannot look like a difference.
   const { rows } = await sql<Sums & { held: number; holds: number; requested: number }>`select
       coalesce(sum(balance), 0) as total,
       coalesce(sum(case when account not like 'system:%' then balance else 0 end), 0) as owed,

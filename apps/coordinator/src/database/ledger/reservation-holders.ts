@@ -11,7 +11,7 @@ export async function recordHolder(database: Database, id: string, now: number):
     .execute();
 }
 
-/** Removes a coordinator, so that its reservations can be released at once. */
+/** Removes a coordinator, so its reservations can be released at once. */
 export async function removeHolder(database: Database, id: string): Promise<void> {
   await database.deleteFrom('ledger_holders').where('id', '=', id).execute();
 }

@@ -53,7 +53,7 @@ export const machineLinks: Migration = {
 
 const COUNTS = ['jobs', 'prompt_tokens', 'completion_tokens', 'images', 'earned'] as const;
 
-/** Filled from stored jobs, so that owners also see earlier work of their providers. */
+/** Filled from stored jobs, so owners also see earlier work of their providers. */
 async function createMachineQuarters(db: Kysely<unknown>): Promise<void> {
   let table = db.schema
     .createTable('machine_quarters')

@@ -1,4 +1,4 @@
-/** Marks keys that the console's playground creates for itself, so that owners do not see them. */
+/** Marks keys that the console's playground creates for itself, so owners do not see them. */
 import type { Kysely, Migration } from 'kysely';
 
 export const playgroundKeys: Migration = {

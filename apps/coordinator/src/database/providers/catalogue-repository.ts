@@ -1,6 +1,4 @@
-/**
- * Model catalogue, cached and reread from the database every few seconds, so that a change on one coordinator reaches the others.
- */
+/** Model catalogue, cached and reread from the database every few seconds, so a change on one coordinator reaches the others. */
 import type { ModelType } from '@inference/protocol';
 import { PeriodicRefresh } from '../periodic-refresh.js';
 import type { Database } from '../tables.js';

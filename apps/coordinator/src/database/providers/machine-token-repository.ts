@@ -22,7 +22,7 @@ export function newMachineToken(): string {
   return `machine-${randomBytes(32).toString('base64url')}`;
 }
 
-/** Whether a text has the form of a token. Checked first, so that other texts cost no hash and no query. */
+/** Whether a text has the form of a token. Checked first, so other texts cost no hash and no query. */
 export function looksLikeMachineToken(text: string): boolean {
   return TOKEN_PATTERN.test(text);
 }

@@ -23,13 +23,13 @@ export class OwnedProviderRepository {
     return rows.map(machineOf);
   }
 
-  /** Null if the provider is not linked to this account. */
+  /** Null if the provider is not linked to the account. */
   async find(accountId: string, providerId: string): Promise<OwnedProvider | null> {
     const row = await this.#owned(accountId).where('provider_owners.provider_id', '=', providerId).executeTakeFirst();
     return row === undefined ? null : machineOf(row);
   }
 
-  /** Names a provider of this account; null removes the name. */
+  /** Names a provider of the account; null removes the name. */
   async rename(accountId: string, providerId: string, name: string | null): Promise<void> {
     if (name === null) {
       await this.#database.deleteFrom('machine_names').where('provider_id', '=', providerId).where('account_id', '=', accountId).execute();

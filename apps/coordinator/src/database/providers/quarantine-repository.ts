@@ -1,7 +1,7 @@
 /**
  * Quarantines: providers that an operator has excluded from placement until lifted.
  *
- * All are in memory, because placement checks each provider; the database is reread every few seconds, so that a decision on one
+ * All are in memory, because placement checks each provider; the database is reread every few seconds, so a decision on one
  * coordinator reaches the others.
  */
 import type { ProviderId } from '@inference/protocol';
@@ -57,7 +57,7 @@ export class QuarantineRepository {
     return this.#holds;
   }
 
-  /** Quarantines a provider. A repeated quarantine keeps its start and gets the new reason. */
+  /** Quarantines a provider. A repeated quarantine has the old start and the new reason. */
   async put(providerId: ProviderId, reason: string, by: string): Promise<Quarantine> {
     await this.#database
       .insertInto('provider_holds')

@@ -1,7 +1,7 @@
 /**
  * Receipts of finished jobs, stored for the paying account. Receipts hold ids, digests and counts, never content.
  *
- * Writes are batched, so that no job waits for the disk; the newest receipts are retained up to a maximum.
+ * Writes are batched, so no job waits for the disk; the newest receipts are retained up to a maximum.
  */
 import { rowWriter } from '../connection/prepared-statements.js';
 import type { Database, Tables } from '../tables.js';
@@ -66,7 +66,7 @@ export class ReceiptRepository {
     this.#rows.put(receipt.jobId, receipt);
   }
 
-  /** Receipt of a job, if the job belongs to this account. */
+  /** Receipt of a job, if the job belongs to the account. */
   async find(jobId: string, accountId: string): Promise<StoredReceipt | null> {
     const waiting = this.#rows.get(jobId);
     if (waiting !== undefined) return waiting.accountId === accountId ? waiting : null;

@@ -31,10 +31,10 @@ export interface DeviceTables {
     sent_at: number;
     expires_at: number;
     ended_at: number | null;
-    /** Null while an answer is awaited. */
+    /** Null while pending. */
     outcome: string | null;
   };
-  /** One random part per enclave key and week. Nonces are derived from it, so that they can be published and recomputed. */
+  /** One random part per enclave key and week. Nonces are derived from it, so they can be published and recomputed. */
   device_nonces: { se_key_sha256: string; epoch: number; random: string; created_at: number };
   /** Newest evidence of each kind, verified again at every read. */
   device_evidence: {

@@ -17,7 +17,7 @@ export interface LedgerTables {
    * Old ended rows are pruned; no total depends on them.
    */
   jobs: JobRow;
-  /** Append-only double entry. Rows of one event sum to zero. Old rows are folded into `posting_openings`. */
+  /** Append-only double entry. Rows of an event sum to zero. Old rows are folded into `posting_openings`. */
   postings: PostingRow;
   /** Per account, the sums of pruned postings. All amounts together sum to zero. */
   posting_openings: { account: string; amount: number; earned: number };
@@ -55,11 +55,11 @@ export interface LedgerTables {
     version: number;
   };
 
-  /** Settled jobs per minute of the network. `minute` is milliseconds since 1970 divided by 60,000. Kept for two days. */
+  /** Settled jobs per minute of the network. `minute`: milliseconds since 1970 / 60,000. Retained for two days. */
   minute_totals: { minute: number; requests: number; prompt_tokens: number; completion_tokens: number };
   /**
    * Usage and earnings of each account per hour (milliseconds since 1970 / 3,600,000). Rows older than all windows are folded into
-   * hour `-1`, so that the rows of an account always sum to its lifetime.
+   * hour `-1`, so the rows of an account always sum to its lifetime.
    */
   account_hours: { hour: number; account: string } & Activity;
   /**
@@ -151,9 +151,9 @@ export interface JobRow {
   model: string;
   endpoint: string;
   state: JobState;
-  /** The hold: the most the job can cost. Counts as held only while the state is `reserved`. */
+  /** Maximum cost, reserved while the state is `reserved`. */
   amount: number;
-  /** Price at reservation, copied, so that later changes have no effect. */
+  /** Price at reservation, copied, so later changes have no effect. */
   price_id: string;
   prompt_per_million: number;
   completion_per_million: number;

@@ -1,6 +1,6 @@
 /** Tables of names, quarantines, the operators' audit log, and shared secrets. */
 export interface OperationTables {
-  /** Name of a provider, given by its owner; valid while the provider is linked to this account. */
+  /** Name of a provider, given by its owner; valid while the provider is linked to the account. */
   machine_names: { provider_id: string; account_id: string; name: string };
   /** Last known state of linked providers. `facts`: JSON, see database/providers/last-seen-repository.ts. */
   machines_last_seen: { provider_id: string; seen_at: number; facts: string };

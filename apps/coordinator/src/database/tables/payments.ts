@@ -16,7 +16,7 @@ export interface PaymentTables {
     payment_id: string | null;
     created_at: number;
     ended_at: number | null;
-    /** Of the amount, given back so far. */
+    /** Refunded part of the amount. */
     refunded_micro_usd: number;
     disputed_at: number | null;
   };
@@ -28,7 +28,7 @@ export interface PaymentTables {
     outcome: string;
     received_at: number;
   };
-  /** How a withdrawal is ended. The first claim wins, so that no withdrawal is both paid and rejected. */
+  /** How a withdrawal is ended. The first claim wins, so no withdrawal is both paid and rejected. */
   withdrawal_ends: { withdrawal_id: string; end: WithdrawalEndClaim; transfer_id: string | null; claimed_at: number };
   /** Where the processor pays an account's withdrawals to. */
   payout_accounts: { account_id: string; payout_id: string; created_at: number };

@@ -20,7 +20,7 @@ export interface ProviderTables {
     account_id: string | null;
     approved_at: number | null;
     denied_at: number | null;
-    /** Hash of the token issued for this code, once. */
+    /** Hash of the token issued for the code, once. */
     token_hash: string | null;
   };
   machine_tokens: {

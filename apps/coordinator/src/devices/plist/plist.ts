@@ -2,7 +2,7 @@
  * Parses untrusted property lists in both encodings, and writes those of commands and profiles.
  *
  * Guards run before the parser: limits on size, depth and values, no own document type, no entities, no duplicate keys.
- * Dictionaries become maps, so that input never reaches a prototype.
+ * Dictionaries become maps, so input never reaches a prototype.
  */
 import { parseBuffer } from 'bplist-parser';
 import { build, type PlistValue as LibraryValue, parse } from 'plist';

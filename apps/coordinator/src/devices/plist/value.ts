@@ -1,6 +1,5 @@
 /**
- * Property lists as own values: dictionaries are maps, so that an untrusted key never meets a prototype. Rejections form a closed
- * list.
+ * Property lists as own values: dictionaries are maps, so an untrusted key never meets a prototype. Rejections form a closed list.
  */
 
 export type PlistValue = boolean | number | string | Date | Uint8Array | readonly PlistValue[] | PlistDict;

@@ -18,11 +18,11 @@ const ANIMALS = (
 /** Crockford's base 32: no letter that looks like a digit. */
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
 
-/** Names remembered at most: the boards show some two thousand accounts together. */
+/** Maximum number of cached names: leaderboards show about two thousand accounts together. */
 const MAX_REMEMBERED = 4096;
 
 /**
- * Creates the naming function of one secret. Names look like `keen-otter-7k3m9q2x`: 52 bits, so that collisions are rare among a
+ * Creates the naming function of one secret. Names look like `keen-otter-7k3m9q2x`: 52 bits, so collisions are rare among a
  * million. Recent names are cached, because leaderboards repeat the same accounts.
  */
 export function pseudonyms(secret: Uint8Array): (accountId: string) => string {

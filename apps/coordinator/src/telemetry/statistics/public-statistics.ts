@@ -21,7 +21,7 @@ import { type Cached, TimedCache } from './timed-cache.js';
 
 /** Maximum age of each cached answer, in seconds. */
 export const MAX_AGE_SECONDS = { stats: 60, leaderboard: 300, totals: 60 } as const;
-/** Name of the secret shared by the coordinators of one database, so that an account has one pseudonym. */
+/** Name of the secret shared by the coordinators of one database, so an account has one pseudonym. */
 export const LEADERBOARD_SECRET = 'leaderboard';
 /** Maximum length of a leaderboard. All lengths are cut from one computed list. */
 const MAX_LEADERS = 200;
