@@ -23,7 +23,7 @@ afterEach(async () => {
   for (const pid of pids()) expect(isAlive(pid)).toBe(false);
 });
 
-describe('a helper that breaks the contract', () => {
+describe('a helper that violates the contract', () => {
   it.each(['rubbish', 'not text', 'huge line', 'wrong id', 'no id', 'text id', 'malformed', 'unknown error'])(
     'is replaced after %s, and the next request succeeds',
     async (oddity) => {
@@ -35,21 +35,21 @@ describe('a helper that breaks the contract', () => {
     },
   );
 
-  it('passes on what it refuses, and stays', async () => {
+  it('passes refusals on and stays usable', async () => {
     const enclave = await open(odd());
     await expect(enclave.attest({ version: 'refusal' })).rejects.toMatchObject({ code: 'no_enclave' });
     await enclave.attest({ version: 'ok' });
     expect(pids()).toHaveLength(1);
   });
 
-  it.each(['exit', 'half a line'])('is replaced after it ends by %s', async (oddity) => {
+  it.each(['exit', 'half a line'])('is replaced after its end by %s', async (oddity) => {
     const enclave = await open(odd());
     await expect(enclave.attest({ version: oddity })).rejects.toMatchObject({ code: 'exited' });
     await enclave.attest({ version: 'ok' });
     expect(pids()).toHaveLength(2);
   });
 
-  it.each(['hang', 'busy loop'])('is killed when it does not answer: %s', async (oddity) => {
+  it.each(['hang', 'busy loop'])('is killed without an answer: %s', async (oddity) => {
     const enclave = await open(odd(), 1_500);
     const hung = enclave.attest({ version: oddity });
     await expect(hung).rejects.toMatchObject({ code: 'timeout' });
@@ -57,7 +57,7 @@ describe('a helper that breaks the contract', () => {
     expect(isAlive(pids()[0] as number)).toBe(false);
   });
 
-  it('fails whatever else waits when it is killed', async () => {
+  it('fails other pending requests when killed', async () => {
     const enclave = await open(odd(), 1_500);
     const hung = enclave.attest({ version: 'hang' });
     await new Promise((resolve) => setTimeout(resolve, 300));
@@ -76,7 +76,7 @@ describe('a helper that dies', () => {
     expect(pids()).toHaveLength(2);
   });
 
-  it('fails every request it had, and only those', async () => {
+  it('fails its pending requests, and only those', async () => {
     const enclave = await open(odd());
     const waiting = Array.from({ length: 20 }, () => enclave.attest({ version: 'hang' }));
     const outcomes = Promise.allSettled(waiting);
@@ -93,7 +93,7 @@ describe('a helper that dies', () => {
     expect(pauses).toEqual([50, 100, 200, 400]);
   });
 
-  it('is not trusted any more when it comes back with another key', async () => {
+  it('is not used any more after a restart with another key', async () => {
     const enclave = await open(odd('new'));
     process.kill(pids()[0] as number, 'SIGKILL');
     await waitFor(() => events.some((event) => event.type === 'failed_closed'));
@@ -117,7 +117,7 @@ describe('opening', () => {
     await expect(open(command)).rejects.toMatchObject({ name: 'EnclaveError', code });
   });
 
-  it('takes a helper that says nothing of receipts for one that signs version 1 alone', async () => {
+  it('assumes receipt version 1 for a helper without receipt versions', async () => {
     expect((await open(odd())).receiptVersions).toEqual([1]);
   });
 
@@ -136,7 +136,7 @@ describe('opening', () => {
 });
 
 describe('a caller', () => {
-  it('that gives up gets its error at once, and the late reply is no breach', async () => {
+  it('that aborts gets its error at once, and the late reply is no violation', async () => {
     const enclave = await open(odd());
     await expect(enclave.attest({ version: 'late' }, AbortSignal.timeout(20))).rejects.toMatchObject({ code: 'aborted' });
     await new Promise((resolve) => setTimeout(resolve, 300));
@@ -144,7 +144,7 @@ describe('a caller', () => {
     expect(pids()).toHaveLength(1);
   });
 
-  it('that has given up before asks nothing', async () => {
+  it('that aborted before sends nothing', async () => {
     const enclave = await open(odd());
     await expect(enclave.attest({ version: 'exit' }, AbortSignal.abort())).rejects.toMatchObject({ code: 'aborted' });
     await enclave.attest({ version: 'ok' });
@@ -157,7 +157,7 @@ describe('a caller', () => {
     await enclave.attest({ version: 'ok' });
   });
 
-  it('sees what the helper says on stderr, bounded and printable', async () => {
+  it("receives the helper's stderr, bounded and printable", async () => {
     const enclave = await open(odd());
     await enclave.attest({ version: 'talk' });
     await waitFor(() => events.filter((event) => event.type === 'stderr').length >= 200);
@@ -169,7 +169,7 @@ describe('a caller', () => {
 });
 
 describe('closing', () => {
-  it('fails what waits, and later requests', async () => {
+  it('fails pending and later requests', async () => {
     const enclave = await open(odd());
     const waiting = expect(enclave.attest({ version: 'hang' })).rejects.toMatchObject({ code: 'closed' });
     await enclave.close();

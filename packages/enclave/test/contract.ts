@@ -1,6 +1,6 @@
 /**
- * The contract of an enclave helper as a test suite. It runs against the simulated helper always, and against the Swift
- * helper where there is one, so that the two cannot drift apart.
+ * Contract of an enclave helper as a test suite. Runs against the simulated helper, and the Swift helper if built, so that the two
+ * agree.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { chmod, cp, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
@@ -46,7 +46,7 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       await removeDirectory(directory);
     });
 
-    it('says hello and who it is, consistently', async () => {
+    it('answers hello and identity consistently', async () => {
       const hello = await helper.request('hello');
       expect(hello).toMatchObject({ ok: true, contract: 1, version: expect.any(String) });
       const identity = await helper.request('identity');
@@ -68,7 +68,7 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       expect(Object.keys(value.agent)).toEqual(['sha256', 'version']);
     });
 
-    it('answers a challenge with its nonce, session and posture', async () => {
+    it('answers a challenge with nonce, session and posture', async () => {
       const asked = { nonce: nonce(), session_id: 'session-1' };
       const { value } = openChallengeAnswer(asStatement(await helper.request('answer_challenge', asked)), publicKey, verifyP256);
       expect(value).toMatchObject({ v: 1, ...asked, posture: { secure_enclave: secureEnclave } });
@@ -82,7 +82,7 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       expect(value).toEqual({ v: 1, provider_id: sha256Hex(publicKey).slice(0, 32), key_id: keyId, ...asked });
     });
 
-    it('signs what computed an answer, in receipts of version 2', async () => {
+    it('signs the engine and model of an answer, in receipts of version 2', async () => {
       expect((await helper.request('hello')).receipts).toEqual([2, 1]);
       for (const computed of [
         { engine: 'x' },
@@ -102,7 +102,7 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       }
     });
 
-    it('signs the response hash over its digits, and the receipt with its own identity', async () => {
+    it("signs the response hash over its digits, and the receipt with the helper's identity", async () => {
       const receipt = receiptDraft();
       const reply = await helper.request('sign_response', { receipt });
       expect(reply.error).toBeUndefined();
@@ -113,7 +113,7 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       expect(value).toEqual({ ...receipt, provider_id: keyHash.slice(0, 32), se_key_sha256: keyHash });
     });
 
-    it('leaves out what the draft leaves out', async () => {
+    it('omits members that the draft omits', async () => {
       const { client_nonce: _, ...receipt } = receiptDraft({ overrides: {}, hidden_tokens: 0 });
       const reply = await helper.request('sign_response', { receipt });
       const { value } = openReceipt(reply.receipt as SignedStatement, publicKey, verifyP256);
@@ -121,7 +121,7 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       expect(value.overrides).toEqual({});
     });
 
-    it('signs what images were made and where they are', async () => {
+    it('signs hashes and addresses of images', async () => {
       const receipt = receiptDraft({
         endpoint: '/v1/images/generations',
         overrides: { image_urls: ["https://a.example:8443/v1/images/files/Ab-_~.!$&'()*+,;=%20@[]?x=1#y", 'http://b/1'] },
@@ -292,7 +292,7 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       await helper[Symbol.asyncDispose]();
       await removeDirectory(directory);
     });
-    // One helper takes all of it: whatever came before, it still answers afterwards.
+    // One helper serves all tests and must still answer afterwards.
     afterEach(async () => {
       expect(await helper.request('hello')).toMatchObject({ ok: true });
     });
@@ -344,7 +344,7 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       expect(await helper.next()).toMatchObject({ id: null, ok: false, error: { code: 'bad_request' } });
     });
 
-    it('refuses an overlong line once, without keeping it', async () => {
+    it('refuses an overlong line once, without buffering', async () => {
       for (let i = 0; i < 40; i++) helper.write('x'.repeat(64 * 1024));
       helper.write('\n');
       expect(await helper.next()).toMatchObject({ id: null, ok: false, error: { code: 'bad_request' } });
@@ -366,7 +366,7 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       for (const id of [1, 2, 3]) expect(await helper.next()).toMatchObject({ id, ok: true });
     });
 
-    it('answers 1000 requests written at once, each by its id', async () => {
+    it('answers 1000 concurrent requests, each by id', async () => {
       let lines = '';
       for (let id = 1; id <= 1000; id++) {
         const receipt = receiptDraft({ model: `model-${id}` });
@@ -397,7 +397,7 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       return join(directory, files[0] as string);
     };
 
-    it('makes the directory and one key file that only its owner can read, and keeps the key', () =>
+    it('creates the directory and one private key file, and reuses the key', () =>
       withDirectory(async (parent) => {
         const directory = join(parent, 'new', 'data');
         const first = await publicKeyOf(directory);
@@ -407,7 +407,7 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
         expect((await publicKeyOf(directory)).se_public_key).toBe(first.se_public_key);
       }));
 
-    it('gives helpers that make the key at the same moment the same one', () =>
+    it('gives concurrently started helpers the same key', () =>
       withDirectory(async (directory) => {
         const helpers = Array.from({ length: 4 }, () => new RawHelper(command(directory)));
         try {
@@ -456,7 +456,7 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
         },
       ],
     ];
-    it('takes up a key file that was copied unharmed', () =>
+    it('accepts a copied key file', () =>
       withDirectory(async (parent) => {
         const directory = join(parent, 'data');
         await cp(await directoryWithKey(), directory, { recursive: true });
@@ -489,7 +489,7 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
         expect(['io', 'key_unavailable']).toContain(reply.error?.code);
       }));
 
-    it('keeps the key out of every reply', () =>
+    it('never replies with the key', () =>
       withDirectory(async (directory) => {
         const replies: Reply[] = [];
         await using helper = new RawHelper(command(directory));
@@ -500,7 +500,7 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
         for (const value of secret) if (typeof value === 'string' && value.length > 40) expect(text).not.toContain(value);
       }));
 
-    it('answers what it has got and exits when its input ends', () =>
+    it('answers pending requests and exits when stdin ends', () =>
       withDirectory(async (directory) => {
         const helper = new RawHelper(command(directory));
         helper.write('{"id":1,"op":"identity"}\n{"id":2,"op":"hello"}\n');

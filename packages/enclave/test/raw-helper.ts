@@ -1,4 +1,4 @@
-/** A helper process driven line by line, without the client: what the contract suite needs to misbehave. */
+/** Raw helper process without the client, for contract violations. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -45,7 +45,7 @@ export class RawHelper {
     this.child.stdin.write(bytes);
   }
 
-  /** The next reply, whatever its id. */
+  /** Next reply of any id. */
   async next(): Promise<Reply> {
     const reply = this.#replies.shift();
     if (reply !== undefined) return reply;
@@ -61,7 +61,7 @@ export class RawHelper {
     }
   }
 
-  /** Sends one request alone and returns its reply. */
+  /** Sends one request and returns its reply. */
   async request(op: unknown, parameters: object = {}): Promise<Reply> {
     const id = ++this.#lastId;
     this.write(`${JSON.stringify({ id, op, ...parameters })}\n`);

@@ -1,4 +1,4 @@
-/** Requests that a helper accepts, and the check of signatures by node:crypto alone. */
+/** Valid requests, and signature checks by node:crypto alone. */
 import { createPublicKey, randomBytes, randomUUID, verify } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -53,7 +53,7 @@ export function removeDirectory(path: string): Promise<void> {
   return rm(path, { recursive: true, force: true });
 }
 
-/** Runs with a fresh directory that is removed afterwards. */
+/** Runs with a temporary directory. */
 export async function withDirectory<T>(use: (path: string) => Promise<T>): Promise<T> {
   const path = await makeDirectory();
   try {

@@ -148,7 +148,7 @@ describe('where the helpers are', () => {
   });
 });
 
-/** Asks until it fails; a request may still slip in before the helper is seen to have exited. */
+/** Repeats until failure; a request may still succeed before the exit is noticed. */
 async function repeat(request: () => Promise<unknown>): Promise<never> {
   for (;;) {
     try {

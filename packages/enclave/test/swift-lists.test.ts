@@ -1,4 +1,4 @@
-/** The lists and limits that the Swift helper keeps by hand are those of the contract's schemas. */
+/** Hand-written lists and limits of the Swift helper equal the contract's schemas. */
 import { readFileSync } from 'node:fs';
 import {
   EndpointSchema,
@@ -14,7 +14,7 @@ import { CONTRACT_VERSION, MAX_LINE_BYTES, ParameterSchemas, ReceiptDraftSchema 
 
 describe('the lists of the Swift helper', () => {
   const requests = readFileSync(new URL('../native/Sources/Requests.swift', import.meta.url), 'utf8');
-  /** Texts between the brackets that follow these words. */
+  /** Strings between the brackets that follow these words. */
   const listAfter = (words: string) => {
     const found = requests.split(words)[1]?.match(/^[^[]*\[([^\]]*)\]/)?.[1] ?? '';
     return [...found.matchAll(/"([^"]*)"/g)].map((match) => match[1]).sort();

@@ -1,4 +1,4 @@
-/** The Swift sources parse: what can be checked of them on any machine, in milliseconds. The full check is scripts/ci/check-swift.sh. */
+/** Syntax check of the Swift sources on any platform. The full check is scripts/ci/check-swift.sh. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import Parser from 'tree-sitter';
@@ -18,13 +18,13 @@ describe('Swift sources', () => {
   parser.setLanguage(Swift as unknown as Parser.Language);
 
   it.each(files)('%s parses', (file) => {
-    // The parser takes its input in pieces; whole files over 32 KiB are refused otherwise.
+    // Read in pieces, because the parser refuses strings over 32 KiB.
     const text = source(file);
     const tree = parser.parse((index) => text.slice(index, index + 4_096));
     expect(problems(tree.rootNode)).toEqual([]);
   });
 
-  it('finds what is wrong', () => {
+  it('reports errors', () => {
     expect(problems(parser.parse('func f( { let x = }').rootNode)).not.toEqual([]);
   });
 });

@@ -81,7 +81,7 @@ export interface Clock {
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-export interface AwaitGrantOptions {
+interface AwaitGrantOptions {
   readonly signal: AbortSignal;
   readonly onPollError: (sentence: string | null) => void;
   readonly clock?: Clock;

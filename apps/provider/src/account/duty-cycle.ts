@@ -30,7 +30,7 @@ const SAMPLE_INTERVAL_MS = 1000;
 const MAX_SAMPLE_GAP_MS = 5000;
 const SAVE_MS = 60_000;
 
-export function activityPath(dataDir: string): string {
+function activityPath(dataDir: string): string {
   return join(dataDir, 'activity.json');
 }
 
@@ -44,7 +44,7 @@ export function readActivity(dataDir: string): ActivityHour[] {
   }
 }
 
-export interface ActivitySample {
+interface ActivitySample {
   readonly connected: boolean;
   readonly busy: boolean;
 }

@@ -7,7 +7,7 @@ import type { CoordinatorMessage, ProviderMessage } from '@inference/protocol';
 import type { LinkStatus } from '../control/link-status.js';
 import { type Account, AccountFileError, readAccount } from './account-file.js';
 
-export interface LinkClientOptions {
+interface LinkClientOptions {
   readonly dataDir: string;
   /** HTTP address of this daemon's coordinator. */
   readonly coordinator: string;

@@ -8,7 +8,7 @@ import { cleanLabel } from '@inference/protocol';
 import { writeAccount } from './account-file.js';
 import { awaitGrant, type DeviceCode, requestCode, revokeToken } from './device-flow.js';
 
-export interface SignInOptions {
+interface SignInOptions {
   readonly coordinator: string;
   readonly dataDir: string;
   readonly machineName: string;
@@ -19,7 +19,7 @@ export interface SignInOptions {
   readonly say: (sentence: string) => void;
 }
 
-export type SignInOutcome = { readonly kind: 'signed_in' } | { readonly kind: 'failed'; readonly message: string };
+type SignInOutcome = { readonly kind: 'signed_in' } | { readonly kind: 'failed'; readonly message: string };
 
 const REVOKE_MS = 5_000;
 

@@ -2,7 +2,7 @@
 import type { Command } from './command.js';
 import { COMMANDS, type FoundCommand, findCommand, groupOf, overview, unknownCommand, usageOf } from './command-table.js';
 
-export type CommandLine =
+type CommandLine =
   | ({ readonly kind: 'run' } & FoundCommand)
   | { readonly kind: 'help'; readonly text: string }
   | { readonly kind: 'version' }

@@ -20,7 +20,7 @@ const CLOSED = { additionalProperties: false } as const;
 const SECTION = { ...CLOSED, default: {}, expected: 'a table of settings' } as const;
 const TIME = '^([01][0-9]|2[0-3]):[0-5][0-9]$';
 
-export const WindowSchema = Type.Object(
+const WindowSchema = Type.Object(
   {
     /** Days on which the window begins; absent: every day. */
     days: Type.Optional(
@@ -86,7 +86,6 @@ export const ConfigSchema = Type.Object(
 );
 
 export type Config = Static<typeof ConfigSchema>;
-export type AvailabilityWindow = Static<typeof WindowSchema>;
 
 /** Settings of an empty or absent file. */
 export const DEFAULTS = Default(ConfigSchema, {}) as Config;

@@ -6,7 +6,7 @@
 import { statSync } from 'node:fs';
 import type { Config } from './config.js';
 
-export interface LiveSettingsOptions {
+interface LiveSettingsOptions {
   readonly path: string;
   readonly now: Config;
   /** Reads the file. Throws an Error with a sentence for the owner. */

@@ -7,7 +7,7 @@ import { lstatSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-export const CONTROL_SOCKET = 'control.sock';
+const CONTROL_SOCKET = 'control.sock';
 
 /**
  * Maximum bytes of a socket path. The system limit includes the terminating zero: 104 on macOS, 108 on Linux (unix(4), unix(7)).

@@ -7,7 +7,7 @@ import { BadBody, type ControlRoute, post } from './route.js';
 /** `until`: milliseconds since 1970; null: until `resume`. */
 const PauseSchema = Type.Object({ until: Type.Union([Type.Integer({ minimum: 0, maximum: 8_640_000_000_000_000 }), Type.Null()]) });
 
-export interface AvailabilityAnswers {
+interface AvailabilityAnswers {
   /** Null while the daemon starts. */
   availability(): AvailabilityStatus | null;
   setPause(pause: { readonly until: number | null } | null): void;

@@ -4,7 +4,7 @@ import { controlPath } from './address.js';
 import { type DaemonStatus, type EnclaveCheck, isDaemonStatus, isEnclaveCheck, isLinkStatus } from './daemon-status.js';
 import type { LinkStatus } from './link-status.js';
 
-export type ControlProblem = 'not_running' | 'no_answer' | 'not_understood' | 'refused';
+type ControlProblem = 'not_running' | 'no_answer' | 'not_understood' | 'refused';
 
 export class ControlError extends Error {
   constructor(
@@ -34,7 +34,7 @@ export function notifySignIn(dataDir: string, ms: number): Promise<LinkStatus> {
   return requestDaemon(dataDir, { path: '/v1/link', body: {} }, isLinkStatus, ms);
 }
 
-export interface DaemonCall {
+interface DaemonCall {
   readonly path: string;
   /** With a body the request is a POST. */
   readonly body?: unknown;

@@ -19,7 +19,7 @@ export const AvailabilityStatusSchema = Type.Object({
 });
 export type AvailabilityStatus = Static<typeof AvailabilityStatusSchema>;
 
-export const DaemonStatusSchema = Type.Object({
+const DaemonStatusSchema = Type.Object({
   version: Type.String(),
   pid: Type.Integer(),
   started_at: Type.Integer(),
@@ -90,7 +90,7 @@ export const DaemonStatusSchema = Type.Object({
 });
 export type DaemonStatus = Static<typeof DaemonStatusSchema>;
 
-export const EnclaveCheckSchema = Type.Object({
+const EnclaveCheckSchema = Type.Object({
   usable: Type.Boolean(),
   kind: nullable(Type.String()),
   problem: nullable(Type.String()),

@@ -5,7 +5,7 @@ import { type ControlRoute, get, post } from './route.js';
 
 const NOTHING = Type.Object({}, { additionalProperties: false });
 
-export interface ControlAnswers {
+interface ControlAnswers {
   status(): Promise<DaemonStatus>;
   enclave(): Promise<EnclaveCheck>;
   /** Reads the settings again. */

@@ -36,7 +36,7 @@ const LINK_TIMEOUT_MS = 5_000;
 /** Identifies the engine build: each agent version pins one engine version. */
 const ENGINE_BUILD = `${agentVersion()} ${process.platform} ${process.arch}`;
 
-export interface CoordinatorConnectionOptions {
+interface CoordinatorConnectionOptions {
   readonly daemon: Pick<DaemonOptions, 'dataDir' | 'drainMs' | 'enrol' | 'log' | 'simulatedManagement' | 'socketUrl'>;
   readonly models: ServedModels;
   readonly host: HostFacts;

@@ -2,9 +2,7 @@
 import { type ProviderStatusAnswer, ProviderStatusSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 
-export type CoordinatorView =
-  | { readonly view: ProviderStatusAnswer; readonly problem: null }
-  | { readonly view: null; readonly problem: string };
+type CoordinatorView = { readonly view: ProviderStatusAnswer; readonly problem: null } | { readonly view: null; readonly problem: string };
 
 const VIEW_MS = 2_500;
 const described = Compile(ProviderStatusSchema);

@@ -14,7 +14,7 @@ import { logModel, logRefusedModel } from './daemon-log.js';
 import type { DaemonOptions } from './daemon-options.js';
 import { type OpenedModels, openModels } from './open-models.js';
 
-export interface DaemonModelsOptions {
+interface DaemonModelsOptions {
   readonly daemon: DaemonOptions;
   /** Memory of the machine in bytes; 0 if unknown. */
   readonly totalMemory: number;

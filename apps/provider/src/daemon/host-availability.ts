@@ -19,7 +19,7 @@ import { OwnerActivityMonitor } from '../host/condition/owner-activity-monitor.j
 import { inhibitCommand, SleepInhibitor } from '../host/condition/sleep-inhibitor.js';
 import { systemTimeZone } from '../host/condition/time-zone.js';
 
-export interface HostAvailabilityOptions {
+interface HostAvailabilityOptions {
   readonly dataDir: string;
   readonly policy: AvailabilityPolicy;
   /** Root folder of a simulated machine; null: this machine. */

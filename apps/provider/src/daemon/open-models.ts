@@ -25,7 +25,7 @@ export interface ModelChoice {
   readonly sha256?: string;
 }
 
-export interface OpenModelsOptions {
+interface OpenModelsOptions {
   readonly choices: readonly ModelChoice[];
   readonly slots: number | null;
   readonly context: number | null;

@@ -13,7 +13,7 @@ import { type Installation, launchCommand } from '../update/installation.js';
 import { DEFAULT_TRIAL_TIMEOUT_MS, switchTo } from '../update/trial.js';
 import { confirmTrial, type Health } from '../update/trial-health.js';
 
-export interface SelfUpdateOptions {
+interface SelfUpdateOptions {
   readonly found: Installation;
   readonly dataDir: string;
   /** HTTP address of the coordinator. */

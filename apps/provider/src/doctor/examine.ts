@@ -31,7 +31,7 @@ export interface DoctorTarget {
   readonly simulated: boolean;
 }
 
-export interface DoctorReport {
+interface DoctorReport {
   readonly checks: readonly CheckResult[];
   readonly status: DaemonStatus | null;
 }

@@ -34,7 +34,7 @@ function isProgram(path: string): boolean {
   }
 }
 
-export interface UpdateView {
+interface UpdateView {
   readonly found: Installation;
   readonly automatic: boolean;
   /** Requests an update from the coordinator; null if the coordinator is unknown or this build trusts no release keys. */

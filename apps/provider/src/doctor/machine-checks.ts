@@ -89,7 +89,7 @@ export async function checkSleep(platform: NodeJS.Platform): Promise<Finding[]> 
 }
 
 /** Settings by source of power (`AC Power`, `Battery Power`), each a name and a number. */
-export type SleepSettings = Readonly<Record<string, Readonly<Record<string, number>>>>;
+type SleepSettings = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
 /** Parses `pmset -g custom`. Skips settings without a number. */
 export function parsePmset(text: string): SleepSettings {

@@ -5,7 +5,7 @@
  */
 import { closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 
-export interface RotatingFileOptions {
+interface RotatingFileOptions {
   readonly path: string;
   readonly maxBytes?: number;
   /** Number of rotated files. */

@@ -13,7 +13,7 @@ import { type RunTool, runTool } from './run-tool.js';
 import { type ServiceDefinition, ServiceError, type ServiceManager } from './service.js';
 import { Systemd } from './systemd.js';
 
-export const MANAGERS = ['launchd', 'systemd', 'supervisor'] as const;
+const MANAGERS = ['launchd', 'systemd', 'supervisor'] as const;
 
 /** Drain (15 s by default), the end of children, and a little: nothing of a job should be cut off by the manager. */
 const STOP_SECONDS = 25;

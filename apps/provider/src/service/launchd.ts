@@ -11,7 +11,7 @@ import { writeDefinitionFile } from './definition-file.js';
 import type { RunTool, ToolResult } from './run-tool.js';
 import { type ServiceDefinition, ServiceError, type ServiceManager, type ServiceState } from './service.js';
 
-export interface LaunchdOptions {
+interface LaunchdOptions {
   readonly run: RunTool;
   readonly uid: number;
   /** ~/ModelStore/LaunchAgents */

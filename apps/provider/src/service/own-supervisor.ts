@@ -34,7 +34,7 @@ const StateSchema = Type.Object({
     }),
   ),
 });
-export type SupervisorState = Static<typeof StateSchema>;
+type SupervisorState = Static<typeof StateSchema>;
 const described = Compile(StateSchema);
 const isState = (value: unknown): value is SupervisorState => described.Check(value);
 const isAnything = (value: unknown): value is unknown => value !== undefined;

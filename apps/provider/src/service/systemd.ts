@@ -6,7 +6,7 @@ import type { RunTool, ToolResult } from './run-tool.js';
 import { type ServiceDefinition, ServiceError, type ServiceManager, type ServiceState } from './service.js';
 import { systemdUnit } from './systemd-unit.js';
 
-export interface SystemdOptions {
+interface SystemdOptions {
   readonly run: RunTool;
   readonly user: string;
   /** ~/.config/systemd/user */

@@ -26,7 +26,7 @@ export interface Liveness {
 }
 
 /** Looked at with every ping, so a dead socket is found within 28 s. */
-export const LIVENESS: Liveness = { pingMs: 8_000, silenceMs: 20_000 };
+const LIVENESS: Liveness = { pingMs: 8_000, silenceMs: 20_000 };
 const CONNECT_TIMEOUT_MS = 10_000;
 const PROBE_MS = 5_000;
 /** Comes back in the answer (RFC 6455, section 5.5.3). */
@@ -34,7 +34,7 @@ const PROBE = Buffer.from('awake');
 /** How long an orderly end may take. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
-export interface ConnectionHandlers {
+interface ConnectionHandlers {
   readonly onMessage: (message: CoordinatorMessage) => void;
   readonly onFrame: (frame: Frame) => void;
   readonly onUnknownMessage: () => void;

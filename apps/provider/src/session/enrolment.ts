@@ -11,7 +11,7 @@ export type EnrolmentEvent =
   | { readonly type: 'refused'; readonly reason: string }
   | { readonly type: 'failed'; readonly error: unknown };
 
-export interface EnrolmentOptions {
+interface EnrolmentOptions {
   readonly send: (message: ProviderMessage) => void;
   /** Installs the profile from a one-time address; null: the owner installs it. */
   readonly install: ((url: string) => Promise<void>) | null;

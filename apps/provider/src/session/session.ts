@@ -25,7 +25,7 @@ import { SealingKeys } from '../jobs/sealing-keys.js';
 import { Connection, type Liveness } from './connection.js';
 import type { WakeDetector } from './wake-detector.js';
 
-export interface RegistrationInfo {
+interface RegistrationInfo {
   readonly agentVersion: string;
   readonly hardware: Hardware;
   /** Offers for a protocol version. */
@@ -36,7 +36,7 @@ export interface RegistrationInfo {
 }
 
 /** Handles the jobs of one session. */
-export interface JobHandler {
+interface JobHandler {
   handle(message: CoordinatorMessage & { type: 'job' | 'credit' | 'cancel' }): void;
   frame(frame: Frame): void;
   /** The session is over; nothing can be sent any more. */

@@ -19,7 +19,7 @@ export type SessionEvent =
     }
   | { readonly type: 'lost'; readonly reason: string; readonly retryInMs: number };
 
-export interface StayConnectedOptions extends SessionOptions {
+interface StayConnectedOptions extends SessionOptions {
   readonly onEvent: (event: SessionEvent) => void;
   readonly random?: () => number;
   readonly backoff?: Backoff;

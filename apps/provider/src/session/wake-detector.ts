@@ -4,7 +4,7 @@
  * Node's own timers use the monotonic clock and need no correction.
  */
 
-export interface WakeDetectorOptions {
+interface WakeDetectorOptions {
   /** Wall clock in milliseconds since 1970. */
   readonly wall?: () => number;
   /** Monotonic clock in milliseconds; may stand still during sleep. */

@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 
-export interface AutomaticOptions {
+interface AutomaticOptions {
   /** Read before every check, because the setting may change. */
   readonly wanted: () => boolean;
   /** Checks and prepares. Resolves with the prepared version, or null. */

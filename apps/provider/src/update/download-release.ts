@@ -14,7 +14,7 @@ import { DRAFT_PREFIX, downloadsFolder, makeFolders, presentVersions, versionFol
 import { UpdateError } from './releases.js';
 import { unpack } from './unpack.js';
 
-export interface PrepareOptions {
+interface PrepareOptions {
   readonly prefix: string;
   readonly release: Release;
   readonly onStep: (sentence: string) => void;

@@ -17,7 +17,7 @@ export async function checkForUpdate(question: ReleaseQuery, prefix: string | nu
   return chooseUpdate(offered, current, broken);
 }
 
-export interface ReadyOptions {
+interface ReadyOptions {
   readonly prefix: string;
   readonly release: Release;
   readonly onStep: (sentence: string) => void;

@@ -25,7 +25,7 @@ export function isHealthy({ registered, isCoordinatorUnreachable, answersCommand
 
 const POLL_INTERVAL_MS = 1_000;
 
-export interface TrialEnd {
+interface TrialEnd {
   readonly prefix: string;
   readonly version: string;
   readonly health: () => Promise<Health>;

@@ -1,4 +1,4 @@
-/** The agent's side of a sign-in against every coordinator that can be met, and the daemon's side of the link. */
+/** Device flow against all kinds of coordinators, and the daemon's link client. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -32,7 +32,7 @@ type Reply = {
   readonly hang?: true;
 };
 
-/** A coordinator that answers what a test wants, one reply after the other; the last one stays. */
+/** Coordinator that replays given replies in order; the last one repeats. */
 class Script {
   readonly asked: { readonly path: string; readonly form: Record<string, string> }[] = [];
   readonly #replies: Reply[];
@@ -81,7 +81,7 @@ const code: DeviceCode = {
 };
 
 describe('a sign-in', () => {
-  /** Waits for a grant with a clock of its own, which only pauses move. */
+  /** Awaits a grant with a clock that only pauses advance. */
   async function grant(
     ...replies: Reply[]
   ): Promise<{ outcome: GrantOutcome; pauses: number[]; troubles: (string | null)[]; script: Script }> {
@@ -105,7 +105,7 @@ describe('a sign-in', () => {
     }
   }
 
-  it('asks at the pace it is told, and slower for good after slow_down', async () => {
+  it("polls at the coordinator's interval, and permanently slower after slow_down", async () => {
     const { outcome, pauses, script } = await grant(
       error('authorization_pending'),
       error('slow_down'),
@@ -121,14 +121,14 @@ describe('a sign-in', () => {
     });
   });
 
-  it('ends when the owner refuses, when the code is gone, and on what waiting does not mend', async () => {
+  it('ends on refusal, expiry and permanent errors', async () => {
     expect((await grant(error('access_denied'))).outcome).toEqual({ kind: 'denied' });
     expect((await grant(error('expired_token'))).outcome).toEqual({ kind: 'expired' });
     expect((await grant(error('invalid_grant'))).outcome).toEqual({ kind: 'refused', message: 'for people' });
     expect((await grant({ json: { access_token: 'with spaces in it' } })).outcome).toMatchObject({ kind: 'refused' });
   });
 
-  it('waits out a coordinator that is gone, broken, or hidden behind a page of somebody else', async () => {
+  it('keeps polling while the coordinator is unreachable, broken, or behind a captive portal', async () => {
     const { outcome, pauses, troubles } = await grant(
       { status: 0 },
       { status: 500, json: { error: 'server_error' } },
@@ -151,7 +151,7 @@ describe('a sign-in', () => {
     expect(pauses.reduce((all, ms) => all + ms, 0)).toBe(600_000);
   });
 
-  it('is refused by what is no coordinator, in a sentence', async () => {
+  it('fails with a sentence if the server is no coordinator', async () => {
     const machine = { machineName: 'attic', chipName: 'M9' };
     const { signal } = new AbortController();
     const ask = async (reply: Reply): Promise<string> => {
@@ -185,7 +185,7 @@ describe('a sign-in', () => {
     script.close();
   });
 
-  it('opens a browser on a Mac that somebody sits at, and only for addresses of the web', () => {
+  it('opens a browser only on a local Mac terminal, and only for web addresses', () => {
     const environment = { platform: 'darwin', env: {}, isTerminal: true } as const;
     expect(browserCommand('https://c.example/link?code=A', environment)).toEqual(['/usr/bin/open', 'https://c.example/link?code=A']);
     expect(browserCommand('file:///Applications', environment)).toBeNull();
@@ -194,7 +194,7 @@ describe('a sign-in', () => {
     expect(browserCommand('https://c.example', { ...environment, platform: 'linux' })).toBeNull();
   });
 
-  it('knows addresses of coordinators in every form that the settings take', () => {
+  it('accepts coordinator addresses in all forms of the settings', () => {
     expect(coordinatorAddress('wss://c.example/base/')).toBe('https://c.example/base');
     expect(coordinatorAddress('http://127.0.0.1:8080')).toBe('http://127.0.0.1:8080');
     for (const none of ['', 'c.example', 'ftp://c.example', 'file:///x']) expect(coordinatorAddress(none)).toBeNull();
@@ -217,7 +217,7 @@ describe('the file of the sign-in', () => {
     expect(readAccount(folder)).toBeNull();
   });
 
-  it('is told with a remedy when it is damaged', () => {
+  it('reports damage with a remedy', () => {
     for (const text of ['', '{', '{"coordinator":"https://c.example"}', JSON.stringify({ ...account, coordinator: 'file:///x' })]) {
       writeFileSync(accountPath(folder), text);
       expect(() => readAccount(folder)).toThrow(/is damaged. Run "inference-provider login"/);
@@ -250,7 +250,7 @@ describe('the link of a daemon', () => {
   afterEach(() => link?.stop());
   const signIn = (at = coordinator): void => writeAccount(folder, { coordinator: at, token: TOKEN, signed_in_at: 1 });
 
-  it('shows the token on every connection, and keeps what is said to it', async () => {
+  it('sends the token on every connection and stores the answer', async () => {
     signIn();
     const daemon = open();
     expect(daemon.status.state).toBe('waiting');
@@ -265,20 +265,20 @@ describe('the link of a daemon', () => {
     expect(daemon.status).toMatchObject({ state: 'refused', reason: 'token_revoked', remedy: 'Run login.' });
   });
 
-  it('serves on without one, and says what to do', () => {
+  it('serves without an account and reports the remedy', () => {
     expect(open().status).toMatchObject({ state: 'none', remedy: expect.stringContaining('inference-provider login') });
     link?.show();
     expect(sent).toEqual([]);
   });
 
-  it('shows a token to the coordinator that it is of and to no other', () => {
+  it('sends a token only to its own coordinator', () => {
     signIn('https://another.example');
     open().show();
     expect(sent).toEqual([]);
     expect(link?.status).toMatchObject({ state: 'other_coordinator', remedy: expect.stringContaining('https://another.example') });
   });
 
-  it('takes a sign-in and a sign-out while it runs', async () => {
+  it('applies a sign-in and a sign-out while running', async () => {
     const daemon = open();
     signIn();
     daemon.show();
@@ -288,13 +288,13 @@ describe('the link of a daemon', () => {
     forgetAccount(folder);
     daemon.show();
     expect(daemon.status.state).toBe('none');
-    // What is still on its way from before counts for nothing.
+    // A late answer to the earlier token is ignored.
     daemon.onAnswer({ type: 'linked', account_id: 'a', account_name: 'Ada' });
     expect(daemon.status.state).toBe('none');
     expect(seen.map(({ state }) => state)).toEqual(['none', 'waiting', 'linked', 'none']);
   });
 
-  it('waits for its connection, and tells of a file that cannot be used', () => {
+  it('waits for the connection, and reports an unusable file', () => {
     signIn();
     isRegistered = false;
     const daemon = open();
@@ -306,7 +306,7 @@ describe('the link of a daemon', () => {
   });
 });
 
-describe('what was earned', () => {
+describe('earnings', () => {
   const row = (day: string, model: string, earned: number) => ({
     day,
     model,
@@ -332,8 +332,8 @@ describe('what was earned', () => {
     server_time: '2026-10-26T12:00:00.000Z',
   };
 
-  it('is summed up by the days of the owner, the one with 25 hours included', () => {
-    // Summer time ended on the 25th at one o'clock UTC; its first hour began on the 24th at 22 UTC, its last ended at 23 UTC.
+  it("are summed per day of the owner's zone, including a day of 25 hours", () => {
+    // Summer time ended on the 25th at 01:00 UTC. The day's first hour began on the 24th at 22:00 UTC, its last ended at 23:00 UTC.
     const hour = (iso: string, connected_ms: number, busy_ms: number): ActivityHour => ({
       hour: Date.parse(iso) / 3_600_000,
       connected_ms,
@@ -374,7 +374,7 @@ describe('what was earned', () => {
     expect(earningsLines(pending, viewOf(pending, []))).toContain('Pending          $1.234567; $1.000000 on 2026-11-01');
   });
 
-  it('stands beside how busy the machine was, which is kept over restarts and knows no sleep', () => {
+  it('include the duty cycle, which survives restarts and excludes sleep', () => {
     let now = Date.parse('2026-01-01T10:59:58Z');
     const make = (): DutyCycleRecorder => new DutyCycleRecorder({ dataDir: folder, look: null, now: () => now });
     const first = make();
@@ -385,7 +385,7 @@ describe('what was earned', () => {
     step(first, 1000, true, true);
     step(first, 1000, true, false);
     step(first, 1000, false, false);
-    // It slept for an hour, and the clock was set back after that.
+    // One hour of sleep, then a clock set back.
     step(first, 3_600_000, true, true);
     step(first, -7_200_000, true, true);
     first.close();

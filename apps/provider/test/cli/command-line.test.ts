@@ -1,4 +1,4 @@
-/** The command table: what is typed finds its command, and every command can be listed and explained. */
+/** Command table: lookup, overview and help of every command. */
 import { describe, expect, it } from 'vitest';
 import type { Command } from '../../src/cli/command.js';
 import { interpret } from '../../src/cli/command-line.js';
@@ -9,7 +9,7 @@ const command = (name: string): Command => ({ name, summary: `Does ${name}.`, us
 describe('the command table', () => {
   const table = [command('models'), command('models pull'), command('status')];
 
-  it('takes the longest name that fits, and leaves the rest as arguments', () => {
+  it('takes the longest matching name, and passes the rest as arguments', () => {
     expect(findCommand(['models', 'pull', 'pico'], table)).toEqual({ command: table[1], args: ['pico'] });
     expect(findCommand(['models', 'list'], table)).toEqual({ command: table[0], args: ['list'] });
     expect(findCommand(['status', '--json'], table)?.args).toEqual(['--json']);
@@ -19,7 +19,7 @@ describe('the command table', () => {
     for (const typed of [[], ['pull'], ['toString'], ['__proto__'], ['stat']]) expect(findCommand(typed, table)).toBeNull();
   });
 
-  it('puts what it does not know next to its nearest neighbour', () => {
+  it('suggests the nearest command for unknown words', () => {
     expect(unknownCommand(['stauts', '--json'], table)).toBe(
       'There is no command "stauts" (did you mean status?). `inference-provider --help` lists them.\n',
     );
@@ -37,7 +37,7 @@ describe('the command table', () => {
       return line.kind === 'run' ? [line.command.name, ...line.args] : line.kind;
     };
 
-    it('runs what the group shows, with its options', () => {
+    it("runs the group's default command with its options", () => {
       expect(name('models')).toEqual(['models list']);
       expect(name('models --json --data-dir x')).toEqual(['models list', '--json', '--data-dir', 'x']);
       expect(name('models list --json')).toEqual(['models list', '--json']);
@@ -64,7 +64,7 @@ describe('the command table', () => {
       }
     });
 
-    it('explains each command, and names what is near to one that does not exist', () => {
+    it('shows help per command, and suggests near names', () => {
       for (const entry of COMMANDS) {
         expect(interpret(['help', ...entry.name.split(' ')]).kind).toBe('help');
         expect(interpret([...entry.name.split(' '), '--help']).kind).toBe('help');
@@ -87,7 +87,7 @@ describe('the command table', () => {
     });
   });
 
-  it('has one name, one line and a usage that begins with the name for every command', () => {
+  it('has a unique name, one summary line, and a usage that begins with the name', () => {
     expect(new Set(COMMANDS.map(({ name }) => name)).size).toBe(COMMANDS.length);
     for (const { name, summary, usage } of COMMANDS) {
       expect(usage === name || usage.startsWith(`${name} `)).toBe(true);

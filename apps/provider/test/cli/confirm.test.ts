@@ -1,4 +1,4 @@
-/** Questions on a real terminal: whoever breaks off has not said no to one of them, but wants none of it. */
+/** Prompts on a real terminal: an abort is not the answer no, but ends the command. */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

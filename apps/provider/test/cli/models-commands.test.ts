@@ -1,4 +1,4 @@
-/** The `models` commands as an owner types them, and what `serve` makes of the library. */
+/** The `models` commands, and how `serve` uses the library. */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,7 +33,7 @@ test('a model is pulled, listed, used, served and removed', async () => {
   expect(failed).toMatchObject({ code: 1, stderr: 'There is no model mine; models list shows those there are.\n' });
 });
 
-test('what cannot be understood is wrong use, and a bare `models` lists them', async () => {
+test('invalid arguments are usage errors, and a bare `models` lists models', async () => {
   const refused = async (...args: string[]) => (await run(...args).catch((error: unknown) => error)) as { code: number; stderr: string };
   expect(await refused('list', '--jsno')).toMatchObject({ code: 2, stderr: expect.stringContaining('(did you mean --json?)') });
   expect(await refused('use', 'mine', '--keep', 'forever')).toMatchObject({ code: 2, stderr: expect.stringContaining('--keep must be') });
@@ -44,13 +44,13 @@ test('what cannot be understood is wrong use, and a bare `models` lists them', a
   expect((await run('--help')).stdout).toContain('models pull');
 });
 
-test('serve takes several models, each with how long it stays', () => {
+test('serve takes several models, each with a keep-alive time', () => {
   const [first, second, third] = serve(demoModel(), `${demoModel()}@45`, `${demoModel()}@on_demand`);
   expect([first?.keep, second?.keep, third?.keep]).toEqual([{ kind: 'always' }, { kind: 'idle', minutes: 45 }, { kind: 'on_demand' }]);
   expect(serve('/models/a@b.gguf')).toEqual([{ path: '/models/a@b.gguf', keep: { kind: 'always' } }]);
 });
 
-test('a folder of an image model is pulled, listed with its sizes, used and removed, and stays where it lies', async () => {
+test('an image model folder is pulled, listed with sizes, used and removed, and stays in place', async () => {
   const { folder, remove } = tinyImageModel({ name: 'Tiny pictures', sampleSize: 32 });
   const pulled = JSON.parse((await run('pull', folder, '--json')).stdout.trim().split('\n').at(-1) ?? '');
   expect(pulled).toMatchObject({ type: 'pulled', id: 'tiny-pictures', file: folder, use: null });
@@ -65,14 +65,14 @@ test('a folder of an image model is pulled, listed with its sizes, used and remo
   remove();
 });
 
-test('what ships with the program can be named', () => {
+test('shipped models can be named', () => {
   expect(serve('demo-text', 'demo-image@on_demand')).toEqual([
     { path: demoModel(), keep: { kind: 'always' } },
     { path: expect.stringMatching(/demo-models\/picto$/), keep: { kind: 'on_demand' } },
   ]);
 });
 
-test('the list says what fits, at what speed, and what is broken', () => {
+test('the list reports fit, speed and damage', () => {
   const library = new ModelStore(join(dir, 'list'));
   const entry = {
     id: 'a',
@@ -87,7 +87,7 @@ test('the list says what fits, at what speed, and what is broken', () => {
   const wishes = { slots: null, context: null, reserve: null };
   const row = rowOf(entry, library, { memoryBytes: 16e9, bandwidthGbs: 100, ...wishes });
   expect(row).toMatchObject({ fits: true, problem: null });
-  // 0.7 of 100 GB/s over the 3.2 MB that a token reads.
+  // 0.7 of 100 GB/s over the 3.2 MB read per token.
   expect(row.estimated_tokens_per_second).toBeGreaterThan(15_000);
   expect(rowOf(entry, library, { memoryBytes: 0.2e9, bandwidthGbs: 0, ...wishes })).toMatchObject({
     fits: false,

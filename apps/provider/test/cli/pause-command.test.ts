@@ -1,4 +1,4 @@
-/** `pause until` goes by the clock that the schedule goes by. */
+/** `pause until` uses the time zone of the schedule. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { pauseCommand } from '../../src/cli/commands/pause.js';
 import { availabilityRoutes } from '../../src/control/availability-routes.js';
 import { ControlServer } from '../../src/control/control-server.js';
 
-test.each(['Pacific/Kiritimati', 'Pacific/Pago_Pago'])('the time of day is that of the settings: %s', async (zone) => {
+test.each(['Pacific/Kiritimati', 'Pacific/Pago_Pago'])("the time of day uses the settings' zone: %s", async (zone) => {
   const dataDir = mkdtempSync(join(tmpdir(), 'pause-'));
   writeFileSync(join(dataDir, 'config.toml'), `[availability]\ntime_zone = "${zone}"\n`);
   const asked: unknown[] = [];

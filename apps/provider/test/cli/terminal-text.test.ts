@@ -1,4 +1,4 @@
-/** Texts for a terminal: commands can be copied from them as they are, and nothing in them can lead a terminal astray. */
+/** Terminal texts: commands stay copyable, and control characters are removed. */
 import { expect, test } from 'vitest';
 import { clean, wrapped } from '../../src/cli/output/terminal.js';
 

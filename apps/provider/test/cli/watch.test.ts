@@ -1,4 +1,4 @@
-/** The live view: what it shows in any size, and that it leaves the terminal as it found it. */
+/** Live view: content at any size, and restoration of the terminal. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -46,7 +46,7 @@ const WIPE = '\u001b[2J';
 const textOf = (lines: readonly Line[]): string => lines.map(({ text }) => text).join('\n');
 
 describe('a picture', () => {
-  it('fits every size, and loses what matters least first', () => {
+  it('fits every size and cuts the least important lines first', () => {
     for (const state of [look, { ...look, status: base }, { status: null, problem: 'gone', earnings: null }] as StatusSnapshot[]) {
       for (const columns of [1, 2, 20, 39, 80, 81, 240]) {
         for (const rows of [1, 2, 3, 4, 5, 10, 24, 100]) {
@@ -68,7 +68,7 @@ describe('a picture', () => {
     expect(low).toContain('q or Ctrl-C');
   });
 
-  it('holds nothing that could lead a terminal astray', () => {
+  it('contains no control characters', () => {
     const account = { state: 'linked', account_name: '\u001b[2JAda\u202e\n', reason: null, remedy: null } as const;
     expect(textOf(frame({ ...look, status: { ...running, account } }, { columns: 80, rows: 24 }, NOW))).not.toMatch(CONTROLS);
   });
@@ -92,7 +92,7 @@ describe('a picture', () => {
     expect(stateOf({ trust: untrusted })).toContain(`No jobs come: untrusted. ${remedy}`);
   });
 
-  it('is one line where there is no terminal', () => {
+  it('is one line without a terminal', () => {
     expect(plainLine(look)).toBe(
       'running connected account=linked running=3 done=12345 failed=1 earned_today_micro_usd=12345  At work: 3 jobs run.',
     );
@@ -127,14 +127,14 @@ describe('status --watch', () => {
     return terminal;
   };
 
-  it('follows the provider through a restart and the terminal through its sizes, and puts it back in the end', async () => {
+  it('follows restarts and resizes, and restores the terminal', async () => {
     await startDaemon();
     const view = start(80, 24);
     await view.shows('At work: 3 jobs run.');
     expect(await view.buffer()).toBe('alternate');
     status = { ...running, running_jobs: 1 };
     await view.shows('At work: 1 job runs.');
-    // Never wiped as a whole while it stays as large as it is: that is what flickers.
+    // No full wipe without a resize, because a wipe flickers.
     expect(view.output).not.toContain(WIPE);
     await view.resize(40, 8);
     const small = await view.shows(/^inference-provider.{2,25}$/m);
@@ -167,7 +167,7 @@ describe('status --watch', () => {
     expect(view.settings()).toMatch(/(^|\s)icanon/m);
   });
 
-  it('is a line per change where there is no terminal, until nobody reads on', async () => {
+  it('prints a line per change without a terminal, until the pipe closes', async () => {
     await startDaemon();
     const child = spawn(process.execPath, [MAIN, 'status', '--watch', '--data-dir', dataDir], { stdio: ['ignore', 'pipe', 'inherit'] });
     const ended = new Promise<number | null>((resolve) => child.once('close', resolve));

@@ -1,4 +1,4 @@
-/** The agent's settings: what a file may say, what an owner is told of a bad one, and that commands change one key and no more. */
+/** Settings: valid files, errors for the owner, and edits of single keys. */
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -130,7 +130,7 @@ describe('a file of settings', () => {
     expect(problemOf(text)).toBe(sentence);
   });
 
-  it('is refused when it is rubbish, with a ConfigError and nothing else', () => {
+  it('refuses arbitrary garbage with a ConfigError only', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^[[\]{}="'a-z0-9.,# \n]{0,60}$/)), (text) => {
         expect(problemOf(text)).toBeTypeOf('string');
@@ -147,7 +147,7 @@ describe('a file of settings', () => {
 });
 
 describe('places', () => {
-  it('are those of keys, values and tables, whatever is between them', () => {
+  it('cover keys, values and tables, with any text in between', () => {
     const text = `a."b.c".'d' = """x # no comment\n[no.table]\n"""\n[ t . u ]\nv = [1, # one\n { w = '}' , x = 1979-05-27 07:32:00 }]\n[[l]]\n[[l]]\n[l.m]\nn=1`;
     const places = locate(text);
     const textAt = (name: string): string | undefined => {
@@ -165,7 +165,7 @@ describe('places', () => {
 describe('changing a setting', () => {
   const windows = [{ days: ['sat'], from: '00:00', to: '24:00' }];
 
-  it('leaves every other line as it was', () => {
+  it('preserves every other line', () => {
     const changed = withChange(FULL, { path: ['availability', 'windows'], value: windows });
     expect(changed).toBe(FULL.replace(/windows = \[[\s\S]*?\n\]/, 'windows = [{ days = ["sat"], from = "00:00", to = "24:00" }]'));
     expect(withChange(FULL, { path: ['models', 'slots'], value: null })).toBe(FULL.replace('slots = 4\n', ''));
@@ -199,7 +199,7 @@ describe('changing a setting', () => {
     expect(comments(out)).toEqual(comments(text));
   });
 
-  it('keeps lines of spaces in a text, and sets a whole table', () => {
+  it('preserves blank lines in strings, and sets a whole table', () => {
     const text = '[[availability.windows]]\nfrom = "01:00"\nto = "02:00"\n\n[notes]\ntext = """\n   \nend\n"""\n';
     const set = withChange(text, { path: ['availability', 'windows'], value: windows });
     expect(parse(set)).toEqual({ ...parse(text), availability: { windows } });
@@ -211,7 +211,7 @@ describe('changing a setting', () => {
     expect(table).toBe('# mine\n[models] # of mine\nslots = 3 # few\ncontext = 4096\n');
   });
 
-  /** Statements of a file. `@` stands for a comment at the end of the line, before the path that it is about. */
+  /** Statements of a file. `@` stands for a trailing comment, placed before its path. */
   const layouts: Readonly<Record<string, readonly (readonly string[])[]>> = {
     coordinator: [
       [],
@@ -286,11 +286,11 @@ describe('changing a setting', () => {
       value: isOut ? null : path.length === 1 && path[0] !== 'coordinator' ? table : path[1] === 'windows' ? many : one,
     }));
   const settings = (text: string): Record<string, object | undefined> => JSON.parse(JSON.stringify(parse(text)));
-  /** A table with nothing in it is the same as none. */
+  /** An empty table equals an absent one. */
   const filled = (value: object): object =>
     Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined && JSON.stringify(each) !== '{}'));
 
-  it('gives the settings that were asked for, and keeps the comments of all others', () => {
+  it('applies the change and preserves comments of other settings', () => {
     fc.assert(
       fc.property(anyText, anyChange, (text, { path, value }) => {
         const wanted: Record<string, unknown> = settings(text);
@@ -317,14 +317,14 @@ describe('changing a setting', () => {
     expect(set).toBe('coordinator = "https://a"\nsimulated_enclave = true\n\n[availability]\nwindows = []\n');
   });
 
-  it('tells of a file that cannot be read as everybody else does', () => {
+  it('reports an unreadable file like other readers', () => {
     mkdirSync(join(dir, 'folder'));
     expect(() => editConfig(join(dir, 'folder'), [])).toThrow(/folder: the file cannot be read \(EISDIR\)$/);
     writeFileSync(join(dir, 'bytes'), Buffer.from([0x23, 0xff]));
     expect(() => editConfig(join(dir, 'bytes'), [])).toThrow(/bytes: the file is no UTF-8 text$/);
   });
 
-  it('writes a file for its owner alone, whole or not at all', () => {
+  it('writes atomically with mode 0600', () => {
     const path = join(dir, 'new', 'config.toml');
     expect(editConfig(path, [{ path: ['models', 'keep'], value: 'idle' }]).models.keep).toBe('idle');
     chmodSync(path, 0o644);
@@ -341,7 +341,7 @@ describe('changing a setting', () => {
   });
 });
 
-it('the data directory is that of the flag, else of the environment, else in the home directory', () => {
+it('the data directory comes from the flag, the environment, or the home directory', () => {
   mkdirSync(join(dir, 'flag'), { recursive: true });
   expect(dataDirOf({ 'data-dir': join(dir, 'flag') }, { INFERENCE_PROVIDER_HOME: '/other' })).toBe(join(dir, 'flag'));
   expect(dataDirOf({}, { INFERENCE_PROVIDER_HOME: '/other' })).toBe('/other');

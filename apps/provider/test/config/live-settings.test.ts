@@ -1,4 +1,4 @@
-/** Settings that change while the daemon runs: what holds at once, what waits for a restart, and that a broken file changes nothing. */
+/** Live settings: immediate changes, changes that need a restart, and invalid files. */
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ function open(everyMs: number, now: Config = readConfig(path)): LiveSettings {
   });
 }
 
-it('takes over what can change, and names what waits', () => {
+it('applies live settings and lists those that need a restart', () => {
   writeFileSync(path, 'log_level = "debug"\n[models]\nslots = 3\n[availability]\nwhen_hot = "serve"');
   expect(settings.reload()).toMatchObject({ problem: null, needs_restart: ['models.slots'] });
   expect(events).toEqual([
@@ -47,14 +47,14 @@ it('takes over what can change, and names what waits', () => {
   ]);
   expect(applied).toHaveLength(1);
   expect(applied[0]).toMatchObject({ log_level: 'debug', availability: { when_hot: 'serve' } });
-  // Nothing is told twice, and what is put back waits for nothing.
+  // No repeated report; a reverted setting needs no restart.
   settings.reload();
   expect(events).toHaveLength(1);
   writeFileSync(path, '');
   expect(settings.reload().needs_restart).toEqual([]);
 });
 
-it('keeps what it had while the file is broken, and says so once', () => {
+it('keeps the previous settings while the file is invalid, and reports once', () => {
   writeFileSync(path, 'log_level = "debug"');
   settings.reload();
   writeFileSync(path, 'log_level = "debug"\n[modles]');
@@ -67,7 +67,7 @@ it('keeps what it had while the file is broken, and says so once', () => {
   expect(events.at(-1)).toEqual({ type: 'changed', changed: [], needsRestart: [] });
 });
 
-it('sees a change between its reading and the first look', async () => {
+it('notices a change between the start and the first poll', async () => {
   settings.close();
   writeFileSync(path, 'log_level = "info"');
   const now = readConfig(path);
@@ -78,7 +78,7 @@ it('sees a change between its reading and the first look', async () => {
   expect(applied.at(-1)?.log_level).toBe('warn');
 });
 
-it('sees that the file has changed by itself, also when another takes its place', async () => {
+it('notices changed and replaced files', async () => {
   settings.close();
   settings = open(20);
   const changed = new Promise<void>((resolve) => heard.push(resolve));

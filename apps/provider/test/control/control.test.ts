@@ -1,4 +1,4 @@
-/** The control socket: one daemon for a data directory, its owner alone, and questions that always end. */
+/** Control socket: one daemon per data directory, owner only, bounded requests. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
@@ -55,7 +55,7 @@ const problemOf = (asked: Promise<unknown>): Promise<string> =>
   );
 
 describe('a daemon', () => {
-  it('answers the questions of its owner alone', async () => {
+  it('answers its owner only', async () => {
     await start();
     expect(await requestStatus(dataDir, 5000)).toMatchObject({
       state: 'starting',
@@ -66,7 +66,7 @@ describe('a daemon', () => {
     expect(statSync(controlPath(dataDir)).mode & 0o777).toBe(0o600);
   });
 
-  it('is one for a data directory, however many start at once', async () => {
+  it('is unique per data directory, even with concurrent starts', async () => {
     const starts = await Promise.allSettled([start(), start(), start()]);
     expect(starts.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     const refused = starts.find((result) => result.status === 'rejected')?.reason as unknown;
@@ -75,7 +75,7 @@ describe('a daemon', () => {
     await expect(start()).rejects.toBeInstanceOf(AlreadyRunningError);
   });
 
-  it('with a real enclave is one for a user, whatever its data directory', async () => {
+  it('with a real enclave is unique per user, whatever the data directory', async () => {
     const home = join(dataDir, 'home');
     const giveBack = await lockMachine(home);
     const refused: unknown = await lockMachine(home).catch((error: unknown) => error);
@@ -84,7 +84,7 @@ describe('a daemon', () => {
     await (await lockMachine(home))();
   });
 
-  it('gives the directory back when it ends', async () => {
+  it('unlocks the directory when stopped', async () => {
     await (await start()).close();
     open.length = 0;
     expect(await problemOf(requestStatus(dataDir, 5000))).toBe('not_running');
@@ -92,7 +92,7 @@ describe('a daemon', () => {
     expect((await requestStatus(dataDir, 5000)).state).toBe('starting');
   });
 
-  it('takes over what a killed one left behind', async () => {
+  it('takes over the socket of a killed daemon', async () => {
     const path = controlPath(dataDir);
     const script = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('up'))`;
     const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -105,14 +105,14 @@ describe('a daemon', () => {
     expect((await requestStatus(dataDir, 5000)).pid).toBe(process.pid);
   });
 
-  it('starts after one that died while it started', async () => {
+  it('starts after another daemon died during its start', async () => {
     writeFileSync(`${controlPath(dataDir)}.start`, '');
     await expect(start()).rejects.toBeInstanceOf(AlreadyRunningError);
     utimesSync(`${controlPath(dataDir)}.start`, 1, 1);
     await start();
   });
 
-  it('is found in a directory whose path is too long for a socket', async () => {
+  it('is found although the directory path exceeds the socket limit', async () => {
     const deep = join(dataDir, 'd'.repeat(120));
     const path = controlPath(deep);
     expect(path.length).toBeLessThan(104);
@@ -147,7 +147,7 @@ describe('a route', () => {
       call.end(body);
     });
 
-  it('takes a body of its schema alone', async () => {
+  it('accepts only bodies of the schema', async () => {
     await start(dataDir, [echo]);
     expect(await requestDaemon(dataDir, { path: '/v1/echo', body: { until: 5 } }, isEcho, 5000)).toEqual({ until: 5 });
     for (const body of ['{"until":"soon"}', '{"until":1,"more":2}', '{', '{}', '[]', '']) {
@@ -157,14 +157,14 @@ describe('a route', () => {
     expect(await requestDaemon(dataDir, { path: '/v1/echo', body: { until: null } }, isEcho, 5000)).toEqual({ until: null });
   });
 
-  it('says which methods there are, and which addresses', async () => {
+  it('reports unknown methods and addresses', async () => {
     await start(dataDir, [echo]);
     expect(await say('/v1/echo', 'GET')).toMatchObject({ status: 405, allow: 'POST' });
     expect(await say('/v1/status', 'DELETE')).toMatchObject({ status: 405, allow: 'GET' });
     expect(await say('/v1/nothing', 'GET')).toMatchObject({ status: 404 });
   });
 
-  it('may refuse with a code and a sentence, which its caller gets', async () => {
+  it("passes a refusal's code and sentence to the caller", async () => {
     await start(dataDir, [busy]);
     const error = await requestDaemon(dataDir, { path: '/v1/busy', body: {} }, isEcho, 5000).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ControlError);
@@ -172,7 +172,7 @@ describe('a route', () => {
   });
 });
 
-test('what a daemon could not do is told in its words, and not as if it were another one', async () => {
+test('an internal error of the daemon is reported with its own message', async () => {
   const full = post('/v1/full', Type.Object({}), async () => {
     throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
   });
@@ -188,7 +188,7 @@ describe('a question', () => {
     await once(server, 'listening');
   };
 
-  it('ends when nobody answers', async () => {
+  it('ends without an answer', async () => {
     await serve((() => {}) as never);
     expect(await problemOf(requestStatus(dataDir, 100))).toBe('no_answer');
   });

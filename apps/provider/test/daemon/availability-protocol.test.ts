@@ -1,4 +1,4 @@
-/** The whole program goes away and comes back, before a coordinator that knows of that and before one that does not. */
+/** Whole program: leaving and returning, with coordinators of both protocol versions. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ async function start(version: number) {
 const MODEL = 'pico-demo';
 const question = { model: MODEL, messages: [{ role: 'user', content: 'What is the capital of France?' }], temperature: 0 };
 
-test('a coordinator of version 1 is told of no models while there is none to be had', async () => {
+test('a coordinator of version 1 gets no models while the machine is away', async () => {
   battery('Discharging');
   const { session, register } = await start(1);
   expect([register.models, register.availability]).toEqual([[], undefined]);
@@ -48,7 +48,7 @@ test('a coordinator of version 1 is told of no models while there is none to be 
   expect(session.messages.some(({ type }) => type === 'availability')).toBe(false);
 });
 
-test('one of version 2 is told, what runs is finished, and what comes is refused', async () => {
+test('a coordinator of version 2 gets the state; running jobs finish and new ones are refused', async () => {
   battery('Discharging');
   const { session, register } = await start(2);
   expect(register).toMatchObject({ models: [{ id: MODEL, state: 'on_demand' }], availability: { state: 'away', reason: 'on_battery' } });
@@ -57,7 +57,7 @@ test('one of version 2 is told, what runs is finished, and what comes is refused
   battery('Charging');
   expect(await session.next('availability')).toEqual({ type: 'availability', state: 'serving' });
 
-  // It stands still for want of credit.
+  // The job stalls for want of credit.
   let begun = (): void => {};
   const first = new Promise<void>((resolve) => (begun = resolve));
   const running = session.submit({ ...question, stream: true }, { credit: 300, grant: false, onFirstBytes: begun });

@@ -1,4 +1,4 @@
-/** The whole program against a coordinator that checks everything: sealed jobs in, verified answers out. */
+/** Whole program against a strict coordinator: sealed jobs in, verified responses out. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FakeCoordinator, type FakeProviderSession } from '../support/fake-coordinator.js';
 import { childrenOf, isAlive, ProviderProcess } from '../support/provider-process.js';
@@ -22,13 +22,13 @@ afterAll(async () => {
 
 const capital = { messages: [{ role: 'user', content: 'What is the capital of France?' }], temperature: 0 };
 
-test('registers with its model, its slots and a simulated enclave that says so', () => {
+test('registers with model, slots and a declared simulated enclave', () => {
   expect(session.register).toMatchObject({ slots: 4, models: [{ model_type: 'text', quantization: '8bit', context_length: 1024 }] });
   expect(session.register?.models[0]?.id).toMatch(/^pico/);
   expect(session.attestation).toMatchObject({ key_protection: 'software', posture: { secure_enclave: false } });
 });
 
-test('says in one line what the coordinator says of its standing', async () => {
+test("logs the coordinator's trust message as one line", async () => {
   session.send({
     type: 'trust',
     trust_level: 'none',
@@ -64,7 +64,7 @@ test('streams chunks as they are generated and signs all of their bytes', async 
   expect(last.usage.completion_tokens).toBe(answer.receipt?.usage.completion_tokens);
 });
 
-test('calls a tool, and puts its result into words', async () => {
+test('calls a tool, and answers with its result', async () => {
   const parameters = { type: 'object', properties: { city: { type: 'string', description: 'The name of the city' } }, required: ['city'] };
   const tools = [{ type: 'function', function: { name: 'get_weather', description: 'Get the weather for a city', parameters } }];
   const question = { role: 'user', content: 'What is the weather in Lima?' };
@@ -80,7 +80,7 @@ test('calls a tool, and puts its result into words', async () => {
   expect(JSON.parse(told.body).choices[0].message.content).toMatch(/23.*sunny/);
 });
 
-test('makes the call that it has to make, whatever was asked', async () => {
+test('makes a forced tool call for any prompt', async () => {
   const parameters = { type: 'object', properties: { days: { type: 'integer' }, unit: { enum: ['C', 'F'] } }, required: ['days'] };
   const tools = ['forecast', 'history'].map((name) => ({ type: 'function', function: { name, parameters } }));
   const named = { type: 'function', function: { name: 'history' } };
@@ -128,19 +128,19 @@ test('honours max_tokens exactly and stops at stop sequences', async () => {
   expect(JSON.parse(stopped.body).choices[0].message.content).toBe(whole.slice(0, whole.indexOf(word)));
 });
 
-test('refuses a prompt that is longer than the context, with the numbers', async () => {
+test('refuses a prompt longer than the context, with both lengths', async () => {
   const answer = await session.submit({ messages: [{ role: 'user', content: 'moon tiger bread '.repeat(600) }], max_tokens: 5 });
   expect(answer.failure).toMatchObject({ code: 'context_length_exceeded', limit: 1024 });
   expect(answer.failure?.actual).toBeGreaterThan(1024);
 });
 
-test('answers a challenge of the session and ignores messages it does not know', async () => {
+test('answers challenges and ignores unknown messages', async () => {
   session.send({ type: 'weather_report' });
   session.send({ type: 'challenge', nonce: Buffer.alloc(32, 7).toString('base64') });
   expect(await session.next('challenge_answer')).toBeTruthy();
 });
 
-test('stops a cancelled stream and signs what it had written', async () => {
+test('stops a cancelled stream and signs the part that was sent', async () => {
   const answer = await session.submit(
     { messages: [{ role: 'user', content: 'Tell me a story about Mia.' }], stream: true, temperature: 1, max_tokens: 900 },
     { cancelAfterBytes: 1 },
@@ -166,7 +166,7 @@ test('a killed engine fails running jobs only, and comes back by itself', async 
   expect((await session.submit({ ...capital, max_tokens: 20 })).failure).toBeNull();
 });
 
-/** Skips the lists that were sent before, until one comes in which the model is in this state. */
+/** Skips earlier lists until the model has this state. */
 async function nextModels(state: string) {
   for (;;) {
     const message = await session.next('models');
@@ -184,12 +184,12 @@ test('comes back with the same identity when the connection is lost', async () =
   expect((await session.submit({ ...capital, max_tokens: 20 })).failure).toBeNull();
 });
 
-test('its log holds nothing of prompts and answers', () => {
+test('the log holds no prompts and answers', () => {
   expect(provider.stdout).not.toMatch(/France|Paris|Mia|tiger/);
   expect(provider.stderr).toBe('');
 });
 
-test('finishes what runs when it is told to stop, and leaves no process behind', async () => {
+test('finishes running jobs on stop and leaves no process', async () => {
   const children = childrenOf(provider.child.pid ?? 0);
   expect(children.length).toBeGreaterThanOrEqual(2);
   const running = session.submit({ ...capital, stream: true, max_tokens: 60 });

@@ -1,4 +1,4 @@
-/** `models use` beside a daemon that runs: models come and go on the same connection, and the coordinator hears of it. */
+/** `models use` beside a running daemon: models change on the same connection, and the coordinator gets the new list. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { FakeCoordinator, type FakeProviderSession } from '../support/fake-coord
 import { ProviderProcess } from '../support/provider-process.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
-/** What only a test that will not end runs into, however busy the machine is. */
+/** Reached only by a test that hangs, however busy the machine is. */
 const STUCK_MS = 10 * 60_000;
 const dir = mkdtempSync(join(tmpdir(), 'live-'));
 const models = (...args: string[]) => promisify(execFile)(process.execPath, [MAIN, 'models', ...args, '--data-dir', dir]);
@@ -42,7 +42,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-/** Waits until the coordinator is told of just these models, all of them in memory. */
+/** Waits until the coordinator's list has exactly these models, all loaded. */
 async function offered(...ids: string[]): Promise<void> {
   for (;;) {
     const { models: offers } = await session.next('models', STUCK_MS);
@@ -53,7 +53,7 @@ async function offered(...ids: string[]): Promise<void> {
 const capital = { messages: [{ role: 'user', content: 'What is the capital of France?' }], temperature: 0, max_tokens: 50 };
 const ask = (model: string) => session.submit({ ...capital, model }, { context: { model } });
 
-test('a model that is used comes while a job of another runs, and one that is not goes when its job has ended', async () => {
+test("a selected model is added during another's job, and a deselected one is removed after its job", async () => {
   expect(session.register?.models.map(({ id }) => id)).toEqual(['first']);
   expect((await models('use', 'second')).stdout).toBe('second is served from now on (always).\n');
   await offered('first', 'second');
@@ -62,7 +62,7 @@ test('a model that is used comes while a job of another runs, and one that is no
   let begun: () => void = () => {};
   const hasBegun = new Promise<void>((resolve) => (begun = resolve));
   const long = { ...capital, messages: [{ role: 'user', content: 'Count from 1 to 9.' }], max_tokens: 300, model: 'first', stream: true };
-  // It has no more credit until it is told of `first` leaving, so that it cannot be done before.
+  // The job gets no credit before `first` is reported as removed, and so cannot finish earlier.
   const running = session.submit(long, { context: { model: 'first' }, onFirstBytes: () => begun(), credit: 1, grant: false });
   await hasBegun;
   expect((await models('use', 'first', '--off')).stdout).toBe('first is not served any more from now on.\n');
@@ -75,7 +75,7 @@ test('a model that is used comes while a job of another runs, and one that is no
   expect(session.closed).toBe(false);
 });
 
-test('a model that is removed goes as well', async () => {
+test('a removed model is no longer served', async () => {
   await models('use', 'first', '--keep', 'on_demand');
   expect((await models('rm', 'second')).stdout).toBe('second is removed.\n');
   for (;;) {

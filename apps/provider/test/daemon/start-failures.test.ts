@@ -1,4 +1,4 @@
-/** What an owner sees when the program cannot start: one sentence on standard error, and exit code 1. */
+/** Failed starts: one sentence on stderr and exit code 1. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -44,7 +44,7 @@ test.each<[string, string, string[], RegExp]>([
   expect(provider.log()).toEqual([]);
 });
 
-test('a daemon that is killed takes its engine and its helper with it', async () => {
+test('engine and helper end with a killed daemon', async () => {
   const coordinator = await FakeCoordinator.listen();
   const provider = ProviderProcess.start(coordinator.url);
   await (await coordinator.session()).admit();

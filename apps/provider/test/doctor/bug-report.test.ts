@@ -1,4 +1,4 @@
-/** What a report holds, and what must never get into one. */
+/** Contents of a bug report, and data that must never be in one. */
 import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir, userInfo } from 'node:os';
@@ -108,7 +108,7 @@ describe('a report', () => {
     expect(JSON.parse(text('status.json'))).toMatchObject({ coordinator_view: { serial_number: LEFT_OUT, earnings: LEFT_OUT } });
   });
 
-  it('says what it holds before it writes it, for its owner alone', async () => {
+  it('lists its contents before writing, with mode 0600', async () => {
     const out = join(folder, 'report.tar.gz');
     const run = (...args: string[]): Promise<{ code: number; said: string }> =>
       new Promise((resolve) =>
@@ -155,7 +155,7 @@ describe('the redactor', () => {
     });
   });
 
-  it('lets no line through that it does not understand', () => {
+  it('drops unknown lines', () => {
     expect(redactLogLine('not json', redactor)).toBe('{"left_out":8}');
     expect(redactLogLine('{"event":"x","surprise":"what?"}', redactor)).toBe('{"event":"x"}');
     expect(redactCrashLine('what the model said', redactor)).toBe('<19 characters left out>');

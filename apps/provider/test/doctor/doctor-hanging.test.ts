@@ -1,4 +1,4 @@
-/** doctor as a process, while everything that it asks hangs. */
+/** `doctor` as a process, while every service that it asks hangs. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
@@ -56,7 +56,7 @@ function doctor(dataDir: string): Promise<{ code: number; report: Report }> {
   );
 }
 
-it('ends in ten seconds with a frozen provider, a frozen helper and a network that swallows everything', async () => {
+it('ends within ten seconds with a frozen daemon, a frozen helper and a black-hole network', async () => {
   const [one, other] = await Promise.all([start(), start()]);
   one.provider.child.kill('SIGSTOP');
   const helper = childrenOf(other.provider.child.pid as number).find(({ command }) => command.includes('simulated/main.js'));

@@ -1,4 +1,4 @@
-/** What doctor makes of what it finds, and that it ends. */
+/** Checks of `doctor` and their time limit. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -48,7 +48,7 @@ describe('checks', () => {
 });
 
 describe('this machine', () => {
-  it('needs a data directory that is its own', async () => {
+  it('needs a private data directory', async () => {
     expect(states(await checkDataDirectory(join(folder, 'none')))).toEqual(['problem']);
     expect(states(await checkDataDirectory(folder))).toEqual(['ok']);
     writeFileSync(join(folder, 'file'), '');
@@ -59,7 +59,7 @@ describe('this machine', () => {
     expect(states(await checkDisk(join(folder, 'none')))).toEqual(['skipped']);
   });
 
-  it('needs a model that can be read', async () => {
+  it('needs a readable model', async () => {
     const asMuchAsFits = { slots: null, context: null, reserve: null };
     expect(states(await checkModel(demoModel(), asMuchAsFits))).toEqual(['ok']);
     expect(await checkModel(demoModel(), { ...asMuchAsFits, reserve: totalmem() })).toMatchObject([
@@ -70,11 +70,11 @@ describe('this machine', () => {
     expect(states(await checkModel(null, asMuchAsFits))).toEqual(['skipped']);
   });
 
-  it('needs a clock that is about right, and a coordinator that answers', async () => {
+  it('needs a nearly correct clock and a reachable coordinator', async () => {
     expect([null, 0, -12_000, 90_000].map((skew) => states(checkClock(skew))[0])).toEqual(['skipped', 'ok', 'note', 'problem']);
   });
 
-  it('needs settings that can be read, and says which are not in force yet', async () => {
+  it('needs valid settings, and lists those that need a restart', async () => {
     const path = join(folder, 'config.toml');
     expect(states(await checkSettings(folder, null))).toEqual(['ok']);
     writeFileSync(path, 'log_level = "info"\n[update]\nautomatik = false\n');
@@ -84,7 +84,7 @@ describe('this machine', () => {
     expect(await checkSettings(folder, waiting)).toMatchObject([{ state: 'note', text: expect.stringContaining('models.slots') }]);
   });
 
-  it('is told of settings that are no file without a line to mend', async () => {
+  it('reports settings that are no file, without a line number', async () => {
     const odd = mkdtempSync(join(folder, 'data-'));
     mkdirSync(join(odd, 'config.toml'));
     const [found] = await checkSettings(odd, null);
@@ -92,7 +92,7 @@ describe('this machine', () => {
     expect(found?.remedy).not.toContain('line');
   });
 
-  it('is told where its key is, where that is damaged', async () => {
+  it('reports the location of a damaged key', async () => {
     const odd = mkdtempSync(join(folder, 'data-'));
     mkdirSync(join(odd, 'enclave'), { mode: 0o700 });
     writeFileSync(join(odd, 'enclave/enclave-key.json'), '{', { mode: 0o600 });
@@ -105,7 +105,7 @@ describe('this machine', () => {
     ]);
   });
 
-  it('keeps its secrets to itself', async () => {
+  it('needs private modes of its secrets', async () => {
     const own = mkdtempSync(join(folder, 'data-'));
     mkdirSync(join(own, 'enclave'), { mode: 0o700 });
     writeFileSync(join(own, 'enclave/key.json'), '', { mode: 0o600 });
@@ -118,7 +118,7 @@ describe('this machine', () => {
     expect(findings.map(({ remedy }) => remedy)).toContain(`Run: chmod go= '${join(own, 'enclave/key.json')}'`);
   });
 
-  it('has a service that keeps the provider, and a command that is found', async () => {
+  it('needs a service, and the command on the PATH', async () => {
     const manager = (state: ServiceState) => ({ name: 'launchd', state: async () => state }) as unknown as ServiceManager;
     const looked = async (state: ServiceState, status: DaemonStatus | null) =>
       states(await checkService(manager(state), 'label', status))[0];
@@ -140,7 +140,7 @@ describe('this machine', () => {
     expect(states(await checkCommand(found, path('other', 'on-path')))).toEqual(['problem']);
   });
 
-  it('knows of newer versions, of one on trial, and of those that did not work', async () => {
+  it('reports newer versions, versions on trial and failed ones', async () => {
     const prefix = mkdtempSync(join(folder, 'prefix-'));
     mkdirSync(join(prefix, 'versions/1.0.0'), { recursive: true });
     mkdirSync(join(prefix, 'versions/1.1.0'));
@@ -164,7 +164,7 @@ describe('this machine', () => {
     });
   });
 
-  it('notices models that are gone, cut off or damaged since they were pulled', async () => {
+  it('reports missing, truncated and damaged models', async () => {
     const directory = mkdtempSync(join(folder, 'models-'));
     const library = new ModelStore(directory);
     const hashes = new FileHashes(join(directory, 'hashes.json'));
@@ -186,7 +186,7 @@ describe('this machine', () => {
   });
 
   it('sleeps as pmset says', () => {
-    // Recorded on macOS, with the notes that it adds behind some numbers.
+    // Recorded on macOS, with the notes behind some numbers.
     const recorded = `Battery Power:
  Sleep On Power Button 1
  lowpowermode         0
@@ -209,7 +209,7 @@ AC Power:
     expect(states(judgeSleep(parsePmset('nothing of the kind')))).toEqual(['skipped']);
   });
 
-  it('reaches its coordinator, or learns at which step it does not', async () => {
+  it('reaches its coordinator, or reports the failing step', async () => {
     const answer = async (status: number, location = '', body = '{"status":"ok"}') => {
       const server = createServer((_request, response) => response.writeHead(status, { location }).end(body));
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -286,7 +286,7 @@ const running: DaemonStatus = {
 };
 
 describe('the coordinator’s view', () => {
-  it('is a problem where no jobs come, and advice where they could be more', () => {
+  it('is a problem without jobs, and a note with fewer jobs than possible', () => {
     expect(checkCoordinatorView(running)).toMatchObject([{ state: 'note', text: 'advice: no_demand' }]);
     expect(
       checkCoordinatorView({ ...running, coordinator_view: { ...view, next_steps: [{ code: 'nothing', text: 'Nothing.' }] } }),
@@ -306,7 +306,7 @@ describe('the coordinator’s view', () => {
     ]);
   });
 
-  it('tells what the provider was given, and why not more', () => {
+  it('reports the placed requests, and why not more', () => {
     expect(checkTraffic(base)).toMatchObject([{ state: 'skipped' }]);
     expect(checkTraffic(running).map(({ text }) => text)).toEqual([
       '3 requests, 25 % of all that were placed',
@@ -315,7 +315,7 @@ describe('the coordinator’s view', () => {
     expect(checkTraffic({ ...running, coordinator_view: { ...view, share: null, decisions: [] } })).toMatchObject([{ state: 'ok' }]);
   });
 
-  it('reads well in 80 columns, whatever it holds', () => {
+  it('fits 80 columns with any content', () => {
     const lines = statusLines(running, 60_000);
     const text = lines.join('\n');
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);

@@ -1,4 +1,4 @@
-/** What keeps prompts and keys in: no debugger, no core dump, no network for the engine, no loose files, no foreign environment. */
+/** Protection of prompts and keys: no debugger, core dump, engine network, open file mode or foreign environment. */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -41,7 +41,7 @@ function inodesOf(pid: number): Set<string> {
   return new Set(readdirSync(`/proc/${pid}/fd`).flatMap((fd) => /socket:\[(\d+)\]/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? []));
 }
 
-/** Sockets of a process in one table of its network (proc(5)), all or those in one state. */
+/** Sockets of a process in one network table (proc(5)), optionally of one state. */
 function socketsOf(pid: number, table: string, state?: string): string[] {
   const inodes = inodesOf(pid);
   return readFileSync(`/proc/${pid}/net/${table}`, 'utf8')
@@ -53,7 +53,7 @@ function socketsOf(pid: number, table: string, state?: string): string[] {
 }
 
 describe('a running daemon', () => {
-  it('opens no debugger, keeps the network from its engine, and gives it nothing of its environment', async () => {
+  it('opens no debugger, and denies its engine the network and its environment', async () => {
     const coordinator = await FakeCoordinator.listen();
     process.env.SECRET_OF_THE_OWNER = 'x';
     const dataDir = mkdtempSync(join(tmpdir(), 'hard-'));
@@ -99,11 +99,10 @@ describe('a running daemon', () => {
           .filter((line) => line.trim() !== '');
         expect(interfaces.map((line) => line.split(':')[0]?.trim())).toEqual(['lo']);
       }
-      // Whatever it may do, it makes no socket of the network.
-      // Neither a debugger nor anything else listens.
+      // The process has no listening network socket, so no debugger listens either.
       const listening = (): string[] => ['tcp', 'tcp6'].flatMap((table) => socketsOf(pid, table, '0A'));
       expect(listening()).toEqual([]);
-      // Whatever it may do, the engine makes no socket of the network.
+      // The engine has no network socket.
       expect(inodesOf(engine).size).toBeGreaterThan(0);
       for (const table of ['tcp', 'tcp6', 'udp', 'udp6', 'raw']) expect(socketsOf(engine, table)).toEqual([]);
     }
@@ -128,7 +127,7 @@ describe('a running daemon', () => {
   });
 });
 
-it('a process that is forked without network has its channel and cannot reach even this machine', async () => {
+it('a process forked without network has its IPC channel but cannot reach even this machine', async () => {
   const confinement = await findConfinement();
   if (confinement.kind === 'none') {
     console.warn(`SKIPPED: nothing here keeps a process from the network (${confinement.why})`);
@@ -157,7 +156,7 @@ it('a process that is forked without network has its channel and cannot reach ev
   await server.close();
 });
 
-it('a way to keep the network away is taken only where it works', async () => {
+it('a confinement is used only if its probe works', async () => {
   const tried: string[] = [];
   const attempt = (problem: (command: readonly string[]) => string | null) => async (command: readonly string[]) => {
     tried.push(command.slice(0, 2).join(' '));
@@ -197,12 +196,12 @@ it('a way to keep the network away is taken only where it works', async () => {
   ).toMatchObject({ kind: 'none', why: 'there is no way on win32' });
 });
 
-it('an engine gets what it needs of the environment and what is said, and nothing else', () => {
+it('an engine gets only allowed and explicit environment variables', () => {
   const env = { PATH: '/bin', NODE_OPTIONS: '-r x', LD_PRELOAD: 'x', TOKEN: 'x' };
   expect(engineEnvironment({ UV_THREADPOOL_SIZE: '1' }, env)).toEqual({ PATH: '/bin', UV_THREADPOOL_SIZE: '1' });
 });
 
-it('a debugger is recognised by its flags, and code that was loaded before by its variables', () => {
+it('debuggers are detected by flags, and preloaded code by variables', () => {
   expect(inspectorProblem([], {})).toBeNull();
   for (const flag of ['--inspect', '--inspect-brk=0.0.0.0:1', '--inspect-port=1', '--debug'])
     expect(inspectorProblem([flag], {})).toMatch('debugger');
@@ -223,7 +222,7 @@ it('a debugger is recognised by its flags, and code that was loaded before by it
   }
 });
 
-it('files that others could read are mended and named; those of others are refused; links are not followed', () => {
+it('open file modes are repaired and listed; files of others are refused; links are not followed', () => {
   const data = join(dir, 'modes');
   mkdirSync(join(data, 'enclave'), { recursive: true, mode: 0o755 });
   chmodSync(data, 0o755);
@@ -242,11 +241,11 @@ it('files that others could read are mended and named; those of others are refus
   expect(() => repairModes(data, (process.getuid?.() ?? 0) + 1)).toThrow(InsecureModeError);
 });
 
-it('a process whose event loop is stuck is ended, and one that turns is not', async () => {
+it('a process with a stuck event loop is killed, and a running one is not', async () => {
   const stuck = fork(await program('apps/provider/test/host/stuck-loop.ts'), [], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
   let stderr = '';
   stuck.stderr?.on('data', (data: Buffer) => (stderr += data.toString()));
-  // It turned for longer than the limit before it said so, and then got stuck.
+  // The loop ran for longer than the limit before its message, and then got stuck.
   expect(await once(stuck, 'message')).toEqual(['turning', undefined]);
   const [code, signal] = (await once(stuck, 'close')) as [number | null, string | null];
   expect([code, signal]).toEqual([null, 'SIGKILL']);

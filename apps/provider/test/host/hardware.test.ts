@@ -1,4 +1,4 @@
-/** What a machine is: read from recorded texts of Macs, and from folders that look like Linux. */
+/** Host facts from recorded texts of Macs and simulated Linux folders. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -77,14 +77,14 @@ describe('a Mac', () => {
 
   it.each([
     ['hw.perflevel0.physicalcpu: 4\nhw.perflevel1.physicalcpu: 6\n', 4, 6],
-    // Of a chip whose slower cores are made for speed, too.
+    // A chip whose slower cores are also performance cores.
     ['hw.perflevel0.physicalcpu: 6\nhw.perflevel0.name: Super\nhw.perflevel1.physicalcpu: 12\nhw.perflevel1.name: Performance\n', 18, 0],
     ['hw.physicalcpu: 8\n', null, null],
   ])('has the cores of %j', (sysctl, performanceCores, efficiencyCores) => {
     expect(macFacts({ ...NOTHING, sysctl })).toMatchObject({ performanceCores, efficiencyCores });
   });
 
-  it('whose commands say nothing is not known', () => {
+  it('without command output is unknown', () => {
     expect(macFacts(NOTHING)).toEqual({
       chip: 'unknown',
       chipFamily: 'unknown',
@@ -151,7 +151,7 @@ describe('a Linux machine', () => {
     expect(linuxFacts(NO_LINUX_FACTS)).toMatchObject({ chip: 'unknown', cpuCores: 1, memoryBytes: 0 });
   });
 
-  it('tells two kinds of cores apart where the kernel does', () => {
+  it('distinguishes two kinds of cores if the kernel does', () => {
     const kinds = (texts: Partial<typeof NO_LINUX_FACTS>) => {
       const { performanceCores, efficiencyCores } = linuxFacts({ ...NO_LINUX_FACTS, ...texts });
       return [performanceCores, efficiencyCores];
@@ -162,7 +162,7 @@ describe('a Linux machine', () => {
     expect(kinds({ fastCores: 'many', thriftyCores: '9-2' })).toEqual([null, null]);
   });
 
-  it('that is simulated is what its folder says, and for the rest this one', async () => {
+  it('if simulated, is read from its folder, and otherwise from this machine', async () => {
     const root = mkdtempSync(join(tmpdir(), 'facts-'));
     const write = (path: string, text: string): void => {
       mkdirSync(dirname(join(root, path)), { recursive: true });
@@ -178,7 +178,7 @@ describe('a Linux machine', () => {
   });
 });
 
-describe('what is told of a machine', () => {
+describe('the reported hardware', () => {
   it('can be taken by a coordinator, whatever the texts are', async () => {
     const own = reportedHardware(await readHostFacts());
     expect([told.Check(own), own.cpu_cores > 0]).toEqual([true, true]);

@@ -1,4 +1,4 @@
-/** A program for a test: its event loop turns for a while under the watchdog, and then gets stuck for ever. */
+/** Test program: its event loop runs for a while under the watchdog, then hangs. */
 import { Watchdog } from '../../src/daemon/watchdog/watchdog.js';
 
 const LIMIT_MS = 1_500;

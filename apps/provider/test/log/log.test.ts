@@ -1,4 +1,4 @@
-/** The log of a service: bounded in size, written at once, shown for people, and followed over its rotation. */
+/** Service log: bounded size, synchronous writes, text form, and following over rotations. */
 import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-it('never holds more than its files may, and loses no line between them', () => {
+it('is bounded in size and loses no line at a rotation', () => {
   const path = join(dir, 'p.log');
   const file = new RotatingFile({ path, maxBytes: 1000, older: 3 });
   const log = pino({ base: null, timestamp: false }, file);
@@ -34,7 +34,7 @@ it('never holds more than its files may, and loses no line between them', () => 
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-it('goes on in the file that is there, and stops nobody when it cannot be written', () => {
+it('appends to an existing file, and survives write errors', () => {
   const path = join(dir, 'p.log');
   writeFileSync(path, 'old\n');
   const file = new RotatingFile({ path, maxBytes: 10, older: 1 });
@@ -48,7 +48,7 @@ it('goes on in the file that is there, and stops nobody when it cannot be writte
   mkdirSync(dir);
 });
 
-it('gives its last lines, also from the file before and over the edges of blocks', () => {
+it('returns last lines, across files and blocks', () => {
   const path = join(dir, 'p.log');
   const lines = Array.from({ length: 3000 }, (_, index) => `${index} ${'ü'.repeat(index % 90)}`);
   writeFileSync(`${path}.1`, `${lines.slice(0, 1500).join('\n')}\n`);
@@ -61,7 +61,7 @@ it('gives its last lines, also from the file before and over the edges of blocks
   expect(lastLines(join(dir, 'none'), 5)).toEqual([]);
 });
 
-it('is followed over its rotation, in whole lines', async () => {
+it('is followed across rotations, in whole lines', async () => {
   const path = join(dir, 'p.log');
   writeFileSync(path, 'before\n');
   const stop = new AbortController();

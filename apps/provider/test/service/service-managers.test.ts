@@ -1,4 +1,4 @@
-/** launchd and systemd from what they print, with the exact commands that are run; and what is written for them to read. */
+/** launchd and systemd: parsers of recorded output, exact commands, and written definitions. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -68,7 +68,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-/** Answers by the first words of a command line; what stands in a list is answered one after the other, the last one for ever. */
+/** Replies by the first words of a command line. A list is replayed in order; its last reply repeats. */
 function tool(answers: Readonly<Record<string, readonly (Partial<ToolResult> | string)[]>>): { run: RunTool; said: string[] } {
   const said: string[] = [];
   const counts = new Map<string, number>();
@@ -86,7 +86,7 @@ function tool(answers: Readonly<Record<string, readonly (Partial<ToolResult> | s
 }
 
 describe('the property list', () => {
-  it('says what launchd is to do, and survives every letter', () => {
+  it('defines the service, with any characters', () => {
     const text = launchdPlist(DEFINITION);
     expect(parse(text)).toEqual({
       Label: 'inference-provider',
@@ -112,7 +112,7 @@ describe('launchd', () => {
   const launchd = (run: RunTool): Launchd => new Launchd({ run, uid: 501, folder: dir, pollMs: 1 });
   const print = 'launchctl print gui/501/inference-provider';
 
-  it('loads a service that it does not know, and one that has moved, but leaves one that runs alone', async () => {
+  it('loads an unknown or changed service, but leaves a running one alone', async () => {
     const first = tool({ [print]: [{ code: 113, stderr: NOT_FOUND }] });
     expect(await launchd(first.run).start(DEFINITION)).toBe('started');
     const plist = join(dir, 'inference-provider.plist');
@@ -135,14 +135,14 @@ describe('launchd', () => {
     expect(readFileSync(plist, 'utf8')).toBe(launchdPlist(moved));
   });
 
-  it('starts one at once that waits after a crash', async () => {
+  it('starts a service at once that waits after a crash', async () => {
     writeFileSync(join(dir, 'inference-provider.plist'), launchdPlist(DEFINITION));
     const { run, said } = tool({ [print]: [PRINT_WAITING] });
     expect(await launchd(run).start(DEFINITION)).toBe('started');
     expect(said).toEqual([print, 'launchctl kickstart gui/501/inference-provider']);
   });
 
-  it('stops for good, also one that does not run', async () => {
+  it('stops permanently, even a service that does not run', async () => {
     const running = tool({ [print]: [PRINT_RUNNING, { code: 113 }] });
     expect(await launchd(running.run).stop('inference-provider')).toBe('stopped');
     expect(running.said).toEqual([
@@ -156,7 +156,7 @@ describe('launchd', () => {
     expect(gone.said).toEqual([print, 'launchctl disable gui/501/inference-provider']);
   });
 
-  it('restarts after its jobs have ended, and not in the middle of them', async () => {
+  it('restarts only after the running jobs', async () => {
     writeFileSync(join(dir, 'inference-provider.plist'), launchdPlist(DEFINITION));
     const { run, said } = tool({ [print]: [PRINT_RUNNING, PRINT_RUNNING, PRINT_ENDED] });
     await launchd(run).restart(DEFINITION);
@@ -169,7 +169,7 @@ describe('launchd', () => {
     ]);
   });
 
-  it('says what it was refused', async () => {
+  it('reports a refused command', async () => {
     const { run } = tool({
       [print]: [{ code: 113 }],
       'launchctl bootstrap': [{ code: 5, stderr: 'Bootstrap failed: 5: Input/output error\nmore' }],
@@ -197,7 +197,7 @@ describe('systemd', () => {
   const systemd = (run: RunTool): Systemd => new Systemd({ run, user: 'ada', folder: dir });
   const state = 'systemctl --user show --property=LoadState,ActiveState,SubState,MainPID,Result,ExecMainStatus inference-provider.service';
 
-  it('is given a unit that it takes', () => {
+  it('gets a valid unit', () => {
     const path = join(dir, 'inference-provider.service');
     const definition = {
       ...DEFINITION,
@@ -226,7 +226,7 @@ describe('systemd', () => {
       expect(text).toContain(`\n${line}\n`);
   });
 
-  it('starts what does not run or has moved, leaves alone what runs, and stops for good', async () => {
+  it('starts a stopped or changed service, leaves a running one alone, and stops permanently', async () => {
     const first = tool({ [state]: [show('not-found', 'inactive', 'dead', 0)] });
     expect(await systemd(first.run).start(DEFINITION)).toBe('started');
     expect(first.said).toEqual([
@@ -277,7 +277,7 @@ it('an unknown manager is refused by name', async () => {
   );
 });
 
-it('the environment of a service holds nothing that changes how programs are loaded, and no key', () => {
+it('the environment of a service has no loader variables and no keys', () => {
   const env = {
     PATH: '/bin',
     NODE_OPTIONS: '--require=/x',

@@ -48,7 +48,7 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-it('starts once, comes back after a crash, ends when it is told to, and does all of that twice without harm', async () => {
+it('starts once, restarts after a crash, stops on request, and repeats all of this', async () => {
   expect((await run(['stop'])).stdout).toBe('The provider does not run.\n');
   const started = await run(['start']);
   expect(started).toMatchObject({ code: 0, stderr: '' });
@@ -56,7 +56,7 @@ it('starts once, comes back after a crash, ends when it is told to, and does all
   await (await coordinator.session()).admit();
   const first = await pidOf();
   expect((await run(['start'])).stdout).toBe(`The provider runs already (process ${first}, kept by supervisor).\n`);
-  // A second one in the foreground.
+  // Second daemon, in the foreground.
   const second = await run(['serve']);
   expect(second).toMatchObject({ code: 1, stderr: `Another provider runs with the data directory ${dataDir}.\n` });
 
@@ -66,7 +66,7 @@ it('starts once, comes back after a crash, ends when it is told to, and does all
   expect(again).not.toBe(first);
   expect((await supervisor().supervisorState())?.child).toMatchObject({ pid: again, restarts: 1, last_exit: 'SIGKILL' });
 
-  // What it leaves no core dump of, leaves its children none either.
+  // The core dump limit also applies to child processes.
   const limits = (pid: number): string =>
     /^Max core file size\s+(\S+)\s+(\S+)/m
       .exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))
@@ -75,7 +75,7 @@ it('starts once, comes back after a crash, ends when it is told to, and does all
   if (process.platform === 'linux')
     for (const pid of [again, ...childrenOf(again).map((child) => child.pid)]) expect(limits(pid)).toBe('0 0');
 
-  // It is told that it is registered before it writes so.
+  // The daemon is registered before its log says so.
   const logged = (text: string): number => lastLines(logFile(dataDir), 500).filter((line) => line.includes(text)).length;
   await until(() => logged('"event":"registered"') === 2);
   const logs = await run(['logs', '--lines', '500']);
@@ -88,12 +88,12 @@ it('starts once, comes back after a crash, ends when it is told to, and does all
   expect((await run(['logs', '-n', '1'])).stdout).toMatch(/provider has stopped\n$/);
 });
 
-it('survives the death of its supervisor, and follows the program when it moves', async () => {
+it("survives its supervisor's death, and follows a moved program", async () => {
   await run(['start']);
   await (await coordinator.session()).admit();
   const first = await pidOf();
   process.kill((await supervisor().supervisorState())?.pid ?? 0, 'SIGKILL');
-  // The daemon ends with it, so that nothing is left that nobody keeps.
+  // The daemon ends with its supervisor, so that no unsupervised process remains.
   await until(() => !isAlive(first));
   const link = join(dataDir, 'moved.js');
   symlinkSync(MAIN, link);
@@ -107,7 +107,7 @@ it('survives the death of its supervisor, and follows the program when it moves'
   expect(isAlive(second)).toBe(false);
 });
 
-it('does not start with settings that are broken, and does not end for them when it runs', async () => {
+it('does not start with invalid settings, and keeps running when they become invalid', async () => {
   appendFileSync(join(dataDir, 'config.toml'), 'log_levle = "debug"\n');
   const sentence = `${dataDir}/config.toml:3:1: there is no setting log_levle (did you mean log_level?).\n`;
   expect(await run(['start'])).toMatchObject({ code: 1, stderr: sentence, stdout: '' });
@@ -136,7 +136,7 @@ it('does not start with settings that are broken, and does not end for them when
   );
   expect((await run(['restart'])).code).toBe(1);
 
-  // By itself, when the file changes.
+  // Reloaded automatically when the file changes.
   writeFileSync(join(dataDir, 'config.toml'), `${good}[models]\nslots = 3\n`);
   await until(async () => (await requestStatus(dataDir, 10_000)).settings.problem === null);
   expect((await requestStatus(dataDir, 10_000)).settings.needs_restart).toEqual(['models.slots']);
@@ -148,7 +148,7 @@ it('does not start with settings that are broken, and does not end for them when
   expect(await requestStatus(dataDir, 10_000)).toMatchObject({ slots: 3, settings: { needs_restart: [] } });
 });
 
-it('says why the daemon does not come up, and goes on trying until it is told to stop', async () => {
+it('reports why the daemon fails to start, and retries until stopped', async () => {
   appendFileSync(join(dataDir, 'config.toml'), '[models]\nreserve_gb = 4096\n');
   const failed = await run(['start']);
   expect(failed.code).toBe(1);
@@ -159,7 +159,7 @@ it('says why the daemon does not come up, and goes on trying until it is told to
   expect(await supervisor().supervisorState()).toBeNull();
 });
 
-it('stop also ends one that was started by hand, and start does not push it aside', async () => {
+it('stop also ends a daemon started by hand, and start does not replace it', async () => {
   const child = spawn(process.execPath, [MAIN, 'serve', '--data-dir', dataDir], { stdio: 'ignore' });
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
   await (await coordinator.session()).admit();

@@ -24,7 +24,7 @@ function wish(install: ((url: string) => Promise<void>) | null = null) {
   return { enrolment, sent, events };
 }
 
-test('asks once when the coordinator goes on saying that the Mac is not enrolled', async () => {
+test('requests once while the coordinator repeats that the Mac is not enrolled', async () => {
   const { enrolment, sent } = wish();
   enrolment.onTrust(standing('not_enrolled'));
   enrolment.onTrust(standing('not_enrolled'));
@@ -43,7 +43,7 @@ test('does not ask when the coordinator had only not looked yet', async () => {
   expect(sent).toEqual([]);
 });
 
-test('tells the owner the address, and installs what comes where that is simulated', async () => {
+test('reports the address, and installs the profile on a simulated Mac', async () => {
   const offer = { type: 'enrolment', url: 'https://gateway.example/mdm/v1/enrolment/x', expires_at: 5 } as const;
   const real = wish();
   real.enrolment.onAnswer(offer);

@@ -1,4 +1,4 @@
-/** The session with the coordinator: keys that rotate, sockets that die, rejections, and the pauses in between. */
+/** Session with the coordinator: key rotation, dead sockets, rejections, and delays. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -49,7 +49,7 @@ function options(changes: Partial<SessionOptions> = {}): SessionOptions {
   };
 }
 
-test('a socket that goes silent is given up', async () => {
+test('a silent socket is closed', async () => {
   const from = Date.now();
   const running = Session.run(options({ liveness: { pingMs: 50, silenceMs: 300 } }), leave.signal);
   const session = await coordinator.session();
@@ -82,7 +82,7 @@ test.each([
   expect(end.kind === 'lost' && end.reason).toMatch(reason);
 });
 
-test('a rejection is told to the owner with its code, and tried again after a while', async () => {
+test('a rejection is reported with its code, and retried after a delay', async () => {
   const events: SessionEvent[] = [];
   const running = stayConnected({ ...options(), onEvent: (event) => events.push(event), random: () => 0 }, leave.signal);
   const session = await coordinator.session();
@@ -100,7 +100,7 @@ test('a rejection is told to the owner with its code, and tried again after a wh
   await running;
 });
 
-test('a coordinator that goes away is left alone for a moment of random length', async () => {
+test('a shutdown of the coordinator causes a random delay', async () => {
   const events: SessionEvent[] = [];
   const restart = { firstMs: 60_000, maxMs: 60_000 };
   const following = { ...options(), onEvent: (event: SessionEvent) => events.push(event), restart, random: () => 0.5 };
@@ -114,7 +114,7 @@ test('a coordinator that goes away is left alone for a moment of random length',
   await running;
 });
 
-test('what a refusal was exactly, and what the coordinator says of the provider, reach the owner', async () => {
+test('the detailed rejection and the trust message reach the owner', async () => {
   const events: SessionEvent[] = [];
   const told: TrustMessage[] = [];
   const following = { ...options({ onTrust: (trust) => told.push(trust) }), onEvent: (event: SessionEvent) => events.push(event) };
@@ -138,7 +138,7 @@ test('what a refusal was exactly, and what the coordinator says of the provider,
   await running;
 });
 
-test('a coordinator that comes back is found again', async () => {
+test('reconnects to a restarted coordinator', async () => {
   const { url, socketUrl } = coordinator;
   const gone = options();
   await coordinator.close();
@@ -159,7 +159,7 @@ test('pauses double up to their limit, half of each at random', () => {
   expect([0, 1, 2, 10, 100].map((attempt) => backoffMs(backoff, attempt, 1))).toEqual([500, 1000, 2000, 30_000, 30_000]);
 });
 
-test('sealing keys are replaced before they end, and the old one is dropped after its grace time', async () => {
+test('sealing keys are replaced before expiry, and old ones dropped after a grace time', async () => {
   const updates: { payload: string; signature: string }[] = [];
   const keys = await SealingKeys.open({
     enclave,
@@ -181,7 +181,7 @@ test('sealing keys are replaced before they end, and the old one is dropped afte
   expect(keys.find(second.key_id)).toBeNull();
 });
 
-test('an enclave that signs no new key ends the session', async () => {
+test('the session ends if the enclave signs no new key', async () => {
   let calls = 0;
   let failed = false;
   const keys = await SealingKeys.open({

@@ -1,4 +1,4 @@
-/** Sleep, stopped processes and clocks that jump: they are noticed, sockets are tried, keys renewed, and no pause is sat out. */
+/** Sleep, stopped processes and clock jumps: detection, socket probes, key renewal, and ended delays. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-/** Clocks that tests move; the timer of the real one never comes. */
+/** Clocks that tests advance; the detector's timer never fires. */
 function clocks(): { wakeDetector: WakeDetector; heard: Wake[]; pass: (wallMs: number, monotonicMs: number) => void } {
   let [wall, monotonic] = [1_000_000, 0];
   const wakeDetector = new WakeDetector({ wall: () => wall, monotonic: () => monotonic, everyMs: 1 << 30 });
@@ -48,7 +48,7 @@ const options = (coordinator: FakeCoordinator, wakeDetector: WakeDetector) => ({
 });
 
 describe('waking', () => {
-  it('is told from a clock that ran on while nothing else did, from a process that was stopped, and from a clock that was set', () => {
+  it('is detected from sleep, a stopped process, and a changed clock', () => {
     const { heard, pass, wakeDetector } = clocks();
     pass(1_000, 1_000);
     pass(4_000, 4_000);
@@ -61,7 +61,7 @@ describe('waking', () => {
     expect(heard).toHaveLength(3);
   });
 
-  it('leaves a socket that answers alone, and replaces the key, which lives by the clock', async () => {
+  it('keeps a responsive socket, and replaces the sealing key', async () => {
     const coordinator = await FakeCoordinator.listen();
     const { wakeDetector, pass } = clocks();
     const leave = new AbortController();
@@ -78,7 +78,7 @@ describe('waking', () => {
     await coordinator.close();
   });
 
-  it('ends a socket that is dead within seconds', async () => {
+  it('ends a dead socket within seconds', async () => {
     const coordinator = await FakeCoordinator.listen();
     const { wakeDetector, pass } = clocks();
     const liveness = { pingMs: 60_000, silenceMs: 600_000, probeMs: 200 };
@@ -110,7 +110,7 @@ describe('waking', () => {
   });
 });
 
-it('a coordinator that lies about the time, and says what nobody knows, keeps its provider', async () => {
+it('a provider stays connected despite a false server time and unknown messages', async () => {
   for (const serverTime of [0, Date.now() + 10 * 365 * 86_400_000]) {
     const coordinator = await FakeCoordinator.listen({ serverTime });
     const wakeDetector = new WakeDetector();

@@ -1,6 +1,7 @@
 /**
- * A coordinator for tests: real WebSocket, real messages, real sealing and real verification, no routing. It checks what
- * a provider shows when it registers, seals jobs to it, and opens and verifies the answers.
+ * Test coordinator: real WebSocket, messages, sealing and verification, without placement.
+ *
+ * Checks the registration, seals jobs to the provider, and verifies its responses.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -40,7 +41,7 @@ export interface Answer {
   readonly jobId: JobId;
   readonly accepted: boolean;
   readonly body: string;
-  /** Number of response frames that carried bytes. */
+  /** Number of response frames with content. */
   readonly frames: number;
   readonly failure: JobFailure | null;
   readonly receipt: Receipt | null;
@@ -54,7 +55,7 @@ export interface SubmitOptions {
   readonly cancelAfterBytes?: number;
   /** Called with the first bytes of the answer. */
   readonly onFirstBytes?: () => void;
-  /** Changes the encoded request frames before they go out. */
+  /** Changes the encoded request frames before sending. */
   readonly tamper?: (frames: Uint8Array[]) => Uint8Array[];
 }
 
@@ -105,13 +106,13 @@ export class FakeProviderSession {
     this.socket.close();
   }
 
-  /** Stops reading, so that the provider's bytes pile up on its side. */
+  /** Stops reading, so that bytes queue on the provider's side. */
   pauseReading(paused: boolean): void {
     if (paused) this.socket.pause();
     else this.socket.resume();
   }
 
-  /** The next message of this type that has not been asked for. */
+  /** Next unread message of this type. */
   async next<Type extends ProviderMessage['type']>(type: Type, timeoutMs = 20_000): Promise<ProviderMessage & { type: Type }> {
     const known = this.messages.findIndex((message) => message.type === type);
     if (known >= 0) return this.messages.splice(known, 1)[0] as ProviderMessage & { type: Type };
@@ -126,7 +127,7 @@ export class FakeProviderSession {
     ]).finally(() => clearTimeout(timer));
   }
 
-  /** Takes the provider in, after checking all that it shows. */
+  /** Registers the provider after verifying its messages. */
   async admit(): Promise<Register> {
     const register = await this.next('register');
     this.register = register;
@@ -140,7 +141,7 @@ export class FakeProviderSession {
     return register;
   }
 
-  /** Seals a chat request to the provider, and resolves when the provider is done with it. */
+  /** Sends a sealed chat request and resolves when the provider finished. */
   submit(request: Record<string, unknown>, options: SubmitOptions = {}): Promise<Answer> {
     return this.submitBytes(Buffer.from(JSON.stringify({ model: this.register?.models[0]?.id, ...request })), request, options);
   }
@@ -275,7 +276,7 @@ export class FakeCoordinator {
     });
   }
 
-  /** `serverTime`: what it takes for the time, where that is a lie. `version`: of the protocol that it speaks. `receipts`: versions that it takes. */
+  /** `serverTime`: a false time, for tests. `version`: protocol version. `receipts`: accepted receipt versions. */
   static async listen({
     port = 0,
     ...talk
@@ -298,7 +299,7 @@ export class FakeCoordinator {
     return `${this.url.replace('http', 'ws')}/provider/v1/socket`;
   }
 
-  /** The next provider that said hello. */
+  /** Next provider that said hello. */
   session(): Promise<FakeProviderSession> {
     const known = this.#sessions.shift();
     return known === undefined ? new Promise((resolve) => this.#waiting.push(resolve)) : Promise.resolve(known);

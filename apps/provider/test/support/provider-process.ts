@@ -29,7 +29,7 @@ export class ProviderProcess {
 
   static start(coordinator: string, args: readonly string[] = ['--simulated-enclave'], dataDir?: string): ProviderProcess {
     const dir = dataDir ?? mkdtempSync(join(tmpdir(), 'provider-'));
-    // Neither the heat nor the battery of this machine shall decide a test.
+    // Simulated, so that heat and battery of the test machine do not affect results.
     const host = args.includes('--simulated-enclave') && !args.includes('--simulated-host') ? ['--simulated-host', join(dir, 'host')] : [];
     const child = spawn(process.execPath, [MAIN, 'serve', '--coordinator', coordinator, '--data-dir', dir, ...args, ...host], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -56,7 +56,7 @@ export class ProviderProcess {
     }
   }
 
-  /** What is waited for; an error with all that the process wrote when it ends before. */
+  /** Awaits a promise; throws with all output if the process ends before. */
   whileItRuns<T>(awaited: Promise<T>): Promise<T> {
     return Promise.race([awaited, this.exit.then(() => Promise.reject(this.#ended()))]);
   }
@@ -65,16 +65,16 @@ export class ProviderProcess {
     return new Error(`the provider has ended:\n${this.stdout}\n${this.stderr}`);
   }
 
-  /** Ends the process and its children if they still run, and removes its data. */
+  /** Ends the process and its children, and removes its data. */
   async dispose(): Promise<void> {
-    // A child that is stopped would not notice that its parent is gone.
+    // A stopped child would not notice its parent's end.
     const children = this.child.pid === undefined ? [] : descendantsOf(this.child.pid);
     this.child.kill('SIGKILL');
     for (const { pid } of children) {
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
-        // Gone with its parent.
+        // Ended with its parent.
       }
     }
     await this.exit;
@@ -82,7 +82,7 @@ export class ProviderProcess {
   }
 }
 
-/** Process ids whose parent is this one, from /proc. */
+/** Child process ids from /proc. */
 export function childrenOf(pid: number): { pid: number; command: string }[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

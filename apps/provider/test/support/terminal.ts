@@ -1,7 +1,4 @@
-/**
- * A command on a real pseudo-terminal (`script` of the system), and what its owner sees there: the bytes go through a terminal's own
- * interpreter, so that tests look at the picture and not at what made it.
- */
+/** Command on a real pseudo-terminal (`script`). A terminal emulator interprets the bytes, so that tests see the screen. */
 import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +10,7 @@ const run = promisify(execFile);
 
 export class Terminal {
   readonly exit: Promise<number | null>;
-  /** All bytes that came, as text. */
+  /** Raw output as text. */
   output = '';
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #screen: InstanceType<typeof xterm.Terminal>;
@@ -23,7 +20,7 @@ export class Terminal {
   /** `command` is for a shell. */
   constructor(command: string, { columns, rows, env = {} }: { columns: number; rows: number; env?: Readonly<Record<string, string>> }) {
     this.#folder = mkdtempSync(join(tmpdir(), 'terminal-'));
-    // What stood on the terminal before has to be there again in the end.
+    // The earlier screen content must be restored at the end.
     const prepared = `stty rows ${rows} cols ${columns}; tty > ${this.#folder}/tty; echo before; ${command}; code=$?; echo after; stty -a > ${this.#folder}/stty; exit $code`;
     const args = process.platform === 'darwin' ? ['-q', '/dev/null', 'sh', '-c', prepared] : ['-qefc', prepared, '/dev/null'];
     this.#child = spawn('script', args, { env: { ...process.env, TERM: 'xterm-256color', ...env } });
@@ -35,7 +32,7 @@ export class Terminal {
     this.exit = new Promise((resolve) => this.#child.once('close', resolve));
   }
 
-  /** The lines that are on the screen now, without the blanks at their ends. */
+  /** Current screen lines without trailing blanks. */
   async lines(): Promise<string[]> {
     await this.#written;
     const { active } = this.#screen.buffer;
@@ -49,13 +46,13 @@ export class Terminal {
     );
   }
 
-  /** `normal`, or `alternate` while a program draws on a screen of its own. */
+  /** `normal`, or `alternate` while a program uses the alternate screen. */
   async buffer(): Promise<string> {
     await this.#written;
     return this.#screen.buffer.active.type;
   }
 
-  /** Resolves with the picture once it has this text. Rejects with the picture when the program ends before. */
+  /** Resolves with the screen once it contains the text. Rejects with the screen if the program ends before. */
   async shows(text: string | RegExp): Promise<string> {
     let hasEnded = false;
     void this.exit.then(() => {

@@ -1,4 +1,4 @@
-/** Makes a release ready over and over, until it is killed: `prepare-churn PREFIX RELEASE`. */
+/** Prepares a release repeatedly until killed: `prepare-churn PREFIX RELEASE`. */
 import type { Release } from '@inference/protocol';
 import { prepare } from '../../src/update/download-release.js';
 import { prune } from '../../src/update/layout.js';

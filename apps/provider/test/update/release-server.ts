@@ -1,4 +1,4 @@
-/** A coordinator's release feed and the files it names, for tests: signed as an operator signs, and broken as servers and enemies break them. */
+/** Release feed and files of a coordinator: signed releases, and broken or hostile variants. */
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -12,14 +12,14 @@ import { measure } from '../../../../scripts/release/pack.js';
 
 export const PLATFORM = `${process.platform}-${process.arch}` as ReleasePlatform;
 
-/** An agent that says its version, and as `serve` does what a test wants of it. */
+/** Agent that prints its version and runs the test's code for `serve`. */
 export const AGENT = (version: string, serve: string): string => `#!/usr/bin/env node
 if (process.argv[2] === '--version') console.log('${version}');
 else if (process.argv[2] === 'serve') { ${serve} }
 else { console.error('what?'); process.exit(2); }
 `;
 
-/** Answers one request in place of the server; true when it did. */
+/** Replaces the response to one request; true if handled. */
 export type Fault = (request: IncomingMessage, response: ServerResponse, body: Buffer) => boolean;
 
 export class ReleaseServer {
@@ -30,7 +30,7 @@ export class ReleaseServer {
   readonly #key: KeyObject = generateKeyPairSync('ed25519').privateKey;
   /** Of requests for files. */
   fault: Fault = () => false;
-  /** Bytes of files that were sent. */
+  /** Bytes of files sent. */
   sent = 0;
 
   static async listen(): Promise<ReleaseServer> {
@@ -70,7 +70,7 @@ export class ReleaseServer {
     return file;
   }
 
-  /** Releases a small agent. `filler`: bytes that make its archive larger. */
+  /** Releases a small agent. `filler`: bytes that enlarge its archive. */
   async release(version: string, serve = 'setInterval(() => {}, 1000);', change: Partial<Release> = {}, filler = 0): Promise<Release> {
     const file = await this.pack({
       'package.json': JSON.stringify({ name: 'inference-provider', version, type: 'module' }),
@@ -80,7 +80,7 @@ export class ReleaseServer {
     return await this.releaseFile(version, file, change);
   }
 
-  /** Signs an archive and puts it on offer. What `change` says is signed, too. */
+  /** Signs and offers an archive. The members of `change` are signed too. */
   async releaseFile(version: string, file: string, change: Partial<Release> = {}): Promise<Release> {
     const path = `/files/${version}.tgz`;
     this.putFile(path, readFileSync(file));
@@ -97,7 +97,7 @@ export class ReleaseServer {
     return release;
   }
 
-  /** Offers what need not be a release at all, as this version and as the newest. */
+  /** Offers an arbitrary body, as this version and as the newest. */
   offer(body: unknown, version: string): void {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     this.#releases.set(version, text).set('latest', text);
@@ -116,7 +116,7 @@ export class ReleaseServer {
     else if (!this.fault(request, response, body)) this.send(request, response, body);
   }
 
-  /** The right answer, or as many bytes of it as `cut` says before the connection breaks. */
+  /** Correct response, or only `cut` bytes before the connection breaks. */
   send(request: IncomingMessage, response: ServerResponse, body: Buffer, cut = Number.POSITIVE_INFINITY): void {
     const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '');
     const start = range === null ? 0 : Number(range[1]);
@@ -137,7 +137,7 @@ export class ReleaseServer {
   }
 }
 
-/** Bytes that do not compress, the same each time. */
+/** Deterministic incompressible bytes. */
 function noise(bytes: number): Buffer {
   const out = Buffer.alloc(bytes);
   let state = 1;

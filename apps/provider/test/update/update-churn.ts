@@ -1,4 +1,4 @@
-/** Switches between two versions over and over, each way that there is, until it is killed: `update-churn PREFIX`. */
+/** Switches between two versions repeatedly until killed: `update-churn PREFIX`. */
 import { currentVersion } from '../../src/update/layout.js';
 import { countStart, endTrial, readTrial, rollBack, switchTo } from '../../src/update/trial.js';
 

@@ -1,4 +1,4 @@
-/** Releases, hostile ones included; what becomes of a version that does not work; and that nothing of it can be killed halfway. */
+/** Releases including hostile ones, failing versions, and kills at any moment. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -43,7 +43,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(prefix, { recursive: true, force: true }));
 
-/** A version that is there, whose `serve` does what the test says. */
+/** Installs a version whose `serve` runs the test's code. */
 function place(version: string, serve: string): void {
   const folder = join(prefix, 'versions', version);
   mkdirSync(join(folder, 'bin'), { recursive: true });
@@ -65,7 +65,7 @@ const expectUntouched = (): void => {
 };
 
 describe('a release on offer', () => {
-  it('is one that its maker signed for this kind of machine, and none other', async () => {
+  it('is accepted only with a valid signature for this platform', async () => {
     const release = await server.release('1.1.0');
     expect(await ask()).toEqual(release);
     expect(await ask({ version: '1.1.0' })).toEqual(release);
@@ -107,7 +107,7 @@ describe('a release on offer', () => {
     await expect(ask({ coordinator: 'http://127.0.0.1:9' })).rejects.toMatchObject({ unreachable: true });
   });
 
-  it('is an update only where it is newer than what is installed, and not known to be broken', async () => {
+  it('is an update only if newer than the installed version and not known to fail', async () => {
     const release = await server.release('1.10.0');
     const kind = (installed: string, broken: string[] = []) =>
       chooseUpdate(
@@ -131,7 +131,7 @@ describe('a release on offer', () => {
 });
 
 describe('making a release ready', () => {
-  it('downloads, checks and unpacks it beside what runs, and goes on where a try broke off', async () => {
+  it('downloads, verifies and unpacks beside the running version, and resumes', async () => {
     const release = await server.release('1.1.0', '', {}, 200_000);
     server.sent = 0;
     let asked = 0;
@@ -154,7 +154,7 @@ describe('making a release ready', () => {
     expect(server.sent).toBe(sent);
   });
 
-  it('refuses bytes that are not the signed ones, too many of them, and those that lie elsewhere', async () => {
+  it('refuses unsigned bytes, excess bytes, and redirects', async () => {
     const release = await server.release('1.1.0');
     server.putFile('/files/1.1.0.tgz', Buffer.alloc(release.size));
     await expect(ready(release)).rejects.toThrow('SHA-256');
@@ -181,7 +181,7 @@ describe('making a release ready', () => {
     expectUntouched();
   });
 
-  it('refuses archives that reach out of their folder, that hold another thing, or whose program does not start', async () => {
+  it('refuses archives with outside paths, other contents, or a program that fails to start', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'odd-'));
     mkdirSync(join(folder, 'package'));
     writeFileSync(join(folder, 'package/file'), 'x');
@@ -208,7 +208,7 @@ describe('making a release ready', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('leaves nothing that looks whole and is not, whenever it is killed, and is done by the next try', async () => {
+  it('leaves no incomplete version when killed at any moment, and completes at the next try', async () => {
     const release = await server.release('1.1.0', '', {}, 200_000);
     const churn = await program('apps/provider/test/update/prepare-churn.ts');
     for (const afterMs of [0, 40, 90, 160]) {
@@ -229,7 +229,7 @@ describe('making a release ready', () => {
     expect(readdirSync(join(prefix, 'downloads'))).toEqual([]);
   });
 
-  it('is one at a time, and a lock whose process is gone is none', () => {
+  it('runs one at a time, and ignores the lock of a dead process', () => {
     const unlock = lockUpdates(prefix);
     expect(() => lockUpdates(prefix)).toThrow(`process ${process.pid}`);
     unlock();
@@ -241,12 +241,12 @@ describe('making a release ready', () => {
 
 describe('a version on trial', () => {
   const guards: ChildProcess[] = [];
-  // Whatever a test that failed has left; a version ends with its guard.
+  // Ends processes of a failed test; versions end with their guard.
   afterEach(() => {
     for (const guard of guards.splice(0)) guard.kill('SIGKILL');
   });
 
-  /** Runs the guard as the launcher does, and tells what it and the versions wrote. */
+  /** Runs the guard as the launcher does, and collects its output. */
   async function guarded(): Promise<{ child: ChildProcess; said: () => string; ended: Promise<number | null> }> {
     const main = await program('apps/provider/src/update/guard/main.ts');
     const child = spawn(process.execPath, [main, prefix, 'serve'], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -264,7 +264,7 @@ describe('a version on trial', () => {
     beginTrial(prefix, '1.1.0', '1.0.0', trialTimeoutMs, 1);
   };
 
-  it('that ends again and again is replaced by the one before, and remembered', async () => {
+  it('that keeps crashing is rolled back and recorded', async () => {
     trySecond('process.exit(7);');
     const { child, said, ended } = await guarded();
     await until(() => said().includes('first runs'));
@@ -275,7 +275,7 @@ describe('a version on trial', () => {
     expect(await ended).toBe(0);
   });
 
-  it('that hangs is ended, and replaced by the one before', async () => {
+  it('that hangs is killed and rolled back', async () => {
     trySecond('setInterval(() => {}, 1000);', 300);
     const { child, said } = await guarded();
     await until(() => said().includes('first runs'));
@@ -283,7 +283,7 @@ describe('a version on trial', () => {
     child.kill('SIGKILL');
   });
 
-  it('that has shown that it works stays, and its later end is an end like any other', async () => {
+  it('that is confirmed stays, and its later exit is passed on', async () => {
     trySecond(
       `require('node:fs').rmSync('${trialPath(prefix)}'); console.log('second works'); process.stdin.resume(); setTimeout(() => process.exit(3), 50);`.replace(
         "require('node:fs')",
@@ -304,7 +304,7 @@ describe('a version on trial', () => {
     );
     const { child, said, ended } = await guarded();
     await until(() => said().includes('second runs'));
-    // As systemd does it: to both.
+    // Like systemd, signals both processes.
     const pid = childrenOf(child.pid as number)[0]?.pid as number;
     process.kill(pid, 'SIGTERM');
     child.kill('SIGTERM');
@@ -312,7 +312,7 @@ describe('a version on trial', () => {
     expect(readTrial(prefix)).toMatchObject({ starts: 1 });
   });
 
-  it('is not judged by an end that was asked for, and does not outlive its guard', async () => {
+  it('is not rolled back for a requested exit, and does not outlive its guard', async () => {
     const note = join(prefix, 'pid');
     trySecond(
       `process.getBuiltinModule('node:fs').writeFileSync('${note}', String(process.pid)); process.on('SIGTERM', () => process.exit(0)); ${SAY('second runs')}`,
@@ -337,7 +337,7 @@ describe('a version on trial', () => {
     expect(readTrial(prefix)).toMatchObject({ starts: 2 });
   });
 
-  it('has shown that it works when it is registered, or runs alone for a while because its coordinator is away', async () => {
+  it('is confirmed when registered, or after a while without a reachable coordinator', async () => {
     const health = { registered: false, isCoordinatorUnreachable: false, answersCommands: true, runningForMs: MIN_OFFLINE_RUN_MS };
     expect(isHealthy(health)).toBe(false);
     expect(isHealthy({ ...health, registered: true })).toBe(true);
@@ -362,14 +362,14 @@ describe('a version on trial', () => {
     expect(() => switchTo(prefix, '0.9.0', 1000, 1)).toThrow('not here');
   });
 
-  it('leaves a whole installation behind, whenever whoever switches is killed', async () => {
+  it('leaves a complete installation when the switching process is killed', async () => {
     place('1.1.0', '');
     const churn = await program('apps/provider/test/update/update-churn.ts');
     for (let round = 0; round < 5; round++) {
       const child = spawn(process.execPath, [churn, prefix], { stdio: ['ignore', 'pipe', 'inherit'] });
       const closed = new Promise((resolve) => child.once('close', resolve));
       await new Promise((resolve) => child.stdout?.once('data', resolve));
-      // It is somewhere in the middle of what it does over and over.
+      // At a random point of the loop.
       await new Promise((resolve) => setTimeout(resolve, 2 * round));
       child.kill('SIGKILL');
       await closed;
@@ -395,7 +395,7 @@ describe('an installation', () => {
     expect(installation()).toMatchObject({ kind: 'clone' });
   });
 
-  it('says by its exit code that a certain version is not to be had, and has nothing to do for its own', async () => {
+  it('reports an unavailable version by exit code, and does nothing for the installed one', async () => {
     const update = (version: string) =>
       new Promise<{ code: number; outcome: string }>((resolve) => {
         const args = ['update', '--to', version, '--coordinator', server.url, '--data-dir', prefix, '--json'];
@@ -407,7 +407,7 @@ describe('an installation', () => {
     expect(await update(agentVersion())).toEqual({ code: 0, outcome: 'current' });
   });
 
-  it('as a service switches to what is ready, and asks to be started again; by hand it only says so', async () => {
+  it('as a service switches to a prepared version and requests a restart; by hand only logs', async () => {
     place('1.1.0', '');
     const asked = join(prefix, 'asked');
     const report = JSON.stringify({ outcome: 'ready', installed: '1.0.0', version: '1.1.0', notes: null, text: [] });
@@ -439,7 +439,7 @@ describe('an installation', () => {
     expect(readTrial(prefix)).toMatchObject({ version: '1.1.0', previous: '1.0.0' });
   });
 
-  it('looks for updates by itself, not at the same moment as all others, and not where its owner does not want it', async () => {
+  it('checks for updates automatically with jitter, unless disabled', async () => {
     const leave = new AbortController();
     const seen: string[] = [];
     let wanted = false;

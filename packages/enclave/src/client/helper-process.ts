@@ -26,7 +26,7 @@ interface Pending {
   readonly timer: NodeJS.Timeout;
 }
 
-export interface HelperProcessEvents {
+interface HelperProcessEvents {
   readonly onStderr: (line: string) => void;
   /** Called once, when the process can no longer be used. */
   readonly onEnd: (reason: EnclaveError) => void;

@@ -16,7 +16,7 @@ const LAST_BACKOFF_MS = 5_000;
 const HEALTHY_MS = 30_000;
 
 /** Identity reported by the helper. Fixed for the life of the client. */
-export interface HelperIdentity {
+interface HelperIdentity {
   readonly kind: HelperKind;
   /** base64 of the x963 public key. */
   readonly publicKey: string;
@@ -25,7 +25,7 @@ export interface HelperIdentity {
   readonly receiptVersions: readonly number[];
 }
 
-export interface SupervisedHelperOptions {
+interface SupervisedHelperOptions {
   readonly command: readonly string[];
   readonly timeoutMs: number;
   readonly onEvent: OnEnclaveEvent;

@@ -4,10 +4,10 @@ import Type, { type Static } from 'typebox';
 import { HELPER_ERROR_CODES } from './errors.js';
 import type { Operation } from './requests.js';
 
-export const HelperKindSchema = Type.Union([Type.Literal('secure_enclave'), Type.Literal('simulated')]);
+const HelperKindSchema = Type.Union([Type.Literal('secure_enclave'), Type.Literal('simulated')]);
 export type HelperKind = Static<typeof HelperKindSchema>;
 
-export const KeyProtectionSchema = AttestationSchema.properties.key_protection;
+const KeyProtectionSchema = AttestationSchema.properties.key_protection;
 export type KeyProtection = Static<typeof KeyProtectionSchema>;
 
 /** Results by operation, without `id` and `ok`. */

@@ -17,7 +17,7 @@ export const ReceiptDraftSchema = closed(Type.Omit(ReceiptSchema, ['provider_id'
 export type ReceiptDraft = Static<typeof ReceiptDraftSchema>;
 
 /** Requesting program, as recorded in the attestation. */
-export const AgentSchema = closed(AttestationSchema.properties.agent);
+const AgentSchema = closed(AttestationSchema.properties.agent);
 export type Agent = Static<typeof AgentSchema>;
 
 /** Parameters by operation, without `id` and `op`. */

@@ -18,7 +18,7 @@ export const MACHINE_FILE = 'simulated-machine.json';
 const { chip_name, hardware_model, serial_number, os_version, memory_gb } = AttestationSchema.properties;
 
 /** Every member may be left out. */
-export const SimulatedMachineSchema = Type.Partial(
+const SimulatedMachineSchema = Type.Partial(
   Type.Object(
     {
       chip_name,

@@ -31,7 +31,7 @@ import { loadOrCreateKey, type SoftwareKey } from './key-file.js';
 import { readMachine, type SimulatedMachine } from './machine.js';
 import { Refusal } from './refusal.js';
 
-export const HELPER_VERSION = '0.1.0';
+const HELPER_VERSION = '0.1.0';
 
 export type Operations = { readonly [Op in Operation]: (parameters: ParametersOf<Op>) => ResultOf<Op> };
 

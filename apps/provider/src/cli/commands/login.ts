@@ -95,7 +95,7 @@ export async function reportLink(dataDir: string): Promise<number> {
   return EXIT.needsOwner;
 }
 
-export interface BrowserEnvironment {
+interface BrowserEnvironment {
   readonly platform: NodeJS.Platform;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isTerminal: boolean;
@@ -110,7 +110,7 @@ export function browserCommand(address: string, { platform, env, isTerminal }: B
 }
 
 /** Whether a browser was started. Does not wait for it. */
-export function openBrowser(address: string, environment: BrowserEnvironment): boolean {
+function openBrowser(address: string, environment: BrowserEnvironment): boolean {
   const command = browserCommand(address, environment);
   if (command === null) return false;
   const [program, ...args] = command;

@@ -178,14 +178,14 @@ function trialTimeoutOf(text: string | boolean | undefined): number {
 }
 
 /** Restarts the service after its running jobs. Returns false if a daemon was started by hand. Throws ServiceError. */
-export async function restartService(dataDir: string): Promise<boolean> {
+async function restartService(dataDir: string): Promise<boolean> {
   const manager = await serviceManager(dataDir, undefined);
   if ((await manager.state(labelOf(dataDir))).kind === 'not_running') return false;
   await manager.restart(serviceDefinition(dataDir));
   return true;
 }
 
-export type UpdateOutcome =
+type UpdateOutcome =
   /** Nothing newer is on offer. */
   | 'current'
   /** The requested version is neither offered nor on disk, or is not newer. */
@@ -205,7 +205,7 @@ export type UpdateOutcome =
   /** Another installer, such as npm, owns this installation. */
   | 'not_ours';
 
-export interface UpdateReport {
+interface UpdateReport {
   readonly outcome: UpdateOutcome;
   readonly installed: string;
   /** Version of the outcome; null if none is offered. */

@@ -49,7 +49,7 @@ const WORDS: Readonly<Record<PublishedRecord['findings'][number]['result'], stri
 };
 
 /** Output lines without line feeds. Pure. */
-export function recordLines(coordinator: string, { providerId, anchor, findings, consistent }: PublishedRecord): string[] {
+function recordLines(coordinator: string, { providerId, anchor, findings, consistent }: PublishedRecord): string[] {
   const wrong = findings.filter(({ result }) => result === 'contradicted').length;
   return [
     fit(`What ${clean(coordinator)} publishes of this machine`, 80),

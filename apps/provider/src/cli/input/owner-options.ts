@@ -11,7 +11,7 @@ export class UsageError extends Error {
   }
 }
 
-export type OptionTable = Readonly<Record<string, { readonly type: 'string' | 'boolean'; readonly short?: string }>>;
+type OptionTable = Readonly<Record<string, { readonly type: 'string' | 'boolean'; readonly short?: string }>>;
 
 export interface OwnerOptions {
   readonly dataDir: string;

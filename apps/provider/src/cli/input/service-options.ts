@@ -5,7 +5,7 @@ import { serviceManager } from '../../service/choose-manager.js';
 import type { ServiceManager } from '../../service/service.js';
 import { ownerOptions } from './owner-options.js';
 
-export const SERVICE_OPTIONS = { manager: { type: 'string' } } as const;
+const SERVICE_OPTIONS = { manager: { type: 'string' } } as const;
 
 const ANSWER_MS = 10_000;
 

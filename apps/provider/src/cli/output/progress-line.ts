@@ -1,7 +1,7 @@
 /** Progress of a download: rate and remaining time. On a terminal, one line that is overwritten. */
 import type { Progress } from '../../models/store/download.js';
 
-export interface ProgressReport {
+interface ProgressReport {
   readonly phase: Progress['phase'];
   readonly bytes: number;
   readonly total: number | null;

@@ -4,7 +4,7 @@ import { windowText } from '../../host/availability/parse-schedule.js';
 import type { AvailabilityPolicy } from '../../host/availability/policy.js';
 import { isOpen, nextChange, openTimes } from '../../host/availability/windows.js';
 
-export interface ScheduleFacts {
+interface ScheduleFacts {
   readonly time_zone: string;
   /** None: always. */
   readonly windows: AvailabilityPolicy['windows'];

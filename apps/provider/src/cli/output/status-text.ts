@@ -130,7 +130,7 @@ export function availabilityLines({ state, reasons }: AvailabilityStatus): strin
 }
 
 /** Availability in one line of `status`. */
-export function availabilitySummary(availability: AvailabilityStatus | null): string {
+function availabilitySummary(availability: AvailabilityStatus | null): string {
   if (availability === null) return 'not yet: the provider is starting';
   const awake = availability.keeps_awake ? ', and kept from going to sleep by itself' : '';
   return availability.state === 'serving' ? `yes${awake}` : availabilityLines(availability).join(' ');

@@ -1,7 +1,7 @@
 /** One sentence: whether jobs come to this machine, and otherwise the reason and the remedy. Pure. */
 import type { DaemonStatus } from '../../control/daemon-status.js';
 
-export interface JobOutlook {
+interface JobOutlook {
   /**
    * `serving`: jobs may come. `idle`: no demand. `held`: temporarily no jobs, without need for the owner. `needs_owner`: the owner
    * must act.

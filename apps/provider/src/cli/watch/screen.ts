@@ -33,7 +33,7 @@ const COLOURLESS: Readonly<Record<Line['style'], string>> = {
   dim: '',
 };
 
-export interface ScreenOptions {
+interface ScreenOptions {
   readonly output: WriteStream;
   /** Null where keys cannot be read. */
   readonly input: ReadStream | null;

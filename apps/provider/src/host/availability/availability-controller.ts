@@ -13,7 +13,7 @@ export interface CurrentAvailability {
   readonly nextChangeAt: number | null;
 }
 
-export interface AvailabilityControllerOptions {
+interface AvailabilityControllerOptions {
   /** Evaluates policy, pause, clock and sensors. */
   readonly decide: () => Availability;
   /** Resolves when no job runs. `force` hands back every job that can be; `cancel` ends the drain, jobs continue. */

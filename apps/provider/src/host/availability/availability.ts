@@ -122,6 +122,6 @@ function opensAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: numb
   return null;
 }
 
-export function zoneOf({ timeZone }: AvailabilityPolicy, facts: Pick<AvailabilityFacts, 'timeZone'>): string {
+function zoneOf({ timeZone }: AvailabilityPolicy, facts: Pick<AvailabilityFacts, 'timeZone'>): string {
   return timeZone ?? facts.timeZone;
 }

@@ -12,7 +12,7 @@ export function momentText(moment: number, timeZone: string, now: number): strin
 }
 
 /** For example `3 Jan`. */
-export function dateText(moment: number, timeZone: string): string {
+function dateText(moment: number, timeZone: string): string {
   return format(moment, timeZone, { day: 'numeric', month: 'short' });
 }
 

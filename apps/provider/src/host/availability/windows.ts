@@ -12,7 +12,7 @@ const DAY_MS = 86_400_000;
 /** Bound of zone offset changes within the search. Real changes are months apart. */
 const MAX_TRANSITIONS = 4;
 
-export interface OpenTime {
+interface OpenTime {
   /** Milliseconds since 1970. */
   readonly from: number;
   /** Null: no end. */

@@ -12,7 +12,7 @@ import { ConditionFilter, type HostCondition } from './condition.js';
 import { type Folder, linuxCondition } from './linux-condition.js';
 import { MAC_COMMANDS, macCondition } from './mac-condition.js';
 
-export interface ConditionSource {
+interface ConditionSource {
   readonly platform: NodeJS.Platform;
   /** Where /sys and /proc are looked for; `/` but for a simulated machine. */
   readonly root: string;

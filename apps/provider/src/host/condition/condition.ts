@@ -21,7 +21,7 @@ const ORDER: { readonly [Part in keyof HostCondition]: readonly HostCondition[Pa
 };
 
 /** Charge in percent at or below which a battery is low. */
-export const LOW_BATTERY_PERCENT = 20;
+const LOW_BATTERY_PERCENT = 20;
 
 export function powerOf(onBattery: boolean, percent: number | null): HostCondition['power'] {
   if (!onBattery) return 'mains';

@@ -8,7 +8,7 @@ import { type HostCondition, NORMAL_CONDITION, powerOf, worse } from './conditio
 /** File contents of one folder by file name, such as `temp` and `trip_point_0_type`. */
 export type Folder = Readonly<Record<string, string>>;
 
-export interface LinuxTexts {
+interface LinuxTexts {
   /** One per /sys/class/thermal/thermal_zone*. */
   readonly zones: readonly Folder[];
   /** One per /sys/class/power_supply/*. */

@@ -7,7 +7,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-export interface InhibitCommand {
+interface InhibitCommand {
   readonly command: string;
   readonly args: readonly string[];
 }

@@ -29,7 +29,7 @@ const CANDIDATES: readonly {
 ];
 const PROBE_MS = 10_000;
 
-export type TryProgram = (command: readonly string[]) => Promise<string | null>;
+type TryProgram = (command: readonly string[]) => Promise<string | null>;
 
 /** First confinement that works. `attempt` runs a command and resolves with its failure, or null. */
 export async function findConfinement(

@@ -5,7 +5,7 @@
  */
 import { execFile } from 'node:child_process';
 
-export type CoreDumps = 'off' | 'on' | 'unknown';
+type CoreDumps = 'off' | 'on' | 'unknown';
 
 export async function forbidCoreDumps(platform: NodeJS.Platform = process.platform): Promise<CoreDumps> {
   if (platform === 'linux' && (await ran('prlimit', ['--pid', String(process.pid), '--core=0:0'])) !== null) return 'off';

@@ -29,7 +29,7 @@ export interface HostFacts {
   readonly serialNumber: string;
 }
 
-export interface FactSource {
+interface FactSource {
   readonly platform: NodeJS.Platform;
   /** `/`, or the folder of a simulated machine; files missing there are read from this machine. */
   readonly root: string;

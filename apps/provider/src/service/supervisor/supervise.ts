@@ -21,7 +21,7 @@ export interface SuperviseOptions {
   readonly goodRunMs?: number;
 }
 
-export interface SupervisedState {
+interface SupervisedState {
   readonly pid: number | null;
   /** Starts after the first. */
   readonly restarts: number;

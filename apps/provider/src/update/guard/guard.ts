@@ -15,7 +15,7 @@ const PAUSE_MS = 1_000;
 /** Time between the stop request and the kill. */
 const STOP_MS = 10_000;
 
-export interface GuardOptions {
+interface GuardOptions {
   readonly prefix: string;
   /** Arguments that the owner or the service passed to the agent. */
   readonly args: readonly string[];

@@ -27,7 +27,7 @@ const judge = (policy: Partial<AvailabilityPolicy>, facts: Partial<AvailabilityF
   availability({ ...POLICY, ...policy }, { ...FACTS, ...facts }, now);
 
 describe('a machine', () => {
-  it('serves when nothing speaks against it, and goes on for ever', () => {
+  it('serves without reasons against it, indefinitely', () => {
     expect(judge({})).toEqual({ state: 'serve', reasons: [], nextChangeAt: null });
   });
 
@@ -115,7 +115,7 @@ describe('a machine', () => {
     expect(judge(policy as Partial<AvailabilityPolicy>, facts as Partial<AvailabilityFacts>, now).state).toBe('serve');
   });
 
-  it('hands back what runs when its owner wants that', () => {
+  it('hands running jobs back if the policy says so', () => {
     expect(judge({ whenLeaving: 'hand_back' }, { pause: { until: null } }).state).toBe('refuse');
   });
 
@@ -125,22 +125,22 @@ describe('a machine', () => {
     expect(found.reasons.map(({ code }) => code)).toEqual(['paused', 'outside_schedule', 'owner_active']);
     // The pause ends in the night, while the schedule is open.
     expect(found.nextChangeAt).toBe(NOW + 15 * HOUR);
-    // It ends at noon: the schedule is closed for ten hours more.
+    // The pause ends at noon; the schedule stays closed for ten hours.
     expect(judge({ windows }, { pause: { until: NOW + 1.5 * HOUR } }).nextChangeAt).toBe(NOW + 11.5 * HOUR);
     expect(judge({ windows }, { condition: { ...NORMAL_CONDITION, power: 'battery' } }).nextChangeAt).toBeNull();
   });
 
-  it('says while it serves when the schedule ends', () => {
+  it('reports the end of the schedule while serving', () => {
     expect(judge({ windows: [NIGHTS] }, {}, NOW + 12 * HOUR).nextChangeAt).toBe(Date.parse('2026-11-23T06:00:00Z'));
   });
 
-  it('says of trouble that is over how long it is remembered, and does not end what runs for it', () => {
+  it('reports the cooldown of ended stress, and does not hand back jobs for it', () => {
     const found = judge({}, { remainingCooldowns: { ...NO_COOLDOWNS, heat: 30_000 } });
     expect(found).toMatchObject({ state: 'leave', nextChangeAt: NOW + 30_000, reasons: [{ code: 'too_hot', until: null }] });
     expect(found.reasons[0]?.text).toMatch(/^This machine was too hot\. It is better now/);
   });
 
-  it('is the same as before at every moment until its next change, whatever the policy', () => {
+  it('is constant until its next change, for any policy', () => {
     const policies = fc.record({
       windows: fc.array(
         fc.record({
@@ -162,7 +162,7 @@ describe('a machine', () => {
         const found = judge(policy, some);
         const end = found.nextChangeAt ?? NOW + 7 * 24 * HOUR;
         const between = Math.floor(NOW + part * (end - NOW - 1));
-        // Nobody comes meanwhile.
+        // No owner input in between.
         const later = { ...some, ownerIdleMs: some.ownerIdleMs + (between - NOW) };
         expect(judge(policy, later, between).state === 'serve').toBe(found.state === 'serve');
         if (found.nextChangeAt === null) return;
@@ -184,7 +184,7 @@ describe('trouble', () => {
     expect(nextCooldowns(holds, { heat: false, memory: false, power: false }, 1000 + COOLDOWN_MS.heat)).toEqual(NO_COOLDOWNS);
   });
 
-  it('that comes and goes every few seconds for an hour is one absence', () => {
+  it('with stress that fluctuates for an hour has one absence', () => {
     let holds: Cooldowns = NO_COOLDOWNS;
     let changes = 0;
     let served = true;
@@ -199,7 +199,7 @@ describe('trouble', () => {
   });
 });
 
-describe('a machine whose state flaps', () => {
+describe('a machine with a fluctuating condition', () => {
   it.each([
     [1, 1],
     [2, 3],
@@ -222,7 +222,7 @@ describe('a machine whose state flaps', () => {
 });
 
 describe('a pause on disk', () => {
-  it('is read back as it was written, and is none when it is over', () => {
+  it('is read back as written, and ignored after its end', () => {
     for (const until of [null, NOW + 1]) expect(readPause(pauseText({ until }), NOW)).toEqual({ until });
     expect(readPause(pauseText({ until: NOW }), NOW)).toBeNull();
   });

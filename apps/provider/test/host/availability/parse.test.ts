@@ -1,4 +1,4 @@
-/** What owners type of times: pauses and schedules, and what is said about those that make no sense. */
+/** Parsing of pauses and schedules, with the errors for invalid texts. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { scheduleFacts, scheduleLines } from '../../../src/cli/output/schedule-text.js';
@@ -30,8 +30,8 @@ describe('a pause', () => {
     expect(until(words)).toBe(end);
   });
 
-  it('goes by the clock on the wall when that is set', () => {
-    // Half past two does not come in this night; it comes twice in that one.
+  it('uses the wall clock across clock changes', () => {
+    // 02:30 does not exist in the first night and exists twice in the second.
     expect(until('until 02:30', Date.parse('2026-03-28T22:00:00Z'))).toBe('2026-03-29T01:30:00.000Z');
     expect(until('until 02:30', Date.parse('2026-10-24T22:00:00Z'))).toBe('2026-10-25T00:30:00.000Z');
     expect(until('until 02:30', Date.parse('2026-10-25T00:45:00Z'))).toBe('2026-10-25T01:30:00.000Z');
@@ -85,7 +85,7 @@ describe('a schedule', () => {
     expect(() => text(words)).toThrow(/^[A-Z"].*\.$/);
   });
 
-  it('is read back from its own words', () => {
+  it('is parsed from its own text', () => {
     const window: fc.Arbitrary<Window> = fc.record({
       days: fc.subarray([...DAYS], { minLength: 1 }),
       from: fc.constantFrom('00:00', '07:05', '23:59'),
@@ -117,7 +117,7 @@ describe('a schedule', () => {
 });
 
 describe('a moment', () => {
-  it('is told as shortly as it can be', () => {
+  it('has the shortest text', () => {
     expect([5, 60 * 20, 60 * 24 * 30].map((minutes) => momentText(NOW + minutes * MINUTE, BERLIN, NOW))).toEqual([
       '10:35',
       'Mon 06:30',

@@ -1,6 +1,7 @@
 /**
- * Schedules against an independent reckoning: every minute of days around clock changes is looked up on the wall by Intl alone, in
- * zones of every kind, and what the schedule says of it must agree, as must the moments at which it says that it will change.
+ * Schedules against an independent model: every minute around clock changes is looked up by Intl alone, in many zones.
+ *
+ * Open state and next change must agree.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -11,7 +12,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const at = (iso: string): number => Date.parse(iso);
 
-/** Zones and days on which something odd happens in them. */
+/** Zones and days with unusual clock changes. */
 const ODD: readonly (readonly [zone: string, from: string])[] = [
   ['Europe/Berlin', '2026-03-28T12:00:00Z'],
   ['Europe/Berlin', '2026-10-24T12:00:00Z'],
@@ -37,10 +38,10 @@ interface Wall {
   readonly minute: number;
 }
 
-/** Minutes of a day and a bit that are looked at. */
+/** Minutes per examined day, plus a margin. */
 const MINUTES = 26 * 60;
 
-/** What the clock on the wall shows in each minute from a moment on, by Intl alone. */
+/** Wall-clock time of each minute from a moment on, by Intl alone. */
 function wallClock(zone: string, start: number): readonly Wall[] {
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone: zone,
@@ -55,7 +56,7 @@ function wallClock(zone: string, start: number): readonly Wall[] {
   });
 }
 
-/** Whether a window holds a time of the week, reckoned over all minutes of the week that it covers. */
+/** Minutes of the week that the windows cover. */
 function coveredMinutes(windows: readonly Window[]): ReadonlySet<number> {
   const covered = new Set<number>();
   for (const { days, from, to } of windows) {
@@ -80,7 +81,7 @@ const window: fc.Arbitrary<Window> = fc.record({
 describe('a schedule', () => {
   const wallOf = new Map(ODD.map((odd) => [odd, wallClock(odd[0], at(odd[1]))]));
 
-  it('is open exactly while the clock on the wall shows a time of a window, and says when that changes', () => {
+  it('is open exactly in its windows by the wall clock, and reports the next change', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...ODD),
@@ -117,16 +118,16 @@ describe('a schedule', () => {
     expect(openTimes([], 'UTC', 5, 10)).toEqual([{ from: 5, to: null }]);
   });
 
-  it('that is open all week never changes', () => {
+  it('without a closed time never changes', () => {
     const all: Window[] = [{ days: [...DAYS], from: '00:00', to: '24:00' }];
     expect(openTimes(all, 'Europe/Berlin', 0, 7 * 24 * HOUR)).toEqual([{ from: 0, to: null }]);
   });
 });
 
-describe('one window of a night', () => {
+describe('an overnight window', () => {
   const night: Window[] = [{ days: ['sat'], from: '22:00', to: '07:00' }];
 
-  it('is an hour shorter when the clock goes forward, and an hour longer when it goes back', () => {
+  it('is an hour shorter when the clock goes forward, and an hour longer when the clock goes back', () => {
     const lengthFrom = (start: string): number => {
       const [first] = openTimes(night, 'Europe/Berlin', at(start), at(start) + 48 * HOUR);
       return ((first?.to ?? 0) - (first?.from ?? 0)) / HOUR;
@@ -136,7 +137,7 @@ describe('one window of a night', () => {
     ]);
   });
 
-  it('has no part in an hour that is skipped, and both parts of one that comes twice', () => {
+  it('excludes a skipped hour and includes a repeated hour twice', () => {
     const short: Window[] = [{ days: [...DAYS], from: '02:15', to: '02:45' }];
     const spring = openTimes(short, 'Europe/Berlin', at('2026-03-28T22:00:00Z'), at('2026-03-29T12:00:00Z'));
     expect(spring).toEqual([]);

@@ -1,4 +1,4 @@
-/** What the host tells of its owner, zone and sleep: recorded texts, folders that look like a system, and real processes. */
+/** Sensors of owner activity, time zone and sleep: recorded texts, simulated folders, and real processes. */
 import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -47,7 +47,7 @@ describe('idle time', () => {
     expect([idleOfIoreg(''), idleOfIoreg('"HIDIdleTime" = soon')]).toEqual([null, null]);
   });
 
-  it('of Linux is what the login manager says', () => {
+  it('on Linux comes from the login manager', () => {
     const now = 1_800_000_000_000;
     expect(idleOfLogind('b false\nt 0\n', now)).toBe(0);
     expect(idleOfLogind(`b true\nt ${(now - 90_000) * 1000}\n`, now)).toBe(90_000);
@@ -59,7 +59,7 @@ describe('idle time', () => {
     ]);
   });
 
-  it('of a simulated machine is in a file, and not known without it', async () => {
+  it('of a simulated machine is in a file, and unknown without', async () => {
     const source = { platform: 'linux', root } as const;
     expect(await readIdleMs(source)).toBeNull();
     write(SIMULATED_IDLE_FILE, '600\n');
@@ -68,7 +68,7 @@ describe('idle time', () => {
     expect(await readIdleMs(source)).toBeNull();
   });
 
-  it('is looked for as long as somebody wants to know', async () => {
+  it('is polled only while enabled', async () => {
     let looks = 0;
     const watch = new OwnerActivityMonitor({ platform: 'linux', root }, 5, () => looks++);
     write(SIMULATED_IDLE_FILE, '7');
@@ -85,7 +85,7 @@ describe('idle time', () => {
 });
 
 describe('the time zone', () => {
-  it('is where the system says that it is, whatever this process was started in', () => {
+  it("is the system's current zone, not the process's initial one", () => {
     mkdirSync(join(root, 'etc'));
     symlinkSync('/usr/share/zoneinfo/Asia/Kathmandu', join(root, 'etc/localtime'));
     expect(systemTimeZone(root)).toBe('Asia/Kathmandu');
@@ -94,7 +94,7 @@ describe('the time zone', () => {
     expect(systemTimeZone(root)).toBe('America/Argentina/Buenos_Aires');
   });
 
-  it('is that of this process where nothing says it, or nonsense does', () => {
+  it("falls back to the process's zone", () => {
     const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
     expect(systemTimeZone(root)).toBe(own);
     mkdirSync(join(root, 'etc'));
@@ -116,7 +116,7 @@ describe('sleep', () => {
     expect(inhibitCommand(root, 7)).toEqual({ command: caffeinate, args: ['-i', '-w', '7'] });
   });
 
-  it('comes back at once when it is not wanted any more', async () => {
+  it('is permitted again at once when disabled', async () => {
     const log = join(root, 'pid');
     const awake = new SleepInhibitor({ command: '/bin/sh', args: ['-c', `echo $$ > ${log}; exec sleep 600`] }, () => {});
     awake.setActive(true);
@@ -128,7 +128,7 @@ describe('sleep', () => {
     expect(awake.isActive).toBe(false);
   });
 
-  it('that cannot be held off is a problem that is told once', async () => {
+  it('reports a failed inhibitor once', async () => {
     const problems: string[] = [];
     const awake = new SleepInhibitor({ command: join(root, 'nothing-here'), args: [] }, (reason) => problems.push(reason));
     awake.setActive(true);
@@ -138,9 +138,9 @@ describe('sleep', () => {
   });
 
   it.each([
-    // As caffeinate does it: it looks at the process that it was given.
+    // Like caffeinate, watches the given process.
     ['caffeinate', 'echo "$$" > "$(dirname "$0")/pid"; while kill -0 "$3" 2>/dev/null; do sleep 0.05; done\n'],
-    // As systemd-inhibit does it: it runs a program and ends with that.
+    // Like systemd-inhibit, runs a program and ends with it.
     ['systemd-inhibit', 'echo "$$" > "$(dirname "$0")/pid"; while echo "$1" | grep -q "^--"; do shift; done; "$@"; exit\n'],
   ])('comes back when the agent is killed: %s', async (name, script) => {
     write(`usr/bin/${name}`, `#!/bin/sh\n${script}`, 0o755);

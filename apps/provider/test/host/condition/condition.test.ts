@@ -1,4 +1,4 @@
-/** How the machine is: read from recorded texts of Macs and from a folder that looks like Linux, and told when it changes. */
+/** Host condition from recorded texts of Macs and simulated Linux folders, and its filter. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -24,7 +24,7 @@ const onBattery = (percent: number): string =>
   `Now drawing from 'Battery Power'\n -InternalBattery-0 (id=22347875)\t${percent}%; discharging; 4:32 remaining present: true\n`;
 
 describe('a Mac', () => {
-  it('that is well, or tells nothing, is in no trouble', () => {
+  it('is normal without stress or without readings', () => {
     expect(macCondition(WELL)).toEqual(NORMAL_CONDITION);
     expect(macCondition({ therm: '', batt: '', pressure: '', memory: '' })).toEqual(NORMAL_CONDITION);
     expect(macCondition({ ...WELL, batt: "Now drawing from 'AC Power'\n", pressure: 'unknown\n', memory: 'x' })).toEqual(NORMAL_CONDITION);
@@ -94,7 +94,7 @@ describe('a Linux machine', () => {
     expect(await read()).toEqual(NORMAL_CONDITION);
   });
 
-  it('is as warm as its zones are against their trip points', async () => {
+  it('has the heat of its zones against their trip points', async () => {
     const heats: string[] = [];
     for (const temp of [50_000, 88_000, 96_000, 103_000]) {
       write(zone(temp));
@@ -117,7 +117,7 @@ describe('a Linux machine', () => {
     expect(powers).toEqual(['mains', 'battery', 'low_battery', 'mains']);
   });
 
-  it('is short of memory when tasks wait for it', async () => {
+  it('is short of memory when tasks wait for memory', async () => {
     const pressures: string[] = [];
     for (const [some, full] of [
       ['9.99', '0.00'],
@@ -131,10 +131,10 @@ describe('a Linux machine', () => {
   });
 });
 
-describe('what is told of readings', () => {
+describe('the filtered condition', () => {
   const hot = (thermal: (typeof NORMAL_CONDITION)['thermal']) => ({ ...NORMAL_CONDITION, thermal });
 
-  it('is trouble at once, and its end when it has lasted', () => {
+  it('worsens at once and improves after several readings', () => {
     const steady = new ConditionFilter();
     const news = ['nominal', 'critical', 'nominal', 'nominal', 'nominal', 'nominal'].map((heat) =>
       steady.update(hot(heat as 'nominal')) ? steady.current.thermal : '',
@@ -142,7 +142,7 @@ describe('what is told of readings', () => {
     expect(news).toEqual(['', 'critical', '', '', 'nominal', '']);
   });
 
-  it('is one change for a value that goes to and fro at an edge', () => {
+  it('changes once for a fluctuating value', () => {
     const steady = new ConditionFilter();
     let changes = 0;
     for (let reading = 0; reading < 100; reading++) if (steady.update(hot(reading % 2 === 0 ? 'serious' : 'critical'))) changes++;

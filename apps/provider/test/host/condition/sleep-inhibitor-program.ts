@@ -1,4 +1,4 @@
-/** Keeps the machine awake whose folder it is given, until it is killed. */
+/** Inhibits sleep of the machine in the given folder until killed. */
 import { inhibitCommand, SleepInhibitor } from '../../../src/host/condition/sleep-inhibitor.js';
 
 const awake = new SleepInhibitor(inhibitCommand(process.argv[2] ?? '/', process.pid), () => process.exit(1));
