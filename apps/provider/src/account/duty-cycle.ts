@@ -54,24 +54,24 @@ export class DutyCycleRecorder {
   readonly #now: () => number;
   readonly #hours: Map<number, { connected_ms: number; busy_ms: number }>;
   readonly #timer: NodeJS.Timeout | null;
-  #lookedAt: number;
+  #sampledAt: number;
   #savedAt: number;
 
-  /** `look` null: the creator calls {@link look} and {@link save}, as tests do. */
-  constructor(options: { readonly dataDir: string; readonly look: (() => ActivitySample) | null; readonly now?: () => number }) {
+  /** `sample` null: the creator calls {@link sample} and {@link save}, as tests do. */
+  constructor(options: { readonly dataDir: string; readonly sample: (() => ActivitySample) | null; readonly now?: () => number }) {
     this.#dataDir = options.dataDir;
     this.#now = options.now ?? Date.now;
-    this.#lookedAt = this.#now();
-    this.#savedAt = this.#lookedAt;
+    this.#sampledAt = this.#now();
+    this.#savedAt = this.#sampledAt;
     this.#hours = new Map(readActivity(options.dataDir).map(({ hour, ...sums }) => [hour, sums]));
-    const { look } = options;
-    this.#timer = look === null ? null : setInterval(() => this.look(look()), SAMPLE_INTERVAL_MS).unref();
+    const { sample } = options;
+    this.#timer = sample === null ? null : setInterval(() => this.sample(sample()), SAMPLE_INTERVAL_MS).unref();
   }
 
-  look({ connected, busy }: ActivitySample): void {
+  sample({ connected, busy }: ActivitySample): void {
     const now = this.#now();
-    const passed = now - this.#lookedAt;
-    this.#lookedAt = now;
+    const passed = now - this.#sampledAt;
+    this.#sampledAt = now;
     if (passed < 0 || passed > MAX_SAMPLE_GAP_MS) return;
     if (connected) {
       const hour = Math.floor(now / HOUR_MS);

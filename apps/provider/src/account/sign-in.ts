@@ -27,13 +27,13 @@ const REVOKE_MS = 5_000;
 export async function signIn({ coordinator, dataDir, signal, onCode, say, ...machine }: SignInOptions): Promise<SignInOutcome> {
   const code = await requestCode(coordinator, machine, signal);
   onCode(code);
-  let inTrouble = false;
+  let isFailing = false;
   const outcome = await awaitGrant(coordinator, code, {
     signal,
     onPollError: (sentence) => {
-      if (sentence !== null && !inTrouble) say(`${sentence}; still trying.`);
-      if (sentence === null && inTrouble) say('The coordinator answers again.');
-      inTrouble = sentence !== null;
+      if (sentence !== null && !isFailing) say(`${sentence}; still trying.`);
+      if (sentence === null && isFailing) say('The coordinator answers again.');
+      isFailing = sentence !== null;
     },
   });
   switch (outcome.kind) {

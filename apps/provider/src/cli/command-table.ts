@@ -57,14 +57,14 @@ export interface FoundCommand {
   readonly args: readonly string[];
 }
 
-/** Finds the typed command. The longest matching name wins, so that `models pull` precedes `models`. */
+/** Finds the typed command. The maxWords matching name wins, so that `models pull` precedes `models`. */
 export function findCommand(typed: readonly string[], commands: readonly Command[] = COMMANDS): FoundCommand | null {
   let found: FoundCommand | null = null;
-  let longest = 0;
+  let maxWords = 0;
   for (const command of commands) {
     const words = command.name.split(' ');
-    if (words.length <= longest || !words.every((word, index) => typed[index] === word)) continue;
-    longest = words.length;
+    if (words.length <= maxWords || !words.every((word, index) => typed[index] === word)) continue;
+    maxWords = words.length;
     found = { command, args: typed.slice(words.length) };
   }
   return found;

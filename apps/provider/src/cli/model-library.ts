@@ -36,7 +36,7 @@ export function shelf(dataDir: string | undefined): OpenModelStore {
 }
 
 /** Runs a command. Errors become one sentence on stderr and exit code 1; UsageError is rethrown. */
-export async function orSentence(run: () => Promise<number>): Promise<number> {
+export async function withErrorText(run: () => Promise<number>): Promise<number> {
   try {
     return await run();
   } catch (error) {

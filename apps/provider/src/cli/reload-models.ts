@@ -14,7 +14,7 @@ export type ReloadOutcome =
   | { readonly kind: 'not_taken'; readonly why: string };
 
 /** `path`: model that the owner just changed. */
-export async function tellDaemon(dataDir: string, path: string): Promise<ReloadOutcome> {
+export async function reloadModels(dataDir: string, path: string): Promise<ReloadOutcome> {
   try {
     const { refused } = await requestDaemon(dataDir, { path: MODELS_PATH, body: {} }, isModelsChange, ANSWER_MS);
     return { kind: 'live', problem: refused.find((one) => one.path === path)?.reason ?? null };

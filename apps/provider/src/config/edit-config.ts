@@ -46,11 +46,11 @@ export function withChange(text: string, { path, value }: Change): string {
 
 /** A table with several statements keeps its header, layout and comments; its settings change one by one. */
 function withMembers(text: string, section: string, members: readonly string[], value: Readonly<Record<string, TomlValue>>): string {
-  const gone = members
+  const removals = members
     .filter((member) => !Object.hasOwn(value, member))
     .map((member): Change => ({ path: [section, member], value: null }));
   const set = Object.entries(value).map(([member, each]): Change => ({ path: [section, member], value: each }));
-  const changed = [...gone, ...set].reduce(withChange, text);
+  const changed = [...removals, ...set].reduce(withChange, text);
   return locate(changed).has(pointer([section])) || set.length > 0 ? changed : insertBeforeTables(changed, `${keyText(section)} = {}\n`);
 }
 

@@ -67,7 +67,10 @@ export class CoordinatorConnection {
     this.#wakeDetector.on(({ jumpMs }) => log.info({ event: 'woke', jump_ms: jumpMs }, 'this machine slept, or its clock was set'));
     this.#enrolment = daemon.enrol ? this.#openEnrolment() : null;
     this.#link = this.#openLink();
-    this.#dutyCycle = new DutyCycleRecorder({ dataDir, look: () => ({ connected: this.registered, busy: (this.#jobs?.active ?? 0) > 0 }) });
+    this.#dutyCycle = new DutyCycleRecorder({
+      dataDir,
+      sample: () => ({ connected: this.registered, busy: (this.#jobs?.active ?? 0) > 0 }),
+    });
     log.info(
       { event: 'starting', provider_id: this.providerId, models: [...models.ids()], slots: models.slots, coordinator: socketUrl },
       'provider is starting',

@@ -169,13 +169,13 @@ export function trustSentence(trust: TrustMessage): string {
   const advice = (trust.routable ? gap?.remedy : (trust.status_remedy ?? gap?.remedy)) ?? '';
   const more = gap?.remedy !== undefined && advice !== gap.remedy ? ` ${gap.remedy}` : '';
   const level = trust.trust_level === 'none' ? 'no trust' : `trust level ${trust.trust_level}`;
-  const standing = `${trust.routable ? 'jobs may come' : `NO jobs come (${trust.status})`}${restraintWords(trust)}`;
+  const standing = `${trust.routable ? 'jobs may come' : `NO jobs come (${trust.status})`}${restrictionText(trust)}`;
   const part = gap === undefined ? '' : `; ${gap.name} is ${gap.state}`;
   // The words come from another machine and go to a terminal.
   return cleanLabel(`${level}, ${standing}${part}. ${advice}${more}`, 1024, level);
 }
 
-function restraintWords({ restraint }: TrustMessage): string {
+function restrictionText({ restraint }: TrustMessage): string {
   if (restraint === undefined) return '';
   if (restraint.state === 'on_probation') return `, one at a time (${restraint.reason})`;
   // A coordinator's number may be no date.

@@ -60,8 +60,8 @@ export class SelfUpdate {
       if (works) log.info({ event: 'update_confirmed', version }, 'this version works, and stays');
     });
     const updated = updateAutomatically({
-      wanted: automatic,
-      look: () => this.#look(found),
+      isEnabled: automatic,
+      prepareUpdate: () => this.#prepareUpdate(found),
       onReady: (ready) => this.#onReady(prefix, ready),
       onProblem: (error) =>
         log.warn({ event: 'update_failed', reason: error instanceof Error ? error.message : 'unknown' }, 'no update was made'),
@@ -89,7 +89,7 @@ export class SelfUpdate {
   }
 
   /** Runs `update --prepare` of the current version. */
-  async #look(found: Installation): Promise<string | null> {
+  async #prepareUpdate(found: Installation): Promise<string | null> {
     const { dataDir, coordinator } = this.options;
     const [program = '', ...first] = launchCommand(found);
     const args = [...first, 'update', '--prepare', '--json', '--data-dir', dataDir, '--coordinator', coordinator];

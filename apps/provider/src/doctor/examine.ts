@@ -43,7 +43,7 @@ const CHECK_MS = 4_000;
 export async function examine(target: DoctorTarget): Promise<DoctorReport> {
   const { dataDir, found, config } = target;
   let status: DaemonStatus | null = null;
-  let silent = 'the provider does not run';
+  let noAnswer = 'the provider does not run';
   const requestDaemon = async (): Promise<Finding[]> => {
     try {
       status = await requestStatus(dataDir, DAEMON_MS);
@@ -51,7 +51,7 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
       if (error.problem === 'not_running') return [problem(error.message, 'Run: inference-provider start')];
-      silent = 'the provider does not answer';
+      noAnswer = 'the provider does not answer';
       return [problem(error.message, 'Run: inference-provider restart')];
     }
   };
@@ -62,31 +62,34 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
   const reached = reachCoordinator(url);
   const limit = AbortSignal.timeout(CHECK_MS);
   const simulated = known?.simulated_enclave ?? target.simulated;
-  const wishes = modelMemorySettings(config ?? DEFAULTS);
+  const memorySettings = modelMemorySettings(config ?? DEFAULTS);
   const library = new ModelStore(join(dataDir, 'models'));
   const hashes = new FileHashes(join(dataDir, 'model-hashes.json'));
-  const isStuck = silent !== 'the provider does not run';
-  const untold = async (): Promise<Finding[]> => [skipped(silent)];
+  const isFrozen = noAnswer !== 'the provider does not run';
+  const unanswered = async (): Promise<Finding[]> => [skipped(noAnswer)];
   const checks: Check[] = [
     { name: 'settings', run: () => checkSettings(dataDir, known) },
     { name: 'service', run: async () => checkService(await serviceManager(dataDir, undefined), labelOf(dataDir), known) },
     { name: 'data directory', run: () => checkDataDirectory(dataDir) },
     { name: 'secrets', run: () => checkSecrets(dataDir) },
     // A stuck daemon still holds the key.
-    { name: 'enclave', run: isStuck ? untold : () => checkEnclave(dataDir, known !== null, simulated, found.version) },
+    { name: 'enclave', run: isFrozen ? unanswered : () => checkEnclave(dataDir, known !== null, simulated, found.version) },
     { name: 'hardening', run: async () => (known === null ? [] : checkHardening(known)) },
     { name: 'disk', run: () => checkDisk(dataDir) },
-    ...modelsOf(target, known, library).map((path) => ({ name: 'model', run: () => checkModel(path, wishes) })),
+    ...modelsOf(target, known, library).map((path) => ({ name: 'model', run: () => checkModel(path, memorySettings) })),
     { name: 'model files', run: () => checkModelFiles(library, hashes, limit) },
     { name: 'machine', run: checkCondition },
     { name: 'sleep', run: () => checkSleep(process.platform) },
     { name: 'network', run: async () => (await reached).findings },
     { name: 'clock', run: async () => checkClock(known?.clock_skew_ms ?? (await reached).skewMs) },
-    { name: 'account', run: known === null ? untold : async () => checkAccount(known.account) },
-    { name: 'coordinator', run: known === null ? untold : async () => checkCoordinatorView(known) },
-    { name: 'traffic', run: known === null ? untold : async () => checkTraffic(known) },
+    { name: 'account', run: known === null ? unanswered : async () => checkAccount(known.account) },
+    { name: 'coordinator', run: known === null ? unanswered : async () => checkCoordinatorView(known) },
+    { name: 'traffic', run: known === null ? unanswered : async () => checkTraffic(known) },
     { name: 'command', run: () => checkCommand(found, process.env.PATH ?? '') },
-    { name: 'updates', run: () => checkUpdates({ found, automatic: config?.update.automatic ?? true, look: lookOf(found, url, limit) }) },
+    {
+      name: 'updates',
+      run: () => checkUpdates({ found, automatic: config?.update.automatic ?? true, findUpdate: updateCheckOf(found, url, limit) }),
+    },
   ];
   return { checks: [...first, ...(await runChecks(checks, CHECK_MS))], status: known };
 }
@@ -108,7 +111,7 @@ function entriesOf(library: ModelStore): ReturnType<ModelStore['entries']> {
   }
 }
 
-function lookOf(found: Installation, coordinator: string | null, signal: AbortSignal) {
+function updateCheckOf(found: Installation, coordinator: string | null, signal: AbortSignal) {
   const platform = releasePlatform();
   const keys = releaseKeys();
   if (coordinator === null || platform === null || keys.length === 0) return null;

@@ -38,10 +38,10 @@ interface UpdateView {
   readonly found: Installation;
   readonly automatic: boolean;
   /** Requests an update from the coordinator; null if the coordinator is unknown or this build trusts no release keys. */
-  readonly look: (() => Promise<UpdateChoice>) | null;
+  readonly findUpdate: (() => Promise<UpdateChoice>) | null;
 }
 
-export async function checkUpdates({ found, automatic, look }: UpdateView): Promise<Finding[]> {
+export async function checkUpdates({ found, automatic, findUpdate }: UpdateView): Promise<Finding[]> {
   const findings: Finding[] = [];
   if (found.kind === 'own') {
     const trial = readTrial(found.prefix);
@@ -62,9 +62,9 @@ export async function checkUpdates({ found, automatic, look }: UpdateView): Prom
       );
     }
   }
-  if (look === null) return findings.length > 0 ? findings : [skipped('it is not known where newer versions are offered')];
+  if (findUpdate === null) return findings.length > 0 ? findings : [skipped('it is not known where newer versions are offered')];
   try {
-    const choice = await look();
+    const choice = await findUpdate();
     if (choice.kind === 'update') findings.push(offered(found, choice.release, automatic));
     else if (findings.length === 0)
       findings.push(ok(`version ${found.version} is the newest${automatic ? '' : '; automatic updates are off'}`));

@@ -44,7 +44,7 @@ export async function checkDisk(dataDir: string): Promise<Finding[]> {
 }
 
 /** `path` null: the served model is unknown. */
-export async function checkModel(path: string | null, wishes: ModelMemorySettings): Promise<Finding[]> {
+export async function checkModel(path: string | null, memorySettings: ModelMemorySettings): Promise<Finding[]> {
   if (path === null) return [skipped('it is not known which model is served: the provider does not run; give the file with --model')];
   let facts: ReturnType<typeof readModelFacts>;
   try {
@@ -53,7 +53,7 @@ export async function checkModel(path: string | null, wishes: ModelMemorySetting
     return [problem(error instanceof Error ? error.message : 'the model cannot be read', 'Fetch the model again.')];
   }
   const { memoryBytes } = await readHostFacts();
-  const { slots, context, reserve } = wishes;
+  const { slots, context, reserve } = memorySettings;
   const max = memoryCeiling(memoryBytes, reserve);
   const needed = memoryNeed(facts, planCapacity(facts, { slots, context, budget: max }));
   const size = `${(facts.fileBytes / GIB).toFixed(2)} GiB`;
@@ -85,7 +85,7 @@ const PMSET_MS = 3_000;
 export async function checkSleep(platform: NodeJS.Platform): Promise<Finding[]> {
   if (platform !== 'darwin') return [skipped('settings of sleep are looked at on a Mac only')];
   const { stdout } = await promisify(execFile)('/usr/bin/pmset', ['-g', 'custom'], { timeout: PMSET_MS });
-  return judgeSleep(parsePmset(stdout));
+  return sleepFindings(parsePmset(stdout));
 }
 
 /** Settings by source of power (`AC Power`, `Battery Power`), each a name and a number. */
@@ -108,7 +108,7 @@ export function parsePmset(text: string): SleepSettings {
   return sources;
 }
 
-export function judgeSleep(settings: SleepSettings): Finding[] {
+export function sleepFindings(settings: SleepSettings): Finding[] {
   const mains = settings['AC Power'];
   const minutes = mains?.sleep;
   if (mains === undefined || minutes === undefined) return [skipped('pmset does not say how this Mac goes to sleep')];

@@ -7,9 +7,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 interface AutomaticOptions {
   /** Read before every check, because the setting may change. */
-  readonly wanted: () => boolean;
+  readonly isEnabled: () => boolean;
   /** Checks and prepares. Resolves with the prepared version, or null. */
-  readonly look: (signal: AbortSignal) => Promise<string | null>;
+  readonly prepareUpdate: (signal: AbortSignal) => Promise<string | null>;
   readonly onReady: (version: string) => void;
   readonly onProblem: (error: unknown) => void;
   readonly signal: AbortSignal;
@@ -26,13 +26,13 @@ const JITTER = 0.25;
 
 /** Resolves on abort or when a version is prepared. Never rejects. */
 export async function updateAutomatically(options: AutomaticOptions): Promise<void> {
-  const { wanted, look, onReady, onProblem, signal, random = Math.random, everyMs = EVERY_MS } = options;
+  const { isEnabled, prepareUpdate, onReady, onProblem, signal, random = Math.random, everyMs = EVERY_MS } = options;
   try {
     await delay(everyMs * FIRST_PART * random(), undefined, { signal, ref: false });
     for (;;) {
-      if (wanted()) {
+      if (isEnabled()) {
         try {
-          const ready = await look(signal);
+          const ready = await prepareUpdate(signal);
           if (ready !== null) {
             onReady(ready);
             return;

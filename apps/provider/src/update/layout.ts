@@ -46,9 +46,9 @@ export function prune(prefix: string, keep: readonly string[]): void {
   for (const name of readdirSync(versionsFolder(prefix))) {
     if (keep.includes(name)) continue;
     // Renames first, because a visible version must be complete.
-    const gone = join(versionsFolder(prefix), name.startsWith(DRAFT_PREFIX) ? name : `${DRAFT_PREFIX}${name}`);
-    if (!name.startsWith(DRAFT_PREFIX)) renameSync(join(versionsFolder(prefix), name), gone);
-    rmSync(gone, { recursive: true, force: true });
+    const draft = join(versionsFolder(prefix), name.startsWith(DRAFT_PREFIX) ? name : `${DRAFT_PREFIX}${name}`);
+    if (!name.startsWith(DRAFT_PREFIX)) renameSync(join(versionsFolder(prefix), name), draft);
+    rmSync(draft, { recursive: true, force: true });
   }
   rmSync(downloadsFolder(prefix), { recursive: true, force: true });
 }

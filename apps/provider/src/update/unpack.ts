@@ -26,14 +26,14 @@ async function inspect(archive: string): Promise<void> {
   let files = 0;
   let bytes = 0;
   let bad: string | null = null;
-  const look = (entry: ReadEntry): void => {
+  const inspectEntry = (entry: ReadEntry): void => {
     files++;
     bytes += entry.size;
     bad ??= problemOf(entry);
     entry.resume();
   };
   try {
-    await list({ file: archive, strict: true, onReadEntry: look });
+    await list({ file: archive, strict: true, onReadEntry: inspectEntry });
   } catch {
     throw new UpdateError('the archive of the release cannot be read');
   }

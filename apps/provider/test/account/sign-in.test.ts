@@ -376,11 +376,11 @@ describe('earnings', () => {
 
   it('include the duty cycle, which survives restarts and excludes sleep', () => {
     let now = Date.parse('2026-01-01T10:59:58Z');
-    const make = (): DutyCycleRecorder => new DutyCycleRecorder({ dataDir: folder, look: null, now: () => now });
+    const make = (): DutyCycleRecorder => new DutyCycleRecorder({ dataDir: folder, sample: null, now: () => now });
     const first = make();
     const step = (recorder: DutyCycleRecorder, ms: number, connected: boolean, busy: boolean): void => {
       now += ms;
-      recorder.look({ connected, busy });
+      recorder.sample({ connected, busy });
     };
     step(first, 1000, true, true);
     step(first, 1000, true, false);
@@ -391,7 +391,7 @@ describe('earnings', () => {
     first.close();
     const second = make();
     now = Date.parse('2026-01-01T11:00:00Z');
-    second.look({ connected: false, busy: false });
+    second.sample({ connected: false, busy: false });
     step(second, 500, true, true);
     second.close();
     expect(readActivity(folder)).toEqual([

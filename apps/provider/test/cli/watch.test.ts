@@ -38,7 +38,7 @@ const running: DaemonStatus = {
 };
 const sum = { requests: 12, tokens: 34_567, images: 0, earned: 12_345, duty: 0.034 };
 const earnings = { today: sum, week: sum, models: [], days: [] };
-const look: StatusSnapshot = { status: running, problem: null, earnings };
+const snapshot: StatusSnapshot = { status: running, problem: null, earnings };
 
 /** A beginning of commands to a terminal, and a turn of the writing direction. */
 const CONTROLS = new RegExp(['\u001b', '\u202e'].join('|'));
@@ -47,7 +47,7 @@ const textOf = (lines: readonly Line[]): string => lines.map(({ text }) => text)
 
 describe('a picture', () => {
   it('fits every size and cuts the least important lines first', () => {
-    for (const state of [look, { ...look, status: base }, { status: null, problem: 'gone', earnings: null }] as StatusSnapshot[]) {
+    for (const state of [snapshot, { ...snapshot, status: base }, { status: null, problem: 'gone', earnings: null }] as StatusSnapshot[]) {
       for (const columns of [1, 2, 20, 39, 80, 81, 240]) {
         for (const rows of [1, 2, 3, 4, 5, 10, 24, 100]) {
           const lines = frame(state, { columns, rows }, NOW);
@@ -56,13 +56,13 @@ describe('a picture', () => {
         }
       }
     }
-    const whole = textOf(frame(look, { columns: 80, rows: 50 }, NOW));
+    const whole = textOf(frame(snapshot, { columns: 80, rows: 50 }, NOW));
     expect(whole).toContain('At work: 3 jobs run.');
     expect(whole).toContain('Account      Ada 漢字漢字');
     expect(whole).toContain('Today        $0.012345 for 12 requests, 34567 tokens, busy 3.4 % of the time');
     expect(whole).toContain('and 4 more');
     expect(whole).toMatch(/owner\/a-model.*…/);
-    const low = textOf(frame(look, { columns: 80, rows: 8 }, NOW));
+    const low = textOf(frame(snapshot, { columns: 80, rows: 8 }, NOW));
     expect(low).toContain('At work: 3 jobs run.');
     expect(low).not.toContain('Machine');
     expect(low).toContain('q or Ctrl-C');
@@ -70,12 +70,12 @@ describe('a picture', () => {
 
   it('contains no control characters', () => {
     const account = { state: 'linked', account_name: '\u001b[2JAda\u202e\n', reason: null, remedy: null } as const;
-    expect(textOf(frame({ ...look, status: { ...running, account } }, { columns: 80, rows: 24 }, NOW))).not.toMatch(CONTROLS);
+    expect(textOf(frame({ ...snapshot, status: { ...running, account } }, { columns: 80, rows: 24 }, NOW))).not.toMatch(CONTROLS);
   });
 
   it('says why no jobs come', () => {
     const stateOf = (status: Partial<DaemonStatus>): string =>
-      textOf(frame({ ...look, status: { ...running, ...status } }, { columns: 80, rows: 24 }, NOW));
+      textOf(frame({ ...snapshot, status: { ...running, ...status } }, { columns: 80, rows: 24 }, NOW));
     const lost = { state: 'not_connected', since: 0, problem: 'the network is down', retry_at: null } as const;
     expect(stateOf({ connection: lost })).toContain('No jobs come: not connected. the network is down.');
     expect(stateOf({ models: [] })).toContain('No jobs come: no model is served.');
@@ -93,7 +93,7 @@ describe('a picture', () => {
   });
 
   it('is one line without a terminal', () => {
-    expect(plainLine(look)).toBe(
+    expect(plainLine(snapshot)).toBe(
       'running connected account=linked running=3 done=12345 failed=1 earned_today_micro_usd=12345  At work: 3 jobs run.',
     );
     expect(plainLine({ status: null, problem: 'no provider runs', earnings: null })).toBe('not running: no provider runs');
@@ -174,11 +174,11 @@ describe('status --watch', () => {
     let text = '';
     const shows = (part: string): Promise<void> =>
       new Promise((resolve) => {
-        const look = (): void => {
+        const snapshot = (): void => {
           if (text.includes(part)) resolve();
         };
-        child.stdout.on('data', look);
-        look();
+        child.stdout.on('data', snapshot);
+        snapshot();
       });
     child.stdout.setEncoding('utf8');
     child.stdout.on('data', (data: string) => {

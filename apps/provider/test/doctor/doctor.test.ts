@@ -14,7 +14,7 @@ import { checkSecrets, checkService, checkSettings } from '../../src/doctor/conf
 import { checkClock, checkCoordinatorView, checkTraffic } from '../../src/doctor/coordinator-checks.js';
 import { checkEnclave } from '../../src/doctor/enclave-check.js';
 import { checkCommand, checkUpdates } from '../../src/doctor/installation-checks.js';
-import { checkDataDirectory, checkDisk, checkModel, judgeSleep, parsePmset } from '../../src/doctor/machine-checks.js';
+import { checkDataDirectory, checkDisk, checkModel, parsePmset, sleepFindings } from '../../src/doctor/machine-checks.js';
 import { checkModelFiles } from '../../src/doctor/model-checks.js';
 import { reachCoordinator } from '../../src/doctor/network-check.js';
 import { FileHashes } from '../../src/models/file-hash.js';
@@ -147,18 +147,20 @@ describe('this machine', () => {
     symlinkSync('versions/1.0.0', join(prefix, 'current'));
     const found = { kind: 'own', prefix, version: '1.0.0', root: prefix } as const;
     const view = { found, automatic: true };
-    expect(states(await checkUpdates({ ...view, look: async () => ({ kind: 'current' }) }))).toEqual(['ok']);
-    expect(states(await checkUpdates({ ...view, look: null }))).toEqual(['skipped']);
-    expect(states(await checkUpdates({ ...view, look: () => Promise.reject(new UpdateError('no answer', true)) }))).toEqual(['skipped']);
+    expect(states(await checkUpdates({ ...view, findUpdate: async () => ({ kind: 'current' }) }))).toEqual(['ok']);
+    expect(states(await checkUpdates({ ...view, findUpdate: null }))).toEqual(['skipped']);
+    expect(states(await checkUpdates({ ...view, findUpdate: () => Promise.reject(new UpdateError('no answer', true)) }))).toEqual([
+      'skipped',
+    ]);
     const release = { version: '1.1.0' } as Release;
     const update = async () => ({ kind: 'update', release }) as const;
-    expect((await checkUpdates({ ...view, look: update }))[0]?.remedy).toContain('comes by itself');
-    expect((await checkUpdates({ ...view, automatic: false, look: update }))[0]?.remedy).toContain('Automatic updates are off');
-    expect((await checkUpdates({ ...view, found: { ...found, kind: 'npm' }, look: update }))[0]?.remedy).toContain('npm install -g');
+    expect((await checkUpdates({ ...view, findUpdate: update }))[0]?.remedy).toContain('comes by itself');
+    expect((await checkUpdates({ ...view, automatic: false, findUpdate: update }))[0]?.remedy).toContain('Automatic updates are off');
+    expect((await checkUpdates({ ...view, found: { ...found, kind: 'npm' }, findUpdate: update }))[0]?.remedy).toContain('npm install -g');
     switchTo(prefix, '1.1.0', 1000, 1);
-    expect((await checkUpdates({ ...view, look: null }))[0]?.text).toContain('has not shown yet');
+    expect((await checkUpdates({ ...view, findUpdate: null }))[0]?.text).toContain('has not shown yet');
     rollBack(prefix, readTrial(prefix) as Trial, 'it ended', 1);
-    expect((await checkUpdates({ ...view, look: null }))[0]).toMatchObject({
+    expect((await checkUpdates({ ...view, findUpdate: null }))[0]).toMatchObject({
       state: 'note',
       text: 'version 1.1.0 did not work here: it ended',
     });
@@ -201,12 +203,12 @@ AC Power:
  tcpkeepalive         1
 `;
     expect(parsePmset(recorded)).toMatchObject({ 'Battery Power': { sleep: 1 }, 'AC Power': { sleep: 10, autorestart: 0, womp: 1 } });
-    expect(judgeSleep(parsePmset(recorded))).toMatchObject([
+    expect(sleepFindings(parsePmset(recorded))).toMatchObject([
       { state: 'note', text: expect.stringContaining('after 10 min') },
       { state: 'note' },
     ]);
-    expect(states(judgeSleep({ 'AC Power': { sleep: 0, autorestart: 1 } }))).toEqual(['ok']);
-    expect(states(judgeSleep(parsePmset('nothing of the kind')))).toEqual(['skipped']);
+    expect(states(sleepFindings({ 'AC Power': { sleep: 0, autorestart: 1 } }))).toEqual(['ok']);
+    expect(states(sleepFindings(parsePmset('nothing of the kind')))).toEqual(['skipped']);
   });
 
   it('reaches its coordinator, or reports the failing step', async () => {

@@ -442,15 +442,15 @@ describe('an installation', () => {
   it('checks for updates automatically with jitter, unless disabled', async () => {
     const leave = new AbortController();
     const seen: string[] = [];
-    let wanted = false;
+    let isEnabled = false;
     const answers = [new Error('away'), null, '1.1.0', '1.1.0'];
     await updateAutomatically({
-      wanted: () => {
-        seen.push(wanted ? 'wanted' : 'not wanted');
-        wanted = true;
+      isEnabled: () => {
+        seen.push(isEnabled ? 'isEnabled' : 'not isEnabled');
+        isEnabled = true;
         return seen.length > 1;
       },
-      look: async () => {
+      prepareUpdate: async () => {
         const answer = answers.shift();
         if (answer instanceof Error) throw answer;
         return answer ?? null;
@@ -463,8 +463,24 @@ describe('an installation', () => {
       signal: leave.signal,
       everyMs: 4,
     });
-    expect(seen).toEqual(['not wanted', 'wanted', 'Error: away', 'wanted', 'wanted', '1.1.0', 'Error: damaged', 'wanted', '1.1.0']);
+    expect(seen).toEqual([
+      'not isEnabled',
+      'isEnabled',
+      'Error: away',
+      'isEnabled',
+      'isEnabled',
+      '1.1.0',
+      'Error: damaged',
+      'isEnabled',
+      '1.1.0',
+    ]);
     leave.abort();
-    await updateAutomatically({ wanted: () => true, look: async () => null, onReady: () => {}, onProblem: () => {}, signal: leave.signal });
+    await updateAutomatically({
+      isEnabled: () => true,
+      prepareUpdate: async () => null,
+      onReady: () => {},
+      onProblem: () => {},
+      signal: leave.signal,
+    });
   });
 });

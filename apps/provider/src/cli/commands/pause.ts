@@ -27,13 +27,13 @@ const ANSWER_MS = 4_000;
 
 async function pause(args: readonly string[]): Promise<number> {
   const { dataDir, json, words } = ownerOptions(args, {}, { min: 0, max: 2 });
-  const { until } = wished(words, settingsTimeZone(dataDir) ?? systemTimeZone());
+  const { until } = parsePause(words, settingsTimeZone(dataDir) ?? systemTimeZone());
   const { availability } = await requestDaemon(dataDir, { path: '/v1/pause', body: { until } }, isAvailabilityAnswer, ANSWER_MS);
   await printAvailability(availability, json);
   return EXIT.fine;
 }
 
-function wished(words: readonly string[], timeZone: string): { until: number | null } {
+function parsePause(words: readonly string[], timeZone: string): { until: number | null } {
   try {
     return parsePauseArguments(words, Date.now(), timeZone);
   } catch (error) {

@@ -61,7 +61,7 @@ function windowsOf(text: string): Window[] {
 async function change(dataDir: string, json: boolean, windows: readonly Window[]): Promise<number> {
   const value = windows.map(({ days, from, to }): TomlValue => ({ days, from, to }));
   const config = editConfig(configPath(dataDir), [{ path: ['availability', 'windows'], value }]);
-  return show(policyOf(config), json, [await tellDaemon(dataDir)]);
+  return show(policyOf(config), json, [await reloadSettings(dataDir)]);
 }
 
 async function show(policy: AvailabilityPolicy, json: boolean, notes: readonly string[]): Promise<number> {
@@ -71,7 +71,7 @@ async function show(policy: AvailabilityPolicy, json: boolean, notes: readonly s
 }
 
 /** Makes a running daemon read its settings again. Returns a sentence about the result. */
-async function tellDaemon(dataDir: string): Promise<string> {
+async function reloadSettings(dataDir: string): Promise<string> {
   const isAnything = (value: unknown): value is unknown => value !== undefined;
   try {
     await requestDaemon(dataDir, { path: '/v1/reload', body: {} }, isAnything, ANSWER_MS);

@@ -41,11 +41,11 @@ async function serve(args: readonly string[]): Promise<number> {
   const starting = new AbortController();
   let interrupted: (() => void) | null = null;
   const signalled = new Promise<void>((done) => (interrupted = done));
-  const hurry = new AbortController();
+  const force = new AbortController();
   const heard = new Set<string>();
   // A repeated signal forces the shutdown. SIGINT from a terminal and SIGTERM from its supervisor count as one request.
   const onSignal = (signal: string = 'disconnect') => {
-    if (heard.has(signal)) hurry.abort();
+    if (heard.has(signal)) force.abort();
     heard.add(signal);
     starting.abort();
     interrupted?.();
@@ -92,7 +92,7 @@ async function serve(args: readonly string[]): Promise<number> {
   await signalled;
   log.info({ event: 'stopping' }, 'provider is stopping');
   setTimeout(() => process.exit(1), options.drainMs + STOP_LIMIT_MS).unref();
-  await daemon.stop(hurry.signal);
+  await daemon.stop(force.signal);
   log.info({ event: 'stopped' }, 'provider has stopped');
   return again ? START_AGAIN : EXIT.fine;
 }

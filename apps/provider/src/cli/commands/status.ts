@@ -26,12 +26,12 @@ async function status(args: readonly string[]): Promise<number> {
   const { dataDir, json, values } = ownerOptions(args, { watch: { type: 'boolean' } });
   const isWatched = values.watch === true;
   if (isWatched && json) throw new UsageError('--watch and --json do not go together.');
-  const looker = new StatusPoller(dataDir, timeZoneOf(undefined, dataDir));
+  const poller = new StatusPoller(dataDir, timeZoneOf(undefined, dataDir));
   if (isWatched) {
-    await watch(looker);
+    await watch(poller);
     return EXIT.fine;
   }
-  const [answer, earnings] = await Promise.all([requestStatus(dataDir, ANSWER_MS), json ? null : looker.earnings()]);
+  const [answer, earnings] = await Promise.all([requestStatus(dataDir, ANSWER_MS), json ? null : poller.earnings()]);
   await print(json ? [JSON.stringify(answer, null, 2)] : statusLines(answer, Date.now(), earnings));
   return answer.trust?.routable === true && answer.models.length > 0 ? EXIT.fine : EXIT.needsOwner;
 }

@@ -62,8 +62,8 @@ async function uninstall(args: readonly string[]): Promise<number> {
     ...(deleteData ? (['data'] as const) : []),
     ...(values['delete-key'] === true ? (['key'] as const) : []),
   ]);
-  const gone = all.filter(({ kind }) => wanted.has(kind));
-  const kept = all.filter(({ kind }) => !wanted.has(kind));
+  const removed = all.filter(({ kind }) => wanted.has(kind));
+  const retained = all.filter(({ kind }) => !wanted.has(kind));
   const notes: string[] = [];
   if (!dryRun) {
     const manager = await serviceManager(dataDir, undefined);
@@ -76,13 +76,15 @@ async function uninstall(args: readonly string[]): Promise<number> {
       return EXIT.needsOwner;
     }
     notes.push(...(await signOut(found, dataDir)));
-    for (const part of gone) removePart(part);
+    for (const part of removed) removePart(part);
   }
   if (found.kind === 'npm') notes.push('npm removes the program itself: npm uninstall -g inference-provider');
   if (found.kind === 'clone') notes.push(`This agent runs from a clone of its sources, which stays: ${found.root}`);
   if (json)
-    await print([JSON.stringify({ removed: gone.map(({ path }) => path), kept: kept.map(({ path }) => path), dry_run: dryRun, notes })]);
-  else await print([...linesOf(gone, dryRun ? 'Would be removed:' : 'Removed:'), ...linesOf(kept, 'Kept:'), ...notes]);
+    await print([
+      JSON.stringify({ removed: removed.map(({ path }) => path), kept: retained.map(({ path }) => path), dry_run: dryRun, notes }),
+    ]);
+  else await print([...linesOf(removed, dryRun ? 'Would be removed:' : 'Removed:'), ...linesOf(retained, 'Kept:'), ...notes]);
   return EXIT.fine;
 }
 

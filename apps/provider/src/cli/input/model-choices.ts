@@ -33,21 +33,21 @@ const SHIPPED: Readonly<Record<string, () => string>> = {
  * FILE may also be a folder, a library id, `demo-text` or `demo-image`. Without arguments: the library's selection, else the demo
  * model.
  *
- * `longest`: the settings' maximum keep-alive time; a KEEP on the command line overrides it.
+ * `maxKeep`: the settings' maximum keep-alive time; a KEEP on the command line overrides it.
  */
-export function modelChoices(given: readonly string[] | undefined, library: ModelStore, longest: KeepAlive = ALWAYS): ModelChoice[] {
+export function modelChoices(given: readonly string[] | undefined, library: ModelStore, maxKeep: KeepAlive = ALWAYS): ModelChoice[] {
   if (given === undefined) {
     const used = library.entries().filter(({ use }) => use !== null);
     const choices = used.map((entry) =>
-      ofLibrary(entry, library, shorterKeepAlive(parseKeepAlive(entry.use ?? '') ?? DEFAULT_KEEP_ALIVE, longest)),
+      ofLibrary(entry, library, shorterKeepAlive(parseKeepAlive(entry.use ?? '') ?? DEFAULT_KEEP_ALIVE, maxKeep)),
     );
-    return choices.length > 0 ? choices : [{ path: demoModel('#demo-model'), keep: longest }];
+    return choices.length > 0 ? choices : [{ path: demoModel('#demo-model'), keep: maxKeep }];
   }
   return given.map((text, index) => {
     const at = text.lastIndexOf('@');
     const said = at < 0 ? null : parseKeepAlive(text.slice(at + 1));
     const name = said === null ? text : text.slice(0, at);
-    const keep = said ?? shorterKeepAlive(index === 0 ? ALWAYS : DEFAULT_KEEP_ALIVE, longest);
+    const keep = said ?? shorterKeepAlive(index === 0 ? ALWAYS : DEFAULT_KEEP_ALIVE, maxKeep);
     const shipped = Object.hasOwn(SHIPPED, name) ? SHIPPED[name] : undefined;
     if (shipped !== undefined) return { path: shipped(), keep };
     const path = resolve(name);

@@ -108,7 +108,7 @@ export function serveOptions(flags: ServeFlags, config: Config): ServeOptions {
   return {
     socketUrl,
     dataDir,
-    models: modelChoices(flags.models, modelStoreOf(dataDir).library, longestKeep(config)),
+    models: modelChoices(flags.models, modelStoreOf(dataDir).library, maxKeepOf(config)),
     simulatedEnclave: flags.simulatedEnclave || config.simulated_enclave,
     enrol: flags.enrol || config.enrolment.enrol,
     simulatedManagement: flags.simulatedManagement,
@@ -121,7 +121,7 @@ export function serveOptions(flags: ServeFlags, config: Config): ServeOptions {
   };
 }
 
-function longestKeep({ models }: Config): KeepAlive {
+function maxKeepOf({ models }: Config): KeepAlive {
   const { keep, idle_minutes: minutes } = models;
   return keep === 'idle' ? { kind: keep, minutes } : { kind: keep };
 }

@@ -77,10 +77,10 @@ function factLines(status: DaemonStatus, earnings: StatusSnapshot['earnings'], n
 }
 
 function viewEarnings({ coordinator_view: view }: DaemonStatus): Line[] {
-  const told = view?.earnings ?? null;
-  if (told === null) return [];
-  const whose = told.of === 'account' ? 'all machines of the account' : 'kept for whoever links this machine';
-  return [fact('Earned', `${dollars(told.today_micro_usd)} today (UTC), ${dollars(told.total_micro_usd)} in all; ${whose}`)];
+  const reported = view?.earnings ?? null;
+  if (reported === null) return [];
+  const whose = reported.of === 'account' ? 'all machines of the account' : 'kept for whoever links this machine';
+  return [fact('Earned', `${dollars(reported.today_micro_usd)} today (UTC), ${dollars(reported.total_micro_usd)} in all; ${whose}`)];
 }
 
 function modelLines({ models, coordinator_view: view }: DaemonStatus, columns: number): Line[] {

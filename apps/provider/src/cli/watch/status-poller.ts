@@ -31,7 +31,7 @@ export class StatusPoller {
     this.#timeZone = timeZone;
   }
 
-  async look(signal?: AbortSignal): Promise<StatusSnapshot> {
+  async poll(signal?: AbortSignal): Promise<StatusSnapshot> {
     const [status] = await Promise.all([this.#status(), this.#ask(signal)]);
     return { ...status, earnings: this.#earnings };
   }

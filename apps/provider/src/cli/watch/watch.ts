@@ -18,15 +18,15 @@ const CLOCK_MS = 1_000;
 const ENDING_KEYS = ['q', 'Q', '\u0003', '\u0004'];
 
 /** Resolves when the owner ended the view. */
-export async function watch(looker: StatusPoller): Promise<void> {
+export async function watch(poller: StatusPoller): Promise<void> {
   const ended = new AbortController();
   const end = (): void => ended.abort();
   for (const signal of SIGNALS) process.once(signal, end);
   // The reader closed the pipe, as in `status --watch | head`.
   process.stdout.on('error', end);
   try {
-    if (process.stdout.isTTY) await onScreen(looker, ended);
-    else await inLines(looker, ended.signal);
+    if (process.stdout.isTTY) await onScreen(poller, ended);
+    else await inLines(poller, ended.signal);
   } finally {
     for (const signal of SIGNALS) process.removeListener(signal, end);
     process.stdout.removeListener('error', end);
@@ -35,9 +35,9 @@ export async function watch(looker: StatusPoller): Promise<void> {
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-async function onScreen(looker: StatusPoller, ended: AbortController): Promise<void> {
-  let look: StatusSnapshot = INITIAL_SNAPSHOT;
-  const redraw = (): void => screen.draw(frame(look, screen.size, new Date()));
+async function onScreen(poller: StatusPoller, ended: AbortController): Promise<void> {
+  let snapshot: StatusSnapshot = INITIAL_SNAPSHOT;
+  const redraw = (): void => screen.draw(frame(snapshot, screen.size, new Date()));
   const screen = new Screen({
     output: process.stdout,
     input: process.stdin.isTTY ? process.stdin : null,
@@ -50,8 +50,8 @@ async function onScreen(looker: StatusPoller, ended: AbortController): Promise<v
   const clock = setInterval(redraw, CLOCK_MS);
   try {
     redraw();
-    await again(looker, ended.signal, (next) => {
-      look = next;
+    await again(poller, ended.signal, (next) => {
+      snapshot = next;
       redraw();
     });
   } finally {
@@ -60,10 +60,10 @@ async function onScreen(looker: StatusPoller, ended: AbortController): Promise<v
   }
 }
 
-async function inLines(looker: StatusPoller, signal: AbortSignal): Promise<void> {
+async function inLines(poller: StatusPoller, signal: AbortSignal): Promise<void> {
   let before = '';
-  await again(looker, signal, (look) => {
-    const text = plainLine(look);
+  await again(poller, signal, (snapshot) => {
+    const text = plainLine(snapshot);
     if (text === before) return;
     before = text;
     process.stdout.write(`${new Date().toISOString().slice(0, 19)}Z  ${text}\n`);
@@ -81,13 +81,13 @@ function facts({ state, connection, account, running_jobs, jobs }: DaemonStatus)
   return `${state} ${connection.state} account=${account.state} running=${running_jobs} done=${jobs.completed} failed=${jobs.failed}`;
 }
 
-async function again(looker: StatusPoller, signal: AbortSignal, show: (look: StatusSnapshot) => void): Promise<void> {
+async function again(poller: StatusPoller, signal: AbortSignal, show: (snapshot: StatusSnapshot) => void): Promise<void> {
   const aborted = new Promise<null>((resolve) => signal.addEventListener('abort', () => resolve(null), { once: true }));
   while (!signal.aborted) {
     // The race ends the view even if the daemon is frozen.
-    const look = await Promise.race([looker.look(signal), aborted]);
-    if (look === null) return;
-    show(look);
+    const snapshot = await Promise.race([poller.poll(signal), aborted]);
+    if (snapshot === null) return;
+    show(snapshot);
     await delay(EVERY_MS, undefined, { signal }).catch(() => {});
   }
 }

@@ -74,21 +74,21 @@ async function machineOf(found: Installation): Promise<object> {
 
 function listing(dataDir: string): string {
   const lines: string[] = [];
-  const look = (folder: string, below: string): void => {
+  const visit = (folder: string, below: string): void => {
     for (const name of existsSync(folder) ? readdirSync(folder).sort() : []) {
       if (lines.length >= MAX_FILES) return;
       const path = join(folder, name);
       const found = lstatSync(path);
       const { mode, size } = found;
       lines.push(`${(mode & 0o7777).toString(8).padStart(4, '0')} ${String(size).padStart(14)} ${below}${name}`);
-      if (found.isDirectory()) look(path, `${below}${name}/`);
+      if (found.isDirectory()) visit(path, `${below}${name}/`);
     }
   };
-  look(dataDir, '');
+  visit(dataDir, '');
   return lines.map((line) => `${line}\n`).join('');
 }
 
-const KEPT: ReadonlySet<string> = new Set([
+const PERMITTED_MEMBERS: ReadonlySet<string> = new Set([
   ...['level', 'time', 'event', 'msg', 'version', 'kind', 'code', 'reason', 'detail', 'problem', 'status', 'outcome', 'state'],
   ...['provider_id', 'job_id', 'model', 'models', 'slots', 'coordinator', 'trust_level', 'routable', 'gaps', 'changed', 'needs_restart'],
   ...['ms', 'retry_in_ms', 'delay_ms', 'jump_ms', 'finish_reason', 'prompt_tokens', 'completion_tokens', 'images'],
@@ -98,7 +98,7 @@ const KEPT: ReadonlySet<string> = new Set([
 export function redactLogLine(line: string, redactor: Redactor): string {
   try {
     const entry: unknown = JSON.parse(line);
-    if (typeof entry === 'object' && entry !== null) return JSON.stringify(redactor.value(entry, KEPT));
+    if (typeof entry === 'object' && entry !== null) return JSON.stringify(redactor.value(entry, PERMITTED_MEMBERS));
   } catch {
     // ReloadOutcome below.
   }

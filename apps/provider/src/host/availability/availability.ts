@@ -50,7 +50,7 @@ const MAX_STEPS = 8;
 export function availability(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number): Availability {
   const found = reasonsAt(policy, facts, now, now);
   const reasons = found.map(({ reason }) => reason);
-  const urgent = found.some(({ reason, lasting }) => lasting && URGENT.has(reason.code));
+  const urgent = found.some(({ reason, isCurrent }) => isCurrent && URGENT.has(reason.code));
   return {
     state: reasons.length === 0 ? 'serve' : urgent || policy.whenLeaving === 'hand_back' ? 'refuse' : 'leave',
     reasons,
@@ -70,7 +70,7 @@ export function stressOf({ onBattery, whenHot }: AvailabilityPolicy, { thermal, 
 interface Found {
   readonly reason: Reason;
   /** False if only the cooldown of the reason remains. */
-  readonly lasting: boolean;
+  readonly isCurrent: boolean;
   /** End that time alone causes; null if unknown. */
   readonly endsAt: number | null;
 }
@@ -78,24 +78,24 @@ interface Found {
 /** Reasons at `at`, as far as time alone changes them. `now`: when the facts were read. */
 function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number, at: number): Found[] {
   const found: Found[] = [];
-  const add = (code: AwayReason, until: number | null, { lasting = true, endsAt = until } = {}): void => {
-    const text = reasonText(code, { policy, facts, until: lasting ? until : endsAt, now: at });
-    found.push({ reason: { code, text, until }, lasting, endsAt });
+  const add = (code: AwayReason, until: number | null, { isCurrent = true, endsAt = until } = {}): void => {
+    const text = reasonText(code, { policy, facts, until: isCurrent ? until : endsAt, now: at });
+    found.push({ reason: { code, text, until }, isCurrent, endsAt });
   };
   const { pause, condition, remainingCooldowns, ownerIdleMs } = facts;
   if (pause !== null && (pause.until === null || at < pause.until)) add('paused', pause.until);
   const zone = zoneOf(policy, facts);
   if (!isOpen(policy.windows, zone, at)) add('outside_schedule', nextChange(policy.windows, zone, at));
-  const troubles = stressOf(policy, condition);
-  const addTrouble = (name: keyof StressFlags, code: AwayReason): void => {
+  const stress = stressOf(policy, condition);
+  const addStress = (name: keyof StressFlags, code: AwayReason): void => {
     const until = now + remainingCooldowns[name];
-    if (troubles[name]) add(code, null);
+    if (stress[name]) add(code, null);
     // The stress may return earlier, so the end is not promised.
-    else if (until > at) add(code, null, { lasting: false, endsAt: until });
+    else if (until > at) add(code, null, { isCurrent: false, endsAt: until });
   };
-  addTrouble('power', condition.power === 'low_battery' ? 'low_battery' : 'on_battery');
-  addTrouble('heat', 'too_hot');
-  addTrouble('memory', 'no_memory');
+  addStress('power', condition.power === 'low_battery' ? 'low_battery' : 'on_battery');
+  addStress('heat', 'too_hot');
+  addStress('memory', 'no_memory');
   const { onlyWhenIdleMinutes } = policy;
   if (onlyWhenIdleMinutes !== null) {
     if (ownerIdleMs === null) add('idle_unknown', null);

@@ -16,7 +16,7 @@ export const NO_COOLDOWNS: Cooldowns = { heat: 0, memory: 0, power: 0 };
 export const COOLDOWN_MS: Cooldowns = { heat: 120_000, memory: 300_000, power: 60_000 };
 
 /** Cooldowns after a reading at `tick`. */
-export function nextCooldowns(before: Cooldowns, troubles: StressFlags, tick: number, holdMs: Cooldowns = COOLDOWN_MS): Cooldowns {
-  const until = (name: keyof StressFlags): number => (troubles[name] ? tick + holdMs[name] : before[name] > tick ? before[name] : 0);
+export function nextCooldowns(before: Cooldowns, stress: StressFlags, tick: number, holdMs: Cooldowns = COOLDOWN_MS): Cooldowns {
+  const until = (name: keyof StressFlags): number => (stress[name] ? tick + holdMs[name] : before[name] > tick ? before[name] : 0);
   return { heat: until('heat'), memory: until('memory'), power: until('power') };
 }

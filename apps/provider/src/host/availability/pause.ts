@@ -60,7 +60,7 @@ function nextTime(text: string, now: number, timeZone: string): number {
     const shown = today.add({ days, minutes: minute });
     for (const disambiguation of ['earlier', 'later'] as const) {
       const moment = shown.toZonedDateTime(timeZone, { disambiguation }).epochMilliseconds;
-      if (moment > now && isShown(moment, timeZone, minute)) return moment;
+      if (moment > now && showsMinute(moment, timeZone, minute)) return moment;
     }
     const after = shown.toZonedDateTime(timeZone, { disambiguation: 'later' }).epochMilliseconds;
     if (after > now) return after;
@@ -68,7 +68,7 @@ function nextTime(text: string, now: number, timeZone: string): number {
   throw new Error(`The clock does not show ${text} in the next days.`);
 }
 
-function isShown(moment: number, timeZone: string, minute: number): boolean {
+function showsMinute(moment: number, timeZone: string, minute: number): boolean {
   const { hour, minute: past } = Temporal.Instant.fromEpochMilliseconds(moment).toZonedDateTimeISO(timeZone);
   return hour * 60 + past === minute % 1440;
 }

@@ -11,8 +11,8 @@ export class InsecureModeError extends Error {
 
 /** Paths that were repaired. Throws {@link InsecureModeError} for files of other users and failed changes. */
 export function repairModes(dataDir: string, uid: number | undefined = process.getuid?.()): string[] {
-  const mended: string[] = [];
-  const mend = (path: string): void => {
+  const repaired: string[] = [];
+  const repair = (path: string): void => {
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found === undefined || found.isSymbolicLink() || found.isSocket()) return;
     if (uid !== undefined && uid !== 0 && found.uid !== uid) throw new InsecureModeError(`${path} belongs to another user`);
@@ -21,13 +21,13 @@ export function repairModes(dataDir: string, uid: number | undefined = process.g
       try {
         chmodSync(path, wanted);
       } catch (error) {
-        throw new InsecureModeError(`other users can read ${path}, and that cannot be mended (${(error as NodeJS.ErrnoException).code})`);
+        throw new InsecureModeError(`other users can read ${path}, and that cannot be repaired (${(error as NodeJS.ErrnoException).code})`);
       }
-      mended.push(path);
+      repaired.push(path);
     }
-    if (found.isDirectory() && path !== dataDir) for (const name of readdirSync(path)) mend(join(path, name));
+    if (found.isDirectory() && path !== dataDir) for (const name of readdirSync(path)) repair(join(path, name));
   };
-  mend(dataDir);
-  for (const name of SECRET) mend(join(dataDir, name));
-  return mended;
+  repair(dataDir);
+  for (const name of SECRET) repair(join(dataDir, name));
+  return repaired;
 }

@@ -84,8 +84,8 @@ export class Guard {
     const deadline = performance.now() + trial.patience_ms;
     const over = (): boolean => !existsSync(trialPath(this.options.prefix));
     let late = false;
-    const looking = setInterval(() => {
-      if (over()) clearInterval(looking);
+    const polling = setInterval(() => {
+      if (over()) clearInterval(polling);
       else if (performance.now() > deadline && !late && this.#stopping === null) {
         late = true;
         end(child);
@@ -96,7 +96,7 @@ export class Guard {
       if (late && !over()) return 'too late';
       return { code, confirmed: over() };
     } finally {
-      clearInterval(looking);
+      clearInterval(polling);
     }
   }
 

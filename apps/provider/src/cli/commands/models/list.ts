@@ -9,7 +9,7 @@ import { sizeText } from '../../../models/image/image-facts.js';
 import { modelTypeOf, readModelFacts } from '../../../models/model-facts.js';
 import type { ModelStore, StoredModel } from '../../../models/store/model-store.js';
 import type { Command } from '../../command.js';
-import { COMMON_OPTIONS, gigabytes, orSentence, print, readArguments, shelf } from '../../model-library.js';
+import { COMMON_OPTIONS, gigabytes, print, readArguments, shelf, withErrorText } from '../../model-library.js';
 
 const USAGE = 'models list [--data-dir DIR] [--json]';
 
@@ -18,15 +18,15 @@ export const modelsListCommand: Command = {
   summary: 'Lists the models with what they need and the speed to expect.',
   usage: USAGE,
   isDefault: true,
-  run: (args) => orSentence(() => run(args)),
+  run: (args) => withErrorText(() => run(args)),
 };
 
 async function run(args: readonly string[]): Promise<number> {
   const { values } = readArguments(USAGE, 0, () => parseArgs({ args: [...args], options: COMMON_OPTIONS, allowPositionals: true }));
   const { library } = shelf(values['data-dir']);
   const host = await readHostFacts();
-  const wishes = modelMemorySettings(readConfig(configPath(dataDirOf(values))));
-  const rows = library.entries().map((entry) => rowOf(entry, library, { ...host, ...wishes }));
+  const memorySettings = modelMemorySettings(readConfig(configPath(dataDirOf(values))));
+  const rows = library.entries().map((entry) => rowOf(entry, library, { ...host, ...memorySettings }));
   if (values.json) print(JSON.stringify({ models: rows }, null, 2));
   else if (rows.length === 0) print('No models yet. Get one with: inference-provider models pull hf:OWNER/REPOSITORY:QUANTISATION');
   else for (const row of rows) print(lineOf(row));

@@ -10,7 +10,7 @@ import { pull } from '../../../models/store/pull.js';
 import { StartupError } from '../../../startup-error.js';
 import type { Command } from '../../command.js';
 import { UsageError } from '../../input/owner-options.js';
-import { COMMON_OPTIONS, gigabytes, orSentence, print, readArguments, shelf } from '../../model-library.js';
+import { COMMON_OPTIONS, gigabytes, print, readArguments, shelf, withErrorText } from '../../model-library.js';
 import { ProgressLine } from '../../output/progress-line.js';
 
 const USAGE =
@@ -20,7 +20,7 @@ export const modelsPullCommand: Command = {
   name: 'models pull',
   summary: 'Downloads a model and checks it, or goes on with a download.',
   usage: USAGE,
-  run: (args) => orSentence(() => run(args)),
+  run: (args) => withErrorText(() => run(args)),
 };
 
 const OPTIONS = { ...COMMON_OPTIONS, id: { type: 'string' }, sha256: { type: 'string' }, coordinator: { type: 'string' } } as const;

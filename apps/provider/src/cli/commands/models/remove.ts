@@ -3,8 +3,8 @@ import { parseArgs } from 'node:util';
 import { dataDirOf } from '../../../config/data-dir.js';
 import { StartupError } from '../../../startup-error.js';
 import type { Command } from '../../command.js';
-import { COMMON_OPTIONS, orSentence, print, readArguments, shelf } from '../../model-library.js';
-import { tellDaemon } from '../../reload-models.js';
+import { COMMON_OPTIONS, print, readArguments, shelf, withErrorText } from '../../model-library.js';
+import { reloadModels } from '../../reload-models.js';
 
 const USAGE = 'models rm ID [--data-dir DIR] [--json]';
 
@@ -13,7 +13,7 @@ export const modelsRemoveCommand: Command = {
   summary: 'Removes a model and its files.',
   usage: USAGE,
   run: (args) =>
-    orSentence(async () => {
+    withErrorText(async () => {
       const { values, positionals } = readArguments(USAGE, 1, () =>
         parseArgs({ args: [...args], options: COMMON_OPTIONS, allowPositionals: true }),
       );
@@ -21,8 +21,8 @@ export const modelsRemoveCommand: Command = {
       const { library } = shelf(values['data-dir']);
       const entry = library.find(id);
       if (entry === null || !library.remove(id)) throw new StartupError(`there is no model ${id}; models list shows those there are`);
-      const told = await tellDaemon(dataDirOf(values), library.path(entry));
-      const goesOn = told.kind === 'not_taken' ? ` The provider that runs goes on as it was: ${told.why}.` : '';
+      const outcome = await reloadModels(dataDirOf(values), library.path(entry));
+      const goesOn = outcome.kind === 'not_taken' ? ` The provider that runs goes on as it was: ${outcome.why}.` : '';
       print(values.json ? JSON.stringify({ removed: id }) : `${id} is removed.${goesOn}`);
       return 0;
     }),

@@ -6,8 +6,8 @@ import { StartupError } from '../../../startup-error.js';
 import type { Command } from '../../command.js';
 import { EXIT } from '../../exit-codes.js';
 import { UsageError } from '../../input/owner-options.js';
-import { COMMON_OPTIONS, orSentence, print, readArguments, shelf } from '../../model-library.js';
-import { tellDaemon } from '../../reload-models.js';
+import { COMMON_OPTIONS, print, readArguments, shelf, withErrorText } from '../../model-library.js';
+import { reloadModels } from '../../reload-models.js';
 
 const USAGE = 'models use ID [--data-dir DIR] [--keep always|on_demand|MINUTES] [--off] [--json]';
 
@@ -15,7 +15,7 @@ export const modelsUseCommand: Command = {
   name: 'models use',
   summary: 'Serves a model from now on, or with --off no longer.',
   usage: USAGE,
-  run: (args) => orSentence(() => run(args)),
+  run: (args) => withErrorText(() => run(args)),
 };
 
 const OPTIONS = { ...COMMON_OPTIONS, keep: { type: 'string' }, off: { type: 'boolean' } } as const;
@@ -35,14 +35,14 @@ async function run(args: readonly string[]): Promise<number> {
   if (entry === null) throw new StartupError(`there is no model ${id}; models list shows those there are`);
   const use = values.off === true ? null : keepAliveText(keep);
   library.put({ ...entry, use });
-  const told = await tellDaemon(dataDirOf(values), library.path(entry));
-  const problem = use === null || told.kind !== 'live' ? null : told.problem;
-  if (values.json) print(JSON.stringify({ id, use, live: told.kind === 'live' && problem === null }));
+  const outcome = await reloadModels(dataDirOf(values), library.path(entry));
+  const problem = use === null || outcome.kind !== 'live' ? null : outcome.problem;
+  if (values.json) print(JSON.stringify({ id, use, live: outcome.kind === 'live' && problem === null }));
   else if (problem === null) {
-    const when = told.kind === 'live' ? 'now' : 'the next start';
+    const when = outcome.kind === 'live' ? 'now' : 'the next start';
     print(use === null ? `${id} is not served any more from ${when} on.` : `${id} is served from ${when} on (${use}).`);
   }
   if (problem !== null) process.stderr.write(`${id} is chosen, and cannot be served: ${problem}.\n`);
-  if (told.kind === 'not_taken') process.stderr.write(`The provider that runs goes on as it was: ${told.why}.\n`);
+  if (outcome.kind === 'not_taken') process.stderr.write(`The provider that runs goes on as it was: ${outcome.why}.\n`);
   return problem === null ? EXIT.fine : EXIT.needsOwner;
 }
