@@ -87,7 +87,7 @@ export class LinkClient {
 
   #unanswered(): void {
     const remedy =
-      'The coordinator says nothing to the sign-in of this machine; it may be of an older version. CoordinatorRequest its operator.';
+      'The coordinator says nothing to the sign-in of this machine; it may be of an older version. Ask its operator.';
     this.#set(status('refused', { reason: 'no_answer', remedy }));
   }
 

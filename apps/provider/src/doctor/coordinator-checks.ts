@@ -38,7 +38,7 @@ export function checkCoordinatorView(status: DaemonStatus): Finding[] {
     findings.push(finding(`trust: ${name} is ${part}${reason === undefined ? '' : ` (${reason})`}`, remedy ?? 'See the log.'));
   }
   if (models.length === 0)
-    findings.push(problem('no model is served', 'StatusSnapshot into the log: the engine is down, or starts again.'));
+    findings.push(problem('no model is served', 'Look into the log: the engine is down, or starts again.'));
   if (view === null) {
     findings.push(note(`the coordinator's view: ${coordinator_problem ?? 'none'}`, 'Try again in a moment.'));
     return findings;

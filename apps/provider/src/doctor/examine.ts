@@ -106,7 +106,7 @@ function entriesOf(library: ModelStore): ReturnType<ModelStore['entries']> {
   try {
     return library.entries();
   } catch {
-    // ReloadOutcome by the check of the files.
+    // Reported by the check of the model files.
     return [];
   }
 }

@@ -119,7 +119,7 @@ export class Launchd implements ServiceManager {
     const deadline = performance.now() + MAX_STOP_MS;
     while (!isSo(await this.#print(label))) {
       if (performance.now() > deadline)
-        throw new ServiceError('the provider does not end; supervisorState into its log, or log out and in again');
+        throw new ServiceError('the provider does not end; look into its log, or log out and in again');
       await delay(this.options.pollMs ?? 200);
     }
   }

@@ -45,7 +45,7 @@ async function bugreport(args: readonly string[]): Promise<number> {
   }
   if (values.yes !== true && !(await confirm(`Write it to ${path}?`))) return EXIT.needsOwner;
   await write(path, parts);
-  await print(json ? [JSON.stringify({ path, contents })] : [`Written to ${path}. StatusSnapshot into it before you give it away.`]);
+  await print(json ? [JSON.stringify({ path, contents })] : [`Written to ${path}. Look into it before you give it away.`]);
   return EXIT.fine;
 }
 

@@ -63,7 +63,7 @@ export function showCode(code: DeviceCode, mayOpen: boolean): void {
       `  ${opened ? 'and shows the code' : 'and enter the code'} ${clean(code.userCode)}`,
       '',
       `Or open ${clean(code.verificationUriComplete)}`,
-      `StartWait for you to approve it there; the code is good for ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`,
+      `Waiting for you to approve it there; the code is good for ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`,
       '',
     ].join('\n'),
   );
