@@ -108,7 +108,7 @@ describe('a machine and its owner', () => {
     const broken = login();
     await broken.userCode();
     broken.child.kill('SIGINT');
-    expect(await broken.end()).toMatchObject({ code: 1, errors: expect.stringContaining('Broken off. Nothing was linked') });
+    expect(await broken.end()).toMatchObject({ code: 1, errors: expect.stringContaining('Cancelled. Nothing was linked') });
     expect(existsSync(join(dataDir, 'account.json'))).toBe(false);
   });
 
@@ -161,7 +161,7 @@ describe('a machine and its owner', () => {
 
   it('checks what is published of it, and is told when that is not true', async () => {
     const { code, output } = await run('verify', ...at);
-    expect([code, output]).toEqual([0, expect.stringContaining('All of it agrees with the evidence beside it.')]);
+    expect([code, output]).toEqual([0, expect.stringContaining('All claims agree with the evidence.')]);
     expect(output).toMatch(/^holds +serial_number: /m);
     const status = JSON.parse((await run('status', '--json', ...at)).output) as DaemonStatus;
     const feed = await (await harness.get('/v1/providers/attestation')).text();
@@ -183,7 +183,10 @@ describe('a machine and its owner', () => {
       const forged = await run('verify', '--data-dir', other);
       expect(forged).toMatchObject({ code: 1, output: expect.stringMatching(/^WRONG +chip_name: M9 Ultra$/m) });
       expect(forged.output).toContain('1 claim does not agree');
-      expect(await run('verify', '--data-dir', other)).toMatchObject({ code: 1, errors: expect.stringContaining('Nothing is published') });
+      expect(await run('verify', '--data-dir', other)).toMatchObject({
+        code: 1,
+        errors: expect.stringContaining('No record of this machine is published'),
+      });
       expect(await run('verify', '--data-dir', other)).toMatchObject({ code: 1, errors: expect.stringContaining('no JSON') });
       expect(await run('verify', '--data-dir', other)).toMatchObject({ code: 4, errors: expect.stringContaining('broken') });
     } finally {
@@ -211,7 +214,7 @@ describe('a machine and its owner', () => {
     await decide(command, 'approve');
     expect(await command.end()).toMatchObject({ code: 0, output: expect.stringContaining('Linked: this machine earns for Ada.') });
     expect(await machines()).toEqual([id]);
-    expect(await run('logout', ...at)).toMatchObject({ code: 0, output: expect.stringContaining('What it has earned stays there') });
+    expect(await run('logout', ...at)).toMatchObject({ code: 0, output: expect.stringContaining('Earlier earnings stay there') });
     expect(await machines()).toEqual([]);
     expect((await run('status', ...at)).output).toMatch(/^Account {6}NONE\. /m);
   });
@@ -267,7 +270,7 @@ describe('a machine and its owner', () => {
       first.type(`${harness.url}\r`);
       await first.shows('Link this machine to your account now');
       first.type('\u0003');
-      await first.shows('Broken off');
+      await first.shows('Cancelled');
       expect(await first.exit).toBe(1);
       await first.dispose();
 
@@ -278,13 +281,13 @@ describe('a machine and its owner', () => {
       second.type('yes\r');
       const code = CODE.exec(await second.shows(CODE))?.[0] ?? '';
       expect((await owner.post(`/console/v1/device-codes/${code}/approve`)).status).toBe(200);
-      await second.shows('Which one');
+      await second.shows('Model: its number');
       second.type('1\r');
       for (const [question, answer] of QUESTIONS_AFTER_MODEL) {
         await second.shows(question);
         second.type(`${answer}\r`);
       }
-      const done = await second.shows('Start it: inference-provider start');
+      const done = await second.shows('Start the provider: inference-provider start');
       expect(done).toMatch(/This machine is ready to serve the small model that ships, and earns for\s+your\s+account\./);
       expect(await second.exit).toBe(0);
       expect(readFileSync(join(fresh, 'config.toml'), 'utf8')).toContain(`coordinator = "${harness.url}"`);
@@ -307,6 +310,6 @@ describe('a machine and its owner', () => {
 });
 
 const QUESTIONS_AFTER_MODEL: readonly (readonly [string, string])[] = [
-  ...(findCommand(['schedule', 'set']) === null ? [] : [['When may it serve', 'mon-fri 22:00-07:00'] as const]),
+  ...(findCommand(['schedule', 'set']) === null ? [] : [['Serving times', 'mon-fri 22:00-07:00'] as const]),
   ['Start the provider now', 'no'],
 ];

@@ -119,7 +119,7 @@ describe('a paused machine', () => {
 
     const paused = await run('pause', '2h');
     expect([paused.code, paused.stderr]).toEqual([0, '']);
-    expect(paused.stdout).toMatch(/It is paused until (?:[A-Z][a-z]{2} )?\d\d:\d\d\./);
+    expect(paused.stdout).toMatch(/Paused until (?:[A-Z][a-z]{2} )?\d\d:\d\d\./);
     const away = await inState('away', 'paused');
     expect(await waitUntilGone([...holding, keeper])).toEqual([]);
     expect(away.connection).toEqual(before.connection);
@@ -132,7 +132,7 @@ describe('a paused machine', () => {
     });
     expect(away.coordinator_view?.next_steps[0]).toMatchObject({ code: 'paused' });
     expect([await served(), (await ask()).status]).toEqual([0, 503]);
-    expect((await run('status')).stdout).toMatch(/^Serving +It takes no jobs\. It is paused until /m);
+    expect((await run('status')).stdout).toMatch(/^Serving +Takes no jobs\. Paused until /m);
 
     const resumed = await run('resume', '--json');
     expect(JSON.parse(resumed.stdout)).toMatchObject({ availability: { state: 'serving', pause: null } });
@@ -144,7 +144,7 @@ describe('a paused machine', () => {
 
   it('is still paused when it was killed and is started again', async () => {
     const { pid } = await status();
-    expect((await run('pause')).stdout).toContain('It is paused until you resume it.');
+    expect((await run('pause')).stdout).toContain('Paused until you resume.');
     process.kill(pid, 'SIGKILL');
     const later = await until(
       'another process',
@@ -177,14 +177,14 @@ describe('a schedule', () => {
     writeFileSync(join(dataDir, 'config.toml'), `# mine\n[availability]\ntime_zone = "${zone}" # where I live\n`);
     const set = await run('schedule', 'set', `daily ${hoursAhead(2, zone)}-${hoursAhead(3, zone)}`);
     expect([set.code, set.stderr]).toEqual([0, '']);
-    expect(set.stdout).toContain('The running provider goes by it now.');
+    expect(set.stdout).toContain('The running provider uses the schedule now.');
     const { availability } = await inState('away', 'outside_schedule');
     expect(availability?.reasons[0]?.text).toContain('The schedule begins again at ');
     const shown = JSON.parse((await run('schedule', '--json')).stdout) as { open_times: { from: string }[] };
     expect(shown).toMatchObject({ time_zone: zone, open_now: false });
     expect(shown.open_times.length).toBeGreaterThanOrEqual(7);
     expect(new Date(availability?.next_change_at ?? 0).toISOString()).toBe(shown.open_times[0]?.from);
-    expect((await run('schedule', 'clear')).stdout).toContain('No schedule: it serves at all times.');
+    expect((await run('schedule', 'clear')).stdout).toContain('No schedule: always open.');
     await inState('serving');
     expect(config()).toBe(`# mine\n[availability]\ntime_zone = "${zone}" # where I live\nwindows = []\n`);
   });

@@ -38,7 +38,7 @@ export function readAccount(dataDir: string): Account | null {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return null;
-    throw new AccountFileError(`${path} cannot be read (${code}). Run "inference-provider login" to link this machine anew.`);
+    throw new AccountFileError(`${path} cannot be read (${code}). Run "inference-provider login" to link this machine again.`);
   }
   let value: unknown;
   try {
@@ -47,7 +47,7 @@ export function readAccount(dataDir: string): Account | null {
     value = null;
   }
   if (!described.Check(value)) {
-    throw new AccountFileError(`${path} is damaged. Run "inference-provider login" to link this machine anew.`);
+    throw new AccountFileError(`${path} is damaged. Run "inference-provider login" to link this machine again.`);
   }
   return value;
 }

@@ -68,7 +68,7 @@ export async function requestCoordinator(
   if (response.status >= 300 && response.status < 400) {
     throw new CoordinatorError(
       'invalid_answer',
-      `${address} sends its callers elsewhere (status ${response.status}): is the address right?`,
+      `${address} redirects (status ${response.status}): is the address right?`,
       response.status,
     );
   }

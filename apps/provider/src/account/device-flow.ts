@@ -147,7 +147,7 @@ async function pollOnce(coordinator: string, deviceCode: string, signal: AbortSi
   const { status, value, headers } = answer;
   if (status === 200) {
     if (granted.Check(value)) return { kind: 'granted', token: value.access_token };
-    return { kind: 'refused', message: 'the coordinator gave a token that was not understood' };
+    return { kind: 'refused', message: 'the coordinator returned an invalid token' };
   }
   if (status === 429 || status >= 500) {
     const seconds = Number(headers.get('retry-after'));

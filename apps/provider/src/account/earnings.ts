@@ -25,9 +25,9 @@ export async function fetchEarnings(
     ...(ms === undefined ? {} : { ms }),
   });
   const { status, value } = answer;
-  if (status === 401) throw new UnlinkedError('this machine is linked to no account any more; run "inference-provider login"');
+  if (status === 401) throw new UnlinkedError('this machine is no longer linked to an account; run "inference-provider login"');
   if (status === 404)
-    throw new CoordinatorError('refused', `the coordinator ${account.coordinator} does not tell what machines earn`, status);
+    throw new CoordinatorError('refused', `the coordinator ${account.coordinator} does not support earnings of machines`, status);
   if (status !== 200)
     throw new CoordinatorError(status >= 500 || status === 429 ? 'unreachable' : 'refused', errorSentence(answer), status);
   if (!described.Check(value))

@@ -21,7 +21,7 @@ const ANSWER_MS = 15_000;
 /** Delay before a token is sent again after `try_later`. */
 const AGAIN_MS = 30_000;
 
-const NOT_SIGNED_IN_REMEDY = 'Nobody has signed in: what this machine earns is kept for whoever links it. Run "inference-provider login".';
+const NOT_SIGNED_IN_REMEDY = 'Not signed in: earnings of this machine are held until an account links it. Run "inference-provider login".';
 
 export class LinkClient {
   readonly #options: LinkClientOptions;
@@ -86,8 +86,7 @@ export class LinkClient {
   }
 
   #unanswered(): void {
-    const remedy =
-      'The coordinator says nothing to the sign-in of this machine; it may be of an older version. Ask its operator.';
+    const remedy = 'The coordinator did not answer the sign-in of this machine; its version may be older. Ask its operator.';
     this.#set(status('refused', { reason: 'no_answer', remedy }));
   }
 

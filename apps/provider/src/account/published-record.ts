@@ -27,6 +27,6 @@ export async function verifyPublishedRecord(coordinator: string, providerId: str
     return record === undefined ? null : { providerId, anchor, findings: record.findings, consistent: record.consistent };
   } catch (error) {
     if ((error as FeedError).name !== 'FeedError') throw error;
-    throw new CoordinatorError('invalid_answer', `what ${coordinator} publishes was not understood: ${(error as Error).message}`);
+    throw new CoordinatorError('invalid_answer', `the attestation feed of ${coordinator} is invalid: ${(error as Error).message}`);
   }
 }

@@ -44,7 +44,7 @@ export async function signIn({ coordinator, dataDir, signal, onCode, say, ...mac
         // A token that cannot be stored is revoked.
         await revokeToken(coordinator, outcome.token, REVOKE_MS).catch(() => {});
         const { code: why = 'unknown' } = error as NodeJS.ErrnoException;
-        return { kind: 'failed', message: `The sign-in could not be written into ${dataDir} (${why}), and was taken back.` };
+        return { kind: 'failed', message: `The sign-in could not be stored in ${dataDir} (${why}) and was revoked.` };
       }
       return { kind: 'signed_in' };
     case 'denied':

@@ -87,7 +87,7 @@ export function groupOf(word: string, commands: readonly Command[] = COMMANDS): 
 /** Error text for an unknown command. */
 export function unknownCommand(typed: readonly string[], commands: readonly Command[] = COMMANDS): string {
   const [first = '', second] = typed;
-  const hint = '`inference-provider --help` lists them.';
+  const hint = 'List commands: `inference-provider --help`.';
   const group = groupOf(first, commands).map(({ name }) => name);
   if (group.length > 0) {
     const isAlone = second === undefined || second.startsWith('-');
@@ -99,7 +99,7 @@ export function unknownCommand(typed: readonly string[], commands: readonly Comm
           group.map((name) => name.slice(first.length + 1)),
         );
     const own = commands.some(({ name }) => name === first) ? [first] : [];
-    const which = meant === null ? `. It is one of: ${[...own, ...group].join(', ')}.` : ` (did you mean ${first} ${meant}?).`;
+    const which = meant === null ? `. Commands: ${[...own, ...group].join(', ')}.` : ` (did you mean ${first} ${meant}?).`;
     return `There is no command ${JSON.stringify(isAlone ? first : `${first} ${second}`)}${which} ${hint}\n`;
   }
   const names = commands.map(({ name }) => name);

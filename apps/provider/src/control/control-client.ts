@@ -103,5 +103,5 @@ function noAnswer(): ControlError {
 }
 
 function notUnderstood(): ControlError {
-  return new ControlError('not_understood', 'the provider that runs is of another version; restart it');
+  return new ControlError('not_understood', 'the running provider has another version; restart the provider');
 }

@@ -15,7 +15,7 @@ export function coordinatorUrl(socketUrl: string): string {
 /** Never rejects; failures are returned as a sentence. */
 export async function fetchCoordinatorView(socketUrl: string, token: string | null): Promise<CoordinatorView> {
   const failed = (problem: string): CoordinatorView => ({ view: null, problem });
-  if (token === null) return failed('not connected to the coordinator, or it tells its providers nothing');
+  if (token === null) return failed('not connected to the coordinator, or the coordinator gives no status');
   try {
     const response = await fetch(`${coordinatorUrl(socketUrl)}/v1/providers/me`, {
       headers: { authorization: `Bearer ${token}` },

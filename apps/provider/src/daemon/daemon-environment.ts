@@ -40,5 +40,5 @@ export async function prepareEnvironment({ dataDir, config, simulatedHost, log }
 
 async function confinementFor(engineNetwork: 'deny' | 'allow'): Promise<Confinement> {
   if (engineNetwork === 'deny') return await findConfinement();
-  return { kind: 'none', why: 'the settings allow it the network (hardening.engine_network)', wrap: [] };
+  return { kind: 'none', why: 'network access is allowed by the settings (hardening.engine_network)', wrap: [] };
 }

@@ -47,7 +47,7 @@ export function logAvailability(log: Logger, { state, reasons, nextChangeAt }: C
   const [first] = reasons;
   const facts = { event: 'availability', state, reasons: reasons.map(({ code }) => code), next_change_at: nextChangeAt };
   if (state === 'serving' || first === undefined) log.info(facts, 'this machine serves');
-  else log.info(facts, `this machine ${state === 'leaving' ? 'finishes what it has' : 'takes no jobs'}: ${first.text}`);
+  else log.info(facts, `this machine ${state === 'leaving' ? 'finishes its running jobs' : 'takes no jobs'}: ${first.text}`);
 }
 
 export function logEnclave(log: Logger, event: EnclaveEvent): void {
@@ -65,7 +65,7 @@ export function logEnclave(log: Logger, event: EnclaveEvent): void {
       log.warn({ event: 'enclave_restarting', delay_ms: event.delayMs }, 'the enclave helper is started again');
       return;
     case 'failed_closed':
-      log.fatal({ event: 'enclave_failed', code: event.reason.code }, 'the enclave cannot be used any more');
+      log.fatal({ event: 'enclave_failed', code: event.reason.code }, 'the enclave is unusable from now on');
       return;
     default:
       event satisfies never;
@@ -107,11 +107,14 @@ export function logRefusedModels(log: Logger, refused: ModelsRefused['models']):
 
 export function logSettings(log: Logger, event: SettingsEvent): void {
   if (event.type === 'refused') {
-    log.error({ event: 'settings_refused', problem: event.problem }, 'the settings have changed and are not valid; those from before hold');
+    log.error(
+      { event: 'settings_refused', problem: event.problem },
+      'the changed settings are invalid; the previous settings stay in effect',
+    );
     return;
   }
   const { changed, needsRestart } = event;
-  const text = needsRestart.length === 0 ? 'new settings hold' : 'some settings take effect after `inference-provider restart`';
+  const text = needsRestart.length === 0 ? 'new settings applied' : 'some settings take effect after `inference-provider restart`';
   log.info({ event: 'settings', changed, needs_restart: needsRestart }, text);
 }
 
@@ -120,7 +123,7 @@ export function logEnrolment(log: Logger, event: EnrolmentEvent): void {
     case 'offered':
       log.info(
         { event: 'enrolment_offered', url: event.url, expires_at: event.expiresAt },
-        'to enrol this Mac, open this address in Safari on it, then install the profile in System Settings; it works once',
+        'to enrol this Mac, open this one-time address in Safari on this Mac, then install the profile in System Settings',
       );
       return;
     case 'installed':
@@ -143,8 +146,8 @@ export function logEnrolment(log: Logger, event: EnrolmentEvent): void {
 /** The account name is personal and must not appear in logs. */
 export function logLink(log: Logger, { state, reason, remedy }: LinkStatus): void {
   const facts = { event: 'account', state, ...(reason === null ? {} : { reason }) };
-  if (state === 'linked') log.info(facts, 'this machine earns for the account that it is linked to');
-  else if (state === 'none') log.info(facts, remedy ?? 'nobody has signed in');
+  if (state === 'linked') log.info(facts, 'this machine earns for its linked account');
+  else if (state === 'none') log.info(facts, remedy ?? 'not signed in');
   else if (state !== 'waiting') log.warn(facts, remedy ?? 'this machine is linked to no account');
 }
 

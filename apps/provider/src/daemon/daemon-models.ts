@@ -68,7 +68,7 @@ export class DaemonModels {
   /** Serves the models that the library now selects. Throws ControlRefusal and then changes nothing. */
   reload(config: Config): ModelsChange {
     const { modelsAreNamed, servingOf } = this.#options;
-    if (modelsAreNamed) throw new ControlRefusal('models_named', 'its models were named on its command line');
+    if (modelsAreNamed) throw new ControlRefusal('models_named', 'the models are set on the command line');
     try {
       const refused = this.#opened.change(servingOf(config).models);
       for (const model of refused) logRefusedModel(this.#log, model);

@@ -94,8 +94,7 @@ function plan(choices: readonly ModelChoice[], reserve: number | null, { slots, 
       const read = readModelFacts(choice.path);
       const facts = choice.id === undefined ? read : { ...read, id: choice.id };
       const twin = readable.find((other) => other.facts.id === facts.id);
-      if (twin !== undefined)
-        throw new StartupError(`${twin.choice.path} and ${choice.path} are both called ${facts.id}; serve one of them`);
+      if (twin !== undefined) throw new StartupError(`${twin.choice.path} and ${choice.path} both have the id ${facts.id}; serve only one`);
       readable.push({ choice, facts, always: choice.keep.kind === 'always' });
     } catch (error) {
       if (!(error instanceof ModelFileError || error instanceof StartupError)) throw error;
@@ -138,7 +137,7 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
       const sha256 = chosen.get(model.id)?.sha256;
       if (sha256 !== undefined) {
         if ((await hashes.ofModel(files, signal)) !== sha256) {
-          throw new ModelFileError(`the file ${path} has changed since it was downloaded; pull it again`);
+          throw new ModelFileError(`the file ${path} has changed since the download; pull the model again`);
         }
         known.set(path, sha256);
       }

@@ -32,7 +32,10 @@ export function daemonRoutes(options: DaemonOptions, startedAt: number, running:
         try {
           daemon.setPause(pause);
         } catch (error) {
-          throw new ControlRefusal('not_kept', `it is so from now on, and a restart will forget it: ${systemProblem(error) ?? error}`);
+          throw new ControlRefusal(
+            'not_kept',
+            `the change applies now but could not be stored, so a restart loses it: ${systemProblem(error) ?? error}`,
+          );
         }
       },
     }),

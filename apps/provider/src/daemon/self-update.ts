@@ -119,10 +119,10 @@ export class SelfUpdate {
   #onReady(prefix: string, version: string): void {
     const { log, service, onRestart } = this.options;
     if (!service) {
-      log.info({ event: 'update_ready', version }, 'a newer version is ready; switch to it with: inference-provider update');
+      log.info({ event: 'update_ready', version }, 'a newer version is ready; to switch, run: inference-provider update');
       return;
     }
-    log.info({ event: 'update_switching', version }, 'a newer version is ready; the provider starts again with it');
+    log.info({ event: 'update_switching', version }, 'a newer version is ready; the provider restarts with the new version');
     switchTo(prefix, version, DEFAULT_TRIAL_TIMEOUT_MS, Date.now());
     onRestart();
   }

@@ -45,7 +45,7 @@ async function within(finding: Promise<readonly Finding[]>, limitMs: number): Pr
     timer = setTimeout(() => resolve([problem(text, 'Try again; if this stays, restart the provider or this Mac.')]), limitMs);
   });
   const failed = (error: unknown): readonly Finding[] => [
-    problem(`could not be looked at: ${error instanceof Error ? error.message : 'unknown'}`, 'Try again, and look into the log.'),
+    problem(`could not be looked at: ${error instanceof Error ? error.message : 'unknown'}`, 'Try again, and see the log.'),
   ];
   try {
     return await Promise.race([finding.catch(failed), late]);

@@ -8,8 +8,8 @@ import type { DaemonStatus } from '../control/daemon-status.js';
 import type { ServiceManager } from '../service/service.js';
 import { type Finding, note, ok, problem, skipped } from './check.js';
 
-const LOOK = 'inference-provider serve --check looks at it again.';
-const REMEDY = `Mend that line; ${LOOK}`;
+const LOOK = 'To validate: inference-provider serve --check';
+const REMEDY = `Correct that line. ${LOOK}`;
 
 /** `running`: status of the daemon; null if none runs. */
 export async function checkSettings(dataDir: string, running: Pick<DaemonStatus, 'settings'> | null): Promise<Finding[]> {
@@ -18,13 +18,13 @@ export async function checkSettings(dataDir: string, running: Pick<DaemonStatus,
     readConfig(path);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const goesOn = running === null ? '' : '; the provider goes on with the settings from before';
-    return [problem(`${error.message}${goesOn}`, error.line === null ? `See that ${path} is a text that you can read. ${LOOK}` : REMEDY)];
+    const goesOn = running === null ? '' : '; the provider continues with the previous settings';
+    return [problem(`${error.message}${goesOn}`, error.line === null ? `Make ${path} a readable text file. ${LOOK}` : REMEDY)];
   }
   const waiting = running?.settings.needs_restart ?? [];
   if (running !== null && running.settings.problem !== null) return [problem(running.settings.problem, REMEDY)];
-  if (waiting.length > 0) return [note(`${waiting.join(', ')} will hold after a restart`, 'Run: inference-provider restart')];
-  return [ok(existsSync(path) ? `the settings in ${path} are valid` : 'there is no file of settings, so that the defaults hold')];
+  if (waiting.length > 0) return [note(`${waiting.join(', ')}: in effect after a restart`, 'Run: inference-provider restart')];
+  return [ok(existsSync(path) ? `the settings in ${path} are valid` : 'no settings file; the defaults apply')];
 }
 
 /** Missing protection of prompts and keys. */
@@ -32,16 +32,17 @@ export function checkHardening({ hardening }: Pick<DaemonStatus, 'hardening'>): 
   const findings: Finding[] = [];
   if (hardening.core_dumps !== 'off') {
     findings.push(
-      note('a crash may leave a core dump, which holds prompts', 'Run it as a service (inference-provider start), or after `ulimit -c 0`.'),
+      note(
+        'a crash may write a core dump, which contains prompts',
+        'Run the provider as a service (inference-provider start), or after `ulimit -c 0`.',
+      ),
     );
   }
   if (hardening.engine_network === 'none') {
     const why = hardening.engine_network_problem ?? 'unknown';
-    findings.push(
-      note(`the processes that hold a model are not kept from the network: ${why}`, 'See docs/security.md; nothing is broken.'),
-    );
+    findings.push(note(`processes that hold a model have network access: ${why}`, 'See docs/security.md; nothing is broken.'));
   }
-  return findings.length > 0 ? findings : [ok('no core dumps, and no network for the processes that hold a model')];
+  return findings.length > 0 ? findings : [ok('no core dumps, and no network access for processes that hold a model')];
 }
 
 const SECRETS = ['config.toml', 'account.json', 'enclave', 'logs'];
@@ -65,18 +66,20 @@ export async function checkService(manager: ServiceManager, label: string, statu
   const state = await manager.state(label);
   switch (state.kind) {
     case 'running':
-      if (status === null) return [problem(`${manager.name} keeps it running, and it gives no answer`, 'Run: inference-provider restart')];
-      return [ok(`${manager.name} keeps it running`)];
+      if (status === null)
+        return [problem(`${manager.name} runs the provider, but the provider does not answer`, 'Run: inference-provider restart')];
+      return [ok(`${manager.name} runs the provider`)];
     case 'waiting': {
       const how = state.lastExit === null ? '' : ` (${state.lastExit})`;
       return [
-        problem(`it ends again and again${how}, and ${manager.name} starts it again`, 'What it says: inference-provider logs --crash'),
+        problem(
+          `the provider keeps crashing${how}, and ${manager.name} restarts it`,
+          'Output of the crashes: inference-provider logs --crash',
+        ),
       ];
     }
     case 'not_running':
-      if (status === null) return [skipped('it was not started as a service')];
-      return [
-        note('it was started by hand: nothing starts it again after a crash or a login', 'End it, then run: inference-provider start'),
-      ];
+      if (status === null) return [skipped('not started as a service')];
+      return [note('started by hand: does not restart after a crash or a login', 'Stop the process, then run: inference-provider start')];
   }
 }

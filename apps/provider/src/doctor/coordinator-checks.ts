@@ -37,8 +37,7 @@ export function checkCoordinatorView(status: DaemonStatus): Finding[] {
     const finding = trust?.trust_level === 'none' ? problem : note;
     findings.push(finding(`trust: ${name} is ${part}${reason === undefined ? '' : ` (${reason})`}`, remedy ?? 'See the log.'));
   }
-  if (models.length === 0)
-    findings.push(problem('no model is served', 'Look into the log: the engine is down, or starts again.'));
+  if (models.length === 0) findings.push(problem('no model is served', 'Look into the log: the engine is down, or starts again.'));
   if (view === null) {
     findings.push(note(`the coordinator's view: ${coordinator_problem ?? 'none'}`, 'Try again in a moment.'));
     return findings;
@@ -47,17 +46,17 @@ export function checkCoordinatorView(status: DaemonStatus): Finding[] {
     if (!routable) findings.push(note(`no jobs for ${id} at this moment: ${gate ?? loaded}`, 'See the next steps.'));
   }
   for (const { code, text } of view.next_steps) if (code !== 'nothing') findings.push(note(`advice: ${code}`, text));
-  return findings.length > 0 ? findings : [ok('connected, trusted, and served its part of the requests')];
+  return findings.length > 0 ? findings : [ok('connected, trusted, and getting its share of requests')];
 }
 
 /** Requests placed on this machine, and why not more. */
 export function checkTraffic({ coordinator_view: view }: DaemonStatus): Finding[] {
-  if (view === null) return [skipped('the coordinator has not told')];
+  if (view === null) return [skipped('no answer from the coordinator')];
   const { placements, share, decisions } = view;
   const part =
     share === null
       ? 'nothing was placed with anybody yet'
-      : `${placements} requests, ${(share * 100).toFixed(share < 0.1 ? 1 : 0)} % of all that were placed`;
+      : `${placements} requests, ${(share * 100).toFixed(share < 0.1 ? 1 : 0)} % of all placed requests`;
   const last = [...decisions].sort((a, b) => (a.last_at < b.last_at ? 1 : -1)).slice(0, 3);
   return [ok(part), ...last.map(({ model, text, count }) => ok(`${model}: ${text}${count > 1 ? ` (${count} times)` : ''}`))];
 }
@@ -65,11 +64,11 @@ export function checkTraffic({ coordinator_view: view }: DaemonStatus): Finding[
 export function checkAccount({ state, account_name, reason, remedy }: LinkStatus): Finding[] {
   switch (state) {
     case 'linked':
-      return [ok(`this machine earns for ${account_name || 'the account that it is linked to'}`)];
+      return [ok(`this machine earns for ${account_name || 'its linked account'}`)];
     case 'waiting':
       return [ok('this machine is signed in; the link is confirmed at the next connection')];
     case 'none':
-      return [note('this machine earns for nobody yet', remedy ?? 'Run: inference-provider login')];
+      return [note('this machine is not linked to an account yet', remedy ?? 'Run: inference-provider login')];
     default:
       return [
         problem(

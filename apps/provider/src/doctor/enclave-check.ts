@@ -24,8 +24,7 @@ export async function checkEnclave(dataDir: string, running: boolean, simulated:
       return [problem('there is no Secure Enclave on this machine', 'Serve from a Mac with Apple silicon.')];
     return [problem('the enclave helper has not been built', `Run xcode-select --install, then: sh '${nativeHelperBuild()}'`)];
   }
-  if (!existsSync(folder) || readdirSync(folder).length === 0)
-    return [skipped('the provider was never started here, so that there is no key yet')];
+  if (!existsSync(folder) || readdirSync(folder).length === 0) return [skipped('the provider never ran here, so no key exists yet')];
   try {
     return [await signs(command, version)];
   } catch (error) {
@@ -46,7 +45,7 @@ async function signs(command: readonly string[], version: string): Promise<Findi
 
 function keyRemedy(folder: string): string {
   return (
-    `The key is in ${folder}: put it back from a backup of this machine, as yours alone (chmod -R go= '${folder}'). ` +
+    `The key is in ${folder}: restore a backup of this machine with mode 0600 (chmod -R go= '${folder}'). ` +
     'Where there is none, move the folder away: this machine gets a new key, and begins as a new provider.'
   );
 }

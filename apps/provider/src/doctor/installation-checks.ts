@@ -16,13 +16,11 @@ export async function checkCommand(found: Installation, path: string): Promise<F
   const own = found.kind === 'own' ? launcherOf(found.prefix) : join(found.root, 'bin', `${NAME}.js`);
   if (first === undefined) {
     const folder = found.kind === 'own' ? '~/.local/bin' : join(dirname(process.execPath));
-    return [
-      note('the command is not on your PATH', `Add it: export PATH="${folder}:$PATH", in the file that your shell reads at its start`),
-    ];
+    return [note('the command is not on your PATH', `Add the folder: export PATH="${folder}:$PATH", in the start-up file of your shell`)];
   }
   const there = realpathSync(join(first, NAME));
   if (there === realpathSync(own)) return [ok(`the command is on your PATH: ${join(first, NAME)}`)];
-  return [problem(`another installation comes first on your PATH: ${there}`, `Remove one of the two; this one is ${own}`)];
+  return [problem(`another installation precedes this one on your PATH: ${there}`, `Remove one of the two; this one is ${own}`)];
 }
 
 function isProgram(path: string): boolean {
@@ -47,10 +45,7 @@ export async function checkUpdates({ found, automatic, findUpdate }: UpdateView)
     const trial = readTrial(found.prefix);
     if (trial !== null) {
       findings.push(
-        note(
-          `version ${trial.version} has not shown yet that it works; if it does not, ${trial.previous} comes back`,
-          'Wait some minutes.',
-        ),
+        note(`version ${trial.version} is not confirmed yet; if the version fails, ${trial.previous} is restored`, 'Wait some minutes.'),
       );
     }
     for (const { version, reason } of brokenVersions(found.prefix)) {
@@ -62,7 +57,7 @@ export async function checkUpdates({ found, automatic, findUpdate }: UpdateView)
       );
     }
   }
-  if (findUpdate === null) return findings.length > 0 ? findings : [skipped('it is not known where newer versions are offered')];
+  if (findUpdate === null) return findings.length > 0 ? findings : [skipped('the source of newer versions is unknown')];
   try {
     const choice = await findUpdate();
     if (choice.kind === 'update') findings.push(offered(found, choice.release, automatic));
@@ -81,6 +76,8 @@ function offered({ kind }: Installation, { version }: Release, automatic: boolea
   if (kind === 'clone') return note(text, 'Update the clone: git pull, npm ci, npm run build');
   return note(
     text,
-    automatic ? 'It comes by itself; at once with: inference-provider update' : 'Automatic updates are off. Run: inference-provider update',
+    automatic
+      ? 'Installs automatically; at once with: inference-provider update'
+      : 'Automatic updates are off. Run: inference-provider update',
   );
 }

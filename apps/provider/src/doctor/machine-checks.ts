@@ -20,12 +20,12 @@ export async function checkDataDirectory(dataDir: string): Promise<Finding[]> {
   const found = await stat(dataDir).catch(() => null);
   if (found === null)
     return [problem(`the data directory ${dataDir} does not exist`, 'Start the provider once, or give the right --data-dir.')];
-  if (!found.isDirectory()) return [problem(`${dataDir} is no directory`, 'Give the --data-dir that the provider is started with.')];
+  if (!found.isDirectory()) return [problem(`${dataDir} is no directory`, 'Use the --data-dir of the running provider.')];
   try {
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch {
     return [
-      problem(`the data directory ${dataDir} cannot be written`, 'Make it yours again (chown), and run the provider as the same user.'),
+      problem(`the data directory ${dataDir} cannot be written`, 'Restore the ownership (chown), and run the provider as the same user.'),
     ];
   }
   const key = await stat(join(dataDir, 'enclave')).catch(() => null);
@@ -45,7 +45,7 @@ export async function checkDisk(dataDir: string): Promise<Finding[]> {
 
 /** `path` null: the served model is unknown. */
 export async function checkModel(path: string | null, memorySettings: ModelMemorySettings): Promise<Finding[]> {
-  if (path === null) return [skipped('it is not known which model is served: the provider does not run; give the file with --model')];
+  if (path === null) return [skipped('the served model is unknown: the provider does not run; use --model')];
   let facts: ReturnType<typeof readModelFacts>;
   try {
     facts = readModelFacts(path);
@@ -60,7 +60,7 @@ export async function checkModel(path: string | null, memorySettings: ModelMemor
   if (needed > max) {
     return [
       problem(
-        `the model ${facts.id} (${size}) does not fit into the memory that models may take`,
+        `the model ${facts.id} (${size}) does not fit into the memory for models`,
         'Serve a smaller model, or leave less to yourself (reserve_gb in config.toml).',
       ),
     ];
@@ -71,13 +71,13 @@ export async function checkModel(path: string | null, memorySettings: ModelMemor
 export async function checkCondition(): Promise<Finding[]> {
   const { thermal, memoryPressure, power } = await readCondition({ platform: process.platform, root: '/' });
   const findings: Finding[] = [];
-  if (power === 'low_battery') findings.push(problem('the battery is low, so that no jobs come', 'Connect this Mac to power.'));
-  if (power === 'battery') findings.push(note('it runs on battery, so that others are preferred', 'Connect this Mac to power.'));
+  if (power === 'low_battery') findings.push(problem('the battery is low, so no jobs come', 'Connect this Mac to power.'));
+  if (power === 'battery') findings.push(note('runs on battery, so other machines are preferred', 'Connect this Mac to power.'));
   if (thermal === 'critical' || thermal === 'serious') {
-    findings.push(note(`it is too warm (${thermal})`, 'Give it air, or run less beside it.'));
+    findings.push(note(`too warm (${thermal})`, 'Improve the cooling, or run fewer other programs.'));
   }
   if (memoryPressure !== 'normal') findings.push(note(`memory is short (${memoryPressure})`, 'Close programs, or serve a smaller model.'));
-  return findings.length > 0 ? findings : [ok('it is cool, has memory and is on mains')];
+  return findings.length > 0 ? findings : [ok('cool, enough memory, and on mains power')];
 }
 
 const PMSET_MS = 3_000;
@@ -114,12 +114,15 @@ export function sleepFindings(settings: SleepSettings): Finding[] {
   if (mains === undefined || minutes === undefined) return [skipped('pmset does not say how this Mac goes to sleep')];
   const findings: Finding[] = [];
   if (minutes > 0) {
-    const remedy = 'It is kept awake while it serves. To be there at any time: System Settings, Energy, prevent automatic sleeping.';
+    const remedy = 'The agent prevents sleep while serving. For full availability: System Settings, Energy, prevent automatic sleeping.';
     findings.push(note(`on mains, this Mac sleeps after ${minutes} min without work`, remedy));
   }
   if (mains.autorestart === 0) {
     findings.push(
-      note('it does not start by itself after a power failure', 'System Settings, Energy, start up automatically after a power failure.'),
+      note(
+        'does not restart automatically after a power failure',
+        'System Settings, Energy, start up automatically after a power failure.',
+      ),
     );
   }
   return findings.length > 0 ? findings : [ok('on mains, this Mac does not go to sleep')];

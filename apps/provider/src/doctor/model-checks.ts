@@ -15,25 +15,25 @@ export async function checkModelFiles(library: ModelStore, hashes: FileHashes, s
   const bad = findings.filter(({ state }) => state !== 'ok');
   return bad.length > 0
     ? bad
-    : [ok(used.length === 1 ? 'the model is as it was pulled' : `all ${used.length} models are as they were pulled`)];
+    : [ok(used.length === 1 ? 'the model is unchanged since the pull' : `all ${used.length} models are unchanged since the pull`)];
 }
 
 async function checkEntry(entry: StoredModel, folder: string, hashes: FileHashes, signal: AbortSignal): Promise<Finding> {
   const { id, sha256, bytes } = entry;
-  const again = `Run: inference-provider models rm ${id}, then pull it again`;
+  const again = `Run: inference-provider models rm ${id}, then pull the model again`;
   const paths = entry.files.map((file) => (isAbsolute(file) ? file : join(folder, file)));
   let size = 0;
   for (const path of paths) {
     const found = await stat(path).catch(() => null);
-    if (found === null) return problem(`a file of ${id} is gone: ${path}`, again);
+    if (found === null) return problem(`a file of ${id} is missing: ${path}`, again);
     size += found.size;
   }
-  if (size !== bytes) return problem(`the files of ${id} have ${size} bytes in place of ${bytes}`, again);
+  if (size !== bytes) return problem(`the files of ${id} have ${size} bytes instead of ${bytes}`, again);
   const known = await Promise.all(paths.map((path) => hashes.known(path)));
   if (known.some((hash) => hash === null)) {
     if (size > MAX_HASHED_BYTES)
-      return note(`the files of ${id} were touched since they were checked`, 'The next start of the provider reads them as a whole.');
-    return (await hashes.ofModel(paths, signal)) === sha256 ? ok('') : problem(`the model ${id} is damaged: its SHA-256 is another`, again);
+      return note(`the files of ${id} were modified since their check`, 'The next start of the provider verifies the whole files.');
+    return (await hashes.ofModel(paths, signal)) === sha256 ? ok('') : problem(`the model ${id} is damaged: its SHA-256 differs`, again);
   }
-  return modelHash(known as string[]) === sha256 ? ok('') : problem(`the model ${id} is damaged: its SHA-256 is another`, again);
+  return modelHash(known as string[]) === sha256 ? ok('') : problem(`the model ${id} is damaged: its SHA-256 differs`, again);
 }

@@ -16,7 +16,7 @@ export interface Reached {
 /** `url` null: the coordinator is unknown. Never rejects. */
 export async function reachCoordinator(url: string | null, env: NodeJS.ProcessEnv = process.env): Promise<Reached> {
   if (url === null) {
-    return { findings: [skipped('it is not known which coordinator: name it in config.toml, or with --coordinator')], skewMs: null };
+    return { findings: [skipped('no coordinator is set: use config.toml or --coordinator')], skewMs: null };
   }
   const { hostname } = new URL(url);
   const name = hostname.replace(/^\[|\]$/g, '');
@@ -49,9 +49,9 @@ function answerFinding(url: string, status: number, isIts: boolean): Finding {
   if (isWell || (status >= 300 && status < 400))
     return problem(
       isWell ? `${text}, and not as a coordinator` : text,
-      'Another page stands in between, such as the sign-in of a Wi-Fi; or its address is another one.',
+      'A captive portal, such as a Wi-Fi sign-in page, answers instead; or the address is wrong.',
     );
-  return problem(text, 'Check its address, or wait until it is up again.');
+  return problem(text, 'Check the address, or wait until the coordinator is up again.');
 }
 
 /** Reads a bounded part, because the response may come from another server. */
@@ -81,13 +81,10 @@ function failureFinding(url: string, error: unknown): Finding {
   const code = typeof word === 'string' ? word : cause instanceof Error ? cause.name : 'unknown';
   const text = `the coordinator ${url} cannot be reached (${code})`;
   if (code === 'TimeoutError' || code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') {
-    return problem(
-      `the coordinator ${url} gives no answer`,
-      'Check the network of this Mac and its firewall: something swallows what is sent.',
-    );
+    return problem(`the coordinator ${url} gives no answer`, 'Check the network of this Mac and its firewall: packets are dropped.');
   }
   if (/CERT|TLS|SSL|ALTNAME/.test(code)) {
-    return problem(text, 'Its certificate is not accepted: check the clock, and whether something on this network reads along.');
+    return problem(text, 'The certificate is invalid: check the clock, and whether this network intercepts connections.');
   }
   return problem(text, 'Check the network of this Mac, its firewall, and the address of the coordinator.');
 }
@@ -99,7 +96,7 @@ function proxyFindings(env: NodeJS.ProcessEnv): Finding[] {
   return [
     note(
       `${set} is set, and the agent does not go by a proxy`,
-      'If this network lets nothing else out, the coordinator cannot be reached from it.',
+      'If this network requires the proxy, the coordinator is unreachable from here.',
     ),
   ];
 }

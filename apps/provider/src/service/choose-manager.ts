@@ -21,7 +21,7 @@ const STOP_SECONDS = 25;
 /** `wanted`: the owner's choice, which overrides the default of the platform. */
 export async function serviceManager(dataDir: string, wanted: string | undefined, run: RunTool = runTool): Promise<ServiceManager> {
   if (wanted !== undefined && !MANAGERS.some((name) => name === wanted)) {
-    throw new ServiceError(`there is no service manager ${wanted}; it is one of ${MANAGERS.join(', ')}`);
+    throw new ServiceError(`unknown service manager ${wanted}; use one of ${MANAGERS.join(', ')}`);
   }
   const own = new OwnSupervisor(dataDir, STOP_SECONDS);
   // A service started by the supervisor must be stopped by the supervisor.

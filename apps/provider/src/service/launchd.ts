@@ -81,7 +81,7 @@ export class Launchd implements ServiceManager {
   }
 
   async advice(): Promise<readonly string[]> {
-    return ['It starts by itself when you log in. It runs only while you are logged in.'];
+    return ['Starts automatically at login. Runs only while you are logged in.'];
   }
 
   get #domain(): string {
@@ -118,8 +118,7 @@ export class Launchd implements ServiceManager {
   async #until(label: string, isSo: (state: ServiceState | null) => boolean): Promise<void> {
     const deadline = performance.now() + MAX_STOP_MS;
     while (!isSo(await this.#print(label))) {
-      if (performance.now() > deadline)
-        throw new ServiceError('the provider does not end; look into its log, or log out and in again');
+      if (performance.now() > deadline) throw new ServiceError('the provider does not stop; see its log, or log out and in again');
       await delay(this.options.pollMs ?? 200);
     }
   }

@@ -95,7 +95,7 @@ export class OwnSupervisor implements ServiceManager {
   }
 
   async advice(): Promise<readonly string[]> {
-    return ['There is no service manager on this machine: start it again after the machine has started.'];
+    return ['This machine has no service manager: start the provider again after each boot.'];
   }
 
   /** State reported by the supervisor; null if none runs. */
@@ -124,7 +124,7 @@ export class OwnSupervisor implements ServiceManager {
       if (failed !== null) throw new ServiceError(`the supervisor of the provider cannot be started: ${failed}`);
       return (await this.supervisorState()) !== null;
     };
-    await this.#until(isUp, START_MS, 'the supervisor of the provider did not come up');
+    await this.#until(isUp, START_MS, 'the supervisor of the provider failed to start');
   }
 
   async #until(isSo: () => Promise<boolean>, ms: number, sentence: string): Promise<void> {

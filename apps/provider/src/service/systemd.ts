@@ -60,8 +60,8 @@ export class Systemd implements ServiceManager {
 
   async advice(): Promise<readonly string[]> {
     const { code, stdout } = await this.options.run('loginctl', ['show-user', this.options.user, '--property=Linger']);
-    if (code === 0 && stdout.includes('Linger=yes')) return ['It starts by itself with this machine.'];
-    return [`It runs only while you are logged in. For it to start with this machine: loginctl enable-linger ${this.options.user}`];
+    if (code === 0 && stdout.includes('Linger=yes')) return ['Starts automatically with this machine.'];
+    return [`Runs only while you are logged in. To start at boot: loginctl enable-linger ${this.options.user}`];
   }
 
   #path(label: string): string {

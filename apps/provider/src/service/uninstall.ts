@@ -29,7 +29,7 @@ const DATA: Readonly<Record<string, string>> = {
   'add-ons': 'engines of models',
   logs: 'logs',
   'pause.json': 'a pause',
-  'activity.json': 'when it served',
+  'activity.json': 'serving times',
 };
 /** Left by a daemon, and small. */
 const TRACES = /^(?:control|supervisor|machine)\.sock(?:\.start)?$|^config\.toml\.\d+\.new$/;
@@ -42,7 +42,7 @@ export function partsOf(found: Installation, dataDir: string): Part[] {
     if (link !== null) parts.push({ kind: 'program', what: 'the command', path: link, bytes: null });
     parts.push({
       kind: 'program',
-      what: 'the program, all its versions, and its Node',
+      what: 'the program with all its versions, and Node',
       path: found.prefix,
       bytes: bytesBelow(found.prefix),
     });
@@ -51,7 +51,7 @@ export function partsOf(found: Installation, dataDir: string): Part[] {
   for (const name of names) {
     const path = join(dataDir, name);
     if (name === 'enclave') parts.push({ kind: 'key', what: "this machine's key", path, bytes: null });
-    else if (TRACES.test(name)) parts.push({ kind: 'data', what: 'left by a provider that ran', path, bytes: null });
+    else if (TRACES.test(name)) parts.push({ kind: 'data', what: 'left by an earlier provider', path, bytes: null });
     else if (DATA[name] !== undefined) parts.push({ kind: 'data', what: DATA[name], path, bytes: bytesBelow(path) });
   }
   const folder = dirname(controlPath(dataDir));
@@ -105,6 +105,6 @@ export async function signOut(found: Installation, dataDir: string): Promise<rea
     await promisify(execFile)(program, [...first, 'logout', '--data-dir', dataDir], { timeout: SIGN_OUT_MS });
     return ['This machine is signed out.'];
   } catch {
-    return ['The coordinator was not told: remove this machine from your account in the console.'];
+    return ['The coordinator was not reached: remove this machine from your account in the console.'];
   }
 }

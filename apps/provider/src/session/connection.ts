@@ -126,7 +126,7 @@ export class Connection {
   #write(data: string | Uint8Array, sent?: () => void): void {
     if (this.#closed) return;
     if (this.socket.bufferedAmount > MAX_UNSENT_BYTES) {
-      this.end('the coordinator does not take what is sent to it');
+      this.end('the coordinator does not read from the connection');
       sent?.();
       return;
     }

@@ -252,7 +252,7 @@ export class Session {
   }
 
   async #answer(nonce: string): Promise<void> {
-    if (this.#sessionId === null) throw new Error('the coordinator challenged before it said welcome');
+    if (this.#sessionId === null) throw new Error('the coordinator sent a challenge before welcome');
     const challenge = await this.options.enclave.answerChallenge(nonce, this.#sessionId);
     this.send({ type: 'challenge_answer', challenge });
   }

@@ -35,17 +35,17 @@ const REFUSED_MS = 60_000;
 
 /** Advice for the owner per rejection; null if waiting suffices. */
 const ADVICE: Readonly<Record<RejectionCode, string | null>> = {
-  version_unsupported: 'Update this program: the coordinator speaks no version that it knows.',
-  attestation_refused: 'The coordinator did not accept what the enclave says of this machine.',
-  challenge_failed: 'The enclave answered too late or wrongly. Check that the clock of this machine is right.',
+  version_unsupported: 'Update this program: no common protocol version with the coordinator.',
+  attestation_refused: "The coordinator rejected the enclave's attestation.",
+  challenge_failed: 'The enclave answered late or incorrectly. Check the clock of this machine.',
   posture_insufficient: 'Turn on System Integrity Protection and full secure boot, then start again.',
-  simulated_enclave_refused: 'This coordinator admits no simulated enclave. Use a Mac with its enclave helper.',
-  key_refused: 'The coordinator did not accept the sealing key. Check that the clock of this machine is right.',
+  simulated_enclave_refused: 'This coordinator accepts no simulated enclaves. Use a Mac with its enclave helper.',
+  key_refused: 'The coordinator rejected the sealing key. Check the clock of this machine.',
   replaced: 'The same identity connected from elsewhere. Run one provider per data directory.',
-  misbehaved: 'The coordinator found answers of this provider wrong and took it out of routing.',
+  misbehaved: 'The coordinator found invalid answers of this provider and stopped its placements.',
   bad_message: 'The coordinator could not read a message. Update this program.',
-  out_of_turn: 'The coordinator got a message it did not expect. Update this program.',
-  too_large: 'The coordinator got a message over its limits. Update this program.',
+  out_of_turn: 'The coordinator received an unexpected message. Update this program.',
+  too_large: 'The coordinator received a message over its limits. Update this program.',
   too_slow: null,
   shutting_down: null,
 };

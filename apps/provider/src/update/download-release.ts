@@ -32,7 +32,7 @@ export async function prepare(options: PrepareOptions): Promise<void> {
   if (presentVersions(prefix).includes(release.version)) return;
   if (compareVersions(release.node, process.versions.node) > 0) {
     throw new UpdateError(
-      `version ${release.version} needs Node ${release.node}, and this is ${process.versions.node}: run install.sh again`,
+      `version ${release.version} needs Node ${release.node}, but this is ${process.versions.node}: run install.sh again`,
     );
   }
   makeFolders(prefix);
@@ -48,7 +48,7 @@ export async function prepare(options: PrepareOptions): Promise<void> {
     await unpack(file, draft);
     signal.throwIfAborted();
     requireIdentity(draft, release);
-    onStep('Trying it');
+    onStep('Test start');
     await tryOut(draft, release, signal);
     // Flushes the disk before any link points to the version, against power loss.
     await promisify(execFile)('sync', [], { timeout: BUILD_MS });
@@ -85,7 +85,7 @@ function requireIdentity(folder: string, { version }: Release): void {
     // ReloadOutcome below.
   }
   if (found?.name !== 'inference-provider' || found.version !== version) {
-    throw new UpdateError(`the archive of version ${version} holds something else`);
+    throw new UpdateError(`the archive of version ${version} has other contents`);
   }
 }
 

@@ -40,16 +40,15 @@ export async function fetchRelease({ coordinator, platform, version, keys, signa
   try {
     value = JSON.parse(text);
   } catch {
-    throw new UpdateError('the coordinator described a release in a way that is not understood');
+    throw new UpdateError('the coordinator sent an invalid release description');
   }
-  if (!described.Check(value)) throw new UpdateError('the coordinator described a release in a way that is not understood');
-  if (keys.length === 0) throw new UpdateError('this build names no release key, so that it can trust no update');
-  if (!verifyRelease(value, keys))
-    throw new UpdateError('the release that the coordinator offers is not signed by its maker; it was not used');
+  if (!described.Check(value)) throw new UpdateError('the coordinator sent an invalid release description');
+  if (keys.length === 0) throw new UpdateError('this build has no release key and can trust no update');
+  if (!verifyRelease(value, keys)) throw new UpdateError("the offered release lacks the maker's signature and was not used");
   if (value.platform !== platform)
     throw new UpdateError(`the coordinator offered a release for ${value.platform}; this machine is ${platform}`);
   if (version !== null && value.version !== version)
-    throw new UpdateError(`the coordinator offered version ${value.version} in place of ${version}`);
+    throw new UpdateError(`the coordinator offered version ${value.version} instead of ${version}`);
   return value;
 }
 

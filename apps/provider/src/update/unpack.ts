@@ -37,13 +37,13 @@ async function inspect(archive: string): Promise<void> {
   } catch {
     throw new UpdateError('the archive of the release cannot be read');
   }
-  if (files > MAX_FILES || bytes > MAX_BYTES) bad ??= 'it is too large';
-  if (files === 0) bad ??= 'it is empty';
-  if (bad !== null) throw new UpdateError(`the archive of the release is not as it should be: ${bad}`);
+  if (files > MAX_FILES || bytes > MAX_BYTES) bad ??= 'too large';
+  if (files === 0) bad ??= 'empty';
+  if (bad !== null) throw new UpdateError(`the archive of the release is invalid: ${bad}`);
 }
 
 function problemOf({ path, type }: ReadEntry): string | null {
-  if (type !== 'File' && type !== 'OldFile' && type !== 'ContiguousFile' && type !== 'Directory') return `it holds a ${type}`;
+  if (type !== 'File' && type !== 'OldFile' && type !== 'ContiguousFile' && type !== 'Directory') return `contains a ${type}`;
   const inside = path.startsWith(TOP) && !path.split('/').includes('..') && !path.includes('\\') && !path.includes('\0');
-  return inside ? null : 'it holds a file that would lie elsewhere';
+  return inside ? null : 'contains a path outside its folder';
 }

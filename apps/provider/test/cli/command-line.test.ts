@@ -21,14 +21,14 @@ describe('the command table', () => {
 
   it('suggests the nearest command for unknown words', () => {
     expect(unknownCommand(['stauts', '--json'], table)).toBe(
-      'There is no command "stauts" (did you mean status?). `inference-provider --help` lists them.\n',
+      'There is no command "stauts" (did you mean status?). List commands: `inference-provider --help`.\n',
     );
     expect(unknownCommand(['models', 'pul', 'x'], table.slice(1))).toContain('"models pul" (did you mean models pull?)');
-    expect(unknownCommand(['models', 'frobnicate'], table.slice(1))).toContain('"models frobnicate". It is one of: models pull.');
+    expect(unknownCommand(['models', 'frobnicate'], table.slice(1))).toContain('"models frobnicate". Commands: models pull.');
     expect(unknownCommand(['models'], table.slice(1))).toBe(
-      'There is no command "models". It is one of: models pull. `inference-provider --help` lists them.\n',
+      'There is no command "models". Commands: models pull. List commands: `inference-provider --help`.\n',
     );
-    expect(unknownCommand(['zebra'], table)).toBe('There is no command "zebra". `inference-provider --help` lists them.\n');
+    expect(unknownCommand(['zebra'], table)).toBe('There is no command "zebra". List commands: `inference-provider --help`.\n');
   });
 
   describe('where only a group is named', () => {
@@ -75,9 +75,9 @@ describe('the command table', () => {
         ['model', 'There is no command "model" (did you mean models?).'],
         ['modles lst', 'There is no command "modles" (did you mean models list?).'],
         ['models lits', 'There is no command "models lits" (did you mean models list?).'],
-        ['models foo', 'There is no command "models foo". It is one of: models pull, models list, models use, models rm.'],
+        ['models foo', 'There is no command "models foo". Commands: models pull, models list, models use, models rm.'],
         ['schedule claer', 'There is no command "schedule claer" (did you mean schedule clear?).'],
-        ['schedule mon-fri', 'There is no command "schedule mon-fri". It is one of: schedule, schedule set, schedule clear.'],
+        ['schedule mon-fri', 'There is no command "schedule mon-fri". Commands: schedule, schedule set, schedule clear.'],
         ['help modles', 'There is no command "modles" (did you mean models?).'],
         ['help models foo', 'There is no command "models foo". It is one of:'],
         ['help schedule foo', 'There is no command "schedule foo". It is one of:'],

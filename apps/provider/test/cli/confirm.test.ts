@@ -30,7 +30,7 @@ test.each([
   terminal.type('y\r');
   await terminal.shows('Remove the data, too?');
   terminal.type(key);
-  await terminal.shows('Broken off. Nothing was done.');
+  await terminal.shows('Cancelled. Nothing was done.');
   expect(await terminal.exit).toBe(1);
   expect(existsSync(join(dataDir, 'config.toml'))).toBe(true);
   expect(terminal.output).not.toContain('Removed');

@@ -30,7 +30,7 @@ test('a model is pulled, listed, used, served and removed', async () => {
   expect(serve('mine@on_demand')).toEqual([{ ...choice, keep: { kind: 'on_demand' } }]);
   expect((await run('rm', 'mine')).stdout).toContain('mine is removed');
   const failed = (await run('rm', 'mine').catch((error: unknown) => error)) as { code: number; stderr: string };
-  expect(failed).toMatchObject({ code: 1, stderr: 'There is no model mine; models list shows those there are.\n' });
+  expect(failed).toMatchObject({ code: 1, stderr: 'There is no model mine; run: inference-provider models list.\n' });
 });
 
 test('invalid arguments are usage errors, and a bare `models` lists models', async () => {

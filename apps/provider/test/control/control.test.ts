@@ -79,7 +79,7 @@ describe('a daemon', () => {
     const home = join(dataDir, 'home');
     const giveBack = await lockMachine(home);
     const refused: unknown = await lockMachine(home).catch((error: unknown) => error);
-    expect(startupErrorText(refused)).toMatch(/^Another provider of this user runs on this machine, with another data directory; /);
+    expect(startupErrorText(refused)).toMatch(/^Another provider of this user runs on this machine with another data directory; /);
     await giveBack();
     await (await lockMachine(home))();
   });

@@ -65,7 +65,7 @@ test("a selected model is added during another's job, and a deselected one is re
   // The job gets no credit before `first` is reported as removed, and so cannot finish earlier.
   const running = session.submit(long, { context: { model: 'first' }, onFirstBytes: () => begun(), credit: 1, grant: false });
   await hasBegun;
-  expect((await models('use', 'first', '--off')).stdout).toBe('first is not served any more from now on.\n');
+  expect((await models('use', 'first', '--off')).stdout).toBe('first is no longer served from now on.\n');
   await offered('second');
   expect((await ask('first')).failure?.code).toBe('model_not_loaded');
   const [jobId] = session.openJobs();

@@ -154,7 +154,7 @@ describe('this machine', () => {
     ]);
     const release = { version: '1.1.0' } as Release;
     const update = async () => ({ kind: 'update', release }) as const;
-    expect((await checkUpdates({ ...view, findUpdate: update }))[0]?.remedy).toContain('comes by itself');
+    expect((await checkUpdates({ ...view, findUpdate: update }))[0]?.remedy).toContain('Installs automatically');
     expect((await checkUpdates({ ...view, automatic: false, findUpdate: update }))[0]?.remedy).toContain('Automatic updates are off');
     expect((await checkUpdates({ ...view, found: { ...found, kind: 'npm' }, findUpdate: update }))[0]?.remedy).toContain('npm install -g');
     switchTo(prefix, '1.1.0', 1000, 1);
@@ -184,7 +184,9 @@ describe('this machine', () => {
     writeFileSync(file, 'weigh');
     expect(await looked()).toEqual(['problem']);
     rmSync(file);
-    expect(await checkModelFiles(library, hashes, signal)).toMatchObject([{ state: 'problem', text: expect.stringContaining('is gone') }]);
+    expect(await checkModelFiles(library, hashes, signal)).toMatchObject([
+      { state: 'problem', text: expect.stringContaining('is missing') },
+    ]);
   });
 
   it('sleeps as pmset says', () => {
@@ -311,7 +313,7 @@ describe('the coordinator’s view', () => {
   it('reports the placed requests, and why not more', () => {
     expect(checkTraffic(base)).toMatchObject([{ state: 'skipped' }]);
     expect(checkTraffic(running).map(({ text }) => text)).toEqual([
-      '3 requests, 25 % of all that were placed',
+      '3 requests, 25 % of all placed requests',
       'pico: Not chosen: slower by 2.1 s.\u001b[2J (7 times)',
     ]);
     expect(checkTraffic({ ...running, coordinator_view: { ...view, share: null, decisions: [] } })).toMatchObject([{ state: 'ok' }]);
@@ -323,7 +325,7 @@ describe('the coordinator’s view', () => {
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
     expect(text).toContain('  00:05:06  Not chosen: slower by 2.1 s. [2J (7 times) pico');
     expect(text).toContain('Earned       $0.001234 today, $12.345678 in all (this machine)');
-    expect(text).toContain('of all that were placed: 25 %');
+    expect(text).toContain('25 % of all placed requests');
     expect(text).not.toContain('\u001b');
     expect(statusLines(base, 0).join('\n')).toContain('the provider is still starting');
   });

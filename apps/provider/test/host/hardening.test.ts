@@ -116,7 +116,7 @@ describe('a running daemon', () => {
       'NODE_OPTIONS',
       [],
       { NODE_OPTIONS: '--no-warnings --conditions=other' },
-      /^NODE_OPTIONS holds --conditions=other, which could change what this program does; unset it, and start again\.$/m,
+      /^NODE_OPTIONS contains --conditions=other, which could change this program; unset the variable and start again\.$/m,
     ],
   ] as [string, string[], Record<string, string>, RegExp][])('does not start with %s', async (_what, node, env, sentence) => {
     const args = [...node, MAIN, 'serve', '--coordinator', 'http://127.0.0.1:1', '--simulated-enclave', '--data-dir', join(dir, 'data')];
@@ -215,7 +215,7 @@ it('debuggers are detected by flags, and preloaded code by variables', () => {
     '--max-old-space-size=1;--inspect',
     '/x',
   ]) {
-    expect(inspectorProblem([], { NODE_OPTIONS: options })).toMatch(/^NODE_OPTIONS holds /);
+    expect(inspectorProblem([], { NODE_OPTIONS: options })).toMatch(/^NODE_OPTIONS contains /);
   }
   for (const options of ['', ' ', '--max-old-space-size=4096 --no-warnings --enable-source-maps']) {
     expect(inspectorProblem([], { NODE_OPTIONS: options })).toBeNull();

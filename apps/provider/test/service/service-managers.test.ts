@@ -262,9 +262,9 @@ describe('systemd', () => {
     expect(parseSystemctlShow(show('loaded', 'inactive', 'dead', 0))).toEqual({ kind: 'not_running' });
     expect(parseSystemctlShow('')).toEqual({ kind: 'not_running' });
     expect(await systemd(tool({ loginctl: ['Linger=no\n'] }).run).advice()).toEqual([
-      'It runs only while you are logged in. For it to start with this machine: loginctl enable-linger ada',
+      'Runs only while you are logged in. To start at boot: loginctl enable-linger ada',
     ]);
-    expect(await systemd(tool({ loginctl: ['Linger=yes\n'] }).run).advice()).toEqual(['It starts by itself with this machine.']);
+    expect(await systemd(tool({ loginctl: ['Linger=yes\n'] }).run).advice()).toEqual(['Starts automatically with this machine.']);
     await expect(
       systemd(tool({ [state]: [{ code: 1, stderr: 'Failed to connect to bus' }] }).run).state('inference-provider'),
     ).rejects.toThrow('systemctl --user show was refused (1): Failed to connect to bus');
@@ -272,9 +272,7 @@ describe('systemd', () => {
 });
 
 it('an unknown manager is refused by name', async () => {
-  await expect(serviceManager(dir, 'upstart')).rejects.toThrow(
-    'there is no service manager upstart; it is one of launchd, systemd, supervisor',
-  );
+  await expect(serviceManager(dir, 'upstart')).rejects.toThrow('unknown service manager upstart; use one of launchd, systemd, supervisor');
 });
 
 it('the environment of a service has no loader variables and no keys', () => {

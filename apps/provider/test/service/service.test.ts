@@ -52,10 +52,10 @@ it('starts once, restarts after a crash, stops on request, and repeats all of th
   expect((await run(['stop'])).stdout).toBe('The provider does not run.\n');
   const started = await run(['start']);
   expect(started).toMatchObject({ code: 0, stderr: '' });
-  expect(started.stdout).toMatch(/^The provider runs \(process \d+, kept by supervisor\)\./);
+  expect(started.stdout).toMatch(/^The provider runs \(process \d+, managed by supervisor\)\./);
   await (await coordinator.session()).admit();
   const first = await pidOf();
-  expect((await run(['start'])).stdout).toBe(`The provider runs already (process ${first}, kept by supervisor).\n`);
+  expect((await run(['start'])).stdout).toBe(`The provider runs already (process ${first}, managed by supervisor).\n`);
   // Second daemon, in the foreground.
   const second = await run(['serve']);
   expect(second).toMatchObject({ code: 1, stderr: `Another provider runs with the data directory ${dataDir}.\n` });
@@ -82,7 +82,7 @@ it('starts once, restarts after a crash, stops on request, and repeats all of th
   expect(logs.stdout.match(/info {2}registered with the coordinator trust_level=self_signed\n/g)).toHaveLength(2);
 
   const supervisorPid = (await supervisor().supervisorState())?.pid ?? 0;
-  expect(await run(['stop'])).toMatchObject({ code: 0, stdout: 'The provider has ended. It stays so until: inference-provider start\n' });
+  expect(await run(['stop'])).toMatchObject({ code: 0, stdout: 'The provider has stopped. Start again with: inference-provider start\n' });
   expect([again, supervisorPid].filter(isAlive)).toEqual([]);
   expect((await run(['status'])).code).toBe(3);
   expect((await run(['logs', '-n', '1'])).stdout).toMatch(/provider has stopped\n$/);
@@ -130,9 +130,11 @@ it('does not start with invalid settings, and keeps running when they become inv
   );
   expect(answered.problem).toBe(`${dataDir}/config.toml:5:1: models.slots must be a whole number from 1 to 256`);
   const refused = await run(['status']);
-  expect(refused.stdout.replaceAll(/\s+/g, ' ')).toContain('models.slots must be a whole number from 1 to 256. Those from before hold.');
+  expect(refused.stdout.replaceAll(/\s+/g, ' ')).toContain(
+    'models.slots must be a whole number from 1 to 256. The previous settings stay in effect.',
+  );
   expect((await run(['doctor'])).stdout.replaceAll(/\s+/g, ' ')).toMatch(
-    /PROBLEM settings .*:5:1: models\.slots must be a whole number from 1 to 256; the provider goes on/,
+    /PROBLEM settings .*:5:1: models\.slots must be a whole number from 1 to 256; the provider continues/,
   );
   expect((await run(['restart'])).code).toBe(1);
 
@@ -152,7 +154,7 @@ it('reports why the daemon fails to start, and retries until stopped', async () 
   appendFileSync(join(dataDir, 'config.toml'), '[models]\nreserve_gb = 4096\n');
   const failed = await run(['start']);
   expect(failed.code).toBe(1);
-  expect(failed.stdout).toMatch(/^The provider does not come up: The model pico-demo needs .* of memory, .*\n.*logs --crash\n$/);
+  expect(failed.stdout).toMatch(/^The provider failed to start: The model pico-demo needs .* of memory, .*\n.*logs --crash\n$/);
   expect((await run(['logs', '--crash'])).stdout).toMatch(/^The model pico-demo needs .* of memory/);
   await until(async () => ((await supervisor().supervisorState())?.child?.restarts ?? 0) > 0);
   expect((await run(['stop'])).code).toBe(0);

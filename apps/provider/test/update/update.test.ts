@@ -71,7 +71,7 @@ describe('a release on offer', () => {
     expect(await ask({ version: '1.1.0' })).toEqual(release);
     expect(await ask({ version: '9.9.9' })).toBeNull();
     const stranger = await ReleaseServer.listen();
-    await expect(ask({ keys: [stranger.publicKey] })).rejects.toThrow('not signed by its maker');
+    await expect(ask({ keys: [stranger.publicKey] })).rejects.toThrow("lacks the maker's signature");
     expect(await ask({ keys: [stranger.publicKey, server.publicKey] })).toEqual(release);
     await stranger.close();
     await expect(ask({ keys: [] })).rejects.toThrow('names no release key');
@@ -84,7 +84,7 @@ describe('a release on offer', () => {
       { node: '1.0.0' },
     ]) {
       server.offer({ ...release, ...change }, '1.1.0');
-      await expect(ask(), JSON.stringify(change)).rejects.toThrow('not signed by its maker');
+      await expect(ask(), JSON.stringify(change)).rejects.toThrow("lacks the maker's signature");
     }
     for (const nonsense of [
       '<html>',
@@ -192,10 +192,10 @@ describe('making a release ready', () => {
       return await server.releaseFile('1.1.0', join(folder, name));
     };
     await expect(ready(await odd('link.tgz', ['package']))).rejects.toThrow('SymbolicLink');
-    await expect(ready(await odd('up.tgz', ['../outside'], join(folder, 'package')))).rejects.toThrow('lie elsewhere');
-    await expect(ready(await odd('absolute.tgz', [join(folder, 'outside')]))).rejects.toThrow('lie elsewhere');
-    await expect(ready(await odd('beside.tgz', ['outside']))).rejects.toThrow('lie elsewhere');
-    await expect(ready(await odd('other.tgz', ['package/file']))).rejects.toThrow('holds something else');
+    await expect(ready(await odd('up.tgz', ['../outside'], join(folder, 'package')))).rejects.toThrow('outside its folder');
+    await expect(ready(await odd('absolute.tgz', [join(folder, 'outside')]))).rejects.toThrow('outside its folder');
+    await expect(ready(await odd('beside.tgz', ['outside']))).rejects.toThrow('outside its folder');
+    await expect(ready(await odd('other.tgz', ['package/file']))).rejects.toThrow('other contents');
     writeFileSync(join(folder, 'rubbish.tgz'), 'not an archive');
     await expect(ready(await server.releaseFile('1.1.0', join(folder, 'rubbish.tgz')))).rejects.toThrow('archive of the release');
     const mute = await server.pack({
@@ -268,7 +268,7 @@ describe('a version on trial', () => {
     trySecond('process.exit(7);');
     const { child, said, ended } = await guarded();
     await until(() => said().includes('first runs'));
-    expect(said()).toContain('1.1.0 ended with 7 before it worked (start 3 of 3)');
+    expect(said()).toContain('1.1.0 exited with 7 before its confirmation (start 3 of 3)');
     expect([currentVersion(prefix), readTrial(prefix)]).toEqual(['1.0.0', null]);
     expect(brokenVersions(prefix)).toMatchObject([{ version: '1.1.0', reason: expect.stringContaining('3 times') }]);
     child.kill('SIGTERM');
@@ -279,7 +279,7 @@ describe('a version on trial', () => {
     trySecond('setInterval(() => {}, 1000);', 300);
     const { child, said } = await guarded();
     await until(() => said().includes('first runs'));
-    expect(brokenVersions(prefix)).toMatchObject([{ version: '1.1.0', reason: expect.stringContaining('did not work within') }]);
+    expect(brokenVersions(prefix)).toMatchObject([{ version: '1.1.0', reason: expect.stringContaining('not confirmed within') }]);
     child.kill('SIGKILL');
   });
 

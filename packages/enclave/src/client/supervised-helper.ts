@@ -163,7 +163,7 @@ export class SupervisedHelper {
       receiptVersions: hello.receipts ?? [1],
     };
     if (this.#identity !== null && !sameIdentity(this.#identity, identity)) {
-      this.#failed = new EnclaveError('key_changed', 'the enclave helper came back with another key; it is no longer used');
+      this.#failed = new EnclaveError('key_changed', 'the enclave helper restarted with another key and is no longer used');
       onEvent({ type: 'failed_closed', reason: this.#failed });
       throw this.#failed;
     }

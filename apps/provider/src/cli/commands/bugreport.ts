@@ -15,12 +15,12 @@ import { doctorTargetOf } from './doctor.js';
 
 export const bugreportCommand: Command = {
   name: 'bugreport',
-  summary: 'Writes an archive for those who look into a fault.',
+  summary: 'Writes an archive for diagnosis.',
   usage: `bugreport [--out FILE.tar.gz] [--list] [--yes] [--data-dir DIR] [--json]
 
-No prompts, answers, keys, tokens, serial numbers, names of yours or addresses of your
-network go into it; read it before you give it away. --list writes nothing; --yes asks nothing.
-The archive is readable by you alone, and nothing is sent anywhere.`,
+The archive contains no prompts, answers, keys, tokens, serial numbers, personal names or
+network addresses. Read the archive before sharing. --list only lists the contents; --yes skips the prompt.
+The archive has mode 0600, and nothing is sent anywhere.`,
   run: bugreport,
 };
 
@@ -28,7 +28,7 @@ async function bugreport(args: readonly string[]): Promise<number> {
   const options = ownerOptions(args, { out: { type: 'string' }, list: { type: 'boolean' }, yes: { type: 'boolean' } });
   const { json, values } = options;
   const only = values.list === true;
-  if (!only && values.yes !== true && !process.stdin.isTTY) throw new UsageError('There is nobody to ask: say --yes, or --list.');
+  if (!only && values.yes !== true && !process.stdin.isTTY) throw new UsageError('Prompts need a terminal: use --yes or --list.');
   const path = resolve(typeof values.out === 'string' ? values.out : `inference-provider-report-${stamp(new Date())}.tar.gz`);
   if (!only && existsSync(path)) throw new UsageError(`${path} is there already.`);
 
@@ -36,16 +36,16 @@ async function bugreport(args: readonly string[]): Promise<number> {
   const contents = parts.map(({ name, what, text }) => ({ name, what, bytes: Buffer.byteLength(text) }));
   if (!json)
     await print([
-      'The report holds:',
+      'Contents of the report:',
       ...contents.flatMap(({ name, what, bytes }) => wrapped(`  ${name.padEnd(14)} `, `${what} (${bytes} bytes)`)),
     ]);
   if (only) {
     if (json) await print([JSON.stringify({ path: null, contents })]);
     return EXIT.fine;
   }
-  if (values.yes !== true && !(await confirm(`Write it to ${path}?`))) return EXIT.needsOwner;
+  if (values.yes !== true && !(await confirm(`Write the report to ${path}?`))) return EXIT.needsOwner;
   await write(path, parts);
-  await print(json ? [JSON.stringify({ path, contents })] : [`Written to ${path}. Look into it before you give it away.`]);
+  await print(json ? [JSON.stringify({ path, contents })] : [`Written to ${path}. Read the report before sharing.`]);
   return EXIT.fine;
 }
 

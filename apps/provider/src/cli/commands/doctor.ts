@@ -14,12 +14,12 @@ import { print, wrapped } from '../output/terminal.js';
 
 export const doctorCommand: Command = {
   name: 'doctor',
-  summary: 'Checks this machine and how the coordinator sees it, with remedies.',
+  summary: "Checks this machine and the coordinator's view, with remedies.",
   usage: `doctor [--data-dir DIR] [--json] [--coordinator URL] [--model FILE.gguf] [--simulated-enclave]
 
-Coordinator, model and enclave are those of the running provider or of config.toml;
-the options go before them. It ends within ten seconds.
-Exit codes: 0 nothing needs you, 1 something does, 2 the command line cannot be understood.`,
+Coordinator, model and enclave default to those of the running provider or of config.toml;
+options override them. Ends within ten seconds.
+Exit codes: 0 no action needed, 1 action needed, 2 invalid command line.`,
   run: doctor,
 };
 

@@ -11,11 +11,11 @@ import { print } from '../output/terminal.js';
 
 export const earningsCommand: Command = {
   name: 'earnings',
-  summary: 'Shows what this machine earned: today, this week, by model and by day.',
+  summary: 'Shows earnings of this machine: today, this week, by model and by day.',
   usage: `earnings [--days N] [--time-zone NAME] [--data-dir DIR] [--json]
 
-Days are those of the time zone in the settings, or of this system. "busy" is the part of the connected time in which it worked.
-Exit codes: 0 fine, 1 this machine is linked to no account, 4 the coordinator cannot be reached.`,
+Days use the time zone of the settings, or of this system. "busy" is the share of the connected time with running jobs.
+Exit codes: 0 success, 1 this machine is not linked to an account, 4 the coordinator is unreachable.`,
   run: earnings,
 };
 
@@ -28,7 +28,7 @@ async function earnings(args: readonly string[]): Promise<number> {
   const account = readAccount(dataDir);
   if (account === null) {
     process.stderr.write(
-      'This machine is linked to no account. Run "inference-provider login"; what it earned until then is kept for you.\n',
+      'This machine is not linked to an account. Run "inference-provider login"; earnings until then are held for you.\n',
     );
     return EXIT.needsOwner;
   }
@@ -37,7 +37,7 @@ async function earnings(args: readonly string[]): Promise<number> {
     throw error;
   });
   if (answer === null) {
-    process.stderr.write('This machine is linked to no account any more: its sign-in was revoked. Run "inference-provider login".\n');
+    process.stderr.write('This machine is no longer linked to an account: its token was revoked. Run "inference-provider login".\n');
     return EXIT.needsOwner;
   }
   const view = viewOf(answer, readActivity(dataDir));

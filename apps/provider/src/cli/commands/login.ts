@@ -15,11 +15,11 @@ import { clean, print } from '../output/terminal.js';
 
 export const loginCommand: Command = {
   name: 'login',
-  summary: 'Links this machine to your account, so that it earns for you.',
+  summary: 'Links this machine to your account, which then gets the earnings.',
   usage: `login [--coordinator URL] [--name NAME] [--no-browser] [--data-dir DIR]
 
 Shows a code and an address. Open the address on any device, sign in, and approve the code.
-Exit codes: 0 linked, 1 refused, expired or broken off, 4 the coordinator cannot be reached.`,
+Exit codes: 0 linked, 1 refused, expired or cancelled, 4 the coordinator is unreachable.`,
   run: login,
 };
 
@@ -33,7 +33,7 @@ async function login(args: readonly string[]): Promise<number> {
   const coordinator = resolveCoordinator(values.coordinator, dataDir);
   const machineName = typeof values.name === 'string' ? clean(values.name).slice(0, 64) : defaultMachineName();
   const { chip } = await readHostFacts();
-  const broken = 'Broken off. Nothing was linked, and the code will expire by itself.';
+  const broken = 'Cancelled. Nothing was linked; the code expires automatically.';
   return untilInterrupted(broken, async (signal) => {
     const outcome = await signIn({
       coordinator,
@@ -79,7 +79,7 @@ export async function reportLink(dataDir: string): Promise<number> {
     await print([
       error.problem === 'not_running'
         ? 'Approved. The machine is linked when the provider starts.'
-        : 'Approved, but the provider does not answer. Restart it to link the machine.',
+        : 'Approved, but the provider does not answer. Restart the provider to link the machine.',
     ]);
     return EXIT.fine;
   }
@@ -88,7 +88,7 @@ export async function reportLink(dataDir: string): Promise<number> {
     return EXIT.fine;
   }
   if (status.state === 'waiting') {
-    await print(['Approved. The provider is not connected at this moment; the machine is linked as soon as it is.']);
+    await print(['Approved. The provider is not connected now; the machine is linked at the next connection.']);
     return EXIT.fine;
   }
   process.stderr.write(`Approved, but this machine is not linked: ${clean(status.remedy ?? status.reason ?? status.state)}\n`);

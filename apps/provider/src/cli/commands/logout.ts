@@ -13,8 +13,8 @@ export const logoutCommand: Command = {
   summary: 'Takes this machine out of your account.',
   usage: `logout [--data-dir DIR] [--json]
 
-What the machine has earned stays in the account. It serves on; what it earns from now on is kept for whoever links it next.
-Exit codes: 0 done, 4 forgotten here, but the coordinator could not be told.`,
+Earlier earnings stay in the account. The machine continues to serve; new earnings are held until an account links it.
+Exit codes: 0 success, 4 the local token was removed, but the coordinator is unreachable.`,
   run: logout,
 };
 
@@ -30,7 +30,7 @@ async function logout(args: readonly string[]): Promise<number> {
   });
   if (json) await print([JSON.stringify({ was_linked: coordinator !== null, revoked, problem })]);
   else if (coordinator === null) await print(['This machine was not signed in.']);
-  else if (revoked) await print(['This machine is out of your account. What it has earned stays there.']);
+  else if (revoked) await print(['This machine is no longer linked to your account. Earlier earnings stay there.']);
   else {
     process.stderr.write(`${clean(problem ?? '')}.\n`);
     process.stderr.write(

@@ -13,8 +13,8 @@ export const logsCommand: Command = {
   summary: 'Shows the log of the provider that runs as a service.',
   usage: `logs [--data-dir DIR] [--lines N] [--follow] [--crash] [--json]
 
---follow goes on until Ctrl-C. --crash shows what the process said when it could not
-start or crashed. The log never holds prompts or answers.`,
+--follow prints new lines until Ctrl-C. --crash shows the output of failed starts
+and crashes. The log never contains prompts or answers.`,
   run: logs,
 };
 

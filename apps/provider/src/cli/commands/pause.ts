@@ -14,12 +14,12 @@ import { print } from '../output/terminal.js';
 
 export const pauseCommand: Command = {
   name: 'pause',
-  summary: 'Takes no more jobs for a while, or until `resume`.',
+  summary: 'Takes no jobs for a while, or until `resume`.',
   usage: `pause [DURATION | until HH:MM] [--data-dir DIR] [--json]
 
-DURATION is for example 30m, 2h or 1h30m. Without one it lasts until \`resume\`. A restart does not end it.
-What runs is finished first, unless the settings say otherwise; then the models leave memory.
-Exit codes: 0 done, 2 the command line cannot be understood, 3 no provider runs.`,
+DURATION is for example 30m, 2h or 1h30m. Without DURATION the pause lasts until \`resume\`, also over restarts.
+Running jobs finish first, unless the settings say otherwise; then the models are unloaded.
+Exit codes: 0 success, 2 invalid command line, 3 no provider runs.`,
   run: pause,
 };
 
@@ -37,7 +37,7 @@ function parsePause(words: readonly string[], timeZone: string): { until: number
   try {
     return parsePauseArguments(words, Date.now(), timeZone);
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : 'That is no time to pause for.');
+    throw new UsageError(error instanceof Error ? error.message : 'That is not a valid pause.');
   }
 }
 

@@ -13,8 +13,8 @@ import { ownerOptions, UsageError } from '../input/owner-options.js';
 import { scheduleFacts, scheduleLines } from '../output/schedule-text.js';
 import { print } from '../output/terminal.js';
 
-const COMMON = `Days: mon tue wed thu fri sat sun, ranges such as mon-fri, or daily, weekdays, weekends. Times: by the clock on
-the wall, in the time zone of the settings or of this machine; an end that is not after the beginning is on
+const COMMON = `Days: mon tue wed thu fri sat sun, ranges such as mon-fri, or daily, weekdays, weekends. Times: wall-clock time
+in the time zone of the settings or of this machine; an end not after the beginning is on
 the next day. For example:
   schedule set "mon-fri 22:00-07:00, sat-sun 00:00-24:00"`;
 
@@ -54,7 +54,7 @@ function windowsOf(text: string): Window[] {
   try {
     return parseSchedule(text);
   } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : 'That is no schedule.');
+    throw new UsageError(error instanceof Error ? error.message : 'That is not a valid schedule.');
   }
 }
 
@@ -75,10 +75,10 @@ async function reloadSettings(dataDir: string): Promise<string> {
   const isAnything = (value: unknown): value is unknown => value !== undefined;
   try {
     await requestDaemon(dataDir, { path: '/v1/reload', body: {} }, isAnything, ANSWER_MS);
-    return 'The running provider goes by it now.';
+    return 'The running provider uses the schedule now.';
   } catch (error) {
     if (!(error instanceof ControlError)) throw error;
-    if (error.problem === 'not_running') return 'No provider runs now; the next one goes by it.';
-    return `It is written down, but the running provider did not take it (${error.message}); restart it.`;
+    if (error.problem === 'not_running') return 'No provider runs now; the schedule applies from the next start on.';
+    return `The schedule is stored, but the running provider did not apply the change (${error.message}); restart the provider.`;
   }
 }

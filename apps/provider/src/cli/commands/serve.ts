@@ -15,12 +15,12 @@ import { readServeFlags, SERVE_USAGE, type ServeFlags, type ServeOptions, serveO
 
 export const serveCommand: Command = {
   name: 'serve',
-  summary: 'Serves models in the foreground until a signal ends it.',
+  summary: 'Serves models in the foreground until a signal.',
   usage: `${SERVE_USAGE}
 
-Settings come from config.toml in the data directory; options go before them.
---check looks at the settings and serves nothing. --service writes the log into the
-data directory in place of standard output.`,
+Settings come from config.toml in the data directory; options override them.
+--check validates the settings and serves nothing. --service writes the log into the
+data directory instead of standard output.`,
   run: serve,
 };
 
@@ -69,7 +69,7 @@ async function serve(args: readonly string[]): Promise<number> {
     const config = readConfig(flags.configPath);
     options = serveOptions(flags, config);
     log = logger(fixedLogLevel ?? config.log_level, flags);
-    refuseInspectorSignal(() => log.warn({ event: 'inspector_refused' }, 'a signal asked for the debugger, which is not opened'));
+    refuseInspectorSignal(() => log.warn({ event: 'inspector_refused' }, 'a signal requested the debugger, which stays closed'));
     const own = {
       config,
       readConfig: () => checkedConfig(flags),

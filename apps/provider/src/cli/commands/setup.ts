@@ -15,8 +15,8 @@ export const setupCommand: Command = {
   usage: `setup [--coordinator URL] [--link|--no-link] [--model SOURCE|ID|demo] [--schedule TEXT|always] [--start|--no-start] [--yes]
       [--name NAME] [--no-browser] [--simulated-enclave] [--data-dir DIR]
 
-Each option answers one question; --yes gives the rest their defaults. Broken off and run again, it goes on where it was.
-Exit codes: 0 done, 1 a step failed or was broken off, 2 options are missing where nobody can be asked, 4 no coordinator.`,
+Each option answers one question; --yes uses defaults for the rest. An interrupted setup continues when run again.
+Exit codes: 0 done, 1 a step failed or was cancelled, 2 options are missing without a terminal, 4 no coordinator.`,
   run: setup,
 };
 
@@ -33,7 +33,7 @@ async function setup(args: readonly string[]): Promise<number> {
   const mayAsk = isTerminal && !answers.yes;
   const missing = mayAsk ? [] : missingOptions(answers, settled, knowsSchedules);
   if (missing.length > 0)
-    throw new UsageError(`Nobody can be asked here. Give ${missing.join(', ')}${answers.yes ? '' : '; or --yes for defaults'}.`);
+    throw new UsageError(`Prompts need a terminal. Give ${missing.join(', ')}${answers.yes ? '' : '; or --yes for defaults'}.`);
   const prompt = mayAsk ? new Prompt() : null;
   try {
     const run = async (...words: readonly string[]): Promise<number> => {
@@ -44,11 +44,11 @@ async function setup(args: readonly string[]): Promise<number> {
     return await steps({ dataDir, answers, settled, prompt, run, knowsSchedules });
   } catch (error) {
     if (error instanceof StepFailed) {
-      process.stderr.write('The setup is not complete. Run it again: it goes on where it was.\n');
+      process.stderr.write('The setup is not complete. Run setup again to continue.\n');
       return error.code;
     }
     if (!(error instanceof PromptAborted)) throw error;
-    process.stderr.write('\nBroken off. Run setup again: it goes on where it was.\n');
+    process.stderr.write('\nCancelled. Run setup again to continue.\n');
     return EXIT.needsOwner;
   }
 }
@@ -60,8 +60,10 @@ async function steps(setup: Setup): Promise<number> {
   await chooseSchedule(setup);
   const isRunning = await startService(setup, (await runningDaemon(setup.dataDir)) !== null);
   const now = isRunning ? `This machine serves ${clean(model)}` : `This machine is ready to serve ${clean(model)}`;
-  const whose = isLinked ? 'and earns for your account' : 'and what it earns is kept until you link it with "inference-provider login"';
-  const next = isRunning ? 'Watch it: inference-provider status --watch' : 'Start it: inference-provider start';
+  const whose = isLinked
+    ? 'and earns for your account'
+    : 'and earnings are held until you link the machine with "inference-provider login"';
+  const next = isRunning ? 'Watch the provider: inference-provider status --watch' : 'Start the provider: inference-provider start';
   await print(['', ...wrapped('', `${now}, ${whose}.`), next]);
   return EXIT.fine;
 }

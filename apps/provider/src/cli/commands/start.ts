@@ -12,11 +12,11 @@ import { print } from '../output/terminal.js';
 
 export const startCommand: Command = {
   name: 'start',
-  summary: 'Starts the provider as a service that comes back after a crash.',
+  summary: 'Starts the provider as a service that restarts after a crash.',
   usage: `start [--data-dir DIR] [--manager launchd|systemd|supervisor] [--json]
 
-It runs with the settings of config.toml. On macOS launchd keeps it, on Linux the
-systemd of the user, and where there is neither a small supervisor of its own.`,
+Uses the settings of config.toml. The service manager is launchd on macOS, the user's systemd
+on Linux, and otherwise a small supervisor process.`,
   run: start,
 };
 
@@ -31,7 +31,9 @@ async function start(args: readonly string[]): Promise<number> {
   const running = await runningDaemon(dataDir);
   const state = await manager.state(serviceDefinition(dataDir).label);
   if (running !== null && state.kind !== 'running') {
-    await print([`A provider runs already (process ${running.pid}), but not as a service: end it where it was started, or with stop.`]);
+    await print([
+      `A provider runs already (process ${running.pid}), but not as a service: stop the process, or run: inference-provider stop`,
+    ]);
     return EXIT.needsOwner;
   }
   return await launch(command, json, running?.pid ?? null);
@@ -56,11 +58,10 @@ export async function launch({ dataDir, manager }: ServiceCommand, json: boolean
     ]);
   else if (status === null)
     await print([
-      `The provider does not come up: ${words ?? 'it gives no sign'}`,
+      `The provider failed to start: ${words ?? 'no response'}`,
       'The service manager tries again. More: inference-provider logs --crash',
     ]);
-  else if (outcome === 'already_running') await print([`The provider runs already (process ${status.pid}, kept by ${manager.name}).`]);
-  else
-    await print([`The provider runs (process ${status.pid}, kept by ${manager.name}). What it does: inference-provider status`, ...advice]);
+  else if (outcome === 'already_running') await print([`The provider runs already (process ${status.pid}, managed by ${manager.name}).`]);
+  else await print([`The provider runs (process ${status.pid}, managed by ${manager.name}). Status: inference-provider status`, ...advice]);
   return status === null ? EXIT.needsOwner : EXIT.fine;
 }

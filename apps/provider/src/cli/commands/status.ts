@@ -11,10 +11,10 @@ import { timeZoneOf } from './earnings.js';
 
 export const statusCommand: Command = {
   name: 'status',
-  summary: 'Shows what the running provider does, what it was given and why.',
+  summary: 'Shows the activity of the running provider and why jobs come or not.',
   usage: `status [--watch] [--data-dir DIR] [--json]
 
-With --watch the view stays and is kept up to date; q or Ctrl-C ends it. Where the output is no terminal, it is a line per change.
+--watch updates the view until q or Ctrl-C. Without a terminal, --watch prints a line per change.
 Exit codes: 0 jobs may come, 1 the provider runs but no jobs come, 3 no provider runs. With --watch: 0.`,
   run: status,
 };

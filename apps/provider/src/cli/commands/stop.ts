@@ -10,7 +10,7 @@ import { print } from '../output/terminal.js';
 
 export const stopCommand: Command = {
   name: 'stop',
-  summary: 'Ends the provider after its running jobs; it stays ended.',
+  summary: 'Stops the provider after its running jobs, until start.',
   usage: 'stop [--data-dir DIR] [--manager launchd|systemd|supervisor] [--json]',
   run: stop,
 };
@@ -26,7 +26,7 @@ async function stop(args: readonly string[]): Promise<number> {
   const other = await runningDaemon(dataDir);
   if (other !== null) await endByHand(dataDir, other.pid);
   const stopped = outcome === 'stopped' || other !== null;
-  const text = stopped ? 'The provider has ended. It stays so until: inference-provider start' : 'The provider does not run.';
+  const text = stopped ? 'The provider has stopped. Start again with: inference-provider start' : 'The provider does not run.';
   await print([json ? JSON.stringify({ manager: manager.name, outcome: stopped ? 'stopped' : 'was_not_running' }) : text]);
   return EXIT.fine;
 }

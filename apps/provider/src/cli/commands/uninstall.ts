@@ -16,11 +16,11 @@ export const uninstallCommand: Command = {
   usage: `uninstall [--keep-data | --delete-data] [--delete-key] [--yes] [--dry-run]
           [--data-dir DIR] [--json]
 
-It ends the service, signs this machine out, and removes the program and the command.
-Settings, models and logs stay unless you say --delete-data, or yes when it asks.
-The key in the enclave folder is this machine's identity, and with it its reputation:
-it is removed with --delete-key alone. Whoever installs again with the key that was
-kept is the same provider. --yes asks nothing; --dry-run only shows.`,
+Stops the service, signs this machine out, and removes the program and the command.
+Settings, models and logs stay unless you use --delete-data or confirm the prompt.
+The key in the enclave folder is this machine's identity and carries its reputation;
+only --delete-key removes the key. A new installation with the retained key is
+the same provider. --yes skips prompts; --dry-run only lists.`,
   run: uninstall,
 };
 
@@ -39,7 +39,7 @@ async function uninstall(args: readonly string[]): Promise<number> {
   const found = installation();
   const dryRun = values['dry-run'] === true;
   const asks = values.yes !== true && !dryRun;
-  if (asks && !process.stdin.isTTY) throw new UsageError('There is nobody to ask: say --yes, and --keep-data or --delete-data.');
+  if (asks && !process.stdin.isTTY) throw new UsageError('Prompts need a terminal: use --yes, and --keep-data or --delete-data.');
 
   const all = partsOf(found, dataDir);
   const data = all.filter(({ kind }) => kind === 'data');
@@ -71,7 +71,7 @@ async function uninstall(args: readonly string[]): Promise<number> {
     const other = await runningDaemon(dataDir);
     if (other !== null) {
       process.stderr.write(
-        `The provider still runs (process ${other.pid}): end it where it was started, then run this again. Nothing was removed.\n`,
+        `The provider still runs (process ${other.pid}): stop the process, then run this command again. Nothing was removed.\n`,
       );
       return EXIT.needsOwner;
     }

@@ -19,18 +19,18 @@ import { print, wrapped } from '../output/terminal.js';
 
 export const updateCommand: Command = {
   name: 'update',
-  summary: 'Looks for a newer version and switches to it.',
+  summary: 'Finds a newer version and switches to that version.',
   usage: `update [--check | --prepare] [--to X.Y.Z] [--coordinator URL] [--patience SECONDS]
        [--data-dir DIR] [--json]
 
---check only looks; --prepare downloads and checks, and does not switch.
---to takes a certain version, also the one before, which stays on the disk.
---patience is how long the new version may take to show that it works (300).
+--check only checks; --prepare downloads and verifies without switching.
+--to selects a version; the previous version stays on disk.
+--patience is the time for the new version to be confirmed (300).
 
-The provider looks by itself every few hours, unless config.toml says
+The provider checks automatically every few hours, unless config.toml says
 [update] automatic = false.
-Exit codes: 0 done, or nothing newer; 1 something needs you; 4 the coordinator
-cannot be reached.`,
+Exit codes: 0 done or up to date; 1 action needed; 4 the coordinator
+is unreachable.`,
   run: update,
 };
 
@@ -50,7 +50,7 @@ const SWITCH_OVERHEAD_MS = 120_000;
 async function update(args: readonly string[]): Promise<number> {
   const options = ownerOptions(args, OPTIONS);
   const stopping = new AbortController();
-  const stop = (): void => stopping.abort(new UpdateError('the update was interrupted; the same command goes on with it'));
+  const stop = (): void => stopping.abort(new UpdateError('the update was interrupted; run the same command again to continue'));
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
   try {
@@ -89,7 +89,7 @@ async function run(options: OwnerOptions, found: Installation, signal: AbortSign
     const platform = releasePlatform();
     if (platform === null) throw new UpdateError(`there are no releases for this kind of machine (${process.platform} ${process.arch})`);
     const coordinator = httpAddress(values.coordinator) ?? httpAddress(readConfig(configPath(dataDir)).coordinator);
-    if (coordinator === null) throw new UpdateError('it is not known which coordinator: name it with --coordinator, or in config.toml');
+    if (coordinator === null) throw new UpdateError('no coordinator is set: use --coordinator or config.toml');
     const choice = await checkForUpdate({ coordinator, platform, version: to, keys: releaseKeys(), signal }, prefix, installed);
     if (choice.kind === 'current') {
       return to === null
@@ -101,7 +101,7 @@ async function run(options: OwnerOptions, found: Installation, signal: AbortSign
         'broken',
         choice.version,
         `Version ${choice.version} is on offer, and does not work here: ${choice.reason}.`,
-        `To try it again: inference-provider update --to ${choice.version}`,
+        `To try the version again: inference-provider update --to ${choice.version}`,
       );
     }
     ({ version, notes } = choice.release);
@@ -118,7 +118,7 @@ async function run(options: OwnerOptions, found: Installation, signal: AbortSign
   }
   if (version === null || prefix === null) throw new UpdateError('there is no version to switch to');
   if (values.prepare === true)
-    return { ...report('ready', version, `Version ${version} is ready. Switch to it with: inference-provider update`), notes };
+    return { ...report('ready', version, `Version ${version} is ready. To switch, run: inference-provider update`), notes };
   return { ...(await switchNow(prefix, version, installed, dataDir, trialTimeoutMs, signal)), notes };
 }
 
@@ -138,20 +138,20 @@ async function switchNow(
   if (!(await restartService(dataDir))) {
     return report(
       'switched',
-      `Version ${version} runs from the next start on. The provider (process ${running.pid}) was started by hand: end it, and start it again.`,
+      `Version ${version} runs from the next start on. The provider (process ${running.pid}) was started by hand: stop and start the process.`,
     );
   }
   const works = await awaitTrialEnd(prefix, version, trialTimeoutMs + SWITCH_OVERHEAD_MS, signal);
   if (works === null)
     return report(
       'switched',
-      `Version ${version} runs, and has not shown yet that it works. If it does not, ${installed} comes back by itself.`,
+      `Version ${version} runs, but is not confirmed yet. If the version fails, ${installed} is restored automatically.`,
     );
   if (works) return report('updated', `Version ${version} runs, and works.`);
   const reason = brokenVersions(prefix).find((broken) => broken.version === version)?.reason;
   return report(
     'rolled_back',
-    `Version ${version} did not come up${reason === undefined ? '' : `: ${reason}`}. Version ${installed} runs again.`,
+    `Version ${version} failed to start${reason === undefined ? '' : `: ${reason}`}. Version ${installed} runs again.`,
   );
 }
 
@@ -166,8 +166,8 @@ async function runningDaemon(dataDir: string): Promise<DaemonStatus | null> {
 
 function foreignAdvice(kind: 'npm' | 'clone' | 'own'): string {
   return kind === 'npm'
-    ? 'This agent was installed by npm, which updates it, too: npm install -g inference-provider@latest, then: inference-provider restart'
-    : 'This agent runs from a clone of its sources: update that (git pull, npm ci, npm run build), then: inference-provider restart';
+    ? 'npm manages this installation: npm install -g inference-provider@latest, then: inference-provider restart'
+    : 'This agent runs from a clone of its sources: update the clone (git pull, npm ci, npm run build), then: inference-provider restart';
 }
 
 function trialTimeoutOf(text: string | boolean | undefined): number {

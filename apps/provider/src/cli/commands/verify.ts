@@ -9,11 +9,11 @@ import { clean, print, wrapped } from '../output/terminal.js';
 
 export const verifyCommand: Command = {
   name: 'verify',
-  summary: 'Checks what is published of this machine against its evidence.',
+  summary: "Verifies this machine's published record against its evidence.",
   usage: `verify [--data-dir DIR] [--json]
 
-The record of a machine is public while it is connected, so that the provider must run.
-Exit codes: 0 all of it holds, 1 something does not, or nothing is published, 3 no provider runs, 4 the coordinator cannot be reached.`,
+The record is published only while the machine is connected, so the provider must run.
+Exit codes: 0 consistent, 1 inconsistent or not published, 3 no provider runs, 4 the coordinator is unreachable.`,
   run: verify,
 };
 
@@ -24,7 +24,7 @@ async function verify(args: readonly string[]): Promise<number> {
   const { dataDir, json } = ownerOptions(args);
   const { coordinator, provider_id: providerId } = await requestStatus(dataDir, STATUS_MS);
   if (providerId === null) {
-    process.stderr.write('The provider is still starting. Try again when its model is loaded.\n');
+    process.stderr.write('The provider is still starting. Try again when the models are loaded.\n');
     return EXIT.needsOwner;
   }
   // Imported lazily: certificate checks need a large library.
@@ -32,7 +32,7 @@ async function verify(args: readonly string[]): Promise<number> {
   const record = await verifyPublishedRecord(coordinator, providerId, Date.now());
   if (record === null) {
     if (json) await print([JSON.stringify({ provider_id: providerId, published: false, consistent: false, findings: [] })]);
-    process.stderr.write('Nothing is published of this machine: it is not connected at this moment. `status` says why.\n');
+    process.stderr.write('No record of this machine is published: the machine is not connected now. Run: inference-provider status\n');
     return EXIT.needsOwner;
   }
   const { anchor, findings, consistent } = record;
@@ -52,7 +52,7 @@ const WORDS: Readonly<Record<PublishedRecord['findings'][number]['result'], stri
 function recordLines(coordinator: string, { providerId, anchor, findings, consistent }: PublishedRecord): string[] {
   const wrong = findings.filter(({ result }) => result === 'contradicted').length;
   return [
-    fit(`What ${clean(coordinator)} publishes of this machine`, 80),
+    fit(`Record of this machine, published by ${clean(coordinator)}`, 80),
     `(provider ${clean(providerId)})`,
     '',
     ...findings.flatMap(({ claim, value, result, explanation }) => {
@@ -60,15 +60,15 @@ function recordLines(coordinator: string, { providerId, anchor, findings, consis
       return [`${left(WORDS[result], 10)}${claimed}`, ...wrapped(' '.repeat(12), explanation)];
     }),
     '',
-    ...(anchor === 'simulated' ? ['The certificates are those of a simulation: clients know that by it.'] : []),
+    ...(anchor === 'simulated' ? ['The certificates belong to a simulation, and clients can see that.'] : []),
     ...wrapped(
       '',
       consistent
-        ? 'All of it agrees with the evidence beside it. Anybody can check this with inference-verify.'
-        : `${wrong} ${wrong === 1 ? 'claim does' : 'claims do'} not agree with the evidence. Clients that check will turn away; tell the operator.`,
+        ? 'All claims agree with the evidence. Anyone can check with inference-verify.'
+        : `${wrong} ${wrong === 1 ? 'claim does' : 'claims do'} not agree with the evidence. Clients that verify will refuse this machine; report this to the operator.`,
     ),
     ...(findings.some(({ result }) => result === 'word')
-      ? wrapped('', '"on trust": nothing in the record shows it; whoever believes it, believes the coordinator.')
+      ? wrapped('', '"on trust": without evidence in the record; only the coordinator vouches for the claim.')
       : []),
   ];
 }

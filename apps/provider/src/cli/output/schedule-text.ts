@@ -35,12 +35,12 @@ export function scheduleFacts(
 }
 
 export function scheduleLines({ time_zone: zone, windows, open_now, next_change_at, open_times }: ScheduleFacts, now: number): string[] {
-  if (windows.length === 0) return ['No schedule: it serves at all times.'];
+  if (windows.length === 0) return ['No schedule: always open.'];
   const change = next_change_at === null ? '' : `, until ${momentText(Date.parse(next_change_at), zone, now)}`;
   return [
     `Schedule (${zone})`,
     ...windows.map((window) => `  ${windowText(window)}`),
-    `Now it is ${open_now ? 'open' : 'closed'}${change}.`,
+    `Currently ${open_now ? 'open' : 'closed'}${change}.`,
     'The next seven days',
     ...(open_times.length === 0 ? ['  never open'] : open_times.map((time) => `  ${timeText(time, zone)}`)),
   ];

@@ -58,7 +58,7 @@ function settingsLines({ settings, hardening }: DaemonStatus): string[] {
       : []),
   ];
   return [
-    ...(problem === null ? [] : entry('Settings', `NOT taken: ${problem}. Those from before hold.`)),
+    ...(problem === null ? [] : entry('Settings', `NOT applied: ${problem}. The previous settings stay in effect.`)),
     ...(problem !== null || needs_restart.length === 0
       ? []
       : entry('Settings', `${needs_restart.join(', ')} of ${path}: takes effect after: inference-provider restart`)),
@@ -75,7 +75,7 @@ function modelLines({ models, engine, coordinator_view }: DaemonStatus): string[
       parts.push(
         seen.routable ? 'jobs may come' : `no jobs now (${seen.gate ?? seen.state})`,
         `${seen.decode_tps} tokens/s (${seen.measured_jobs === 0 ? 'a guess' : `${seen.measured_jobs} jobs measured`})`,
-        `${seen.placements} of its requests, ${percent(seen.share)}`,
+        `${seen.placements} of the model's requests, ${percent(seen.share)}`,
         `${seen.demand.requests_last_5_minutes} asked in 5 min, ${seen.demand.waiting_requests} wait`,
       );
     }
@@ -86,7 +86,7 @@ function modelLines({ models, engine, coordinator_view }: DaemonStatus): string[
 function viewLines({ earnings, share, placements, decisions, next_steps }: ProviderStatusAnswer): string[] {
   const whose = earnings?.of === 'account' ? 'all machines of the account' : 'this machine';
   return [
-    ...entry('Share', `${placements} requests on this connection; of all that were placed: ${percent(share)}`),
+    ...entry('Share', `${placements} requests on this connection; ${percent(share)} of all placed requests`),
     ...(earnings === null
       ? []
       : entry('Earned', `${dollars(earnings.today_micro_usd)} today, ${dollars(earnings.total_micro_usd)} in all (${whose})`)),
@@ -124,14 +124,14 @@ export function accountText({ state, account_name, reason, remedy }: LinkStatus)
 
 /** One line for the state, and one per reason. */
 export function availabilityLines({ state, reasons }: AvailabilityStatus): string[] {
-  if (state === 'serving') return ['It serves.'];
-  const head = state === 'leaving' ? 'It finishes what it has and takes no more jobs.' : 'It takes no jobs.';
+  if (state === 'serving') return ['Serving.'];
+  const head = state === 'leaving' ? 'Finishing running jobs; takes no new jobs.' : 'Takes no jobs.';
   return [head, ...reasons.map(({ text }) => text)];
 }
 
 /** Availability in one line of `status`. */
 function availabilitySummary(availability: AvailabilityStatus | null): string {
   if (availability === null) return 'not yet: the provider is starting';
-  const awake = availability.keeps_awake ? ', and kept from going to sleep by itself' : '';
+  const awake = availability.keeps_awake ? ', and system sleep is prevented' : '';
   return availability.state === 'serving' ? `yes${awake}` : availabilityLines(availability).join(' ');
 }

@@ -13,11 +13,11 @@ interface JobOutlook {
 export function jobOutlook(status: DaemonStatus): JobOutlook {
   const { connection, trust, models, coordinator_view: view, running_jobs } = status;
   if (status.state === 'starting') return { state: 'held', text: 'Starting: the model is being loaded.' };
-  if (status.state === 'stopping') return { state: 'held', text: 'Stopping: running jobs are finished, and no new ones come.' };
+  if (status.state === 'stopping') return { state: 'held', text: 'Stopping: running jobs finish, and no new jobs come.' };
   const { availability } = status;
   if (availability !== null && availability.state !== 'serving') {
     const why = availability.reasons.map(({ text }) => sentence(text)).join(' ');
-    return { state: 'held', text: availability.state === 'leaving' ? `Finishing what runs, then away. ${why}` : `Away. ${why}` };
+    return { state: 'held', text: availability.state === 'leaving' ? `Finishing running jobs, then away. ${why}` : `Away. ${why}` };
   }
   if (connection.state !== 'connected') {
     return { state: 'needs_owner', text: `No jobs come: not connected. ${sentence(connection.problem ?? 'No connection was made yet')}` };
@@ -25,9 +25,9 @@ export function jobOutlook(status: DaemonStatus): JobOutlook {
   if (models.length === 0)
     return {
       state: 'needs_owner',
-      text: 'No jobs come: no model is served. `inference-provider doctor` says why, `models list` what there is.',
+      text: 'No jobs come: no model is served. See `inference-provider doctor` and `inference-provider models list`.',
     };
-  if (trust === null) return { state: 'held', text: 'Connected; the coordinator has not said yet whether jobs may come.' };
+  if (trust === null) return { state: 'held', text: 'Connected; the coordinator has not decided yet whether jobs may come.' };
   if (!trust.routable) {
     return { state: 'needs_owner', text: `No jobs come: ${trust.status.replaceAll('_', ' ')}. ${sentence(trust.status_remedy ?? '')}` };
   }
@@ -39,7 +39,7 @@ export function jobOutlook(status: DaemonStatus): JobOutlook {
     return { state: 'held', text: `No jobs at this moment: ${(first?.gate ?? first?.state ?? 'not known').replaceAll('_', ' ')}.` };
   }
   const asked = open.reduce((all, { demand }) => all + demand.requests_last_5_minutes, 0);
-  if (asked === 0) return { state: 'idle', text: 'Jobs may come; nobody has asked for its models in the last five minutes.' };
+  if (asked === 0) return { state: 'idle', text: 'Jobs may come; no request for these models in the last five minutes.' };
   const [passed] = view.decisions;
   if (passed !== undefined && passed.outcome !== 'chosen')
     return { state: 'serving', text: `Jobs may come. Last time: ${sentence(passed.text)}` };

@@ -37,7 +37,7 @@ const ON_THE_HUB = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(?::[\w.-]+)?$/;
 
 export const DEMO: MenuItem = {
   choice: 'demo',
-  text: 'the small model that ships with this program: for trying things out, it hardly earns',
+  text: 'the small model that ships with this program, for trials; earns hardly anything',
   fits: true,
   isHere: true,
 };
@@ -57,7 +57,7 @@ export async function modelMenu({ library }: OpenModelStore, coordinator: string
     .map(({ id, display_name, quantization, min_memory_bytes }): MenuItem => {
       const fits = min_memory_bytes === null || host.memoryBytes <= 0 || min_memory_bytes <= host.memoryBytes;
       const needs = min_memory_bytes === null ? '' : `, for ${gigabytes(min_memory_bytes)} of memory`;
-      return { choice: `hf:${id}`, text: clean(`${display_name}, ${quantization}${needs}; it is downloaded`), fits, isHere: false };
+      return { choice: `hf:${id}`, text: clean(`${display_name}, ${quantization}${needs}; requires a download`), fits, isHere: false };
     })
     .filter(({ fits }) => fits)
     .slice(0, MAX_CATALOGUED);

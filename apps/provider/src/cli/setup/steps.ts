@@ -49,7 +49,7 @@ export async function chooseCoordinator({ dataDir, answers, settled, prompt }: S
   for (;;) {
     const text = given ?? (await prompt?.ask('Address of the coordinator', settled.coordinator ?? '')) ?? '';
     const address = coordinatorAddress(text);
-    const problem = address === null ? 'It must be an http or https address.' : await coordinatorProblem(address);
+    const problem = address === null ? 'The address must be an http or https address.' : await coordinatorProblem(address);
     if (address !== null && problem === null) {
       const changes: Change[] = [{ path: ['coordinator'], value: address }];
       if (answers.simulatedEnclave) changes.push({ path: ['simulated_enclave'], value: true });
@@ -83,11 +83,11 @@ export async function linkAccount({ dataDir, answers, settled, prompt }: Setup, 
   }
   const wants = answers.link ?? (prompt === null ? true : await prompt.yesOrNo('Link this machine to your account now', true));
   if (!wants) {
-    await print(['Account: none; what this machine earns is kept for whoever links it (inference-provider login)']);
+    await print(['Account: none; earnings of this machine are held until an account links it (inference-provider login)']);
     return false;
   }
   const { chip } = await readHostFacts();
-  const code = await untilInterrupted('Broken off. Run setup again: it goes on here.', async (signal) => {
+  const code = await untilInterrupted('Cancelled. Run setup again to continue.', async (signal) => {
     const outcome = await signIn({
       coordinator,
       dataDir,
@@ -121,7 +121,7 @@ export async function chooseModel({ dataDir, answers, settled, prompt, run }: Se
       const code = await run('models', 'use', served, '--off', '--data-dir', dataDir);
       if (code !== EXIT.fine) throw new StepFailed(code);
     }
-    await print(['Models: the small one that ships with this program']);
+    await print(['Models: the small model that ships with this program']);
     return 'the small model that ships';
   }
   const known = shelf.library.find(choice);
@@ -141,7 +141,7 @@ export async function chooseModel({ dataDir, answers, settled, prompt, run }: Se
 
 async function pick(menu: readonly MenuItem[], prompt: Prompt): Promise<string> {
   await print(['', 'Models', ...menu.map(({ choice, text }, index) => `  ${index + 1}. ${clean(choice)}: ${text}`)]);
-  const typed = await prompt.ask('Which one: its number, hf:OWNER/REPOSITORY:QUANTISATION, an https address or a file', '1');
+  const typed = await prompt.ask('Model: its number, hf:OWNER/REPOSITORY:QUANTIZATION, an https address or a file', '1');
   return /^\d+$/.test(typed) ? (menu[Number(typed) - 1]?.choice ?? pick(menu, prompt)) : typed;
 }
 
@@ -151,9 +151,7 @@ export async function chooseSchedule({ dataDir, answers, settled, prompt, run, k
   let given = answers.schedule ?? (prompt === null ? 'always' : null);
   for (;;) {
     const text =
-      given ??
-      (await prompt?.ask('When may it serve: "always", or for example "mon-fri 22:00-07:00, sat-sun 00:00-24:00"', 'always')) ??
-      '';
+      given ?? (await prompt?.ask('Serving times: "always", or for example "mon-fri 22:00-07:00, sat-sun 00:00-24:00"', 'always')) ?? '';
     try {
       const code = /^always$/i.test(text)
         ? await run('schedule', 'clear', '--data-dir', dataDir)
@@ -170,7 +168,7 @@ export async function chooseSchedule({ dataDir, answers, settled, prompt, run, k
 
 /** Starts the service if wanted. Returns whether the daemon runs. */
 export async function startService({ dataDir, answers, prompt, run }: Setup, isRunning: boolean): Promise<boolean> {
-  const question = isRunning ? 'Restart the provider, so that it goes by this' : 'Start the provider now, as a service';
+  const question = isRunning ? 'Restart the provider to apply the changes' : 'Start the provider now, as a service';
   const wants = answers.start ?? (prompt === null ? true : await prompt.yesOrNo(question, true));
   if (!wants) return isRunning;
   const code = await run(isRunning ? 'restart' : 'start', '--data-dir', dataDir);

@@ -28,7 +28,7 @@ const MAX_DECISIONS = 5;
 export function frame({ status, problem, earnings }: StatusSnapshot, size: Size, now: Date): Line[] {
   const columns = Math.max(1, Math.min(size.columns, MAX_COLUMNS));
   const rows = Math.max(1, size.rows);
-  const end = line('q or Ctrl-C ends this view; the provider goes on.', 'dim');
+  const end = line('q or Ctrl-C ends this view; the provider continues.', 'dim');
   const title = `inference-provider${status === null ? '' : ` ${clean(status.version)}`}`;
   const clock = now.toTimeString().slice(0, 8);
   const body =
@@ -79,7 +79,7 @@ function factLines(status: DaemonStatus, earnings: StatusSnapshot['earnings'], n
 function viewEarnings({ coordinator_view: view }: DaemonStatus): Line[] {
   const reported = view?.earnings ?? null;
   if (reported === null) return [];
-  const whose = reported.of === 'account' ? 'all machines of the account' : 'kept for whoever links this machine';
+  const whose = reported.of === 'account' ? 'all machines of the account' : 'held until an account links this machine';
   return [fact('Earned', `${dollars(reported.today_micro_usd)} today (UTC), ${dollars(reported.total_micro_usd)} in all; ${whose}`)];
 }
 

@@ -42,15 +42,15 @@ export async function collect(sources: Sources): Promise<ReportPart[]> {
       .join('');
   const parts: ReportPart[] = [
     { name: 'machine.json', what: 'versions, the kind of machine, how the agent was installed', text: json(await machineOf(found)) },
-    { name: 'doctor.json', what: 'what doctor found', text: json(checks) },
+    { name: 'doctor.json', what: 'results of doctor', text: json(checks) },
     { name: 'files.txt', what: 'names, sizes and modes of the files in the data directory', text: redactor.text(listing(dataDir)) },
   ];
   if (config !== null) parts.push({ name: 'settings.json', what: 'the settings, without comments', text: json(config) });
-  if (status !== null) parts.push({ name: 'status.json', what: 'what the running provider says of itself', text: json(status) });
+  if (status !== null) parts.push({ name: 'status.json', what: "the running provider's status", text: json(status) });
   const log = lines(logFile(dataDir), LOG_LINES, redactLogLine);
   if (log !== '') parts.push({ name: 'log.jsonl', what: `the last ${LOG_LINES} lines of the log: events, codes and counts`, text: log });
   const crash = lines(outputFile(dataDir), CRASH_LINES, redactCrashLine);
-  if (crash !== '') parts.push({ name: 'crash.txt', what: 'where it crashed: stack frames, without messages', text: crash });
+  if (crash !== '') parts.push({ name: 'crash.txt', what: 'crash locations: stack frames, without messages', text: crash });
   return parts;
 }
 

@@ -38,7 +38,7 @@ export function parsePauseArguments(words: readonly string[], now: number, timeZ
   if (second !== undefined) throw new Error(`${JSON.stringify(second)} was not expected.`);
   const ms = durationMs(first);
   if (ms === null) throw new Error(`${JSON.stringify(first)} is no time to pause for; write for example 30m, 2h or "until 18:00".`);
-  if (ms > MAX_PAUSE_MS) throw new Error('A pause is at most 30 days; without a time it lasts until you resume.');
+  if (ms > MAX_PAUSE_MS) throw new Error('A pause lasts at most 30 days; without a time, until you resume.');
   return { until: now + ms };
 }
 

@@ -14,22 +14,24 @@ interface Circumstances {
 export function reasonText(code: AwayReason, { policy, facts, until, now }: Circumstances): string {
   const zone = policy.timeZone ?? facts.timeZone;
   const end = until === null ? null : momentText(until, zone, now);
-  const held = end === null ? '' : ` It is better now, and it serves again at ${end} if it stays so.`;
+  const held = end === null ? '' : ` Now recovered; serves again at ${end} unless this recurs.`;
   switch (code) {
     case 'paused':
-      return end === null ? 'It is paused until you resume it.' : `It is paused until ${end}.`;
+      return end === null ? 'Paused until you resume.' : `Paused until ${end}.`;
     case 'outside_schedule':
-      return end === null ? 'The schedule has no time for it this week.' : `The schedule begins again at ${end}.`;
+      return end === null ? 'The schedule has no time this week.' : `The schedule begins again at ${end}.`;
     case 'owner_active':
-      return `This machine is in use. It serves when nobody has used it for ${minutes(policy.onlyWhenIdleMinutes ?? 0)}.`;
+      return `This machine is in use. Serves after ${minutes(policy.onlyWhenIdleMinutes ?? 0)} without use.`;
     case 'idle_unknown':
-      return 'It serves only when nobody uses this machine, and that cannot be told here. Take only_when_idle_minutes out of the configuration.';
+      return 'Serves only while this machine is unused, which cannot be measured here. Remove only_when_idle_minutes from the configuration.';
     case 'on_battery':
-      return held === '' ? 'This machine runs on battery. Connect it to power.' : `This machine ran on battery.${held}`;
+      return held === '' ? 'This machine runs on battery. Connect the power adapter.' : `This machine ran on battery.${held}`;
     case 'low_battery':
       return held === '' ? 'The battery is low. Connect this machine to power.' : `The battery was low.${held}`;
     case 'too_hot':
-      return held === '' ? 'This machine is too hot. Give it air, or run less beside it.' : `This machine was too hot.${held}`;
+      return held === ''
+        ? 'This machine is too hot. Improve the cooling, or run fewer other programs.'
+        : `This machine was too hot.${held}`;
     case 'no_memory':
       return held === ''
         ? 'This machine is out of memory. Close programs, or serve a smaller model.'

@@ -82,7 +82,7 @@ export class SleepInhibitor {
       this.#retryTimer.unref();
     };
     child.once('error', (error) => ended(error.message));
-    child.once('exit', (code, signal) => ended(`it ended with ${signal ?? code}`));
+    child.once('exit', (code, signal) => ended(`the inhibitor ended with ${signal ?? code}`));
   }
 
   #stop(): void {

@@ -19,9 +19,9 @@ export function inspectorProblem(
   }
   const options = (env.NODE_OPTIONS ?? '').split(/\s+/).filter((word) => word !== '');
   const harmful = options.find((word) => !HARMLESS.test(word));
-  if (harmful !== undefined) return `NODE_OPTIONS holds ${harmful}, which could change what this program does; unset it, and start again`;
+  if (harmful !== undefined) return `NODE_OPTIONS contains ${harmful}, which could change this program; unset the variable and start again`;
   const loader = LOADERS.find((name) => env[name]);
-  if (loader !== undefined) return `${loader} is set, which could change what this program does; unset it, and start again`;
+  if (loader !== undefined) return `${loader} is set, which could change this program; unset the variable and start again`;
   return null;
 }
 

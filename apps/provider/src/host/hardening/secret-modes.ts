@@ -21,7 +21,9 @@ export function repairModes(dataDir: string, uid: number | undefined = process.g
       try {
         chmodSync(path, wanted);
       } catch (error) {
-        throw new InsecureModeError(`other users can read ${path}, and that cannot be repaired (${(error as NodeJS.ErrnoException).code})`);
+        throw new InsecureModeError(
+          `other users can read ${path}, and the mode cannot be changed (${(error as NodeJS.ErrnoException).code})`,
+        );
       }
       repaired.push(path);
     }

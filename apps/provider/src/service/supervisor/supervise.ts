@@ -92,7 +92,7 @@ export class Supervised {
       const child = spawn(program, args, { cwd: directory, env: environment, stdio: ['ignore', output, output, 'ipc'] });
       this.#child = child;
       return new Promise((resolve) => {
-        child.once('error', (error) => resolve(`it could not be started: ${error.message}`));
+        child.once('error', (error) => resolve(`could not be started: ${error.message}`));
         child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
       });
     } finally {

@@ -54,17 +54,17 @@ export class Guard {
       const trial = readTrial(prefix);
       if (trial === null) return await this.#runFreely();
       if (trial.starts >= MAX_STARTS) {
-        this.#goBack(trial, `it ended ${MAX_STARTS} times before it worked`);
+        this.#goBack(trial, `exited ${MAX_STARTS} times before its confirmation`);
         continue;
       }
       const counted = countStart(prefix, trial);
       const end = await this.#runOnTrial(counted);
       if (end === 'too late') {
-        this.#goBack(counted, `it did not work within ${Math.round(trial.patience_ms / 1000)} s`);
+        this.#goBack(counted, `not confirmed within ${Math.round(trial.patience_ms / 1000)} s`);
         continue;
       }
       if (this.#stopping !== null || end.confirmed) return end.code;
-      say(`version ${trial.version} ended with ${end.code} before it worked (start ${counted.starts} of ${MAX_STARTS})`);
+      say(`version ${trial.version} exited with ${end.code} before its confirmation (start ${counted.starts} of ${MAX_STARTS})`);
       if (counted.starts < MAX_STARTS) await pause(PAUSE_MS);
       if (this.#stopping !== null) return end.code;
     }

@@ -32,8 +32,8 @@ describe('a machine', () => {
   });
 
   it.each([
-    ['paused', {}, { pause: { until: null } }, 'leave', null, 'It is paused until you resume it.'],
-    ['paused', {}, { pause: { until: NOW + 2 * HOUR } }, 'leave', NOW + 2 * HOUR, 'It is paused until 12:30.'],
+    ['paused', {}, { pause: { until: null } }, 'leave', null, 'Paused until you resume.'],
+    ['paused', {}, { pause: { until: NOW + 2 * HOUR } }, 'leave', NOW + 2 * HOUR, 'Paused until 12:30.'],
     ['outside_schedule', { windows: [NIGHTS] }, {}, 'leave', NOW + 11.5 * HOUR, 'The schedule begins again at 22:00.'],
     [
       'outside_schedule',
@@ -49,7 +49,7 @@ describe('a machine', () => {
       { condition: { ...NORMAL_CONDITION, power: 'battery' } },
       'leave',
       null,
-      'This machine runs on battery. Connect it to power.',
+      'This machine runs on battery. Connect the power adapter.',
     ],
     [
       'low_battery',
@@ -65,7 +65,7 @@ describe('a machine', () => {
       { condition: { ...NORMAL_CONDITION, thermal: 'serious' } },
       'refuse',
       null,
-      'This machine is too hot. Give it air, or run less beside it.',
+      'This machine is too hot. Improve the cooling, or run fewer other programs.',
     ],
     [
       'too_hot',
@@ -73,7 +73,7 @@ describe('a machine', () => {
       { condition: { ...NORMAL_CONDITION, thermal: 'critical' } },
       'refuse',
       null,
-      'This machine is too hot. Give it air, or run less beside it.',
+      'This machine is too hot. Improve the cooling, or run fewer other programs.',
     ],
     [
       'no_memory',
@@ -89,7 +89,7 @@ describe('a machine', () => {
       { ownerIdleMs: 4 * MINUTE },
       'leave',
       NOW + 6 * MINUTE,
-      'This machine is in use. It serves when nobody has used it for 10 minutes.',
+      'This machine is in use. Serves after 10 minutes without use.',
     ],
     [
       'idle_unknown',
@@ -97,7 +97,7 @@ describe('a machine', () => {
       {},
       'leave',
       null,
-      'It serves only when nobody uses this machine, and that cannot be told here. Take only_when_idle_minutes out of the configuration.',
+      'Serves only while this machine is unused, which cannot be measured here. Remove only_when_idle_minutes from the configuration.',
     ],
   ] as const)('does not while it is %s', (code, policy, facts, state, nextChangeAt, text) => {
     const found = judge(policy as Partial<AvailabilityPolicy>, facts as Partial<AvailabilityFacts>);
@@ -137,7 +137,7 @@ describe('a machine', () => {
   it('reports the cooldown of ended stress, and does not hand back jobs for it', () => {
     const found = judge({}, { remainingCooldowns: { ...NO_COOLDOWNS, heat: 30_000 } });
     expect(found).toMatchObject({ state: 'leave', nextChangeAt: NOW + 30_000, reasons: [{ code: 'too_hot', until: null }] });
-    expect(found.reasons[0]?.text).toMatch(/^This machine was too hot\. It is better now/);
+    expect(found.reasons[0]?.text).toMatch(/^This machine was too hot\. Now recovered/);
   });
 
   it('is constant until its next change, for any policy', () => {

@@ -105,7 +105,7 @@ describe('a schedule', () => {
     expect(scheduleLines(facts, NOW)).toEqual([
       'Schedule (Europe/Berlin)',
       '  mon-fri 22:00-07:00',
-      'Now it is closed, until Mon 22:00.',
+      'Currently closed, until Mon 22:00.',
       'The next seven days',
       '  Mon 23 Nov 22:00 - Tue 24 Nov 07:00',
       '  Tue 24 Nov 22:00 - Wed 25 Nov 07:00',

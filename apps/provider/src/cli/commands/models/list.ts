@@ -15,7 +15,7 @@ const USAGE = 'models list [--data-dir DIR] [--json]';
 
 export const modelsListCommand: Command = {
   name: 'models list',
-  summary: 'Lists the models with what they need and the speed to expect.',
+  summary: 'Lists models with their memory need and expected speed.',
   usage: USAGE,
   isDefault: true,
   run: (args) => withErrorText(() => run(args)),
@@ -62,7 +62,7 @@ export function rowOf(
       problem: null,
     };
   } catch (error) {
-    const problem = error instanceof Error ? error.message : 'it cannot be read';
+    const problem = error instanceof Error ? error.message : 'unreadable';
     return {
       ...known,
       type: null,
@@ -81,7 +81,7 @@ export function rowOf(
 function lineOf(row: Row): string {
   if (row.problem !== null) return `${row.id}  cannot be used: ${row.problem}`;
   const serves = row.sizes === null ? `${row.slots} streams of ${row.context} tokens` : `images of ${row.sizes.join(', ')}`;
-  const fits = row.fits ? `fits, ${serves}` : 'does NOT fit beside what is left to you';
+  const fits = row.fits ? `fits, ${serves}` : 'does NOT fit beside your reserved memory';
   const speed = row.estimated_tokens_per_second === null ? '' : `, about ${row.estimated_tokens_per_second} tokens/s (estimate)`;
   const use = row.use === null ? 'not served' : `served (${/^\d+$/.test(row.use) ? `${row.use} minutes idle` : row.use})`;
   return `${row.id}  ${row.type}, ${row.quantization}, ${gigabytes(row.bytes)}, ${fits}${speed}; ${use}\n    weights sha256 ${row.sha256}`;

@@ -18,7 +18,7 @@ const USAGE =
 
 export const modelsPullCommand: Command = {
   name: 'models pull',
-  summary: 'Downloads a model and checks it, or goes on with a download.',
+  summary: 'Downloads and verifies a model, or resumes a download.',
   usage: USAGE,
   run: (args) => withErrorText(() => run(args)),
 };
@@ -40,7 +40,7 @@ async function run(args: readonly string[]): Promise<number> {
     throw new UsageError('--id must begin with a letter or a digit and hold only letters, digits and ._:/@+-');
   }
   const stopping = new AbortController();
-  const stop = (): void => stopping.abort(new StartupError('the download was interrupted; the same command goes on with it'));
+  const stop = (): void => stopping.abort(new StartupError('the download was interrupted; run the same command again to resume'));
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
   const json = values.json ?? false;
@@ -72,7 +72,7 @@ async function run(args: readonly string[]): Promise<number> {
   const { entry, verifiedBy } = pulled;
   if (json) print(JSON.stringify({ type: 'pulled', ...entry, verified_by: verifiedBy }));
   else {
-    const checked = verifiedBy === null ? 'nothing to compare its hash with was known' : `its hash is the ${WORDS[verifiedBy]}`;
+    const checked = verifiedBy === null ? 'no hash to compare with is known' : `the hash matches the ${WORDS[verifiedBy]}`;
     print(`${entry.id}: ${gigabytes(entry.bytes)}, ${checked}. SHA-256 ${entry.sha256}`);
     const where = values['data-dir'] === undefined ? '' : ` --data-dir ${values['data-dir']}`;
     if (entry.use === null) print(`Serve it with: inference-provider models use ${entry.id}${where}`);
@@ -80,7 +80,7 @@ async function run(args: readonly string[]): Promise<number> {
   return 0;
 }
 
-const WORDS = { owner: 'one that was asked for', catalogue: "catalogue's", repository: "repository's" } as const;
+const WORDS = { owner: 'requested one', catalogue: "catalogue's", repository: "repository's" } as const;
 
 const catalogue = Compile(Type.Object({ data: Type.Array(Type.Object({ id: Type.String(), file_sha256: Type.Array(Type.String()) })) }));
 const CATALOGUE_TIMEOUT_MS = 15_000;

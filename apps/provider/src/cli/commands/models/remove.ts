@@ -20,9 +20,9 @@ export const modelsRemoveCommand: Command = {
       const id = positionals[0] as string;
       const { library } = shelf(values['data-dir']);
       const entry = library.find(id);
-      if (entry === null || !library.remove(id)) throw new StartupError(`there is no model ${id}; models list shows those there are`);
+      if (entry === null || !library.remove(id)) throw new StartupError(`there is no model ${id}; run: inference-provider models list`);
       const outcome = await reloadModels(dataDirOf(values), library.path(entry));
-      const goesOn = outcome.kind === 'not_taken' ? ` The provider that runs goes on as it was: ${outcome.why}.` : '';
+      const goesOn = outcome.kind === 'not_taken' ? ` The running provider continues unchanged: ${outcome.why}.` : '';
       print(values.json ? JSON.stringify({ removed: id }) : `${id} is removed.${goesOn}`);
       return 0;
     }),

@@ -32,7 +32,7 @@ async function run(args: readonly string[]): Promise<number> {
   const keep = parseKeepAlive(values.keep ?? 'always');
   if (keep === null) throw new UsageError('--keep must be always, on_demand or a number of minutes.');
   const entry = library.find(id);
-  if (entry === null) throw new StartupError(`there is no model ${id}; models list shows those there are`);
+  if (entry === null) throw new StartupError(`there is no model ${id}; run: inference-provider models list`);
   const use = values.off === true ? null : keepAliveText(keep);
   library.put({ ...entry, use });
   const outcome = await reloadModels(dataDirOf(values), library.path(entry));
@@ -40,9 +40,9 @@ async function run(args: readonly string[]): Promise<number> {
   if (values.json) print(JSON.stringify({ id, use, live: outcome.kind === 'live' && problem === null }));
   else if (problem === null) {
     const when = outcome.kind === 'live' ? 'now' : 'the next start';
-    print(use === null ? `${id} is not served any more from ${when} on.` : `${id} is served from ${when} on (${use}).`);
+    print(use === null ? `${id} is no longer served from ${when} on.` : `${id} is served from ${when} on (${use}).`);
   }
   if (problem !== null) process.stderr.write(`${id} is chosen, and cannot be served: ${problem}.\n`);
-  if (outcome.kind === 'not_taken') process.stderr.write(`The provider that runs goes on as it was: ${outcome.why}.\n`);
+  if (outcome.kind === 'not_taken') process.stderr.write(`The running provider continues unchanged: ${outcome.why}.\n`);
   return problem === null ? EXIT.fine : EXIT.needsOwner;
 }
