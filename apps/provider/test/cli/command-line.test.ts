@@ -79,8 +79,8 @@ describe('the command table', () => {
         ['schedule claer', 'There is no command "schedule claer" (did you mean schedule clear?).'],
         ['schedule mon-fri', 'There is no command "schedule mon-fri". Commands: schedule, schedule set, schedule clear.'],
         ['help modles', 'There is no command "modles" (did you mean models?).'],
-        ['help models foo', 'There is no command "models foo". It is one of:'],
-        ['help schedule foo', 'There is no command "schedule foo". It is one of:'],
+        ['help models foo', 'There is no command "models foo". Commands:'],
+        ['help schedule foo', 'There is no command "schedule foo". Commands:'],
       ] as const) {
         expect(interpret(typed.split(' '))).toMatchObject({ kind: 'wrong', text: expect.stringContaining(text) });
       }

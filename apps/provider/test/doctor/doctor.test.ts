@@ -158,7 +158,7 @@ describe('this machine', () => {
     expect((await checkUpdates({ ...view, automatic: false, findUpdate: update }))[0]?.remedy).toContain('Automatic updates are off');
     expect((await checkUpdates({ ...view, found: { ...found, kind: 'npm' }, findUpdate: update }))[0]?.remedy).toContain('npm install -g');
     switchTo(prefix, '1.1.0', 1000, 1);
-    expect((await checkUpdates({ ...view, findUpdate: null }))[0]?.text).toContain('has not shown yet');
+    expect((await checkUpdates({ ...view, findUpdate: null }))[0]?.text).toContain('not confirmed yet');
     rollBack(prefix, readTrial(prefix) as Trial, 'it ended', 1);
     expect((await checkUpdates({ ...view, findUpdate: null }))[0]).toMatchObject({
       state: 'note',

@@ -74,7 +74,7 @@ describe('a release on offer', () => {
     await expect(ask({ keys: [stranger.publicKey] })).rejects.toThrow("lacks the maker's signature");
     expect(await ask({ keys: [stranger.publicKey, server.publicKey] })).toEqual(release);
     await stranger.close();
-    await expect(ask({ keys: [] })).rejects.toThrow('names no release key');
+    await expect(ask({ keys: [] })).rejects.toThrow('has no release key');
     for (const change of [
       { version: '1.2.0' },
       { size: 5 },
@@ -96,12 +96,12 @@ describe('a release on offer', () => {
       { ...release, size: 2 ** 40 },
     ]) {
       server.offer(nonsense, '1.1.0');
-      await expect(ask()).rejects.toThrow('not understood');
+      await expect(ask()).rejects.toThrow('invalid release description');
     }
     const other = await server.release('1.1.0', '', { platform: PLATFORM === 'darwin-arm64' ? 'linux-x64' : 'darwin-arm64' });
     await expect(ask()).rejects.toThrow(`for ${other.platform}`);
     server.offer(release, '2.0.0');
-    await expect(ask({ version: '2.0.0' })).rejects.toThrow('in place of 2.0.0');
+    await expect(ask({ version: '2.0.0' })).rejects.toThrow('instead of 2.0.0');
     server.offer('x'.repeat(100_000), '1.1.0');
     await expect(ask()).rejects.toThrow('great length');
     await expect(ask({ coordinator: 'http://127.0.0.1:9' })).rejects.toMatchObject({ unreachable: true });

@@ -43,7 +43,11 @@ export const DEMO: MenuItem = {
 };
 
 /** Fitting models first, local ones before others. Never rejects for an unreachable catalogue. */
-export async function modelMenu({ library }: OpenModelStore, coordinator: string, memorySettings: ModelMemorySettings): Promise<MenuItem[]> {
+export async function modelMenu(
+  { library }: OpenModelStore,
+  coordinator: string,
+  memorySettings: ModelMemorySettings,
+): Promise<MenuItem[]> {
   const host = await readHostFacts();
   const own = library.entries().map((entry): MenuItem => {
     const { id, bytes, fits, problem, estimated_tokens_per_second: speed } = rowOf(entry, library, { ...host, ...memorySettings });
