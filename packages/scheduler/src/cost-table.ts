@@ -12,9 +12,9 @@ export class CostTable {
   #completionMs = new Float64Array(INITIAL_ROWS);
 
   /** Writes the row of a group. */
-  set(row: number, tariff: CostModel): void {
+  set(row: number, costModel: CostModel): void {
     if (row >= this.#fixedMs.length) this.#grow();
-    const { fixedMs, promptMs, completionMs } = costCoefficients(tariff);
+    const { fixedMs, promptMs, completionMs } = costCoefficients(costModel);
     this.#fixedMs[row] = fixedMs;
     this.#promptMs[row] = promptMs;
     this.#completionMs[row] = completionMs;

@@ -103,11 +103,10 @@ export function unavailableReason(facts: ProviderFacts, now: number): Unavailabl
  */
 export function resolveClaimants<M extends { readonly facts: ProviderFacts }>(named: readonly M[]): readonly M[] {
   if (named.length < 2) return named;
-  const proven = named.filter(({ facts }) => facts.trustLevel === 'hardware');
-  return proven;
+  return named.filter(({ facts }) => facts.trustLevel === 'hardware');
 }
 
-/** Why this provider may not have this request, or null: it may. Of serial numbers see also {@link bearersOf}. */
+/** Why this provider may not have this request, or null: it may. Of serial numbers see also {@link resolveClaimants}. */
 export function ineligibleReason(facts: ProviderFacts, demands: PlacementConstraints, now: number): IneligibleReason | null {
   if ((demands.providerId ?? facts.providerId) !== facts.providerId) return 'other_serial';
   if (demands.providerSerial !== null && facts.serialNumber !== demands.providerSerial) return 'other_serial';

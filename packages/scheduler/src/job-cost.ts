@@ -150,14 +150,18 @@ export function costCoefficients({ waitMs, msPerPromptToken, msPerCompletionToke
 }
 
 /** What a request costs, in milliseconds. */
-export function costOf(tariff: CostModel, work: Work): number {
-  const { fixedMs, promptMs, completionMs } = costCoefficients(tariff);
+export function costOf(costModel: CostModel, work: Work): number {
+  const { fixedMs, promptMs, completionMs } = costCoefficients(costModel);
   return fixedMs + work.promptTokens * promptMs + work.completionTokens * completionMs;
 }
 
-export function estimateOf(tariff: CostModel, work: Work): LatencyEstimate {
-  const firstTokenMs = tariff.waitMs + work.promptTokens * tariff.msPerPromptToken;
-  return { firstTokenMs, completionMs: firstTokenMs + work.completionTokens * tariff.msPerCompletionToken, costMs: costOf(tariff, work) };
+export function estimateOf(costModel: CostModel, work: Work): LatencyEstimate {
+  const firstTokenMs = costModel.waitMs + work.promptTokens * costModel.msPerPromptToken;
+  return {
+    firstTokenMs,
+    completionMs: firstTokenMs + work.completionTokens * costModel.msPerCompletionToken,
+    costMs: costOf(costModel, work),
+  };
 }
 
 /** The rate that a job alone would have had, from one measured beside `others`. */

@@ -60,12 +60,12 @@ export class PrefixAffinity {
     const candidates: PrefixCandidate[] = [];
     for (let index = chain.length - 1; index >= 0 && candidates.length < MAX_PROVIDERS_PER_PREFIX; index--) {
       const { hash, tokens } = chain[index] as PromptPrefix;
-      for (const holder of this.#prefixes.get(hash) ?? []) {
-        const { providerId } = holder;
+      for (const entry of this.#prefixes.get(hash) ?? []) {
+        const { providerId } = entry;
         if (candidates.some((place) => place.providerId === providerId)) continue;
         const jobs = jobsOf(providerId);
         if (jobs === null) continue;
-        const share = this.hitRate(providerId) * survivalProbability(holder, jobs, now);
+        const share = this.hitRate(providerId) * survivalProbability(entry, jobs, now);
         if (share > 0) candidates.push({ providerId, tokens: tokens * share });
       }
     }
@@ -79,11 +79,11 @@ export class PrefixAffinity {
   record(chain: readonly PromptPrefix[], cachedTokens: number, providerId: ProviderId, jobs: ProviderJobs, now: number): void {
     const expected = this.#expected(chain, providerId, jobs, now);
     if (expected > 0) this.#learn(providerId, Math.min(1, cachedTokens / expected));
-    const holder = { providerId, at: now, placements: jobs.placements };
+    const entry = { providerId, at: now, placements: jobs.placements };
     for (let index = 0; index < chain.length; index++) {
       // The whole, and of the rest what halves again and again: enough to find prompts that part ways early.
       const isPowerOfTwo = (index & (index + 1)) === 0;
-      if (index === chain.length - 1 || isPowerOfTwo) this.#remember((chain[index] as PromptPrefix).hash, holder);
+      if (index === chain.length - 1 || isPowerOfTwo) this.#remember((chain[index] as PromptPrefix).hash, entry);
     }
   }
 
@@ -96,9 +96,9 @@ export class PrefixAffinity {
   #expected(chain: readonly PromptPrefix[], providerId: ProviderId, jobs: ProviderJobs, now: number): number {
     for (let index = chain.length - 1; index >= 0; index--) {
       const { hash, tokens } = chain[index] as PromptPrefix;
-      const holder = this.#prefixes.get(hash)?.find((one) => one.providerId === providerId);
+      const entry = this.#prefixes.get(hash)?.find((one) => one.providerId === providerId);
       // This job itself is one of those since.
-      if (holder !== undefined) return survivalProbability(holder, { ...jobs, placements: jobs.placements - 1 }, now) === 1 ? tokens : 0;
+      if (entry !== undefined) return survivalProbability(entry, { ...jobs, placements: jobs.placements - 1 }, now) === 1 ? tokens : 0;
     }
     return 0;
   }
@@ -108,11 +108,11 @@ export class PrefixAffinity {
     this.#hitRates.set(providerId, Math.max(MIN_HIT_RATE, known + NEWEST_WEIGHT * (share - known)));
   }
 
-  #remember(hash: number, holder: PrefixEntry): void {
+  #remember(hash: number, entry: PrefixEntry): void {
     const others = (this.#prefixes.get(hash) ?? []).filter(
-      ({ providerId, at }) => providerId !== holder.providerId && holder.at - at < LIFETIME_MS,
+      ({ providerId, at }) => providerId !== entry.providerId && entry.at - at < LIFETIME_MS,
     );
-    this.#prefixes.set(hash, [holder, ...others.slice(0, MAX_PROVIDERS_PER_PREFIX - 1)]);
+    this.#prefixes.set(hash, [entry, ...others.slice(0, MAX_PROVIDERS_PER_PREFIX - 1)]);
   }
 }
 

@@ -89,6 +89,6 @@ function drawn<S>(members: readonly PoolMember<S>[], random: () => number): Pool
 }
 
 function choiceOf<S>(member: PoolMember<S>, { work }: PlacementRequest, { constants }: PoolView<S>, now: number): Choice<S> {
-  const tariff = costModelOf(traitsOf(member.facts, member.speed, member, now), constants);
-  return { member, estimate: estimateOf(tariff, work), why: 'probing' };
+  const costModel = costModelOf(traitsOf(member.facts, member.speed, member, now), constants);
+  return { member, estimate: estimateOf(costModel, work), why: 'probing' };
 }

@@ -57,7 +57,7 @@ export interface PoolView<S> {
   readonly constants: SchedulerConstants;
   /** Whether any open group waits to be measured. */
   readonly hasUnmeasured: boolean;
-  /** Whether any open group has not proved itself; see {@link isUnproved}. */
+  /** Whether any open group has not proved itself; see {@link isUnprovenGroup}. */
   readonly hasUnproven: boolean;
   /** Whether those had less than their share of the model's latest jobs. */
   readonly mayTryUnproven: boolean;
@@ -117,10 +117,10 @@ export class ProviderPool<S> implements PoolView<S> {
   readonly #idle = new IdleQueue<Entry<S>>();
   readonly #loading = new Set<Entry<S>>();
   #unmeasured = 0;
-  #unproved = 0;
+  #unproven = 0;
   /** The model's latest jobs, and those of them on machines that had not proved themselves. */
   #latestJobs = 0;
-  #latestUnprovedJobs = 0;
+  #latestUnprovenJobs = 0;
   readonly #measuredSpeeds = new ThroughputHistogram();
   readonly #untriedEntries = new Set<Entry<S>>();
   /** No machine is believed to be faster before an answer of it verified; null: none is measured. */
@@ -151,11 +151,11 @@ export class ProviderPool<S> implements PoolView<S> {
   }
 
   get hasUnproven(): boolean {
-    return this.#unproved > 0;
+    return this.#unproven > 0;
   }
 
   get mayTryUnproven(): boolean {
-    return this.#latestUnprovedJobs < this.constants.unprovenShare * (this.#latestJobs + 1);
+    return this.#latestUnprovenJobs < this.constants.unprovenShare * (this.#latestJobs + 1);
   }
 
   get hasOverdue(): boolean {
@@ -243,7 +243,7 @@ export class ProviderPool<S> implements PoolView<S> {
     const entry = this.#entries.get(providerId);
     if (entry === undefined) return;
     this.#latestJobs = this.#latestJobs * RECENT_JOBS_DECAY + 1;
-    this.#latestUnprovedJobs = this.#latestUnprovedJobs * RECENT_JOBS_DECAY + (isUnprovenMember(entry) ? 1 : 0);
+    this.#latestUnprovenJobs = this.#latestUnprovenJobs * RECENT_JOBS_DECAY + (isUnprovenMember(entry) ? 1 : 0);
   }
 
   /** Takes in that time has passed: what loads is nearer to its end, and who had no work becomes overdue. `now` in milliseconds. */
@@ -394,7 +394,7 @@ export class ProviderPool<S> implements PoolView<S> {
         this.costs.set(group.position, group.costModel);
         this.#open.push(group);
         if (isUnmeasuredGroup(group)) this.#unmeasured++;
-        if (isUnprovenGroup(group)) this.#unproved++;
+        if (isUnprovenGroup(group)) this.#unproven++;
         if (isOverdueGroup(group)) this.#overdue++;
         this.#openByKey.set(key, group);
       }
@@ -430,7 +430,7 @@ export class ProviderPool<S> implements PoolView<S> {
     }
     this.#openByKey.delete(group.key);
     if (isUnmeasuredGroup(group)) this.#unmeasured--;
-    if (isUnprovenGroup(group)) this.#unproved--;
+    if (isUnprovenGroup(group)) this.#unproven--;
     if (isOverdueGroup(group)) this.#overdue--;
     const last = this.#open.pop();
     if (last === undefined || last === group) return;

@@ -80,9 +80,9 @@ export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, no
   const { open, costs, constants } = snapshot;
   const mayServe = (group: OpenGroup<S>): boolean =>
     isEligible(group, request) && (!group.traits.isCold || mayLoad(group, snapshot, request));
-  const unprovedLimitMs = unprovenLimitMs(snapshot, request, mayServe);
+  const maxUnprovenMs = unprovenLimitMs(snapshot, request, mayServe);
   const competes = (group: OpenGroup<S>, costMs: number): boolean =>
-    mayServe(group) && (costMs <= unprovedLimitMs || !isUnprovenGroup(group));
+    mayServe(group) && (costMs <= maxUnprovenMs || !isUnprovenGroup(group));
   const cheapest = new CheapestGroups<S>(MAX_CHOICES);
   costs.forEachUpTo(
     open.length,
@@ -113,12 +113,12 @@ export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, no
     return true;
   };
   // A warm machine wins near-ties: what it saves, it has for others.
-  const warm = cheapestWarm(snapshot, request, now);
-  if (warm !== null && warm.costMs <= nearMs && draw.take(warm.member)) add(warm, 'warm', warm.work);
+  const cached = cheapestPrefixCandidate(snapshot, request, now);
+  if (cached !== null && cached.costMs <= nearMs && draw.take(cached.member)) add(cached, 'warm', cached.work);
   const lot = choices.length === 0 && (snapshot.hasUnmeasured || snapshot.hasOverdue) ? random() : 1;
   // A job that failed once is no job to try machines with.
-  const mayTryUnproved = unprovedLimitMs === Number.POSITIVE_INFINITY || (snapshot.mayTryUnproven && request.exclude.size === 0);
-  const hasTurn = (group: OpenGroup<S>): boolean => mayServe(group) && (mayTryUnproved || !isUnprovenGroup(group));
+  const canTryUnproven = maxUnprovenMs === Number.POSITIVE_INFINITY || (snapshot.mayTryUnproven && request.exclude.size === 0);
+  const hasTurn = (group: OpenGroup<S>): boolean => mayServe(group) && (canTryUnproven || !isUnprovenGroup(group));
   if (lot < constants.measuringShare) {
     if (snapshot.hasUnmeasured) add(draw.from(fewestJobs(open.filter((group) => isUnmeasuredGroup(group) && hasTurn(group)))), 'measuring');
   } else if (lot < constants.measuringShare + constants.overdueShare && snapshot.hasOverdue) {
@@ -161,7 +161,7 @@ function unprovenLimitMs<S>(
   return bestMs / constants.unprovenFactor;
 }
 
-interface WarmChoice<S> extends Drawn<S> {
+interface PrefixChoice<S> extends Drawn<S> {
   readonly work: Work;
   readonly costMs: number;
 }
@@ -170,9 +170,9 @@ interface WarmChoice<S> extends Drawn<S> {
  * The cheapest of the machines that still know a part of the prompt, or null. The last free place of a machine is nobody's for
  * that reason alone, so that an account with a long conversation leaves room on it for others.
  */
-function cheapestWarm<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number): WarmChoice<S> | null {
+function cheapestPrefixCandidate<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number): PrefixChoice<S> | null {
   const { affinityWeight } = snapshot.constants;
-  let best: WarmChoice<S> | null = null;
+  let best: PrefixChoice<S> | null = null;
   for (const { providerId, tokens } of affinityWeight > 0 ? (request.prefixCandidates ?? []) : []) {
     const member = snapshot.member(providerId);
     if (member === undefined || member.group?.open !== true || member.load.kind !== 'ready') continue;
@@ -229,9 +229,9 @@ export function namedMembers<S>(
 function scheduleNamed<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number, random: () => number): SchedulingDecision<S> {
   const named = namedMembers(snapshot, request);
   if (named.length === 0) return { kind: 'none', reason: 'no_such_serial', expired: [] };
-  const board = new ProviderPool<S>(snapshot.constants);
-  for (const { subject, facts, speed, contextTokens, load } of named) board.put(subject, facts, speed, contextTokens, now, load);
-  return schedule(board, { ...request, providerSerial: null, providerId: null }, now, random);
+  const pool = new ProviderPool<S>(snapshot.constants);
+  for (const { subject, facts, speed, contextTokens, load } of named) pool.put(subject, facts, speed, contextTokens, now, load);
+  return schedule(pool, { ...request, providerSerial: null, providerId: null }, now, random);
 }
 
 function notPlaced<S>(

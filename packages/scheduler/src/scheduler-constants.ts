@@ -22,7 +22,7 @@ export interface SchedulerConstants {
   readonly overdueShare: number;
   /** Without work for this long, a machine is overdue. Milliseconds. */
   readonly overdueMs: number;
-  /** An overdue machine is preferred where it costs at most this many times the best, and `overdueMostMs` milliseconds more. */
+  /** An overdue machine is preferred where it costs at most this many times the best, and `overdueMaxMs` milliseconds more. */
   readonly overdueMaxFactor: number;
   readonly overdueMaxMs: number;
   /** What each running job adds to the time that a new one takes; batching shares most of the work. */

@@ -45,8 +45,8 @@ export const MAX_ROUNDS = 3;
 export class Scheduler<S extends IndexedProvider> {
   readonly #deps: SchedulerDependencies<S>;
 
-  constructor(surroundings: SchedulerDependencies<S>) {
-    this.#deps = surroundings;
+  constructor(deps: SchedulerDependencies<S>) {
+    this.#deps = deps;
   }
 
   choose(model: string, demand: SchedulingRequest): ScheduledPlacement<S> {

@@ -2,7 +2,7 @@ import { SAMPLE_DEVICE } from '@inference/device-simulation';
 import { type AttestationRecord, toBase64 } from '@inference/protocol';
 import { describe, expect, test } from 'vitest';
 import { FeedError, type Finding, type StageVerdict, VERIFICATION_STAGES, verifyFeed, verifyInStages, verifyRecord } from '../src/index.js';
-import { acmeFreshness } from '../src/record/nonce.js';
+import { acmeFreshness } from '../src/record/certificate-evidence.js';
 import { bench, feedOf, hardwareRecord, NOW, selfSignedRecord, signed, simulatedAnchor } from './published-record.js';
 import { generateEnclaveKey } from './signed-answers.js';
 

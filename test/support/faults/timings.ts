@@ -1,7 +1,7 @@
 /** Coordinator deadlines under faults: short enough to wait for, long enough for a busy machine. */
 
 import type { JobTimings } from '../../../apps/coordinator/src/inference/job-timings.js';
-import type { SessionTimings } from '../../../apps/coordinator/src/providers/session/session-timings.js';
+import type { SessionTimings } from '../../../apps/coordinator/src/providers/session/session-options.js';
 import { program } from '../program.js';
 
 export interface CoordinatorTimings {

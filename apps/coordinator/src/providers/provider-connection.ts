@@ -4,7 +4,7 @@
  */
 import type { Frame, JobCompleted, JobFailure, JobMessage, ModelOffer, TrustLevel } from '@inference/protocol';
 import type { AnswerSample, PromptPrefix } from '@inference/scheduler';
-import type { SealingKey } from './session/admission.js';
+import type { SealingKey } from './session/registration/admission.js';
 import type { Registration } from './session/session-options.js';
 
 /** A connected provider. One object per connection, so that two references to one connection are equal. */

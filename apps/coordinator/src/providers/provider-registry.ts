@@ -2,7 +2,7 @@
  * The registry of connected providers: accepts connections, holds one session per enclave key (the newest) and closes them.
  * Other layers read snapshots; live sessions stay inside this folder.
  */
-import type { ProviderId } from '@inference/protocol';
+import type { ProviderId, RejectionCode } from '@inference/protocol';
 import { type DrainDemand, ModelIndex, ThroughputStats } from '@inference/scheduler';
 import type { WebSocket } from 'ws';
 import { PlacementService } from './placement/placement-service.js';
@@ -11,15 +11,15 @@ import type { ProviderStatus } from './placement/provider-status.js';
 import type { OperatorQuarantine } from './placement/quarantine.js';
 import { ServedModels } from './placement/served-models.js';
 import type { ProviderSnapshot } from './provider-snapshot.js';
+import type { Fault } from './reputation/reputation.js';
 import { type ReputationEvent, ReputationRegistry } from './reputation/reputation-registry.js';
 import type { ReputationPersistence } from './reputation/reputation-store.js';
 import { ConnectedProviders } from './session/connected-providers.js';
-import { GracefulShutdown, rejectShuttingDown } from './session/drain.js';
+import { GracefulShutdown, rejectShuttingDown } from './session/graceful-shutdown.js';
 import { type OnlineSession, ProviderSession } from './session/provider-session.js';
 import type { Transport } from './session/provider-socket.js';
-import { faultOf } from './session/session-fault.js';
+import { providerOfToken } from './session/registration/session-token.js';
 import type { SessionCounters, SessionEnd, SessionOptions } from './session/session-options.js';
-import { providerOfToken } from './session/session-token.js';
 import type { DeviceEvidence } from './verification/evidence.js';
 
 export type ProviderEvent =
@@ -219,4 +219,17 @@ export class ProviderRegistry {
   #checkLiveness(): void {
     for (const session of [...this.#sockets]) session.checkLiveness();
   }
+}
+
+/** Rejections that no correct program causes. */
+const BROKEN_PROTOCOL: ReadonlySet<RejectionCode> = new Set(['bad_message', 'out_of_turn', 'too_large', 'misbehaved']);
+
+/**
+ * The fault of a provider whose session ended while it had jobs; null: no fault. The end counts once, however many jobs it had.
+ * `detail`: the exact problem, a code.
+ */
+function faultOf(end: SessionEnd, draining: boolean): { readonly fault: Fault; readonly detail: string } | null {
+  if (end.by === 'provider') return draining ? null : { fault: 'lost', detail: 'connection_lost' };
+  if (BROKEN_PROTOCOL.has(end.code)) return { fault: 'misbehaved', detail: end.code };
+  return end.code === 'too_slow' ? { fault: 'lost', detail: end.code } : null;
 }

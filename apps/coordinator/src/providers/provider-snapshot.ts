@@ -3,9 +3,9 @@ import type { ModelOffer, ModelsRefused, Posture, ReportedAvailability } from '@
 import type { HostState, UnavailableReason } from '@inference/scheduler';
 import type { ProviderStatus } from './placement/provider-status.js';
 import type { OperatorQuarantine } from './placement/quarantine.js';
-import type { SealingKey } from './session/admission.js';
-import type { ChallengeTranscript } from './session/challenge-answer.js';
 import type { OnlineSession } from './session/provider-session.js';
+import type { SealingKey } from './session/registration/admission.js';
+import type { ChallengeTranscript } from './session/registration/challenge-answer.js';
 import type { Registration, SessionCounters } from './session/session-options.js';
 import type { DeviceFindings } from './verification/evidence.js';
 import type { TrustVerdict } from './verification/trust-policy.js';

@@ -11,7 +11,7 @@ import type { DeviceManagement } from '../devices/device-management.js';
 import type { JobTimings } from '../inference/job-timings.js';
 import type { Log } from '../log.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
-import type { SessionTimings } from '../providers/session/session-timings.js';
+import type { SessionTimings } from '../providers/session/session-options.js';
 
 /** Everything except `config` and `log` is for tests, to shorten times and replace parts. */
 export interface AppOptions {

@@ -9,7 +9,7 @@ import { sqliteDialect } from '../../src/database/connection/sqlite.js';
 import type { Database, Tables } from '../../src/database/tables.js';
 import { readUsage } from '../../src/database/usage-repository.js';
 import { ProviderRegistry } from '../../src/providers/provider-registry.js';
-import { SESSION_TIMINGS } from '../../src/providers/session/session-timings.js';
+import { SESSION_TIMINGS } from '../../src/providers/session/session-options.js';
 import { APPLE_TRUST_ANCHOR } from '../../src/providers/verification/chain/trust-anchor.js';
 import { PublicStatistics } from '../../src/telemetry/statistics/public-statistics.js';
 

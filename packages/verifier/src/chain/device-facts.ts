@@ -95,3 +95,17 @@ function matching(value: Uint8Array, form: RegExp): string | null {
   const text = value.length > 64 ? '' : String.fromCharCode(...value);
   return form.test(text) ? text : null;
 }
+
+const CHIPS: Readonly<Record<string, string>> = {
+  '00006021': 'M2 Max',
+  '00006032': 'M3 Ultra',
+  '00006040': 'M4 Pro',
+  '00006041': 'M4 Max',
+};
+
+/** False when the identifier is that of a known chip and the claimed name is of another one. */
+export function chipMatchesUdid(claimed: string, udid: string): boolean {
+  const [number] = udid.split('-');
+  const known = number === undefined ? undefined : CHIPS[number];
+  return known === undefined || claimed === known || claimed === `Apple ${known}`;
+}

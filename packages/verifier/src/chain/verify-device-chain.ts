@@ -1,15 +1,17 @@
 /**
- * Verification of a managed-device attestation chain up to the pinned anchor, in one fixed order. It shows that the maker of the machine
- * vouched for its serial number and protections, and, by the freshness code, for which enclave key the machine was asked.
+ * Verifies a managed-device certificate chain up to the pinned anchor, in one fixed order. A verified chain shows that the manufacturer
+ * vouches for serial number and protections, and, by the freshness code, which enclave key the chain was requested for.
  * It does not show that the key lives in that machine.
+ *
+ * The coordinator has its own verifier of the same chains (apps/coordinator/src/providers/verification/chain). Both are meant: an
+ * outsider must not inherit a mistake of the coordinator. See docs/decisions/0010.
  */
 import { type ChainRejection, equalBytes, fromBase64 } from '@inference/protocol';
 import { sha256Hex } from '../digest.js';
 import { APPLE_ENTERPRISE_ATTESTATION_ROOT, type TrustAnchor } from './anchor.js';
 import { type Certificate, CertificateError, isSignedBy, readCertificate } from './certificate.js';
-import { chipMatchesUdid } from './chips.js';
 import { DerError } from './der.js';
-import { type DeviceFacts, readDeviceFacts } from './device-facts.js';
+import { chipMatchesUdid, type DeviceFacts, readDeviceFacts } from './device-facts.js';
 
 /** What the chain must say. A member that is absent is not compared. */
 export interface ExpectedDevice {

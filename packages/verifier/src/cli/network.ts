@@ -25,7 +25,7 @@ export const networkCommand: Command = {
     const file = text('feed');
     if ((positional === null) === (file === null)) throw new UsageError('network needs an address, or --feed FILE');
     const feed = file === null ? await downloadFeed(baseAddress(positional)) : await readJson(file);
-    const verdict = judge(feed);
+    const verdict = evaluateFeed(feed);
     return report(verdict, recordsOf(feed));
   },
 };
@@ -35,7 +35,7 @@ export function downloadFeed(base: string): Promise<unknown> {
 }
 
 /** The verdict on a feed at a moment (milliseconds), which is now unless given. Throws {@link UnavailableError} for what is no feed. */
-export function judge(feed: unknown, at = Date.now()): FeedVerdict {
+export function evaluateFeed(feed: unknown, at = Date.now()): FeedVerdict {
   return orUnavailable(() => verifyFeed(feed, at));
 }
 

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { MAX_IMAGES, type Receipt } from '@inference/protocol';
-import { ENCLAVE_EVIDENCE_TEXT } from '../record/enclave-evidence.js';
+import { ENCLAVE_EVIDENCE_TEXT } from '../record/finding.js';
 import { type AnswerVerdict, imagesIn, verifyAnswer } from '../verify-answer.js';
 import { type Command, hashOf, printable, type Report, readArguments, UnavailableError, UsageError } from './command.js';
 import { baseAddress, download, downloadJson, readBytes, readJson, readText } from './download.js';
@@ -23,7 +23,7 @@ interface Answer {
   readonly images: readonly Uint8Array[] | null;
   readonly feed: unknown;
   /** From before, and its feed with it. */
-  readonly kept: boolean;
+  readonly isSaved: boolean;
 }
 
 const OPTIONS = {
@@ -64,7 +64,7 @@ export const responseCommand: Command = {
             data: text('data'),
             stream: flag('stream'),
           })
-        : await kept(from);
+        : await savedAnswer(from);
     return report(answer, { required, weightsSha256: hashOf(text('weights-sha256')) });
   },
 };
@@ -84,7 +84,7 @@ async function ask(what: { base: string; key: string; path: string; data: string
   const images = what.path === IMAGES_PATH ? await fetchImages(body) : null;
   const feed = await downloadFeed(what.base);
   const sent = { request: new TextEncoder().encode(request), endpoint: what.path, nonce };
-  return { ...sent, body, headers: new Map(response.headers), images, feed, kept: false };
+  return { ...sent, body, headers: new Map(response.headers), images, feed, isSaved: false };
 }
 
 /** The images behind the URLs of an answer; null when it has none. */
@@ -118,7 +118,7 @@ async function question(base: string, path: string, headers: Record<string, stri
   return { ...shared, messages: [{ role: 'user', content: 'Say hello.' }], max_tokens: 32 };
 }
 
-async function kept(directory: string): Promise<Answer> {
+async function savedAnswer(directory: string): Promise<Answer> {
   const [body, headers, request, feed] = await Promise.all([
     readBytes(join(directory, 'body.bin')),
     readText(join(directory, 'headers.txt')),
@@ -127,12 +127,12 @@ async function kept(directory: string): Promise<Answer> {
   ]);
   const nonce = (await readText(join(directory, 'nonce.txt')).catch(() => null))?.trim() ?? null;
   const path = (await readText(join(directory, 'path.txt')).catch(() => null))?.trim() ?? null;
-  const images = await keptImages(directory);
-  return { body, headers: headersIn(headers), request, endpoint: path, nonce, images, feed, kept: true };
+  const images = await savedImages(directory);
+  return { body, headers: headersIn(headers), request, endpoint: path, nonce, images, feed, isSaved: true };
 }
 
 /** `image-1.bin` and so on, as `verify-response.sh --save` keeps them; null when there is none. */
-async function keptImages(directory: string): Promise<Uint8Array[] | null> {
+async function savedImages(directory: string): Promise<Uint8Array[] | null> {
   const images: Uint8Array[] = [];
   for (let number = 1; number <= MAX_IMAGES; number++) {
     const image = await readBytes(join(directory, `image-${number}.bin`)).catch(() => null);
@@ -181,14 +181,14 @@ function report(answer: Answer, { required, weightsSha256 }: Wanted): Report {
     ...(images === null ? {} : { images }),
     ...(weightsSha256 === null ? {} : { weightsSha256 }),
   };
-  const verdict = orUnavailable(() => verifyAnswer(received, answer.kept ? 'receipt' : Date.now()));
+  const verdict = orUnavailable(() => verifyAnswer(received, answer.isSaved ? 'receipt' : Date.now()));
   const { checks, record, enclave, receipt } = verdict;
   const isRequiredMet = required === null || meets(required, verdict);
   const verified = verdict.verified && isRequiredMet;
   const lines = checks.map(({ result, name, explanation }) => line(result === 'ok', name, explanation));
   if (required !== null) lines.push(line(isRequiredMet, 'required_evidence', requirementText(required, isRequiredMet)));
   const notes = [
-    ...(answer.kept && receipt !== null ? [asOfText(receipt.completed_at)] : []),
+    ...(answer.isSaved && receipt !== null ? [asOfText(receipt.completed_at)] : []),
     ...(imagesIn(body)?.urls !== undefined && images === null ? ['Not checked: the images behind the URLs; they were not kept.'] : []),
   ];
   return {

@@ -7,10 +7,9 @@ import { type AttestationFeed, AttestationFeedSchema, type AttestationRecord, ty
 import { Compile } from 'typebox/compile';
 import { APPLE_ENTERPRISE_ATTESTATION_ROOT } from '../chain/anchor.js';
 import type { DeviceChainVerdict } from '../chain/verify-device-chain.js';
-import { enclaveEvidenceOf } from './enclave-evidence.js';
-import { compared, type Finding, type FindingResult } from './finding.js';
-import { type AnchorInForce, makersWord, managementWord } from './makers-word.js';
-import { signedWord } from './signed-word.js';
+import { type ActiveTrustAnchor, certificateFindings, managementFindings } from './certificate-evidence.js';
+import { compared, enclaveEvidenceOf, type Finding, type FindingResult } from './finding.js';
+import { signedFindings } from './signed-findings.js';
 
 export interface RecordVerdict {
   readonly providerId: string;
@@ -35,7 +34,7 @@ export class FeedError extends Error {
   }
 }
 
-const MAKER: AnchorInForce = { anchor: APPLE_ENTERPRISE_ATTESTATION_ROOT, simulated: false };
+const MAKER: ActiveTrustAnchor = { anchor: APPLE_ENTERPRISE_ATTESTATION_ROOT, simulated: false };
 const feedValidator = Compile(AttestationFeedSchema);
 
 /** The parts of a verification, in their order. */
@@ -60,13 +59,13 @@ export function verifyFeed(downloaded: unknown, now: number): FeedVerdict {
 }
 
 /** A feed whose shape was checked, and the anchor that its chains are verified to. Throws {@link FeedError} when it is none. */
-export function openFeed(downloaded: unknown): { readonly feed: AttestationFeed; readonly anchor: AnchorInForce } {
+export function openFeed(downloaded: unknown): { readonly feed: AttestationFeed; readonly anchor: ActiveTrustAnchor } {
   const feed = readFeed(downloaded);
   return { feed, anchor: anchorOf(feed) };
 }
 
 /** Judges one record. The anchor is the maker's unless given. */
-export function verifyRecord(record: AttestationRecord, now: number, anchor: AnchorInForce = MAKER): RecordVerdict {
+export function verifyRecord(record: AttestationRecord, now: number, anchor: ActiveTrustAnchor = MAKER): RecordVerdict {
   const stages = verifyInStages(record, now, anchor);
   for (;;) {
     const { done, value } = stages.next();
@@ -78,17 +77,17 @@ export function verifyRecord(record: AttestationRecord, now: number, anchor: Anc
 export function* verifyInStages(
   record: AttestationRecord,
   now: number,
-  anchor: AnchorInForce = MAKER,
+  anchor: ActiveTrustAnchor = MAKER,
 ): Generator<StageVerdict, RecordVerdict, void> {
   const findings: Finding[] = [];
   const stage = (name: VerificationStage, found: readonly Finding[], chain: DeviceChainVerdict | null = null): StageVerdict => {
     findings.push(...found);
     return { stage: name, findings: found, chain };
   };
-  yield stage('enclave_key', signedWord(record, now).findings);
-  const maker = makersWord(record, anchor, now);
-  yield stage('makers_chain', maker.findings, maker.chain);
-  yield stage('device_management', [managementWord(record)]);
+  yield stage('enclave_key', signedFindings(record, now).findings);
+  const certificates = certificateFindings(record, anchor, now);
+  yield stage('makers_chain', certificates.findings, certificates.chain);
+  yield stage('device_management', managementFindings(record));
   yield stage('trust_level', [trustFinding(record, findings, anchor), ...publishedEvidence(record, findings)]);
   const consistent = findings.every((finding) => finding.result !== 'contradicted');
   return { providerId: record.provider_id, findings, consistent, enclave: enclaveEvidenceOf(record, findings) };
@@ -98,7 +97,7 @@ export function* verifyInStages(
  * The level that the findings support: `hardware` needs every part, and stands on the weakest of them. A machine attests for
  * whatever nonce it is given, so the maker's certificates raise no key that lives in software.
  */
-function trustFinding(record: AttestationRecord, findings: readonly Finding[], anchor: AnchorInForce): Finding {
+function trustFinding(record: AttestationRecord, findings: readonly Finding[], anchor: ActiveTrustAnchor): Finding {
   const parts = ['attested', 'sip_enabled', 'secure_boot_enabled', 'mda_verified', 'mda_serial', 'mdm_verified'];
   const found = parts.map((claim) => findings.find((finding) => finding.claim === claim));
   const holds =
@@ -130,7 +129,7 @@ function readFeed(downloaded: unknown): AttestationFeed {
 }
 
 /** The pinned anchor, whatever the feed says, unless the feed says that its own is a simulation. */
-function anchorOf({ trust_anchor: published }: AttestationFeed): AnchorInForce {
+function anchorOf({ trust_anchor: published }: AttestationFeed): ActiveTrustAnchor {
   if (!published.simulated) return MAKER;
   try {
     return { anchor: { name: fromBase64(published.name), publicKey: fromBase64(published.public_key) }, simulated: true };

@@ -15,7 +15,7 @@ export interface StoredReputation {
   readonly weight: number;
   readonly late: number;
   readonly at: number;
-  readonly restraint: {
+  readonly restriction: {
     readonly kind: 'cooldown' | 'quarantine';
     readonly reason: RestrictionReason;
     readonly detail: string;
@@ -176,17 +176,17 @@ export class ReputationRepository {
   }
 }
 
-function toRow(providerId: ProviderId, { restraint, ...reputation }: StoredReputation, now: number): Row {
+function toRow(providerId: ProviderId, { restriction, ...reputation }: StoredReputation, now: number): Row {
   return {
     provider_id: providerId,
     weight: reputation.weight,
     late: reputation.late,
     at: Math.round(reputation.at),
-    restraint_kind: restraint?.kind ?? null,
-    restraint_reason: restraint?.reason ?? null,
-    restraint_detail: restraint?.detail ?? null,
-    restraint_since: restraint === null ? null : Math.round(restraint.since),
-    restraint_until: restraint === null ? null : Math.round(restraint.until),
+    restraint_kind: restriction?.kind ?? null,
+    restraint_reason: restriction?.reason ?? null,
+    restraint_detail: restriction?.detail ?? null,
+    restraint_since: restriction === null ? null : Math.round(restriction.since),
+    restraint_until: restriction === null ? null : Math.round(restriction.until),
     cooldowns: reputation.cooldowns,
     quarantines: reputation.quarantines,
     cooldowns_at: Math.round(reputation.cooldownsAt),
@@ -202,14 +202,14 @@ function textOf(row: Row): string {
 
 /** Empty for a row that this program cannot read. */
 function fromRow(row: Row): [] | [readonly [ProviderId, StoredReputation]] {
-  const restraint = restraintOf(row);
-  if (restraint === undefined) return [];
+  const restriction = restrictionOf(row);
+  if (restriction === undefined) return [];
   const { weight, late, at, cooldowns, quarantines } = row;
   const counts = { weight, late, at, cooldowns, quarantines };
-  return [[row.provider_id as ProviderId, { ...counts, restraint, cooldownsAt: row.cooldowns_at, quarantinesAt: row.quarantines_at }]];
+  return [[row.provider_id as ProviderId, { ...counts, restriction, cooldownsAt: row.cooldowns_at, quarantinesAt: row.quarantines_at }]];
 }
 
-function restraintOf(row: Row): StoredReputation['restraint'] | undefined {
+function restrictionOf(row: Row): StoredReputation['restriction'] | undefined {
   const { restraint_kind: kind, restraint_since: since, restraint_until: until } = row;
   if (kind === null) return null;
   const reason = RESTRICTION_REASONS.find((known) => known === row.restraint_reason);

@@ -2,7 +2,7 @@
 import type { SignedParts } from '@inference/formats';
 import { toBase64 } from '@inference/protocol';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
-import type { Identity } from '../../providers/session/admission.js';
+import type { Identity } from '../../providers/session/registration/admission.js';
 
 type Headers = Record<string, string>;
 

@@ -19,7 +19,7 @@ import {
 } from '@inference/protocol';
 import { verifyP256Async, verifyResponseSignatureAsync } from '@inference/protocol/crypto';
 import { type Bound, promptTokenBound, SILENT_TOKENS, settlementBounds } from '../../billing/prices/settlement-bounds.js';
-import type { Identity } from '../../providers/session/admission.js';
+import type { Identity } from '../../providers/session/registration/admission.js';
 
 /** First fault found. Faults of receipt fields are named by the field. */
 export type CompletionProblem =

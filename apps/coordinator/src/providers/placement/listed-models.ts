@@ -27,15 +27,15 @@ export function listedModels<S>(candidates: readonly ListingCandidate<S>[], rule
   const ranked = candidates.map(({ id, sessions }) => ({
     id,
     sessions,
-    isProved: sessions.some((session) => rules.isProven(session, id)),
+    isProven: sessions.some((session) => rules.isProven(session, id)),
   }));
-  ranked.sort((a, b) => Number(b.isProved) - Number(a.isProved) || b.sessions.length - a.sessions.length || (a.id < b.id ? -1 : 1));
+  ranked.sort((a, b) => Number(b.isProven) - Number(a.isProven) || b.sessions.length - a.sessions.length || (a.id < b.id ? -1 : 1));
   const ofMachine = new Map<S, number>();
   const ofOwner = new Map<string | null, number>();
   const listed = new Set<string>();
-  for (const { id, sessions, isProved } of ranked) {
+  for (const { id, sessions, isProven } of ranked) {
     if (listed.size === MAX_LISTED_MODELS) break;
-    if (!isProved) {
+    if (!isProven) {
       const sponsor = sessions.find((session) => {
         const owner = rules.ownerOf(session);
         const maxOfOwner = owner === null ? MAX_NAMES_WITHOUT_OWNER : MAX_NAMES_PER_OWNER;

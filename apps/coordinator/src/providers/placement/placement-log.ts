@@ -6,8 +6,55 @@
 
 import { namesProvider, type PlacementRequest, type PoolMember, type ProviderPool, type SchedulingDecision } from '@inference/scheduler';
 import { BoundedMap } from '../../limits/bounded-map.js';
-import { DecisionHistory, type LoggedDecision } from './decision-history.js';
 import { chosenVerdict, type PlacementVerdict, passedVerdict } from './placement-verdict.js';
+
+export interface LoggedDecision {
+  readonly model: string;
+  /** The newest, where there were several. */
+  readonly verdict: PlacementVerdict;
+  /** Decisions of this kind. */
+  readonly count: number;
+  /** Milliseconds. */
+  readonly firstAt: number;
+  readonly lastAt: number;
+  /** With `untrusted`: when the newest challenge was answered, in milliseconds. */
+  readonly challengedAt: number | null;
+}
+
+type Mutable = { -readonly [Name in keyof LoggedDecision]: LoggedDecision[Name] };
+
+/** Entries that are kept. */
+const MAX_ENTRIES = 24;
+/** Decisions of one kind that are no further apart than this belong together, in milliseconds. */
+const MERGE_WINDOW_MS = 60_000;
+/** A kind is looked for among this many of the newest entries. */
+const MAX_LOOKBACK = 6;
+
+export class DecisionHistory {
+  /** The oldest first. */
+  readonly #entries: Mutable[] = [];
+
+  add(model: string, verdict: PlacementVerdict, challengedAt: number | null, now: number): void {
+    for (let back = 1; back <= MAX_LOOKBACK; back++) {
+      const entry = this.#entries.at(-back);
+      if (entry === undefined) break;
+      if (entry.model !== model || entry.verdict.outcome !== verdict.outcome || entry.verdict.reason !== verdict.reason) continue;
+      if (now - entry.lastAt > MERGE_WINDOW_MS) break;
+      entry.count++;
+      entry.lastAt = now;
+      entry.verdict = verdict;
+      entry.challengedAt = challengedAt;
+      return;
+    }
+    this.#entries.push({ model, verdict, count: 1, firstAt: now, lastAt: now, challengedAt });
+    if (this.#entries.length > MAX_ENTRIES) this.#entries.shift();
+  }
+
+  /** The newest first. */
+  get entries(): readonly LoggedDecision[] {
+    return [...this.#entries].sort((a, b) => b.lastAt - a.lastAt);
+  }
+}
 
 /** Of how many providers that were not chosen a decision is recorded. */
 const MAX_OTHERS = 2;
@@ -37,7 +84,7 @@ interface LoggedDecisions {
 const MAX_MODELS = 10_000;
 
 export class PlacementLog<S extends LoggedProvider> {
-  readonly #kept = new WeakMap<S, LoggedDecisions>();
+  readonly #logged = new WeakMap<S, LoggedDecisions>();
   readonly #placed = new BoundedMap<string, number>(MAX_MODELS);
   /** Whose turn it is to be looked at. */
   readonly #turns = new WeakMap<ProviderPool<S>, Iterator<PoolMember<S>>>();
@@ -50,7 +97,7 @@ export class PlacementLog<S extends LoggedProvider> {
   }
 
   /** A decision was made on the board of a model. */
-  decided(model: string, board: ProviderPool<S>, request: PlacementRequest, decision: SchedulingDecision<S>, now: number): void {
+  decided(model: string, pool: ProviderPool<S>, request: PlacementRequest, decision: SchedulingDecision<S>, now: number): void {
     const first = decision.kind === 'placed' ? decision.ordered[0] : null;
     if (first !== null) {
       this.#add(first.member.subject, model, chosenVerdict(first, request), now);
@@ -60,25 +107,25 @@ export class PlacementLog<S extends LoggedProvider> {
     }
     // What was meant for one machine says nothing about the others.
     if (namesProvider(request)) return;
-    for (let looked = 0; looked < Math.min(MAX_OTHERS, board.size); looked++) {
-      const member = this.#next(board);
+    for (let looked = 0; looked < Math.min(MAX_OTHERS, pool.size); looked++) {
+      const member = this.#next(pool);
       if (member === null) return;
       if (member.subject === first?.member.subject) continue;
-      const verdict = passedVerdict(member, request, decision, { now, constants: board.constants });
+      const verdict = passedVerdict(member, request, decision, { now, constants: pool.constants });
       if (verdict !== null) this.#add(member.subject, model, verdict, now);
     }
   }
 
   /** The newest first. */
   entries(session: S): readonly LoggedDecision[] {
-    return this.#kept.get(session)?.history.entries ?? [];
+    return this.#logged.get(session)?.history.entries ?? [];
   }
 
   /** Of one model, or of all of them. */
   share(session: S, model: string | null): PlacementShare {
-    const kept = this.#kept.get(session);
-    if (kept === undefined) return { placements: 0, share: null };
-    const { before, beforeAll, given: share } = kept;
+    const logged = this.#logged.get(session);
+    if (logged === undefined) return { placements: 0, share: null };
+    const { before, beforeAll, given: share } = logged;
     const placed =
       model === null ? this.#placedInAll - beforeAll : (this.#placed.get(model) ?? 0) - (before.get(model) ?? this.#placed.get(model) ?? 0);
     let placements = 0;
@@ -87,12 +134,12 @@ export class PlacementLog<S extends LoggedProvider> {
   }
 
   #of(session: S): LoggedDecisions {
-    let kept = this.#kept.get(session);
-    if (kept === undefined) {
-      kept = { history: new DecisionHistory(), before: new Map(), given: new Map(), beforeAll: this.#placedInAll };
-      this.#kept.set(session, kept);
+    let logged = this.#logged.get(session);
+    if (logged === undefined) {
+      logged = { history: new DecisionHistory(), before: new Map(), given: new Map(), beforeAll: this.#placedInAll };
+      this.#logged.set(session, logged);
     }
-    return kept;
+    return logged;
   }
 
   #add(session: S, model: string, verdict: PlacementVerdict, now: number): void {
@@ -106,11 +153,11 @@ export class PlacementLog<S extends LoggedProvider> {
   }
 
   /** The member whose turn it is. Providers may come and go between two turns. */
-  #next(board: ProviderPool<S>): PoolMember<S> | null {
-    const known = this.#turns.get(board)?.next();
+  #next(pool: ProviderPool<S>): PoolMember<S> | null {
+    const known = this.#turns.get(pool)?.next();
     if (known !== undefined && known.done !== true) return known.value;
-    const members = board.members()[Symbol.iterator]();
-    this.#turns.set(board, members);
+    const members = pool.members()[Symbol.iterator]();
+    this.#turns.set(pool, members);
     const next = members.next();
     return next.done === true ? null : next.value;
   }

@@ -12,7 +12,7 @@ import {
   type ThroughputEstimate,
 } from '@inference/scheduler';
 import type { SettledAnswer } from '../provider-connection.js';
-import { AnswerLengthStats, type ComparedLength } from '../reputation/answer-lengths.js';
+import { AnswerLengthStats, type ComparedLength } from '../reputation/answer-length-stats.js';
 import type { ConnectedProviders } from '../session/connected-providers.js';
 import type { OnlineSession } from '../session/provider-session.js';
 

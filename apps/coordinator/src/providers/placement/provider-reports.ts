@@ -1,13 +1,12 @@
 /** Figures about single providers for their owners and operators: placement decisions, shares, throughput and answer lengths. Also the recent demand for models. */
 import type { ProviderId } from '@inference/protocol';
 import type { ThroughputEstimate } from '@inference/scheduler';
-import type { ComparedLength } from '../reputation/answer-lengths.js';
+import { BoundedMap } from '../../limits/bounded-map.js';
+import type { ComparedLength } from '../reputation/answer-length-stats.js';
 import type { ConnectedProviders } from '../session/connected-providers.js';
 import type { OnlineSession } from '../session/provider-session.js';
-import type { LoggedDecision } from './decision-history.js';
-import type { PlacementLog, PlacementShare } from './placement-log.js';
+import type { LoggedDecision, PlacementLog, PlacementShare } from './placement-log.js';
 import type { ProviderMeasurements } from './provider-measurements.js';
-import { RequestCounts } from './request-counts.js';
 
 export interface ProviderReportsOptions {
   readonly log: PlacementLog<OnlineSession>;
@@ -56,5 +55,36 @@ export class ProviderReports {
   /** Requests for a model in the last five minutes. */
   recentRequests(model: string): number {
     return this.#requests.recent(model, this.#options.now());
+  }
+}
+
+const MINUTE_MS = 60_000;
+/** Minutes that are summed up, the one that runs included. */
+export const WINDOW_MINUTES = 5;
+const MAX_MODELS = 10_000;
+
+export class RequestCounts {
+  readonly #models = new BoundedMap<string, { minute: number; count: number }[]>(MAX_MODELS);
+
+  /** A request for the model came. */
+  add(model: string, now: number): void {
+    const minute = Math.floor(now / MINUTE_MS);
+    const minutes = this.#models.get(model) ?? [];
+    const newest = minutes.at(-1);
+    if (newest !== undefined && newest.minute >= minute) {
+      newest.count++;
+      return;
+    }
+    minutes.push({ minute, count: 1 });
+    if (minutes.length > WINDOW_MINUTES) minutes.shift();
+    this.#models.set(model, minutes);
+  }
+
+  /** Requests of the minute that runs and the ones before it. */
+  recent(model: string, now: number): number {
+    const first = Math.floor(now / MINUTE_MS) - (WINDOW_MINUTES - 1);
+    let count = 0;
+    for (const { minute, count: some } of this.#models.get(model) ?? []) if (minute >= first) count += some;
+    return count;
   }
 }

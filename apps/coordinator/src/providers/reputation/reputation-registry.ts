@@ -32,18 +32,18 @@ export interface ReputationRegistryOptions extends Omit<ReputationStoreOptions, 
 
 export class ReputationRegistry {
   readonly #options: ReputationRegistryOptions;
-  readonly #book: ReputationStore;
+  readonly #store: ReputationStore;
 
   constructor(options: ReputationRegistryOptions) {
     this.#options = options;
-    this.#book = new ReputationStore(options);
+    this.#store = new ReputationStore(options);
   }
 
   summaryOf(providerId: ProviderId): ReputationSummary {
     const now = this.#options.now();
-    const get = this.#book.get(providerId);
-    const { reason = null, detail = null, since = null, until = null } = get.restraint ?? {};
-    return { state: stateAt(get, now), reason, detail, since, until, recentFailures: recentFailures(get, now) };
+    const reputation = this.#store.get(providerId);
+    const { reason = null, detail = null, since = null, until = null } = reputation.restriction ?? {};
+    return { state: stateAt(reputation, now), reason, detail, since, until, recentFailures: recentFailures(reputation, now) };
   }
 
   /** Why an operator took a provider out of routing, or null. */
@@ -53,17 +53,17 @@ export class ReputationRegistry {
 
   /** What placement goes by. */
   get(providerId: ProviderId): Reputation {
-    return this.#book.get(providerId);
+    return this.#store.get(providerId);
   }
 
   /** Keys that are held back or on trial. */
   *restricted(): Iterable<[ProviderId, ReputationSummary]> {
-    for (const [providerId] of this.#book.restricted()) yield [providerId, this.summaryOf(providerId)];
+    for (const [providerId] of this.#store.restricted()) yield [providerId, this.summaryOf(providerId)];
   }
 
   /** Whether it is on trial after a lie. */
   isDistrusted(providerId: ProviderId): boolean {
-    return this.#book.get(providerId).restraint?.reason === 'answers_not_verified';
+    return this.#store.get(providerId).restriction?.reason === 'answers_not_verified';
   }
 
   /** What a provider that is held back or on trial is told; null: it is neither. */
@@ -74,38 +74,38 @@ export class ReputationRegistry {
 
   /** A job went wrong by the provider's fault. `detail`: the exact problem, a code. */
   recordFault(providerId: ProviderId, fault: Fault, detail: string): void {
-    this.#report(providerId, this.#book.faulted(providerId, fault, detail));
+    this.#report(providerId, this.#store.faulted(providerId, fault, detail));
   }
 
   /** An answer of the provider verified. */
   recordAnswer(providerId: ProviderId): void {
-    this.#book.answered(providerId);
+    this.#store.answered(providerId);
   }
 
   /** Another machine was quicker with the first content of a job. */
   recordSlowAnswer(providerId: ProviderId): void {
-    this.#book.late(providerId);
+    this.#store.late(providerId);
   }
 
   /** Lets a key that is held back take jobs again, and forgets why. False when it was not. */
   reinstate(providerId: ProviderId): boolean {
-    if (!this.#book.clear(providerId)) return false;
+    if (!this.#store.clear(providerId)) return false;
     this.#options.onEvent({ type: 'reinstated', providerId });
     return true;
   }
 
   /** Takes in what jobs of a key came to on another coordinator. */
-  adopt(providerId: ProviderId, get: Reputation): void {
-    this.#book.adopt(providerId, get);
+  adopt(providerId: ProviderId, reputation: Reputation): void {
+    this.#store.adopt(providerId, reputation);
   }
 
   close(): void {
-    this.#book.close();
+    this.#store.close();
   }
 
-  #report(providerId: ProviderId, restraint: Restriction | null): void {
-    if (restraint === null) return;
-    const { kind, reason, detail, until } = restraint;
+  #report(providerId: ProviderId, restriction: Restriction | null): void {
+    if (restriction === null) return;
+    const { kind, reason, detail, until } = restriction;
     if (kind === 'quarantine') this.#options.onEvent({ type: 'quarantined', providerId, reason: detail, until });
     else this.#options.onEvent({ type: 'cooling_down', providerId, reason, until });
   }

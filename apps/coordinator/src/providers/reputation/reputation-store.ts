@@ -63,7 +63,7 @@ export class ReputationStore {
   /** Keys that are held back or on trial now. */
   *restricted(): Iterable<[ProviderId, Restriction]> {
     for (const [providerId, { reputation }] of this.#entries) {
-      if (reputation.restraint !== null) yield [providerId, reputation.restraint];
+      if (reputation.restriction !== null) yield [providerId, reputation.restriction];
     }
   }
 
@@ -72,7 +72,7 @@ export class ReputationStore {
     const before = this.get(providerId);
     const after = afterFault(before, fault, detail, this.#options.now(), this.#options.random());
     this.#put(providerId, after);
-    return after.restraint === before.restraint ? null : after.restraint;
+    return after.restriction === before.restriction ? null : after.restriction;
   }
 
   answered(providerId: ProviderId): void {
@@ -143,7 +143,7 @@ export class ReputationStore {
   #evictionCandidate(): ProviderId {
     let oldest: ProviderId | null = null;
     for (const [providerId, { reputation }] of this.#entries) {
-      if (reputation.restraint === null) return providerId;
+      if (reputation.restriction === null) return providerId;
       oldest ??= providerId;
     }
     return oldest as ProviderId;

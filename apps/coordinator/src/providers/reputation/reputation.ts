@@ -25,7 +25,7 @@ export interface Reputation {
   /** Times in a row that a second machine was quicker, as it was at `at`. */
   readonly late: number;
   readonly at: number;
-  readonly restraint: Restriction | null;
+  readonly restriction: Restriction | null;
   /** Cooldowns and quarantines before, less those that time has forgiven: each doubles the next. */
   readonly cooldowns: number;
   readonly quarantines: number;
@@ -40,7 +40,7 @@ export const CLEAN_REPUTATION: Reputation = {
   weight: 0,
   late: 0,
   at: 0,
-  restraint: null,
+  restriction: null,
   cooldowns: 0,
   quarantines: 0,
   cooldownsAt: 0,
@@ -73,10 +73,10 @@ const REASONS: Readonly<Record<Fault, RestrictionReason>> = {
   unverified: 'answers_not_verified',
 };
 
-export function stateAt({ restraint }: Reputation, now: number): ReputationState {
-  if (restraint === null) return 'well';
-  if (now >= restraint.until) return 'on_probation';
-  return restraint.kind === 'cooldown' ? 'cooling_down' : 'quarantined';
+export function stateAt({ restriction }: Reputation, now: number): ReputationState {
+  if (restriction === null) return 'well';
+  if (now >= restriction.until) return 'on_probation';
+  return restriction.kind === 'cooldown' ? 'cooling_down' : 'quarantined';
 }
 
 /** Failures that still count at `now`, as a whole number: what placement prices. */
@@ -93,13 +93,13 @@ export function afterFault(before: Reputation, fault: Fault, detail: string, now
   if (state === 'cooling_down' || state === 'quarantined') return before;
   const { weight, late } = decayed(before, now);
   const heavier = { ...before, weight: weight + (fault === 'misbehaved' ? COOLDOWN_WEIGHT : 1), late, at: now };
-  if (before.restraint?.kind === 'quarantine') return quarantined(heavier, before.restraint.reason, detail, now, random);
+  if (before.restriction?.kind === 'quarantine') return quarantined(heavier, before.restriction.reason, detail, now, random);
   if (state !== 'on_probation' && heavier.weight < COOLDOWN_WEIGHT) return heavier;
   const cooldowns = countAfterForgiveness(before.cooldowns, before.cooldownsAt, COOLDOWN_FORGIVENESS_MS, now);
   if (cooldowns >= MAX_COOLDOWNS) return quarantined({ ...heavier, cooldowns: 0 }, 'keeps_failing', detail, now, random);
   const until = now + jittered(Math.min(MAX_COOLDOWN_MS, FIRST_COOLDOWN_MS * 2 ** cooldowns), random);
-  const restraint = { kind: 'cooldown', reason: REASONS[fault], detail, since: now, until } as const;
-  return { ...heavier, restraint, cooldowns: cooldowns + 1, cooldownsAt: until };
+  const restriction = { kind: 'cooldown', reason: REASONS[fault], detail, since: now, until } as const;
+  return { ...heavier, restriction, cooldowns: cooldowns + 1, cooldownsAt: until };
 }
 
 /** An answer verified. It ends a cooldown at once, and a quarantine when that was over but for the trial. */
@@ -108,7 +108,7 @@ export function afterAnswer(before: Reputation, now: number): Reputation {
   const state = stateAt(before, now);
   if (state === 'quarantined') return before;
   // One good answer ends the trial, and leaves little room for the next failures.
-  if (state !== 'well') return { ...before, restraint: null, weight: ANSWER_DECAY, late: 0, at: now };
+  if (state !== 'well') return { ...before, restriction: null, weight: ANSWER_DECAY, late: 0, at: now };
   return { ...before, weight: weight * ANSWER_DECAY, late: 0, at: now };
 }
 
@@ -121,8 +121,8 @@ export function afterSlowAnswer(before: Reputation, now: number): Reputation {
 export function quarantined(before: Reputation, reason: RestrictionReason, detail: string, now: number, random: number): Reputation {
   const quarantines = countAfterForgiveness(before.quarantines, before.quarantinesAt, QUARANTINE_FORGIVENESS_MS, now);
   const until = now + jittered(Math.min(MAX_QUARANTINE_MS, FIRST_QUARANTINE_MS * 2 ** Math.min(quarantines, 20)), random);
-  const restraint = { kind: 'quarantine', reason, detail, since: now, until } as const;
-  return { ...before, restraint, quarantines: quarantines + 1, quarantinesAt: until };
+  const restriction = { kind: 'quarantine', reason, detail, since: now, until } as const;
+  return { ...before, restriction, quarantines: quarantines + 1, quarantinesAt: until };
 }
 
 /**
@@ -130,13 +130,13 @@ export function quarantined(before: Reputation, reason: RestrictionReason, detai
  * whatever the clock said that it was written by.
  */
 export function clampedToClock(kept: Reputation, now: number): Reputation {
-  const restraint = kept.restraint;
+  const restriction = kept.restriction;
   const latest = now + jittered(MAX_QUARANTINE_MS, 1);
   return {
     ...kept,
     at: Math.min(kept.at, now),
-    restraint:
-      restraint === null ? null : { ...restraint, since: Math.min(restraint.since, now), until: Math.min(restraint.until, latest) },
+    restriction:
+      restriction === null ? null : { ...restriction, since: Math.min(restriction.since, now), until: Math.min(restriction.until, latest) },
     cooldownsAt: Math.min(kept.cooldownsAt, latest),
     quarantinesAt: Math.min(kept.quarantinesAt, latest),
   };
@@ -144,9 +144,9 @@ export function clampedToClock(kept: Reputation, now: number): Reputation {
 
 /** Whether nothing of it counts any more. */
 export function isClean(reputation: Reputation, now: number): boolean {
-  const { restraint, cooldowns, cooldownsAt, quarantines, quarantinesAt } = reputation;
+  const { restriction, cooldowns, cooldownsAt, quarantines, quarantinesAt } = reputation;
   const { weight, late } = decayed(reputation, now);
-  if (restraint !== null || weight >= 0.1 || late > 0) return false;
+  if (restriction !== null || weight >= 0.1 || late > 0) return false;
   return (
     countAfterForgiveness(cooldowns, cooldownsAt, COOLDOWN_FORGIVENESS_MS, now) === 0 &&
     countAfterForgiveness(quarantines, quarantinesAt, QUARANTINE_FORGIVENESS_MS, now) === 0
@@ -155,13 +155,13 @@ export function isClean(reputation: Reputation, now: number): boolean {
 
 /** When placement should look again although nothing happens, in milliseconds; null: never. */
 export function nextChangeAt(reputation: Reputation, now: number): number | null {
-  const { restraint } = reputation;
-  if (restraint !== null && now < restraint.until) return restraint.until;
+  const { restriction } = reputation;
+  if (restriction !== null && now < restriction.until) return restriction.until;
   const { weight, late } = decayed(reputation, now);
   // When the rounded weight is one less, and a moment.
   if (weight >= 0.5) return now + HALF_LIFE_MS * Math.log2(weight / (Math.round(weight) - 0.5)) + 100;
   if (late > 0) return reputation.at + HALF_LIFE_MS;
-  return restraint !== null || isClean(reputation, now) ? null : now + COOLDOWN_FORGIVENESS_MS;
+  return restriction !== null || isClean(reputation, now) ? null : now + COOLDOWN_FORGIVENESS_MS;
 }
 
 function decayed({ weight, late, at }: Reputation, now: number): { weight: number; late: number } {

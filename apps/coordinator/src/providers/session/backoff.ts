@@ -15,10 +15,10 @@ export class Backoff {
   #count = 0;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(rules: BackoffOptions, now: () => number, onOver: () => void) {
+  constructor(rules: BackoffOptions, now: () => number, onElapsed: () => void) {
     this.#rules = rules;
     this.#now = now;
-    this.#onElapsed = onOver;
+    this.#onElapsed = onElapsed;
   }
 
   /** When it ends or ended, in milliseconds; 0 before the first, and when it was ended. */
@@ -44,11 +44,11 @@ export class Backoff {
 
   /** It has answered. Whether a pause ended with that. */
   reset(): boolean {
-    const wasHeldOff = this.#now() < this.#until;
+    const wasPaused = this.#now() < this.#until;
     this.#count = 0;
     this.#until = 0;
     this.stop();
-    return wasHeldOff;
+    return wasPaused;
   }
 
   /** Its end is told to nobody any more. */

@@ -3,7 +3,7 @@
  * asked, what comes back, and that one session asks one thing at a time.
  */
 import type { CoordinatorMessage, EnrolmentRefusal } from '@inference/protocol';
-import type { Identity } from './admission.js';
+import type { Identity } from './registration/admission.js';
 
 export type EnrolmentAnswer =
   | { readonly kind: 'offered'; readonly url: string; readonly expiresAt: number }
@@ -17,12 +17,12 @@ const MIN_INTERVAL_MS = 5000;
 
 /** The requests of one session. */
 export class EnrolmentRequests {
-  readonly #office: EnrolmentService;
+  readonly #service: EnrolmentService;
   readonly #now: () => number;
   #openAgainAt = 0;
 
-  constructor(office: EnrolmentService, now: () => number) {
-    this.#office = office;
+  constructor(service: EnrolmentService, now: () => number) {
+    this.#service = service;
     this.#now = now;
   }
 
@@ -31,7 +31,7 @@ export class EnrolmentRequests {
     if (this.#now() < this.#openAgainAt) return refusal('try_later');
     this.#openAgainAt = Number.POSITIVE_INFINITY;
     try {
-      const answer = await this.#office(identity);
+      const answer = await this.#service(identity);
       return answer.kind === 'refused' ? refusal(answer.reason) : { type: 'enrolment', url: answer.url, expires_at: answer.expiresAt };
     } catch {
       return refusal('try_later');

@@ -13,15 +13,15 @@ export type LinkService = (providerId: ProviderId, token: string) => Promise<Lin
 
 /** The tokens of one session. */
 export class LinkRequests {
-  readonly #office: LinkService;
+  readonly #service: LinkService;
   readonly #send: (message: CoordinatorMessage) => void;
   #running = false;
   #waiting: string | null = null;
   #told = 0;
   #ownerAccountId: string | null = null;
 
-  constructor(office: LinkService, send: (message: CoordinatorMessage) => void) {
-    this.#office = office;
+  constructor(service: LinkService, send: (message: CoordinatorMessage) => void) {
+    this.#service = service;
     this.#send = send;
   }
 
@@ -62,7 +62,7 @@ export class LinkRequests {
 
   async #answer(providerId: ProviderId, token: string): Promise<CoordinatorMessage> {
     try {
-      const answer = await this.#office(providerId, token);
+      const answer = await this.#service(providerId, token);
       if (answer.kind === 'refused') return linkRefused(answer.reason);
       return { type: 'linked', account_id: answer.accountId, account_name: answer.accountName };
     } catch {

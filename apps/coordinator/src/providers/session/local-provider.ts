@@ -3,9 +3,9 @@ import type { JobMessage, ModelOffer, TrustLevel } from '@inference/protocol';
 import type { ProviderMeasurements } from '../placement/provider-measurements.js';
 import type { JobFinding, JobHandle, JobSink, ProviderConnection, ProviderSlot } from '../provider-connection.js';
 import type { ReputationRegistry } from '../reputation/reputation-registry.js';
-import type { SealingKey } from './admission.js';
 import type { ConnectedProviders } from './connected-providers.js';
 import type { OnlineSession } from './provider-session.js';
+import type { SealingKey } from './registration/admission.js';
 import type { Registration } from './session-options.js';
 
 export interface LocalProviderDependencies {

@@ -24,23 +24,23 @@ import { LastReported, type RestrictionMessage } from '../session/trust-message.
 import type { DeviceEvidence, DeviceFindings } from '../verification/evidence.js';
 import { SessionTrust } from '../verification/session-trust.js';
 import { firstSelfSignedGap, isPartOk, MAX_MANAGEMENT_AGE_MS, type TrustVerdict } from '../verification/trust-policy.js';
-import { checkKey, type Identity, type SealingKey } from './admission.js';
 import { Backoff } from './backoff.js';
-import type { ChallengeTranscript } from './challenge-answer.js';
 import { EnrolmentRequests } from './enrolment-requests.js';
-import { Handshake, type Registered } from './handshake.js';
 import { LinkRequests } from './link-requests.js';
 import { MESSAGE_COSTS, MessageBudget } from './message-budget.js';
+import { SessionOffers } from './model-offers.js';
 import { ProviderSocket, type Rejection, TOO_SLOW, type Transport } from './provider-socket.js';
 import { outOfTurn, Refusal } from './refusal.js';
+import { checkKey, type Identity, type SealingKey } from './registration/admission.js';
+import type { ChallengeTranscript } from './registration/challenge-answer.js';
+import { Handshake, type Registered } from './registration/handshake.js';
+import { isToken, newSessionToken, type TokenHash } from './registration/session-token.js';
 import { RunningJobs } from './running-jobs.js';
 import { SessionAvailability } from './session-availability.js';
 import { SessionChallenges } from './session-challenges.js';
-import { SessionOffers } from './session-offers.js';
 import type { Registration, SessionCounters, SessionEnd, SessionOptions } from './session-options.js';
+import { maxChallengeAge } from './session-options.js';
 import { SessionStatistics } from './session-statistics.js';
-import { maxChallengeAge } from './session-timings.js';
-import { isToken, newSessionToken, type TokenHash } from './session-token.js';
 
 export interface SessionEvents {
   /** Statements verified. The registry takes the provider in before it is told. */
@@ -220,8 +220,8 @@ export class ProviderSession {
   }
 
   /** Tells the provider its trust and status when they are not what it was told last. Whether it was. */
-  reportStatus(status: ProviderStatus, restraint: RestrictionMessage | null, hold: OperatorQuarantine | null): boolean {
-    const message = this.#lastReported.nextMessage(this.trust(), status, restraint, hold);
+  reportStatus(status: ProviderStatus, restriction: RestrictionMessage | null, quarantine: OperatorQuarantine | null): boolean {
+    const message = this.#lastReported.nextMessage(this.trust(), status, restriction, quarantine);
     if (message !== null) this.#socket.send(message);
     return message !== null;
   }

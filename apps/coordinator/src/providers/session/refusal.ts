@@ -1,5 +1,5 @@
 /** Why a session is refused or ended: the code and the exact reason that the provider is told. */
-import type { RejectionCode, RejectionReason } from '@inference/protocol';
+import { type OpenedStatement, type RejectionCode, type RejectionReason, StatementError } from '@inference/protocol';
 
 export class Refusal extends Error {
   constructor(
@@ -16,4 +16,18 @@ export class Refusal extends Error {
 /** A message that is not expected in the session's present phase. */
 export function outOfTurn(what: string): Refusal {
   return new Refusal('out_of_turn', `${what} is not expected now`);
+}
+
+const CODES = { attestation: 'attestation_refused', challenge: 'challenge_failed', key: 'key_refused' } as const satisfies Record<
+  string,
+  RejectionCode
+>;
+
+export function openOrRefuse<T>(kind: keyof typeof CODES, opener: () => OpenedStatement<T>): OpenedStatement<T> {
+  try {
+    return opener();
+  } catch (error) {
+    if (error instanceof StatementError) throw new Refusal(CODES[kind], error.message, `${kind}_${error.problem}`);
+    throw error;
+  }
 }

@@ -1,10 +1,127 @@
 /** The challenges of one connection and what came of them: the newest answer that was right, and whether the latest one was. */
-import type { Posture } from '@inference/protocol';
-import type { Identity } from './admission.js';
-import type { ChallengeTranscript } from './challenge-answer.js';
-import { PeriodicChallenge } from './periodic-challenge.js';
-import type { Refusal } from './refusal.js';
-import type { SessionTimings } from './session-timings.js';
+
+import { randomBytes } from 'node:crypto';
+import type { Posture, SignedStatement } from '@inference/protocol';
+import { Refusal } from './refusal.js';
+import type { Identity } from './registration/admission.js';
+import { type ChallengeTranscript, checkAnswer, openAnswer, requireSafePosture } from './registration/challenge-answer.js';
+import { MAX_MISSED_CHALLENGES, type SessionTimings } from './session-options.js';
+
+export interface ChallengeEvents {
+  send(nonce: string): void;
+  passed(posture: Posture, transcript: ChallengeTranscript): void;
+  missed(inARow: number): void;
+  /** An answer came after its time. */
+  late(): void;
+  failed(refusal: Refusal): void;
+}
+
+/** base64 of 32 random bytes. */
+export function newNonce(): string {
+  return randomBytes(32).toString('base64');
+}
+
+/** Late and repeated answers are told apart from others this many nonces back. */
+const MAX_NONCES = 32;
+
+export class PeriodicChallenge {
+  readonly #identity: Identity;
+  readonly #sessionId: string;
+  readonly #timings: SessionTimings;
+  readonly #now: () => number;
+  readonly #events: ChallengeEvents;
+  #timer: NodeJS.Timeout;
+  #outstanding: string | null = null;
+  #missed = 0;
+  /** Nonces whose time ran out; an honest but late answer to one of them arrives eventually, once. */
+  readonly #expired: string[] = [];
+  readonly #answered: string[];
+
+  constructor(options: {
+    identity: Identity;
+    sessionId: string;
+    /** The nonce that registration answered. */
+    firstNonce: string;
+    timings: SessionTimings;
+    now: () => number;
+    events: ChallengeEvents;
+  }) {
+    this.#identity = options.identity;
+    this.#sessionId = options.sessionId;
+    this.#answered = [options.firstNonce];
+    this.#timings = options.timings;
+    this.#now = options.now;
+    this.#events = options.events;
+    this.#timer = setTimeout(() => this.#ask(), options.timings.challengeIntervalMs);
+  }
+
+  /** Takes in an answer. Exactly one of `passed`, `late` and `failed` follows. */
+  answer(statement: SignedStatement): void {
+    try {
+      const answer = openAnswer(statement, this.#identity, this.#sessionId);
+      if (answer.nonce === this.#outstanding) {
+        const now = this.#now();
+        const posture = checkAnswer(answer, this.#identity, now);
+        this.#pass(posture, { statement, nonce: answer.nonce, sessionId: this.#sessionId, answeredAt: now });
+        return;
+      }
+      const expired = this.#expired.indexOf(answer.nonce);
+      if (expired < 0) throw this.#wrongNonce(answer.nonce);
+      this.#expired.splice(expired, 1);
+      remember(this.#answered, answer.nonce);
+      requireSafePosture(answer, this.#identity);
+      this.#events.late();
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      this.stop();
+      this.#events.failed(error);
+    }
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#outstanding = null;
+  }
+
+  #pass(posture: Posture, transcript: ChallengeTranscript): void {
+    clearTimeout(this.#timer);
+    remember(this.#answered, transcript.nonce);
+    this.#outstanding = null;
+    this.#missed = 0;
+    this.#timer = setTimeout(() => this.#ask(), this.#timings.challengeIntervalMs);
+    this.#events.passed(posture, transcript);
+  }
+
+  #wrongNonce(nonce: string): Refusal {
+    if (this.#answered.includes(nonce)) return new Refusal('challenge_failed', 'this challenge was answered before', 'challenge_replayed');
+    return new Refusal('challenge_failed', 'the answer is to a challenge that is not open', 'challenge_unknown');
+  }
+
+  #ask(): void {
+    const nonce = newNonce();
+    this.#outstanding = nonce;
+    this.#timer = setTimeout(() => this.#miss(nonce), this.#timings.challengeAnswerMs);
+    this.#events.send(nonce);
+  }
+
+  #miss(nonce: string): void {
+    remember(this.#expired, nonce);
+    this.#outstanding = null;
+    this.#missed++;
+    if (this.#missed >= MAX_MISSED_CHALLENGES) {
+      const message = `${this.#missed} challenges in a row were not answered`;
+      this.#events.failed(new Refusal('challenge_failed', message, 'challenge_unanswered'));
+      return;
+    }
+    this.#events.missed(this.#missed);
+    this.#ask();
+  }
+}
+
+function remember(nonces: string[], nonce: string): void {
+  nonces.push(nonce);
+  if (nonces.length > MAX_NONCES) nonces.shift();
+}
 
 export interface SessionChallengesOptions {
   readonly identity: Identity;

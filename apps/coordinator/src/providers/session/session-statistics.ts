@@ -2,7 +2,7 @@
 import type { Hardware, ProviderMessage } from '@inference/protocol';
 import { DEFAULT_HOST_STATE, type HostState } from '@inference/scheduler';
 import { BoundedMap } from '../../limits/bounded-map.js';
-import { plausibleDecodeTps, plausiblePrefillTps } from './plausible-hardware.js';
+import { plausibleDecodeTps, plausiblePrefillTps } from './registration/plausible-hardware.js';
 
 /** As many as a provider may offer at once. */
 const MAX_MODELS = 64;

@@ -25,25 +25,26 @@ export type RestrictionMessage = NonNullable<TrustMessage['restraint']>;
 export class LastReported {
   #verdict: TrustVerdict | null = null;
   #status: ProviderStatus | null = null;
-  #restraint = '';
-  #hold: string | null = null;
+  #restriction = '';
+  #quarantineReason: string | null = null;
   #text = '';
 
   /** What to tell now, or null when it says nothing new. */
   nextMessage(
     verdict: TrustVerdict,
     status: ProviderStatus,
-    restraint: RestrictionMessage | null,
-    hold: OperatorQuarantine | null,
+    restriction: RestrictionMessage | null,
+    quarantine: OperatorQuarantine | null,
   ): TrustMessage | null {
-    const held = restraint === null ? '' : `${restraint.state} ${restraint.until}`;
-    const reason = hold?.reason ?? null;
-    if (this.#verdict === verdict && this.#status === status && this.#restraint === held && this.#hold === reason) return null;
+    const restricted = restriction === null ? '' : `${restriction.state} ${restriction.until}`;
+    const reason = quarantine?.reason ?? null;
+    if (this.#verdict === verdict && this.#status === status && this.#restriction === restricted && this.#quarantineReason === reason)
+      return null;
     this.#verdict = verdict;
     this.#status = status;
-    this.#restraint = held;
-    this.#hold = reason;
-    const message = trustMessage(verdict, status, restraint, hold);
+    this.#restriction = restricted;
+    this.#quarantineReason = reason;
+    const message = trustMessage(verdict, status, restriction, quarantine);
     const text = JSON.stringify(message);
     if (text === this.#text) return null;
     this.#text = text;
@@ -51,25 +52,27 @@ export class LastReported {
   }
 }
 
-/** `hold`: why an operator took the machine out of routing, which its owner is told in the operator's words. */
+/** `quarantine`: why an operator took the machine out of routing, which its owner is told in the operator's words. */
 export function trustMessage(
   verdict: TrustVerdict,
   status: ProviderStatus,
-  restraint: RestrictionMessage | null = null,
-  hold: OperatorQuarantine | null = null,
+  restriction: RestrictionMessage | null = null,
+  quarantine: OperatorQuarantine | null = null,
 ): TrustMessage {
   return {
     type: 'trust',
     trust_level: verdict.level ?? 'none',
     routable: status === 'online',
     status,
-    ...(status === 'online' ? {} : { status_remedy: status === 'quarantined' && hold !== null ? heldBack(hold) : STATUS_REMEDIES[status] }),
-    ...(restraint === null ? {} : { restraint }),
+    ...(status === 'online'
+      ? {}
+      : { status_remedy: status === 'quarantined' && quarantine !== null ? quarantineRemedy(quarantine) : STATUS_REMEDIES[status] }),
+    ...(restriction === null ? {} : { restraint: restriction }),
     parts: verdict.parts.map(partOf),
   };
 }
 
-function heldBack({ reason }: OperatorQuarantine): string {
+function quarantineRemedy({ reason }: OperatorQuarantine): string {
   return `The operator of this network has taken this machine out of routing: "${reason}" It gets jobs again when the operator lets it in.`;
 }
 

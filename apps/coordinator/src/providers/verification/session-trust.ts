@@ -3,7 +3,7 @@
  * evidence changes or the clock reaches the moment at which it may change by itself.
  */
 import type { Posture } from '@inference/protocol';
-import type { Identity, SealingKey } from '../session/admission.js';
+import type { Identity, SealingKey } from '../session/registration/admission.js';
 import type { TrustAnchor } from './chain/trust-anchor.js';
 import type { AttestationEvidence, ChallengeEvidence, DeviceEvidence, DeviceFindings, SealingKeyEvidence } from './evidence.js';
 import { evaluateTrust, type TrustLimits, type TrustVerdict } from './trust-policy.js';

@@ -45,12 +45,12 @@ export interface TrustVerdict {
 
 /** The trust level that evidence supports at `now`, and the state of every part. */
 export function evaluateTrust(evidence: TrustEvidence, now: number, limits: TrustLimits): TrustVerdict {
-  const judge = new TrustEvaluator(evidence, now, limits);
-  const parts = judge.parts();
+  const evaluator = new TrustEvaluator(evidence, now, limits);
+  const parts = evaluator.parts();
   const holds = (names: readonly TrustPartName[]): boolean =>
     names.every((name) => parts.find((part) => part.name === name)?.state === 'ok');
   const level = holds(SELF_SIGNED_PARTS) ? (holds(HARDWARE_PARTS) ? 'hardware' : 'self_signed') : null;
-  return { level, parts, validUntil: judge.validUntil };
+  return { level, parts, validUntil: evaluator.validUntil };
 }
 
 /** The first thing that keeps a provider from `self_signed`, or null. */

@@ -272,7 +272,7 @@ describe('a book that takes up what was kept', () => {
         for (let fault = 0; fault < faults; fault++) reputation = afterFault(reputation, 'unverified', 'x', now + ahead, 0.9);
         const taken = clampedToClock(reputation, now);
         expect(stateAt(taken, now + 1.25 * MAX_QUARANTINE_MS)).toBe('on_probation');
-        expect(Math.max(taken.at, taken.restraint?.since ?? 0)).toBeLessThanOrEqual(now);
+        expect(Math.max(taken.at, taken.restriction?.since ?? 0)).toBeLessThanOrEqual(now);
       }),
     );
   });

@@ -35,13 +35,13 @@ const fail = (before: Reputation, now: number, fault: Fault = 'failed', times = 
   for (let count = 0; count < times; count++) after = afterFault(after, fault, 'code', now, MIDDLE);
   return after;
 };
-const lengthOf = ({ restraint }: Reputation): number => (restraint === null ? 0 : restraint.until - restraint.since);
+const lengthOf = ({ restriction }: Reputation): number => (restriction === null ? 0 : restriction.until - restriction.since);
 
 describe('failures', () => {
   it('are priced, then lead to a pause, and one job decides after it', () => {
     const [once, thrice] = [fail(CLEAN_REPUTATION, 0), fail(CLEAN_REPUTATION, 0, 'failed', 3)];
     expect([stateAt(once, 0), recentFailures(once, 0)]).toEqual(['well', 1]);
-    expect(thrice.restraint).toMatchObject({ kind: 'cooldown', reason: 'jobs_failed', detail: 'code' });
+    expect(thrice.restriction).toMatchObject({ kind: 'cooldown', reason: 'jobs_failed', detail: 'code' });
     expect([stateAt(thrice, 0), stateAt(thrice, FIRST_COOLDOWN_MS - 1), stateAt(thrice, FIRST_COOLDOWN_MS)]).toEqual([
       'cooling_down',
       'cooling_down',
@@ -64,16 +64,16 @@ describe('failures', () => {
     const lengths: number[] = [];
     for (let probe = 0; probe < 20; probe++) {
       lengths.push(lengthOf(reputation));
-      now = reputation.restraint?.until ?? Number.NaN;
+      now = reputation.restriction?.until ?? Number.NaN;
       expect(stateAt(reputation, now)).toBe('on_probation');
       reputation = fail(reputation, now, 'timed_out');
     }
     expect(lengths.slice(0, MAX_COOLDOWNS)).toEqual([1, 2, 4, 8, 16, 32].map((times) => times * FIRST_COOLDOWN_MS));
     expect(lengths.slice(MAX_COOLDOWNS, MAX_COOLDOWNS + 3)).toEqual([1, 2, 4].map((times) => times * FIRST_QUARANTINE_MS));
     expect(lengths.at(-1)).toBe(MAX_QUARANTINE_MS);
-    expect(reputation.restraint).toMatchObject({ kind: 'quarantine', reason: 'keeps_failing' });
+    expect(reputation.restriction).toMatchObject({ kind: 'quarantine', reason: 'keeps_failing' });
     expect(stateAt(afterAnswer(reputation, now), now)).toBe('quarantined');
-    const later = reputation.restraint?.until ?? Number.NaN;
+    const later = reputation.restriction?.until ?? Number.NaN;
     expect(stateAt(afterAnswer(reputation, later), later)).toBe('well');
   });
 
@@ -97,7 +97,7 @@ describe('failures', () => {
 it('a broken protocol pauses at once, a lie puts out for half an hour, being late does neither', () => {
   expect(stateAt(fail(CLEAN_REPUTATION, 0, 'misbehaved'), 0)).toBe('cooling_down');
   const lie = fail(CLEAN_REPUTATION, 0, 'unverified');
-  expect([stateAt(lie, 0), lengthOf(lie), lie.restraint?.reason]).toEqual(['quarantined', FIRST_QUARANTINE_MS, 'answers_not_verified']);
+  expect([stateAt(lie, 0), lengthOf(lie), lie.restriction?.reason]).toEqual(['quarantined', FIRST_QUARANTINE_MS, 'answers_not_verified']);
   expect(stateAt(afterAnswer(lie, 1), 1)).toBe('quarantined');
   const secondLie = fail(lie, FIRST_QUARANTINE_MS, 'unverified');
   expect(lengthOf(secondLie)).toBe(2 * FIRST_QUARANTINE_MS);
@@ -120,11 +120,11 @@ it('whatever happens, nobody is out for more than a day and a quarter, and the n
         if (what === 'answer') reputation = afterAnswer(reputation, now);
         else if (what === 'late') reputation = afterSlowAnswer(reputation, now);
         else reputation = afterFault(reputation, what as Fault, 'code', now, random);
-        const { restraint } = reputation;
-        if (restraint === null) continue;
-        expect(RESTRICTION_REASONS).toContain(restraint.reason);
-        expect(restraint.until - now).toBeLessThanOrEqual(1.25 * MAX_QUARANTINE_MS);
-        if (stateAt(reputation, now) !== 'on_probation') expect(nextChangeAt(reputation, now)).toBe(restraint.until);
+        const { restriction } = reputation;
+        if (restriction === null) continue;
+        expect(RESTRICTION_REASONS).toContain(restriction.reason);
+        expect(restriction.until - now).toBeLessThanOrEqual(1.25 * MAX_QUARANTINE_MS);
+        if (stateAt(reputation, now) !== 'on_probation') expect(nextChangeAt(reputation, now)).toBe(restriction.until);
       }
       expect(isClean(afterAnswer(reputation, now + 10 * QUARANTINE_FORGIVENESS_MS), now + 100 * QUARANTINE_FORGIVENESS_MS)).toBe(true);
     }),

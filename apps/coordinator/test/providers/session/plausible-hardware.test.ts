@@ -2,7 +2,11 @@
 import type { Attestation, Hardware, ProviderStatusAnswer } from '@inference/protocol';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { plausibleDecodeTps, plausibleHardware, plausiblePrefillTps } from '../../../src/providers/session/plausible-hardware.js';
+import {
+  plausibleDecodeTps,
+  plausibleHardware,
+  plausiblePrefillTps,
+} from '../../../src/providers/session/registration/plausible-hardware.js';
 import { type Harness, startHarness, until } from '../../support/harness.js';
 import type { ScriptedProvider } from '../../support/scripted-provider.js';
 

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { EnclaveKey } from '../../../../../test/support/enclave-key.js';
 import type { ProviderSnapshot } from '../../../src/providers/provider-snapshot.js';
-import { SESSION_TIMINGS } from '../../../src/providers/session/session-timings.js';
+import { SESSION_TIMINGS } from '../../../src/providers/session/session-options.js';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import { type ProviderOptions, ScriptedProvider } from '../../support/scripted-provider.js';
 

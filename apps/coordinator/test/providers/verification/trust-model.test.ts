@@ -7,8 +7,8 @@ import { type Attestation, type KeyId, type Posture, type ProviderId, toBase64 }
 import { providerIdOf, sha256Hex } from '@inference/protocol/crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Identity, SealingKey } from '../../../src/providers/session/admission.js';
-import { maxChallengeAge, SESSION_TIMINGS } from '../../../src/providers/session/session-timings.js';
+import type { Identity, SealingKey } from '../../../src/providers/session/registration/admission.js';
+import { maxChallengeAge, SESSION_TIMINGS } from '../../../src/providers/session/session-options.js';
 import type { DeviceChainEvidence, DeviceEvidence } from '../../../src/providers/verification/evidence.js';
 import { SessionTrust } from '../../../src/providers/verification/session-trust.js';
 import { MAX_MANAGEMENT_AGE_MS } from '../../../src/providers/verification/trust-policy.js';

@@ -1,7 +1,11 @@
-/** The standard extensions that a chain's certificates carry (RFC 5280 section 4.2.1), read in their one DER form. */
+/** Parses the standard extensions of a chain's certificates (RFC 5280 section 4.2.1), in DER only. */
 import { dottedOf } from './certificate.js';
 import { type DerValue, membersOf, readDer, TAG } from './der.js';
 
+/**
+ * Together with the vendor extensions in `DEVICE_OIDS` (device-facts.ts), the only extensions that may be critical: a member added here lets
+ * certificates carry it. All three are checked.
+ */
 export const STANDARD_EXTENSION_OIDS = {
   basicConstraints: '2.5.29.19',
   keyUsage: '2.5.29.15',

@@ -1,16 +1,24 @@
 /**
- * Verifies a managed-device certificate chain: pure, the clock comes in as an argument, and the first thing that is wrong is
- * the answer. The order of the checks is fixed (design: attestation facts), and none is left out whatever the others say.
+ * Verifies a managed-device certificate chain of a leaf and its issuer up to a trust anchor (RFC 5280 section 6.1). Pure apart from a
+ * cache: the clock is an argument, and the first failed check is the result. The order of the checks is fixed, and all of them run.
+ *
+ * packages/verifier has an independent verifier of the same chains, for outsiders. Both are meant; see docs/decisions/0010.
  */
-import { createHash } from 'node:crypto';
-import { type ChainRejection, equalBytes, fromBase64, fromHex, toHex } from '@inference/protocol';
+import { type ChainRejection, equalBytes, fromBase64, fromHex } from '@inference/protocol';
+import { sha256Hex } from '@inference/protocol/crypto';
+import { BoundedMap } from '../../../limits/bounded-map.js';
 import { type Certificate, CertificateError, extensionValues, nameAttributes, parseCertificate } from './certificate.js';
-import { chipOfUdid } from './chips.js';
 import { DerError } from './der.js';
-import { DEVICE_OIDS, type DeviceFacts, readDeviceFacts } from './device-facts.js';
+import { chipOfUdid, DEVICE_OIDS, type DeviceFacts, readDeviceFacts } from './device-facts.js';
 import { pointOf, verifyP384, verifyP384Cached } from './p384.js';
-import { requirePathRoles } from './path-roles.js';
-import { DEVICE_ATTESTATION_PURPOSE, keyPurposes, STANDARD_EXTENSION_OIDS } from './standard-extensions.js';
+import {
+  basicConstraints,
+  DEVICE_ATTESTATION_PURPOSE,
+  KEY_USAGE_BIT,
+  keyPurposes,
+  keyUsageBits,
+  STANDARD_EXTENSION_OIDS,
+} from './standard-extensions.js';
 import type { TrustAnchor } from './trust-anchor.js';
 
 /** `hardware` rests on a chain of at most this age, in milliseconds. */
@@ -70,14 +78,8 @@ export function verifyDeviceChain(chain: readonly string[], expected: ChainExpec
 
 function verify(chain: readonly string[], { claims, freshness }: ChainExpectations, anchor: TrustAnchor, now: number): ChainFacts {
   const [leafDer, issuerDer] = decode(chain);
-  const leaf = parse(leafDer);
-  const issuer = parse(issuerDer);
-  requirePathRoles(leaf, issuer, refuse);
-  const leafPoint = requirePath(leaf, issuer);
+  const { leaf, issuer, leafPoint, facts, leafSha256 } = verifyCertificates(leafDer, issuerDer, anchor, now);
   requireValidity(leaf, issuer, now);
-  requireAnchor(issuer, anchor);
-  requireExtensions(leaf, issuer, leafPoint);
-  const facts = readDeviceFacts(leaf, refuse);
   requireClaims(facts, claims);
   if (!facts.sipEnabled) refuse('sip_disabled');
   if (facts.secureBoot !== 'Full Security') refuse('secure_boot_reduced');
@@ -89,10 +91,45 @@ function verify(chain: readonly string[], { claims, freshness }: ChainExpectatio
     notBefore: leaf.notBefore,
     notAfter: leaf.notAfter,
     goodUntil: Math.min(leaf.notAfter, issuer.notAfter, leaf.notBefore + MAX_CHAIN_AGE_MS),
-    leafSha256: createHash('sha256').update(leafDer).digest('hex'),
+    leafSha256,
     leafPublicKey: leafPoint,
     chipName: chipOfUdid(facts.provisioningUdid),
   };
+}
+
+/** The checks that depend on neither the clock nor a claim: a chain that passed them once passes them always. */
+interface VerifiedCertificates {
+  readonly leaf: Certificate;
+  readonly issuer: Certificate;
+  readonly leafPoint: Uint8Array;
+  readonly facts: DeviceFacts;
+  readonly leafSha256: string;
+}
+
+const MAX_CACHED_CHAINS = 1024;
+/**
+ * Verified certificates by the hash of both certificates and the anchor. One chain is verified on arrival, for its session, and
+ * after each change of other evidence; signatures are verified once.
+ */
+const verifiedChains = new BoundedMap<string, VerifiedCertificates>(MAX_CACHED_CHAINS);
+
+/** `now` decides only at which step a chain of invalid time is refused: before its anchor. */
+function verifyCertificates(leafDer: Uint8Array, issuerDer: Uint8Array, anchor: TrustAnchor, now: number): VerifiedCertificates {
+  const leafSha256 = sha256Hex(leafDer);
+  const key = [leafSha256, sha256Hex(issuerDer), sha256Hex(anchor.name), sha256Hex(anchor.publicKey)].join();
+  const known = verifiedChains.get(key);
+  if (known !== undefined) return known;
+  const leaf = parse(leafDer);
+  const issuer = parse(issuerDer);
+  requirePathRoles(leaf, issuer, refuse);
+  const leafPoint = requirePath(leaf, issuer);
+  requireValidity(leaf, issuer, now);
+  requireAnchor(issuer, anchor);
+  requireExtensions(leaf, issuer, leafPoint);
+  const facts = readDeviceFacts(leaf, refuse);
+  const verified = { leaf, issuer, leafPoint, facts, leafSha256 };
+  verifiedChains.set(key, verified);
+  return verified;
 }
 
 function decode(chain: readonly string[]): [Uint8Array, Uint8Array] {
@@ -155,7 +192,7 @@ function requireExtensions(leaf: Certificate, issuer: Certificate, leafPoint: Ui
   const [purposes] = extensionValues(leaf, STANDARD_EXTENSION_OIDS.extendedKeyUsage);
   if (purposes !== undefined && !keyPurposes(purposes).includes(DEVICE_ATTESTATION_PURPOSE)) refuse('extended_key_usage');
   const names = nameAttributes(leaf.subject, '2.5.4.3');
-  if (names.length !== 1 || names[0] !== toHex(createHash('sha256').update(leafPoint).digest())) refuse('common_name');
+  if (names.length !== 1 || names[0] !== sha256Hex(leafPoint)) refuse('common_name');
 }
 
 function requireClaims(facts: DeviceFacts, claims: DeviceClaims): void {
@@ -168,4 +205,40 @@ function requireClaims(facts: DeviceFacts, claims: DeviceClaims): void {
 
 function refuse(code: ChainRejection): never {
   throw new Rejection(code);
+}
+
+type Refuse = (code: ChainRejection) => never;
+
+/** Tells the first thing that is wrong to `refuse`, which must throw. */
+export function requirePathRoles(leaf: Certificate, issuer: Certificate, refuse: Refuse): void {
+  requireLeaf(leaf, refuse);
+  requireIssuer(issuer, refuse);
+}
+
+function requireLeaf(leaf: Certificate, refuse: Refuse): void {
+  const constraints = only(leaf, STANDARD_EXTENSION_OIDS.basicConstraints, refuse);
+  if (constraints === null) refuse('leaf_constraints_missing');
+  // What cannot be read might say that it is an authority.
+  if (basicConstraints(constraints)?.isAuthority !== false) refuse('leaf_is_ca');
+  const bits = usageOf(leaf, refuse);
+  const mayIssue = bits?.has(KEY_USAGE_BIT.keyCertSign) || bits?.has(KEY_USAGE_BIT.crlSign);
+  if (bits === null || mayIssue || !bits.has(KEY_USAGE_BIT.digitalSignature)) refuse('leaf_key_usage');
+}
+
+function requireIssuer(issuer: Certificate, refuse: Refuse): void {
+  const value = only(issuer, STANDARD_EXTENSION_OIDS.basicConstraints, refuse);
+  const constraints = value === null ? null : basicConstraints(value);
+  if (constraints?.isAuthority !== true) refuse('issuer_not_ca');
+  if (constraints.pathLength !== 0) refuse('issuer_path_length');
+  if (!usageOf(issuer, refuse)?.has(KEY_USAGE_BIT.keyCertSign)) refuse('issuer_key_usage');
+}
+
+function usageOf(certificate: Certificate, refuse: Refuse): ReadonlySet<number> | null {
+  const value = only(certificate, STANDARD_EXTENSION_OIDS.keyUsage, refuse);
+  return value === null ? null : keyUsageBits(value);
+}
+
+function only(certificate: Certificate, oid: string, refuse: Refuse): Uint8Array | null {
+  const [value, another] = extensionValues(certificate, oid);
+  return another === undefined ? (value ?? null) : refuse('duplicate_extension');
 }

@@ -1,7 +1,7 @@
 /** Puts the codes of placement decisions into sentences for the owner of the machine. */
 
 import type { UnavailableReason } from '@inference/scheduler';
-import type { LoggedDecision } from '../../../providers/placement/decision-history.js';
+import type { LoggedDecision } from '../../../providers/placement/placement-log.js';
 import type { NotEligibleReason, PassedReason, PlacementVerdict } from '../../../providers/placement/placement-verdict.js';
 
 const CHOSEN: Readonly<Record<(PlacementVerdict & { outcome: 'chosen' })['reason'], string>> = {

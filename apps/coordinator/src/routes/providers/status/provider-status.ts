@@ -2,7 +2,7 @@
 import type { AwayReason, PlacementDecision, ProviderStatusAnswer, ReportedAvailability } from '@inference/protocol';
 import type { ProviderEarnings } from '../../../database/earnings-repository.js';
 import type { RequestQueue } from '../../../inference/queue/request-queue.js';
-import type { LoggedDecision } from '../../../providers/placement/decision-history.js';
+import type { LoggedDecision } from '../../../providers/placement/placement-log.js';
 import type { ProviderReports } from '../../../providers/placement/provider-reports.js';
 import type { ProviderRegistry } from '../../../providers/provider-registry.js';
 import type { ProviderSnapshot } from '../../../providers/provider-snapshot.js';

@@ -19,10 +19,9 @@ import {
   type SignedStatement,
 } from '@inference/protocol';
 import { keyIdOf, providerIdOf, sha256Hex, verifyP256 } from '@inference/protocol/crypto';
-import { MAX_ATTESTATION_AGE_MS } from '../verification/trust-policy.js';
+import { MAX_ATTESTATION_AGE_MS } from '../../verification/trust-policy.js';
+import { openOrRefuse, Refusal } from '../refusal.js';
 import { checkAnswer, clockOffsetText, openAnswer, requirePosture } from './challenge-answer.js';
-import { openOrRefuse } from './open-or-refuse.js';
-import { Refusal } from './refusal.js';
 
 /** A provider is its enclave key. What is fixed for the life of a connection. */
 export interface Identity {

@@ -2,27 +2,27 @@
  * The findings that rest on the maker's certificates: device attestation bound to the enclave key, and the ACME proof of the
  * device-management identity. Under a simulated anchor they are called simulated, never proved.
  */
-import type { AttestationRecord } from '@inference/protocol';
+import { type AttestationRecord, concatBytes, fromBase64OrNull, type NoncePreimage, utf8 } from '@inference/protocol';
+import { sha256 } from '@noble/hashes/sha2.js';
 import type { TrustAnchor } from '../chain/anchor.js';
 import { type DeviceChainVerdict, verifyDeviceChain } from '../chain/verify-device-chain.js';
-import { compared, contradicted, type Finding, word } from './finding.js';
-import { acmeFreshness, deviceNonce, legacyNonce } from './nonce.js';
+import { compared, contradicted, coordinatorClaim, type Finding } from './finding.js';
 
 /** `hardware` rests on a certificate of at most this age. */
 const MAX_CHAIN_AGE_MS = 30 * 24 * 60 * 60_000;
 
-export interface AnchorInForce {
+export interface ActiveTrustAnchor {
   readonly anchor: TrustAnchor;
   readonly simulated: boolean;
 }
 
-export interface MakersWord {
+export interface CertificateEvidence {
   readonly findings: readonly Finding[];
   /** How far the managed-device chain came; null when there was none to verify. */
   readonly chain: DeviceChainVerdict | null;
 }
 
-export function makersWord(record: AttestationRecord, inForce: AnchorInForce, now: number): MakersWord {
+export function certificateFindings(record: AttestationRecord, inForce: ActiveTrustAnchor, now: number): CertificateEvidence {
   const { simulated } = inForce;
   const device = deviceFindings(record, inForce, now);
   const findings = [...device.findings, acmeFinding(record, inForce, now)];
@@ -34,9 +34,9 @@ export function makersWord(record: AttestationRecord, inForce: AnchorInForce, no
   };
 }
 
-function deviceFindings(record: AttestationRecord, inForce: AnchorInForce, now: number): MakersWord {
+function deviceFindings(record: AttestationRecord, inForce: ActiveTrustAnchor, now: number): CertificateEvidence {
   const chain = record.mda_cert_chain_b64;
-  const without = (finding: Finding): MakersWord => ({ findings: [finding], chain: null });
+  const without = (finding: Finding): CertificateEvidence => ({ findings: [finding], chain: null });
   if (!record.mda_verified) {
     return without(compared('mda_verified', false, chain !== undefined, 'No certificate of the maker is claimed.'));
   }
@@ -62,7 +62,7 @@ function deviceFindings(record: AttestationRecord, inForce: AnchorInForce, now: 
   return { findings, chain: verdict };
 }
 
-function acmeFinding(record: AttestationRecord, inForce: AnchorInForce, now: number): Finding {
+function acmeFinding(record: AttestationRecord, inForce: ActiveTrustAnchor, now: number): Finding {
   const proof = record.acme_attestation;
   if (!record.acme_verified) return compared('acme_verified', false, proof !== undefined, 'No such proof is claimed.');
   if (proof === undefined) return contradicted('acme_verified', true, 'The record has no proof.');
@@ -73,18 +73,19 @@ function acmeFinding(record: AttestationRecord, inForce: AnchorInForce, now: num
 }
 
 /** The claim that only device management could show. */
-export function managementWord(record: AttestationRecord): Finding {
-  return word(
+export function managementFindings(record: AttestationRecord): readonly Finding[] {
+  const claim = coordinatorClaim(
     'mdm_verified',
     record.mdm_verified,
     record.mdm_verified
       ? 'The coordinator says that device management reported protections and disk encryption as on; no evidence of it can be published.'
       : 'The coordinator does not claim a cross-check by device management.',
   );
+  return [claim];
 }
 
 /** What the certificate must say. A simulated machine has a chip that no maker numbered. */
-function machineIn(record: AttestationRecord, { simulated }: AnchorInForce): { readonly serial: string; readonly chip?: string } {
+function machineIn(record: AttestationRecord, { simulated }: ActiveTrustAnchor): { readonly serial: string; readonly chip?: string } {
   return { serial: record.serial_number, ...(simulated ? {} : { chip: record.chip_name }) };
 }
 
@@ -98,4 +99,24 @@ function asSimulated(finding: Finding): Finding {
     result: 'simulated',
     explanation: `${finding.explanation} The anchor is a simulation: it proves nothing about a real machine.`,
   };
+}
+
+/** `SHA-256("inference/mda/v1" 0x00 ‖ x963 key ‖ u64be(epoch) ‖ 16 random bytes)`; null when the preimage is malformed. */
+export function deviceNonce(preimage: NoncePreimage): Uint8Array | null {
+  const key = fromBase64OrNull(preimage.se_public_key);
+  const random = fromBase64OrNull(preimage.random);
+  if (key?.length !== 65 || random?.length !== 16 || !Number.isSafeInteger(preimage.epoch) || preimage.epoch < 0) return null;
+  const epoch = new Uint8Array(8);
+  new DataView(epoch.buffer).setBigUint64(0, BigInt(preimage.epoch));
+  return sha256(concatBytes(utf8('inference/mda/v1\0'), key, epoch, random));
+}
+
+/** The form that an older network used: SHA-256 over the ASCII of the key's base64. It binds as well, but for ever. */
+export function legacyNonce(publicKeyBase64: string): Uint8Array {
+  return sha256(utf8(publicKeyBase64));
+}
+
+/** Freshness code of an ACME order: SHA-256 of the challenge's token. */
+export function acmeFreshness(token: string): Uint8Array {
+  return sha256(utf8(token));
 }

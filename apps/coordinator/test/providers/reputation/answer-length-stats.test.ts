@@ -1,7 +1,7 @@
 import type { ProviderId } from '@inference/protocol';
 import { afterEach, expect, test } from 'vitest';
 import type { ProviderSlot } from '../../../src/providers/provider-connection.js';
-import { AnswerLengthStats, MIN_ANSWERS, MIN_PROVIDERS } from '../../../src/providers/reputation/answer-lengths.js';
+import { AnswerLengthStats, MIN_ANSWERS, MIN_PROVIDERS } from '../../../src/providers/reputation/answer-length-stats.js';
 import { type Harness, MODEL, startHarness } from '../../support/harness.js';
 
 const ids = ['a', 'b', 'c', 'd', 'e'].map((name) => name.repeat(32) as ProviderId);

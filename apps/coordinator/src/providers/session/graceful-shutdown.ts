@@ -20,13 +20,13 @@ const RECHECK_MS = 200;
 
 export class GracefulShutdown {
   readonly #deps: ShutdownDependencies;
-  readonly #wanted: () => Iterable<DrainDemand>;
+  readonly #demands: () => Iterable<DrainDemand>;
   #timer: NodeJS.Timeout | null = null;
 
-  /** It begins. `wanted`: what jobs that run may still need; asked again whenever a provider has become idle. */
-  constructor(wanted: () => Iterable<DrainDemand>, surroundings: ShutdownDependencies) {
-    this.#wanted = wanted;
-    this.#deps = surroundings;
+  /** It begins. `demands`: what jobs that run may still need; asked again whenever a provider has become idle. */
+  constructor(demands: () => Iterable<DrainDemand>, deps: ShutdownDependencies) {
+    this.#demands = demands;
+    this.#deps = deps;
     this.#closeIdle();
   }
 
@@ -43,12 +43,12 @@ export class GracefulShutdown {
   #closeIdle(): void {
     this.#timer = null;
     const { connected, membersOf, now } = this.#deps;
-    const kept = new Set<ProviderSession>();
-    for (const wanted of this.#wanted()) {
-      for (const { subject } of providersToRetain(wanted, membersOf(wanted.model), now())) kept.add(subject);
+    const retained = new Set<ProviderSession>();
+    for (const demand of this.#demands()) {
+      for (const { subject } of providersToRetain(demand, membersOf(demand.model), now())) retained.add(subject);
     }
-    if (kept.size > 0) this.#timer = setTimeout(() => this.#closeIdle(), RECHECK_MS);
-    for (const session of [...connected]) if (session.jobs.used === 0 && !kept.has(session)) rejectShuttingDown(session);
+    if (retained.size > 0) this.#timer = setTimeout(() => this.#closeIdle(), RECHECK_MS);
+    for (const session of [...connected]) if (session.jobs.used === 0 && !retained.has(session)) rejectShuttingDown(session);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Which of a provider's offers are taken, by what the catalogue says. Pure. The catalogue's words go before the provider's
- * own, so that a client reads the same of a model whoever serves it.
+ * What one provider offers, and what of it is taken: judged when it says so, and again when the catalogue is another one. The
+ * provider is told what is not taken when that is not what it was told last.
  */
 import type { ModelOffer, ModelRefusal, ModelsRefused } from '@inference/protocol';
 
@@ -50,4 +50,44 @@ function refusalOf(offer: ModelOffer, terms: CatalogueTerms | undefined, { onlyC
   if (terms.fileSha256.length === 0) return null;
   if (offer.file_sha256 === undefined) return 'hash_missing';
   return terms.fileSha256.includes(offer.file_sha256) ? null : 'hash_differs';
+}
+
+export class SessionOffers {
+  readonly #evaluate: (offers: readonly ModelOffer[]) => EvaluatedOffers;
+  #offers: readonly ModelOffer[] = [];
+  #evaluated: EvaluatedOffers = { accepted: [], refused: [] };
+  #reported = '[]';
+
+  constructor(judge: ((offers: readonly ModelOffer[]) => EvaluatedOffers) | undefined) {
+    this.#evaluate = judge ?? ((offers) => ({ accepted: offers, refused: [] }));
+  }
+
+  get accepted(): readonly ModelOffer[] {
+    return this.#evaluated.accepted;
+  }
+
+  get refused(): ModelsRefused['models'] {
+    return this.#evaluated.refused;
+  }
+
+  /** The provider's whole list from now on. */
+  take(offers: readonly ModelOffer[]): void {
+    this.#offers = offers;
+    this.#evaluated = this.#evaluate(offers);
+  }
+
+  /** The catalogue is another one now. Whether that changed what is taken. */
+  reevaluate(): boolean {
+    const before = JSON.stringify(this.accepted);
+    this.take(this.#offers);
+    return JSON.stringify(this.accepted) !== before;
+  }
+
+  /** What the provider is to be told, or null: it knows. */
+  refusalMessage(): ModelsRefused | null {
+    const text = JSON.stringify(this.refused);
+    if (text === this.#reported) return null;
+    this.#reported = text;
+    return { type: 'models_refused', models: this.refused };
+  }
 }

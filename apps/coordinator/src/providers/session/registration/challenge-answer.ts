@@ -1,10 +1,9 @@
 /** Reading and judging the answer to one challenge: signed by this enclave key, for this session, to this nonce, now. */
 import { type ChallengeAnswer, CLOCK_TOLERANCE_MS, openChallengeAnswer, type Posture, type SignedStatement } from '@inference/protocol';
 import { verifyP256 } from '@inference/protocol/crypto';
-import { postureGap } from '../verification/trust-policy.js';
+import { postureGap } from '../../verification/trust-policy.js';
+import { openOrRefuse, Refusal } from '../refusal.js';
 import type { Identity } from './admission.js';
-import { openOrRefuse } from './open-or-refuse.js';
-import { Refusal } from './refusal.js';
 
 export interface ChallengeRules {
   readonly now: number;

@@ -25,7 +25,7 @@ import { compared, contradicted, type Finding } from './finding.js';
 /** A challenge comes every five minutes and may be missed twice; older than this, `attested` is no longer shown by it. */
 export const MAX_CHALLENGE_AGE_MS = 20 * 60_000;
 
-export interface SignedWord {
+export interface SignedFindings {
   readonly findings: readonly Finding[];
   /** Null unless the signature verified. */
   readonly attestation: Attestation | null;
@@ -34,7 +34,7 @@ export interface SignedWord {
 }
 
 /** Opens the record's statements by its own key. `now` in milliseconds. */
-export function signedWord(record: AttestationRecord, now: number): SignedWord {
+export function signedFindings(record: AttestationRecord, now: number): SignedFindings {
   const key = enclaveKeyBytes(record.se_public_key);
   if (key === null) {
     const malformed = contradicted('se_public_key', record.se_public_key, 'It is no base64 of an uncompressed P-256 point.');

@@ -10,12 +10,12 @@ import {
   type Register,
   type ReportedAvailability,
 } from '@inference/protocol';
+import { outOfTurn, Refusal } from '../refusal.js';
+import { newNonce } from '../session-challenges.js';
+import type { Registration, SessionOptions } from '../session-options.js';
 import { type Admitted, admit } from './admission.js';
 import type { ChallengeTranscript } from './challenge-answer.js';
-import { newNonce } from './periodic-challenge.js';
 import { plausibleHardware } from './plausible-hardware.js';
-import { outOfTurn, Refusal } from './refusal.js';
-import type { Registration, SessionOptions } from './session-options.js';
 
 export interface HandshakeEvents {
   welcome(message: CoordinatorMessage & { type: 'welcome' }): void;
