@@ -1,20 +1,20 @@
 /**
- * The seam between the inference layer and a connected provider: narrow interfaces that a provider of another coordinator could
- * implement too. The live session stays behind them.
+ * Narrow interfaces between the inference layer and a connected provider. The live session stays behind them, so a provider of
+ * another coordinator could implement them too.
  */
 import type { Frame, JobCompleted, JobFailure, JobMessage, ModelOffer, TrustLevel } from '@inference/protocol';
 import type { AnswerSample, PromptPrefix } from '@inference/scheduler';
 import type { SealingKey } from './session/registration/admission.js';
 import type { Registration } from './session/session-options.js';
 
-/** A connected provider. One object per connection, so that two references to one connection are equal. */
+/** A connected provider. Each connection has one object, so references to one connection are equal. */
 export interface ProviderConnection {
   readonly registration: Registration;
   /** Accepted model offers. */
   readonly models: readonly ModelOffer[];
-  /** The key that jobs are sealed to now; null after its expiry. */
+  /** Key that jobs are sealed to now; null after the key's expiry. */
   readonly key: SealingKey | null;
-  /** The account that the provider earns for, after its token was checked on this connection; null: none. */
+  /** Account that the provider earns for, after its token was checked on this connection; null: none. */
   readonly ownerAccountId: string | null;
   readonly trustLevel: TrustLevel | null;
   /** Whether the newest challenge was answered in time. */
@@ -35,13 +35,13 @@ export interface ProviderConnection {
 /** One reserved job slot of a provider. The holder must start or release it, once. */
 export interface ProviderSlot {
   readonly provider: ProviderConnection;
-  /** Sends the job. `sink.lost` may be called before this returns, when the connection breaks under the send. */
+  /** Sends the job. `sink.lost` may be called before the return, when the connection breaks during the send. */
   start(message: JobMessage, frames: readonly Uint8Array[], sink: JobSink): JobHandle;
   /** Returns the slot unused. Harmless after {@link start}. */
   release(): void;
 }
 
-/** What the inference layer learned about a provider from one job. */
+/** An observation about a provider from one job. */
 export type JobFinding =
   /** The provider refused the job because all its slots are in use: no new job for a moment. */
   | { readonly kind: 'busy' }
@@ -73,7 +73,10 @@ export interface SettledAnswer {
   readonly tokenCounts: { readonly hiddenTokens: number; readonly completionTokens: number } | null;
 }
 
-/** Receives the events of one job. Plain callbacks, because they run once per frame; after `completed`, `failed` or `lost` no call follows. */
+/**
+ * Receives the events of one job. Plain callbacks, because they run once per frame. After `completed`, `failed` or `lost` no call
+ * follows.
+ */
 export interface JobSink {
   /** Bytes go to the provider while this job's request waits in the send queue, or the last of the request has just been sent. */
   sending(): void;

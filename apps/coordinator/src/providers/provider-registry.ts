@@ -1,6 +1,6 @@
 /**
- * The registry of connected providers: accepts connections, holds one session per enclave key (the newest) and closes them.
- * Other layers read snapshots; live sessions stay inside this folder.
+ * Registry of connected providers: accepts connections, holds the newest session of each enclave key, and closes sessions. Other
+ * layers read snapshots; live sessions stay inside this folder.
  */
 import type { ProviderId, RejectionCode } from '@inference/protocol';
 import { type DrainDemand, ModelIndex, ThroughputStats } from '@inference/scheduler';
@@ -72,7 +72,7 @@ export class ProviderRegistry {
       onEvent,
       ...(reputations === undefined ? {} : { persistence: reputations }),
       ...(quarantineOf === undefined ? {} : { quarantineOf }),
-      // Requests that wait for its models may have one provider less to wait for, or one more.
+      // Queued requests for the provider's models may lose or gain a provider.
       onChange: (providerId) => this.#changeProvider(providerId),
     });
     this.#connected = new ConnectedProviders({ reputations: this.reputations, minTrustLevel: rules.minTrustLevel ?? 'self_signed', now });
@@ -123,8 +123,8 @@ export class ProviderRegistry {
   }
 
   /**
-   * Verifies the stored evidence of an enclave key and reports the result to the provider. Without effect while the key is not
-   * connected: its evidence is set again when it joins.
+   * Verifies the stored evidence of an enclave key and reports the result to the provider. Without effect while the provider is
+   * disconnected; the evidence is set again on its next connection.
    */
   setDeviceEvidence(providerId: ProviderId, evidence: DeviceEvidence | null): void {
     this.#connected.get(providerId)?.setDeviceEvidence(evidence);
@@ -146,8 +146,8 @@ export class ProviderRegistry {
   }
 
   /**
-   * Begins a graceful shutdown: new connections are refused, and idle providers are asked to reconnect elsewhere, except those that
-   * running jobs may still need. `demands` is asked again whenever a provider becomes idle.
+   * Begins a graceful shutdown: new connections are refused, and idle providers are asked to reconnect elsewhere. Providers that
+   * running jobs may still need stay. `demands` is called again whenever a provider becomes idle.
    */
   drain(demands: () => Iterable<DrainDemand>): void {
     this.#shutdown = new GracefulShutdown(demands, {
@@ -225,7 +225,8 @@ export class ProviderRegistry {
 const BROKEN_PROTOCOL: ReadonlySet<RejectionCode> = new Set(['bad_message', 'out_of_turn', 'too_large', 'misbehaved']);
 
 /**
- * The fault of a provider whose session ended while it had jobs; null: no fault. The end counts once, however many jobs it had.
+ * The fault of a provider whose session ended with running jobs; null: no fault. One end counts once, however many jobs were lost.
+ *
  * `detail`: the exact problem, a code.
  */
 function faultOf(end: SessionEnd, draining: boolean): { readonly fault: Fault; readonly detail: string } | null {

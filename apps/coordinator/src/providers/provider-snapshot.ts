@@ -38,7 +38,7 @@ export interface ProviderSnapshot {
   readonly refusedModels: ModelsRefused['models'];
   /** Model of the newest job while it is still served, else the first served model. */
   readonly currentModel: string | null;
-  /** As the provider reported it. */
+  /** As reported by the provider. */
   readonly availability: ReportedAvailability;
   /** End of the pause after the provider reported itself full, in milliseconds; 0: no pause. */
   readonly backoffUntil: number;

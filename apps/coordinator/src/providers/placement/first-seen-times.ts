@@ -1,4 +1,7 @@
-/** When this process first saw each model, in milliseconds. Providers make the names up, so of those that nobody offers any more only so many are kept. */
+/**
+ * Time at which this process first saw each model, in milliseconds. Providers invent model names, so names that no provider offers
+ * any more are dropped beyond a bound.
+ */
 
 const MAX_MODELS = 10_000;
 
@@ -26,7 +29,7 @@ export class FirstSeenTimes {
     return this.#at.get(model) ?? null;
   }
 
-  /** So seldom that each name is looked at about once. */
+  /** The bound grows with the map, so that each name is visited about once. */
   #forget(): void {
     for (const model of this.#at.keys()) if (!this.#isOffered(model)) this.#at.delete(model);
     this.#max = Math.max(MAX_MODELS, 2 * this.#at.size);

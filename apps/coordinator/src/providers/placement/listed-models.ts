@@ -1,11 +1,11 @@
 /**
- * Which served models public reads list. Providers make model names up, so names that no proved machine serves are limited by
- * machine, by owner and in total. Models that are not listed can still be requested. Pure.
+ * Selects the served models that public reads list. Providers invent model names, so names without a proven provider are limited
+ * per provider, per owner and in total. Unlisted models can still be requested. Pure.
  */
 
-/** Names of one machine that has not proved itself. */
+/** Names of one unproven provider. */
 export const MAX_NAMES_PER_PROVIDER = 32;
-/** Such names of one owner's machines, and of all machines without an owner. */
+/** Names of unproven providers, per owner, and of all providers without an owner together. */
 export const MAX_NAMES_PER_OWNER = 128;
 export const MAX_NAMES_WITHOUT_OWNER = 256;
 export const MAX_LISTED_MODELS = 1000;
@@ -16,13 +16,13 @@ export interface ListingCandidate<S> {
 }
 
 export interface ListingRules<S> {
-  /** Whether the machine has proved itself with the model. */
+  /** Whether the provider has proven itself with the model. */
   isProven(session: S, model: string): boolean;
-  /** Null: it has no owner. */
+  /** Null: the provider has no owner. */
   ownerOf(session: S): string | null;
 }
 
-/** The ids to list: those of proved machines first, then those of most machines, then in alphabetical order. */
+/** Ids to list: models of proven providers first, then by number of providers, then alphabetically. */
 export function listedModels<S>(candidates: readonly ListingCandidate<S>[], rules: ListingRules<S>): ReadonlySet<string> {
   const ranked = candidates.map(({ id, sessions }) => ({
     id,

@@ -1,7 +1,7 @@
 /**
- * Records what placement decisions meant for providers, at the moment they are made: for the one that was chosen always, and of
- * the others for the next two in turn, so that the work is the same for three machines and for ten thousand. Also counts what each
- * connection was given of all that was placed since it came.
+ * Records the outcome of placement decisions per provider, when they are made. The chosen provider is always recorded, and two
+ * others in turn, so the work does not grow with the number of providers. Also counts the placements of each connection and all
+ * placements since it began.
  */
 
 import { namesProvider, type PlacementRequest, type PoolMember, type ProviderPool, type SchedulingDecision } from '@inference/scheduler';
@@ -10,9 +10,9 @@ import { chosenVerdict, type PlacementVerdict, passedVerdict } from './placement
 
 export interface LoggedDecision {
   readonly model: string;
-  /** The newest, where there were several. */
+  /** The newest verdict of this kind. */
   readonly verdict: PlacementVerdict;
-  /** Decisions of this kind. */
+  /** Number of decisions of this kind. */
   readonly count: number;
   /** Milliseconds. */
   readonly firstAt: number;
@@ -23,11 +23,10 @@ export interface LoggedDecision {
 
 type Mutable = { -readonly [Name in keyof LoggedDecision]: LoggedDecision[Name] };
 
-/** Entries that are kept. */
 const MAX_ENTRIES = 24;
-/** Decisions of one kind that are no further apart than this belong together, in milliseconds. */
+/** Decisions of one kind at most this far apart are merged, in milliseconds. */
 const MERGE_WINDOW_MS = 60_000;
-/** A kind is looked for among this many of the newest entries. */
+/** Newest entries that are searched for the same kind. */
 const MAX_LOOKBACK = 6;
 
 export class DecisionHistory {
@@ -56,17 +55,17 @@ export class DecisionHistory {
   }
 }
 
-/** Of how many providers that were not chosen a decision is recorded. */
+/** Providers not chosen that each decision records. */
 const MAX_OTHERS = 2;
 
-/** What is looked at of a connection. */
+/** The parts of a session that the log reads. */
 export interface LoggedProvider {
   readonly models: readonly { readonly id: string }[];
-  /** The newest challenge that it answered rightly. */
+  /** The newest challenge that was answered correctly. */
   readonly lastChallenge: { readonly answeredAt: number } | null;
 }
 
-/** How much of what was placed since it connected a provider was given. */
+/** Placements of a provider as a share of all since it connected. */
 export interface PlacementShare {
   readonly placements: number;
   /** 0 to 1; null while nothing was placed. */
@@ -75,7 +74,7 @@ export interface PlacementShare {
 
 interface LoggedDecisions {
   readonly history: DecisionHistory;
-  /** What had been placed of each model when this connection began to offer it. */
+  /** Placements of each model before this connection began to offer the model. */
   readonly before: Map<string, number>;
   readonly given: Map<string, number>;
   readonly beforeAll: number;
@@ -86,11 +85,11 @@ const MAX_MODELS = 10_000;
 export class PlacementLog<S extends LoggedProvider> {
   readonly #logged = new WeakMap<S, LoggedDecisions>();
   readonly #placed = new BoundedMap<string, number>(MAX_MODELS);
-  /** Whose turn it is to be looked at. */
+  /** Iterators that visit the members of each pool in turn. */
   readonly #turns = new WeakMap<ProviderPool<S>, Iterator<PoolMember<S>>>();
   #placedInAll = 0;
 
-  /** A connection offers these models from now on, if it did not before. */
+  /** Begins to count the models of a connection that are not counted yet. */
   follow(session: S): void {
     const { before } = this.#of(session);
     for (const { id } of session.models) if (!before.has(id)) before.set(id, this.#placed.get(id) ?? 0);
@@ -105,7 +104,7 @@ export class PlacementLog<S extends LoggedProvider> {
       share.set(model, (share.get(model) ?? 0) + 1);
       this.#countPlaced(model);
     }
-    // What was meant for one machine says nothing about the others.
+    // A request for a named provider says nothing about the others.
     if (namesProvider(request)) return;
     for (let looked = 0; looked < Math.min(MAX_OTHERS, pool.size); looked++) {
       const member = this.#next(pool);
@@ -121,7 +120,7 @@ export class PlacementLog<S extends LoggedProvider> {
     return this.#logged.get(session)?.history.entries ?? [];
   }
 
-  /** Of one model, or of all of them. */
+  /** `model` null: of all models. */
   share(session: S, model: string | null): PlacementShare {
     const logged = this.#logged.get(session);
     if (logged === undefined) return { placements: 0, share: null };
@@ -152,7 +151,7 @@ export class PlacementLog<S extends LoggedProvider> {
     this.#placedInAll++;
   }
 
-  /** The member whose turn it is. Providers may come and go between two turns. */
+  /** The next member in turn. Members may change between two turns. */
   #next(pool: ProviderPool<S>): PoolMember<S> | null {
     const known = this.#turns.get(pool)?.next();
     if (known !== undefined && known.done !== true) return known.value;

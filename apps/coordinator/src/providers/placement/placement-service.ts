@@ -68,7 +68,10 @@ export class PlacementService {
     this.reports = new ProviderReports({ log: this.#log, connected, measurements, now });
   }
 
-  /** Chooses among the providers of a model. `prefixes`: those of the prompt, the shortest first; a provider with a cached one is preferred. */
+  /**
+   * Chooses among the providers of a model. `prefixes`: prefixes of the prompt, the shortest first; a provider with a cached prefix
+   * is preferred.
+   */
   choose(model: string, request: SchedulingRequest, prefixes: readonly PromptPrefix[] = []): PlacementChoice {
     const prefixCandidates = prefixes.length === 0 ? [] : this.#options.measurements.prefixCandidates(prefixes);
     const demand: SchedulingRequest = prefixCandidates.length === 0 ? request : { ...request, prefixCandidates };
@@ -87,8 +90,8 @@ export class PlacementService {
   }
 
   /**
-   * Resolves a serial number among all connected providers, whatever they serve: the provider that proves it by a certificate chain,
-   * else the only claimant, else null. `ambiguous`: several claim the serial number and none proves it.
+   * Resolves a serial number among all connected providers: to the provider with a verified certificate chain, else to the only
+   * claimant, else to null. `ambiguous`: several claimants, and no chain.
    */
   resolveSerial(serialNumber: string): ProviderId | 'ambiguous' | null {
     const { connected } = this.#options;

@@ -1,6 +1,6 @@
 /**
- * What one placement decision meant for one provider: a code of a closed list, and the number that goes with it. Pure, and cheap
- * enough to be asked in the middle of a placement: it looks at this provider alone.
+ * The meaning of one placement decision for one provider: a code from a closed list and a number. Pure, and cheap enough for every
+ * placement: only this provider is examined.
  */
 import {
   type Choice,
@@ -18,9 +18,9 @@ import {
   type UnavailableReason,
 } from '@inference/scheduler';
 
-/** Why a provider was chosen. `named`: the client asked for this machine. */
+/** Why a provider was chosen. `named`: the client named this provider. */
 export type ChosenReason = Exclude<Choice<unknown>['why'], 'alternate'> | 'named';
-/** Why one that could have had the request was passed over. */
+/** Why an eligible provider was not chosen. */
 export type PassedReason = 'slower' | 'near_tie' | 'measuring_other' | 'overdue_other' | 'warm_other' | 'probing_other';
 export type NotEligibleReason = Exclude<IneligibleReason, UnavailableReason | 'other_serial'>;
 
@@ -28,12 +28,12 @@ export type PlacementVerdict =
   | { readonly outcome: 'chosen'; readonly reason: ChosenReason; readonly ms: null }
   /** `ms`: how much more time than on the best machine, with `slower`. */
   | { readonly outcome: 'not_chosen'; readonly reason: PassedReason; readonly ms: number | null }
-  /** It takes no request of anyone. `ms`: what is left of the pause, with `held_off`. */
+  /** The provider takes no request at all now. `ms`: rest of the pause, with `held_off`. */
   | { readonly outcome: 'gate'; readonly reason: UnavailableReason; readonly ms: number | null }
-  /** It may not have this one request. */
+  /** The provider may not serve this one request. */
   | { readonly outcome: 'not_eligible'; readonly reason: NotEligibleReason; readonly ms: null };
 
-/** What a machine as quick as the best is told when another came first for a reason of its own. */
+/** The reason given to a provider as fast as the best one, by the reason why another came first. */
 const PASSED_REASONS: Readonly<Partial<Record<Choice<unknown>['why'], PassedReason>>> = {
   measuring: 'measuring_other',
   overdue: 'overdue_other',
@@ -41,13 +41,13 @@ const PASSED_REASONS: Readonly<Partial<Record<Choice<unknown>['why'], PassedReas
   probing: 'probing_other',
 };
 
-/** The first choice of a decision, as its provider is told of it. */
+/** The verdict for the first choice of a decision. */
 export function chosenVerdict({ why }: Choice<unknown>, request: PlacementRequest): PlacementVerdict & { outcome: 'chosen' } {
   if (namesProvider(request)) return { outcome: 'chosen', reason: 'named', ms: null };
   return { outcome: 'chosen', reason: why === 'alternate' ? 'near_tie' : why, ms: null };
 }
 
-/** What a decision meant for a provider that was not its first choice; null when it says nothing about it. */
+/** The verdict for a provider that was not the first choice; null: the decision says nothing about the provider. */
 export function passedVerdict<S>(
   member: PoolMember<S>,
   request: PlacementRequest,

@@ -1,4 +1,7 @@
-/** Figures about single providers for their owners and operators: placement decisions, shares, throughput and answer lengths. Also the recent demand for models. */
+/**
+ * Reports on single providers for their owners and operators: placement decisions, shares, throughput and answer lengths. Also the
+ * recent demand per model.
+ */
 import type { ProviderId } from '@inference/protocol';
 import type { ThroughputEstimate } from '@inference/scheduler';
 import { BoundedMap } from '../../limits/bounded-map.js';
@@ -15,7 +18,7 @@ export interface ProviderReportsOptions {
   readonly now: () => number;
 }
 
-/** Reports on a provider that is not connected are empty. */
+/** Reports on a disconnected provider are empty. */
 export class ProviderReports {
   readonly #options: ProviderReportsOptions;
   readonly #requests = new RequestCounts();
@@ -24,7 +27,9 @@ export class ProviderReports {
     this.#options = options;
   }
 
-  /** Placements on this connection as a share of all since it began; with a model, of that model's alone. */
+  /**
+   * Placements on this connection as a share of all since the connection began. With a model, only placements of that model count.
+   */
   share(providerId: ProviderId, model: string | null): PlacementShare {
     const session = this.#options.connected.get(providerId);
     return session === null ? { placements: 0, share: null } : this.#options.log.share(session, model);
@@ -59,7 +64,7 @@ export class ProviderReports {
 }
 
 const MINUTE_MS = 60_000;
-/** Minutes that are summed up, the one that runs included. */
+/** Minutes in the sum, the current one included. */
 export const WINDOW_MINUTES = 5;
 const MAX_MODELS = 10_000;
 
@@ -80,7 +85,7 @@ export class RequestCounts {
     this.#models.set(model, minutes);
   }
 
-  /** Requests of the minute that runs and the ones before it. */
+  /** Requests in the current minute and the minutes before. */
   recent(model: string, now: number): number {
     const first = Math.floor(now / MINUTE_MS) - (WINDOW_MINUTES - 1);
     let count = 0;

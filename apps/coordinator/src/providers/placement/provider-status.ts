@@ -1,10 +1,10 @@
-/** How a provider stands: the facts that placement goes by, and the one word of them that is published and told to it. */
+/** The facts that placement reads of a provider, and the published status that follows from them. */
 import type { TrustLevel } from '@inference/protocol';
 import { isTransient, meetsTrustFloor, type ProviderFacts, type UnavailableReason, unavailableReason } from '@inference/scheduler';
 import { type Reputation, recentFailures, stateAt } from '../reputation/reputation.js';
 import type { OnlineSession } from '../session/provider-session.js';
 
-/** A moment's pause, or being full, is no status; one on trial takes jobs. */
+/** A short pause or a full provider is no status of its own; a provider on probation is `online`. */
 export type ProviderStatus = 'online' | Exclude<UnavailableReason, 'too_hot' | 'no_memory' | 'held_off' | 'on_probation' | 'no_free_slot'>;
 
 export interface StatusRules {
@@ -43,7 +43,7 @@ export function providerFacts(
   };
 }
 
-/** `online`, or the lasting reason why it takes no jobs at `now`. */
+/** `online`, or the lasting reason why the provider takes no jobs at `now`. */
 export function statusOf(facts: ProviderFacts, now: number): ProviderStatus {
   const gate = unavailableReason(facts, now);
   if (gate === 'cooling_down') return gate;

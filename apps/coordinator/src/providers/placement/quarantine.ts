@@ -1,7 +1,7 @@
-/** A machine that an operator took out of routing, whatever its trust and its jobs say, until an operator lets it in again. */
+/** An operator keeps the provider out of routing until an operator releases it, whatever its trust and reputation. */
 
 export interface OperatorQuarantine {
-  /** In the operator's words, at most 300 characters; the owner of the machine reads it. */
+  /** Written by the operator, at most 300 characters; the owner of the machine can read it. */
   readonly reason: string;
   /** Milliseconds since 1970. */
   readonly since: number;

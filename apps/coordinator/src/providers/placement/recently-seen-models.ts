@@ -1,11 +1,11 @@
 /**
- * Which models a client may expect although nobody serves them at the moment: those of the catalogue, and those that were served
- * within a day. Their machines sleep, restart or are held back, which passes (503); any other name is a mistake (404).
+ * Models that clients may expect although no provider serves them now: catalogue models, and models served within a day. Their
+ * providers sleep, restart or are restricted, so the request gets 503. Any other name is a client error (404).
  */
 import type { ModelOffer } from '@inference/protocol';
 import { BoundedMap } from '../../limits/bounded-map.js';
 
-/** A machine that serves at night is away by day. In milliseconds. */
+/** A day, because some machines serve only at night. In milliseconds. */
 export const RECENTLY_SEEN_MS = 24 * 3_600_000;
 const MAX_MODELS = 10_000;
 
@@ -15,7 +15,7 @@ export interface RecentlySeenModelsOptions {
     onCapacity(listener: (models: readonly ModelOffer[]) => void): () => void;
   };
   readonly catalogue: { readonly entries: ReadonlyMap<string, unknown> };
-  /** Models of the newest jobs, from before this process began. */
+  /** Models of the newest jobs before this process started. */
   readonly earlier: Iterable<string>;
   /** Milliseconds since 1970. */
   readonly now: () => number;

@@ -1,7 +1,6 @@
 /**
- * Mean tokens per answer of each machine and model, hidden and in all, against the other machines of the model. A machine that inflates
- * its counts within what is possible stands out here. Shown to operators; nothing is held against the machine, because clients
- * choose what they ask of whom.
+ * Mean tokens per answer of each provider and model, hidden and total, compared with the model's other providers. Finds providers
+ * that inflate their counts within the possible. For operators only: clients choose the requests, so an outlier is no fault.
  */
 import type { ProviderId } from '@inference/protocol';
 import { BoundedMap } from '../../limits/bounded-map.js';
@@ -15,7 +14,7 @@ export interface AnswerLength {
 
 export type LengthOutlier = 'hidden_tokens' | 'completion_tokens';
 
-/** Figures of one machine beside the medians of all machines of the model; the medians are null while there are too few. */
+/** Means of one provider beside the medians of the model's providers. Medians are null below the minimum number of providers. */
 export interface ComparedLength extends AnswerLength {
   readonly medianHiddenTokens: number | null;
   readonly medianCompletionTokens: number | null;
@@ -28,18 +27,18 @@ interface ModelMedians {
   readonly completion: number | null;
 }
 
-/** Weight of the newest answer, once there are some. */
+/** Weight of the newest answer, after the first answers. */
 const NEWEST_WEIGHT = 0.02;
-/** Answers after which a machine is compared. */
+/** Answers before a provider is compared. */
 export const MIN_ANSWERS = 30;
-/** Machines with so many answers that make a norm. */
+/** Providers with enough answers before a median exists. */
 export const MIN_PROVIDERS = 4;
-/** Times the median, and tokens beside it, beyond which a machine is an outlier. */
+/** A provider is an outlier above this many times the median plus this many tokens. */
 const OUTLIER_FACTOR = 4;
 const OUTLIER_TOKENS = 64;
 const MAX_ENTRIES = 100_000;
 const MAX_MEDIANS = 1000;
-/** Time for which the norm of a model is taken as it is, in milliseconds: a list of all machines asks for it once for each. */
+/** Lifetime of the cached medians of a model, in milliseconds: a list of all providers asks once per provider. */
 const MEDIANS_TTL_MS = 5000;
 
 export class AnswerLengthStats {
@@ -51,7 +50,7 @@ export class AnswerLengthStats {
     this.#now = now;
   }
 
-  /** Takes in an answer that verified. */
+  /** Adds a verified answer. */
   add(providerId: ProviderId, model: string, tokens: Pick<AnswerLength, 'hiddenTokens' | 'completionTokens'>): void {
     const key = keyOf(providerId, model);
     const { answers, hiddenTokens, completionTokens } = this.#lengths.get(key) ?? { answers: 0, hiddenTokens: 0, completionTokens: 0 };
@@ -63,7 +62,7 @@ export class AnswerLengthStats {
     });
   }
 
-  /** A machine's figure for a model beside those of all that serve it; null before its first answer. */
+  /** Means of a provider for a model beside the medians of all `members`; null before the provider's first answer. */
   compare(providerId: ProviderId, model: string, members: () => Iterable<ProviderId>): ComparedLength | null {
     const own = this.#lengths.get(keyOf(providerId, model));
     if (own === undefined) return null;
@@ -106,7 +105,7 @@ function isBeyond(value: number, norm: number | null): boolean {
   return norm !== null && value > OUTLIER_FACTOR * norm + OUTLIER_TOKENS;
 }
 
-/** The lower one of the two in the middle: of four machines, two that lie together do not make the norm. */
+/** The lower of the two middle values: of four providers, two equal ones do not make the median. */
 function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;

@@ -1,4 +1,4 @@
-/** What earlier jobs of each enclave key mean for it now, connected or not: the reputations, in the words that the rest of the fleet uses. */
+/** Reputation of each enclave key from its earlier jobs, connected or not, in the terms of the other layers. */
 import type { ProviderId, RestrictionReason } from '@inference/protocol';
 import type { OperatorQuarantine } from '../placement/quarantine.js';
 import type { RestrictionMessage } from '../session/trust-message.js';
@@ -8,19 +8,19 @@ import { ReputationStore, type ReputationStoreOptions } from './reputation-store
 /** Times in milliseconds. */
 export interface ReputationSummary {
   readonly state: ReputationState;
-  /** Why, and for the operator the exact problem; null while it is well. */
+  /** Reason of the restriction, and for operators the exact problem; null while the state is `well`. */
   readonly reason: RestrictionReason | null;
   readonly detail: string | null;
-  /** Since when, and when one job decides. */
+  /** Start of the restriction, and the time from which one job decides. */
   readonly since: number | null;
   readonly until: number | null;
-  /** Failures that still count; each makes other machines be preferred. */
+  /** Failures that still count. Each one makes placement prefer other providers. */
   readonly recentFailures: number;
 }
 
 export type ReputationEvent =
   | { readonly type: 'quarantined'; readonly providerId: ProviderId; readonly reason: string; readonly until: number }
-  /** Jobs failed, and it is left alone until a time, in milliseconds. */
+  /** Jobs failed. `until`: end of the pause, in milliseconds. */
   | { readonly type: 'cooling_down'; readonly providerId: ProviderId; readonly reason: RestrictionReason; readonly until: number }
   | { readonly type: 'reinstated'; readonly providerId: ProviderId };
 
@@ -51,22 +51,22 @@ export class ReputationRegistry {
     return this.#options.quarantineOf?.(providerId) ?? null;
   }
 
-  /** What placement goes by. */
+  /** Reputation for placement. */
   get(providerId: ProviderId): Reputation {
     return this.#store.get(providerId);
   }
 
-  /** Keys that are held back or on trial. */
+  /** Keys that are restricted or on probation. */
   *restricted(): Iterable<[ProviderId, ReputationSummary]> {
     for (const [providerId] of this.#store.restricted()) yield [providerId, this.summaryOf(providerId)];
   }
 
-  /** Whether it is on trial after a lie. */
+  /** Whether the key is on probation after a false answer. */
   isDistrusted(providerId: ProviderId): boolean {
     return this.#store.get(providerId).restriction?.reason === 'answers_not_verified';
   }
 
-  /** What a provider that is held back or on trial is told; null: it is neither. */
+  /** Message to a provider that is restricted or on probation; null: neither. */
   restrictionMessage(providerId: ProviderId): RestrictionMessage | null {
     const { state, reason, since, until } = this.summaryOf(providerId);
     return state === 'well' || reason === null || since === null || until === null ? null : { state, reason, since, until };
@@ -87,14 +87,14 @@ export class ReputationRegistry {
     this.#store.late(providerId);
   }
 
-  /** Lets a key that is held back take jobs again, and forgets why. False when it was not. */
+  /** Ends the restriction of a key and clears its reputation. False: the key was not restricted. */
   reinstate(providerId: ProviderId): boolean {
     if (!this.#store.clear(providerId)) return false;
     this.#options.onEvent({ type: 'reinstated', providerId });
     return true;
   }
 
-  /** Takes in what jobs of a key came to on another coordinator. */
+  /** Takes over a reputation that another coordinator wrote. */
   adopt(providerId: ProviderId, reputation: Reputation): void {
     this.#store.adopt(providerId, reputation);
   }

@@ -1,6 +1,6 @@
 /**
- * The reputation of every enclave key that has one, in memory. It outlives connections, so that nobody clears theirs by coming
- * back, and with somebody who keeps it also the process; it is bounded, and what time has cleared is dropped.
+ * The reputation of every enclave key that has one, in memory. Reputations outlive connections, so a reconnect clears nothing, and
+ * with a persistence also the process. Bounded; reputations that time has cleared are dropped.
  */
 import type { ProviderId } from '@inference/protocol';
 import {
@@ -20,7 +20,7 @@ import {
 export interface ReputationStoreOptions {
   readonly now: () => number;
   readonly random: () => number;
-  /** What placement goes by may have changed. */
+  /** The placement facts of the provider may have changed. */
   readonly onChange: (providerId: ProviderId) => void;
   readonly max?: number;
   readonly persistence?: ReputationPersistence;
@@ -28,9 +28,9 @@ export interface ReputationStoreOptions {
 
 /** Keeps reputations over restarts. */
 export interface ReputationPersistence {
-  /** What was kept, the oldest first. */
+  /** Stored reputations, the oldest first. */
   readonly known: Iterable<readonly [ProviderId, Reputation]>;
-  /** Takes in what is new of a key, null when nothing of it counts any more. Returns at once. */
+  /** Stores a changed reputation; null: nothing counts any more. Returns at once. */
   put(providerId: ProviderId, reputation: Reputation | null): void;
 }
 
@@ -60,14 +60,14 @@ export class ReputationStore {
     return this.#entries.get(providerId)?.reputation ?? CLEAN_REPUTATION;
   }
 
-  /** Keys that are held back or on trial now. */
+  /** Keys that are restricted or on probation now. */
   *restricted(): Iterable<[ProviderId, Restriction]> {
     for (const [providerId, { reputation }] of this.#entries) {
       if (reputation.restriction !== null) yield [providerId, reputation.restriction];
     }
   }
 
-  /** A job went wrong by the provider's fault. Gives the restraint that this led to, or null. */
+  /** Records a job that failed by the provider's fault. Returns the restriction that followed, or null. */
   faulted(providerId: ProviderId, fault: Fault, detail: string): Restriction | null {
     const before = this.get(providerId);
     const after = afterFault(before, fault, detail, this.#options.now(), this.#options.random());
@@ -83,17 +83,17 @@ export class ReputationStore {
     this.#put(providerId, afterSlowAnswer(this.get(providerId), this.#options.now()));
   }
 
-  /** Forgets all of it. False when the key was not held back. */
+  /** Clears the reputation. False: the key was not restricted. */
   clear(providerId: ProviderId): boolean {
     if (stateAt(this.get(providerId), this.#options.now()) === 'well') return false;
     this.#drop(providerId);
-    // In words, so that other coordinators hear of it.
+    // Written explicitly, so that other coordinators read the clearing too.
     this.#options.persistence?.put(providerId, { ...CLEAN_REPUTATION, at: this.#options.now() });
     this.#options.onChange(providerId);
     return true;
   }
 
-  /** Takes in what another coordinator has come to know. */
+  /** Takes over a reputation that another coordinator wrote. */
   adopt(providerId: ProviderId, kept: Reputation): void {
     this.#store(providerId, clampedToClock(kept, this.#options.now()));
     this.#options.onChange(providerId);
@@ -108,7 +108,7 @@ export class ReputationStore {
     this.#options.onChange(providerId);
   }
 
-  /** False: nothing of it counts, and the key has none. */
+  /** False: nothing of the reputation counts, and the key has none. */
   #store(providerId: ProviderId, reputation: Reputation): boolean {
     const now = this.#options.now();
     if (isClean(reputation, now)) {
@@ -116,7 +116,7 @@ export class ReputationStore {
       return false;
     }
     this.#drop(providerId);
-    // The newest stands last, so that the first to go is the oldest.
+    // The newest entry is last, so that the oldest is evicted first.
     this.#entries.set(providerId, { reputation, timer: this.#timerFor(providerId, reputation, now) });
     if (this.#entries.size > (this.#options.max ?? MAX_ENTRIES)) this.#forget(this.#evictionCandidate());
     return true;
@@ -139,7 +139,7 @@ export class ReputationStore {
     this.#options.onChange(providerId);
   }
 
-  /** The oldest that is not held back, or the oldest of all. */
+  /** The oldest unrestricted key, else the oldest of all. */
   #evictionCandidate(): ProviderId {
     let oldest: ProviderId | null = null;
     for (const [providerId, { reputation }] of this.#entries) {

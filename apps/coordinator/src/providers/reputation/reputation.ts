@@ -1,11 +1,11 @@
 /**
- * What a provider's jobs came to lately, and what that keeps it from. Pure: each step takes a reputation, the clock and chance
- * and gives a new one. Failures lead to a pause that doubles, many pauses and lies to a quarantine; after each, one job decides;
- * and everything is forgotten with time, so that nobody is out for ever.
+ * Reputation of a provider from its recent jobs. Pure: each step takes a reputation, the clock and a random number, and returns a
+ * new reputation. Failures lead to a cooldown that doubles; many cooldowns, or a false answer, to a quarantine. After each, one job
+ * decides. Time clears everything, so no provider is excluded forever.
  */
 import type { RESTRICTION_STATES, RestrictionReason } from '@inference/protocol';
 
-/** What a provider did wrong in a job. */
+/** The fault of a provider in a job. */
 export type Fault = 'failed' | 'timed_out' | 'lost' | 'misbehaved' | 'unverified';
 
 export interface Restriction {
@@ -20,16 +20,16 @@ export interface Restriction {
 
 /** Times in milliseconds. */
 export interface Reputation {
-  /** Weight of the failures as it was at `at`. */
+  /** Weight of the failures at the time `at`. */
   readonly weight: number;
-  /** Times in a row that a second machine was quicker, as it was at `at`. */
+  /** Consecutive jobs in which a second provider was faster, at the time `at`. */
   readonly late: number;
   readonly at: number;
   readonly restriction: Restriction | null;
-  /** Cooldowns and quarantines before, less those that time has forgiven: each doubles the next. */
+  /** Earlier cooldowns and quarantines, less the forgiven ones. Each doubles the next duration. */
   readonly cooldowns: number;
   readonly quarantines: number;
-  /** Since when nothing was added to these. */
+  /** Time of the last increment. */
   readonly cooldownsAt: number;
   readonly quarantinesAt: number;
 }
@@ -47,21 +47,21 @@ export const CLEAN_REPUTATION: Reputation = {
   quarantinesAt: 0,
 };
 
-/** A failure's weight halves in this time. */
+/** Half-life of a failure's weight, in milliseconds. */
 export const HALF_LIFE_MS = 2 * 60_000;
-/** What each verified answer leaves of the weight. */
+/** Factor that each verified answer leaves of the weight. */
 const ANSWER_DECAY = 0.45;
-/** Weight at which a machine is left alone for a while: three failures within a minute. */
+/** Weight that starts a cooldown: three failures within a minute. */
 const COOLDOWN_WEIGHT = 2.5;
-/** Lateness that is priced like one failure. */
+/** Slow answers in a row that cost as much as one failure. */
 const MAX_SLOW_ANSWERS = 3;
 export const FIRST_COOLDOWN_MS = 10_000;
 export const MAX_COOLDOWN_MS = 10 * 60_000;
-/** Cooldowns in a row after which it is a quarantine. */
+/** Consecutive cooldowns that lead to a quarantine. */
 export const MAX_COOLDOWNS = 6;
 export const FIRST_QUARANTINE_MS = 30 * 60_000;
 export const MAX_QUARANTINE_MS = 24 * 3_600_000;
-/** Without another one, one cooldown or quarantine is forgiven in this time. */
+/** Time without a new one that forgives one cooldown or quarantine, in milliseconds. */
 export const COOLDOWN_FORGIVENESS_MS = 15 * 60_000;
 export const QUARANTINE_FORGIVENESS_MS = 24 * 3_600_000;
 
@@ -79,17 +79,17 @@ export function stateAt({ restriction }: Reputation, now: number): ReputationSta
   return restriction.kind === 'cooldown' ? 'cooling_down' : 'quarantined';
 }
 
-/** Failures that still count at `now`, as a whole number: what placement prices. */
+/** Failures that still count at `now`, rounded: the input of the placement penalty. */
 export function recentFailures(reputation: Reputation, now: number): number {
   const { weight, late } = decayed(reputation, now);
   return Math.round(weight) + (late >= MAX_SLOW_ANSWERS ? 1 : 0);
 }
 
-/** A job went wrong, and it was the provider's fault. `random` in [0, 1). */
+/** A job failed by the provider's fault. `random` in [0, 1). */
 export function afterFault(before: Reputation, fault: Fault, detail: string, now: number, random: number): Reputation {
   const state = stateAt(before, now);
   if (fault === 'unverified') return state === 'quarantined' ? before : quarantined(before, REASONS[fault], detail, now, random);
-  // What was already running when it was left alone, or ran for want of another machine, says nothing new.
+  // Jobs that ran already, or ran for lack of another provider, say nothing new.
   if (state === 'cooling_down' || state === 'quarantined') return before;
   const { weight, late } = decayed(before, now);
   const heavier = { ...before, weight: weight + (fault === 'misbehaved' ? COOLDOWN_WEIGHT : 1), late, at: now };
@@ -102,12 +102,12 @@ export function afterFault(before: Reputation, fault: Fault, detail: string, now
   return { ...heavier, restriction, cooldowns: cooldowns + 1, cooldownsAt: until };
 }
 
-/** An answer verified. It ends a cooldown at once, and a quarantine when that was over but for the trial. */
+/** An answer verified. A cooldown ends at once; a quarantine ends only when its time is over and the probation job remains. */
 export function afterAnswer(before: Reputation, now: number): Reputation {
   const { weight } = decayed(before, now);
   const state = stateAt(before, now);
   if (state === 'quarantined') return before;
-  // One good answer ends the trial, and leaves little room for the next failures.
+  // One verified answer ends the probation and leaves little room for the next failures.
   if (state !== 'well') return { ...before, restriction: null, weight: ANSWER_DECAY, late: 0, at: now };
   return { ...before, weight: weight * ANSWER_DECAY, late: 0, at: now };
 }
@@ -126,8 +126,8 @@ export function quarantined(before: Reputation, reason: RestrictionReason, detai
 }
 
 /**
- * One that was kept elsewhere, by this clock: nothing of it lies ahead of `now`, and nobody is held back for longer than they can be,
- * whatever the clock said that it was written by.
+ * Adapts a reputation written by another process to this clock: no time lies after `now`, and no restriction lasts longer than the
+ * maximum, whatever clock wrote it.
  */
 export function clampedToClock(kept: Reputation, now: number): Reputation {
   const restriction = kept.restriction;
@@ -142,7 +142,7 @@ export function clampedToClock(kept: Reputation, now: number): Reputation {
   };
 }
 
-/** Whether nothing of it counts any more. */
+/** Whether nothing of the reputation counts any more. */
 export function isClean(reputation: Reputation, now: number): boolean {
   const { restriction, cooldowns, cooldownsAt, quarantines, quarantinesAt } = reputation;
   const { weight, late } = decayed(reputation, now);
@@ -158,7 +158,7 @@ export function nextChangeAt(reputation: Reputation, now: number): number | null
   const { restriction } = reputation;
   if (restriction !== null && now < restriction.until) return restriction.until;
   const { weight, late } = decayed(reputation, now);
-  // When the rounded weight is one less, and a moment.
+  // When the rounded weight decreases by one, plus a margin.
   if (weight >= 0.5) return now + HALF_LIFE_MS * Math.log2(weight / (Math.round(weight) - 0.5)) + 100;
   if (late > 0) return reputation.at + HALF_LIFE_MS;
   return restriction !== null || isClean(reputation, now) ? null : now + COOLDOWN_FORGIVENESS_MS;
@@ -173,7 +173,7 @@ function countAfterForgiveness(count: number, since: number, everyMs: number, no
   return Math.max(0, count - Math.floor(Math.max(0, now - since) / everyMs));
 }
 
-/** A quarter more or less, so that machines that failed together are not tried together. */
+/** A quarter more or less, so that providers that failed together are not tried together. */
 function jittered(ms: number, random: number): number {
   return Math.round(ms * (0.75 + random / 2));
 }

@@ -1,6 +1,6 @@
 /**
- * The pause in which a provider that said it is full is left alone: a moment, and twice as long each time that it says so again when
- * the pause is over, up to a bound. An answer of it ends the pause, and the next one is a moment again.
+ * The pause for a provider that reported itself full. The pause doubles with each further report after its end, up to a bound. A
+ * verified answer ends the pause and resets the duration.
  */
 export interface BackoffOptions {
   readonly firstMs: number;
@@ -21,17 +21,17 @@ export class Backoff {
     this.#onElapsed = onElapsed;
   }
 
-  /** When it ends or ended, in milliseconds; 0 before the first, and when it was ended. */
+  /** End of the current or last pause, in milliseconds; 0 before the first pause and after a reset. */
   get until(): number {
     return this.#until;
   }
 
-  /** Pauses since its last answer. */
+  /** Pauses since the last verified answer. */
   get count(): number {
     return this.#count;
   }
 
-  /** It has said that it is full. What was on its way to it when a pause began says nothing new. */
+  /** Starts a pause. Reports during a pause concern jobs sent before it, and change nothing. */
   start(): void {
     if (this.#now() < this.#until) return;
     const { firstMs, maxMs } = this.#rules;
@@ -42,7 +42,7 @@ export class Backoff {
     this.#timer = setTimeout(this.#onElapsed, ms + 1);
   }
 
-  /** It has answered. Whether a pause ended with that. */
+  /** The provider answered. True: a pause ended. */
   reset(): boolean {
     const wasPaused = this.#now() < this.#until;
     this.#count = 0;
@@ -51,7 +51,7 @@ export class Backoff {
     return wasPaused;
   }
 
-  /** Its end is told to nobody any more. */
+  /** Cancels the callback at the end of the pause. */
   stop(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;

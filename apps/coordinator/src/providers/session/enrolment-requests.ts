@@ -1,6 +1,6 @@
 /**
- * A provider asks for a device-management enrolment over its session. Who answers lies outside the fleet; here is what is
- * asked, what comes back, and that one session asks one thing at a time.
+ * Answers a provider's requests for a device-management enrolment, one at a time per session. The service itself lies outside this
+ * layer.
  */
 import type { CoordinatorMessage, EnrolmentRefusal } from '@inference/protocol';
 import type { Identity } from './registration/admission.js';
@@ -9,10 +9,10 @@ export type EnrolmentAnswer =
   | { readonly kind: 'offered'; readonly url: string; readonly expiresAt: number }
   | { readonly kind: 'refused'; readonly reason: EnrolmentRefusal };
 
-/** Answers for an identity that a session has proved. May reject; the provider is then told to try later. */
+/** Answers for an identity that its session has verified. May reject; the provider is then asked to try later. */
 export type EnrolmentService = (identity: Identity) => Promise<EnrolmentAnswer>;
 
-/** Pause between two requests of one session, in milliseconds: each makes and voids rows in the database. */
+/** Minimum interval between two requests of one session, in milliseconds: each request inserts and voids database rows. */
 const MIN_INTERVAL_MS = 5000;
 
 /** The requests of one session. */

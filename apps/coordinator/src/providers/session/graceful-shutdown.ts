@@ -1,6 +1,6 @@
 /**
- * How the coordinator takes leave of its providers: those without jobs are told to connect again, but for some that running jobs may
- * still need, and the others when they have none left.
+ * Graceful shutdown: idle providers are asked to reconnect elsewhere, except some that running jobs may still need. Busy providers
+ * follow when they become idle.
  */
 
 import { type DrainDemand, type PoolMember, providersToRetain } from '@inference/scheduler';
@@ -13,9 +13,9 @@ export interface ShutdownDependencies {
   readonly now: () => number;
 }
 
-/** Between a provider's last job and its dismissal, in milliseconds: that job may have failed, and be placed again in a moment. */
+/** Delay after a provider's last job before its session ends, in milliseconds. A failed job may be placed again in this time. */
 const CLOSE_IDLE_AFTER_MS = 50;
-/** Between two looks at those that stayed, in milliseconds: their jobs may be settled, or begun to be delivered, by now. */
+/** Interval between checks of the retained providers, in milliseconds: their jobs may have been settled or delivered. */
 const RECHECK_MS = 200;
 
 export class GracefulShutdown {
@@ -23,14 +23,14 @@ export class GracefulShutdown {
   readonly #demands: () => Iterable<DrainDemand>;
   #timer: NodeJS.Timeout | null = null;
 
-  /** It begins. `demands`: what jobs that run may still need; asked again whenever a provider has become idle. */
+  /** Begins the shutdown. `demands`: what running jobs may still need; called again whenever a provider becomes idle. */
   constructor(demands: () => Iterable<DrainDemand>, deps: ShutdownDependencies) {
     this.#demands = demands;
     this.#deps = deps;
     this.#closeIdle();
   }
 
-  /** Something of a provider changed. It may have become idle. */
+  /** A provider changed and may have become idle. */
   changed(session: ProviderSession): void {
     if (session.jobs.used === 0) this.#timer ??= setTimeout(() => this.#closeIdle(), CLOSE_IDLE_AFTER_MS);
   }

@@ -1,6 +1,6 @@
 /**
- * A provider shows the token of its owner over its session. Who knows tokens lies outside the fleet; here is what is asked and
- * what comes back. One session asks one thing at a time, and of those that wait only the newest counts.
+ * Answers a provider that presents its owner's link token, one token at a time per session; of waiting tokens only the newest
+ * counts. The service itself lies outside this layer.
  */
 import type { CoordinatorMessage, LinkRefusal, ProviderId } from '@inference/protocol';
 
@@ -8,10 +8,10 @@ export type LinkAnswer =
   | { readonly kind: 'linked'; readonly accountId: string; readonly accountName: string }
   | { readonly kind: 'refused'; readonly reason: LinkRefusal };
 
-/** Answers for a provider that a session has proved. May reject; the provider is then told to try later. */
+/** Answers for a provider that its session has verified. May reject; the provider is then asked to try later. */
 export type LinkService = (providerId: ProviderId, token: string) => Promise<LinkAnswer>;
 
-/** The tokens of one session. */
+/** The link tokens of one session. */
 export class LinkRequests {
   readonly #service: LinkService;
   readonly #send: (message: CoordinatorMessage) => void;
@@ -35,7 +35,7 @@ export class LinkRequests {
     if (!this.#running) void this.#work(providerId);
   }
 
-  /** The link ended by somebody else's hand. What an office answers from before that no longer counts. */
+  /** The owner or an operator ended the link. Pending answers of the service no longer count. */
   unlink(): void {
     this.#told++;
     this.#ownerAccountId = null;

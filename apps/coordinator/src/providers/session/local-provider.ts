@@ -107,7 +107,7 @@ export class LocalSlot implements ProviderSlot {
   readonly #session: OnlineSession;
   #isUsed = false;
 
-  /** Reserves a slot, in the turn in which the provider was chosen. */
+  /** Reserves a slot, in the same turn as the choice of the provider. */
   constructor(provider: LocalProvider, session: OnlineSession) {
     this.provider = provider;
     this.#session = session;

@@ -1,14 +1,14 @@
 /**
- * What a provider may say that brings no job forward: reports, lists, keys, pings, and words on jobs that are not its own. An
- * honest one needs a fraction of it; one that floods is shut out before it costs the others anything.
+ * Budget for messages that advance no job: reports, lists, keys, pings, and messages about unknown jobs. A correct provider needs a
+ * fraction of it; a flooding provider is rejected before others suffer.
  */
 import type { ProviderMessage } from '@inference/protocol';
 
-/** Messages that may come at once, and that are forgiven in each second. */
+/** Message cost allowed in a burst, and regained per second. */
 const BURST = 4000;
 const PER_SECOND = 200;
 
-/** What messages that bring no job forward cost of a provider's budget: more where a signature is checked or the boards change. */
+/** Cost of messages that advance no job: higher where a signature is verified or the model index changes. */
 export const MESSAGE_COSTS: Partial<Record<ProviderMessage['type'], number>> = {
   load: 1,
   job_progress: 1,
@@ -30,7 +30,7 @@ export class MessageBudget {
     this.#at = now();
   }
 
-  /** Counts a message by what it costs to take in, a plain one being 1. False: it is one too many. */
+  /** Spends the cost of one message; a plain message costs 1. False: the budget is exceeded. */
   spend(cost: number): boolean {
     const now = this.#now();
     this.#left = Math.min(BURST, this.#left + (Math.max(0, now - this.#at) * PER_SECOND) / 1000);

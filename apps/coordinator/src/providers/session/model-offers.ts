@@ -1,15 +1,15 @@
 /**
- * What one provider offers, and what of it is taken: judged when it says so, and again when the catalogue is another one. The
- * provider is told what is not taken when that is not what it was told last.
+ * The model offers of one provider. Offers are evaluated when they arrive, and again after a change of the catalogue. The provider
+ * gets a message when the set of rejected offers changes.
  */
 import type { ModelOffer, ModelRefusal, ModelsRefused } from '@inference/protocol';
 
-/** What the catalogue says of one model. */
+/** Catalogue entry of one model. */
 export interface CatalogueTerms {
   readonly displayName: string;
   readonly quantization: string;
   readonly modelType: ModelOffer['model_type'];
-  /** SHA-256 of files that may be served under this id; none: any file. */
+  /** SHA-256 of files that may be served under this id. Empty: any file. */
   readonly fileSha256: readonly string[];
 }
 
@@ -76,14 +76,14 @@ export class SessionOffers {
     this.#evaluated = this.#evaluate(offers);
   }
 
-  /** The catalogue is another one now. Whether that changed what is taken. */
+  /** Evaluates the offers again, after a change of the catalogue. True: the accepted offers changed. */
   reevaluate(): boolean {
     const before = JSON.stringify(this.accepted);
     this.take(this.#offers);
     return JSON.stringify(this.accepted) !== before;
   }
 
-  /** What the provider is to be told, or null: it knows. */
+  /** The message with the rejected offers, or null: unchanged since the last message. */
   refusalMessage(): ModelsRefused | null {
     const text = JSON.stringify(this.refused);
     if (text === this.#reported) return null;

@@ -1,6 +1,6 @@
 /**
- * The door for providers: turns `GET /provider/v1/socket` into a WebSocket and hands it to the fleet. What a connection may hold is
- * small until its provider has registered. Later, messages that have not arrived whole share a budget by address.
+ * Accepts WebSockets of providers at `GET /provider/v1/socket` and passes them to the registry. Unregistered connections have a
+ * small memory limit. After registration, incomplete messages share a budget per address.
  */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -14,14 +14,16 @@ import { MAX_MESSAGE_BYTES } from './provider-socket.js';
 
 export const PROVIDER_SOCKET_PATH = '/provider/v1/socket';
 const MAX_CONNECTIONS = 20_000;
-/** All connections that have not registered: 8192 of them, or 64 that send the most they may. */
+/** For all unregistered connections together: 8192 usual ones, or 64 that send their maximum. */
 const MAX_UNREGISTERED_BYTES = 32 * 2 ** 20;
 const BYTES_PER_CONNECTION = 4096;
-/** Bytes of one message before registration. Above the cap of a text frame, so that a message somewhat over it gets its reason. */
+/**
+ * Bytes of one message before registration. Above the cap of a text frame, so that a slightly larger message still gets a reason.
+ */
 const MAX_UNREGISTERED_MESSAGE_BYTES = 2 * MAX_TEXT_FRAME_BYTES;
 /** All unfinished messages of registered providers: 256 frames of the largest size. Anybody can register a machine. */
 const MAX_UNFINISHED_BYTES = 128 * 2 ** 20;
-/** Bytes of an unfinished message that are not counted: most messages arrive in one piece. */
+/** Bytes of an incomplete message that are not counted: most messages arrive in one piece. */
 const UNCOUNTED_BYTES = 16 * 1024;
 
 /** Whether a request asks for the WebSocket of providers. */
@@ -29,7 +31,10 @@ export function isProviderUpgrade({ method, url = '', headers }: IncomingMessage
   return method === 'GET' && url.split('?', 1)[0] === PROVIDER_SOCKET_PATH && /(?:^|,)\s*websocket\s*(?:,|$)/i.test(headers.upgrade ?? '');
 }
 
-/** Listens for upgrades on an HTTP server; those of other requests are left to others. Returns the function that stops this. */
+/**
+ * Handles upgrade requests of an HTTP server for this path; other upgrades stay with other listeners. Returns the function that
+ * unsubscribes.
+ */
 export function openProviderServer(server: Server, fleet: ProviderRegistry, trustedProxies: readonly string[]): () => void {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false, autoPong: false });
   const unregistered = new FairBudget({
@@ -61,14 +66,14 @@ export function openProviderServer(server: Server, fleet: ProviderRegistry, trus
         boundUnfinished(webSocket, socket, (giveUp) => unfinished.open({ holder }, giveUp));
       });
       let unread = 0;
-      // The rest is dropped: a closing handshake would read, and hold, it all.
+      // Drops further input: a closing handshake would read and buffer all of it.
       const refuseRest = (message: string): void => {
         socket.removeAllListeners('data');
         socket.resume();
         session.reject('too_large', message);
       };
       const count = (chunk: Buffer): void => {
-        // The chunk that brought the registration is counted after it.
+        // The chunk that completes the registration is counted afterwards.
         if (!claim.isOpen) return;
         unread += chunk.length;
         if (unread > MAX_UNREGISTERED_MESSAGE_BYTES) refuseRest('a message before registration is too large');
@@ -89,7 +94,7 @@ export function openProviderServer(server: Server, fleet: ProviderRegistry, trus
   };
 }
 
-/** Ends a connection whose unfinished message has no room. `open` begins the claim of one message. */
+/** Terminates a connection when the budget has no room for its incomplete message. `open` begins the claim of one message. */
 function boundUnfinished(webSocket: WebSocket, socket: Duplex, open: (giveUp: () => void) => Claim | null): void {
   let claim: Claim | null = null;
   let unread = 0;
@@ -103,11 +108,11 @@ function boundUnfinished(webSocket: WebSocket, socket: Duplex, open: (giveUp: ()
     if (claim === null || (more > 0 && !claim.grow(more))) webSocket.terminate();
   };
   const took = (data: Buffer): void => {
-    // What is left is at most the chunk that ended this message: frame headers of fragments never add up.
+    // At most the chunk that ended this message remains: frame headers of fragments never add up.
     unread = Math.min(Math.max(0, unread - frameBytes(data.length)), lastChunkBytes);
     release();
   };
-  // May come between the fragments of a message, which is still unfinished then.
+  // Control frames may arrive between the fragments of an incomplete message.
   const tookControl = (data: Buffer): void => {
     unread = Math.max(0, unread - frameBytes(data.length));
   };
@@ -115,7 +120,7 @@ function boundUnfinished(webSocket: WebSocket, socket: Duplex, open: (giveUp: ()
     claim?.release();
     claim = null;
   };
-  // Before the library's own listener, which emits the messages of a chunk while it takes it.
+  // Registered before the library's own listener, which emits the messages of a chunk while reading the chunk.
   socket.prependListener('data', count);
   webSocket.on('message', took);
   webSocket.on('ping', tookControl);
@@ -133,6 +138,6 @@ function frameBytes(payloadBytes: number): number {
 
 function refuse(socket: Duplex): void {
   socket.on('error', () => {});
-  // No HTTP server looks after it any more: a peer that leaves its side open would keep it for ever.
+  // No HTTP server owns the socket any more, so a peer that leaves its side open would hold the socket forever.
   socket.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n', () => socket.destroy());
 }

@@ -1,5 +1,6 @@
 /**
- * One connection of one provider, from the first message to the last: the handshake, then jobs, challenges and updates. A provider is in the registry only between `registered` and the end of its session.
+ * One connection of one provider: the handshake, then jobs, challenges and updates. The registry lists the provider only between
+ * `registered` and the end of the session.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -43,7 +44,7 @@ import { maxChallengeAge } from './session-options.js';
 import { SessionStatistics } from './session-statistics.js';
 
 export interface SessionEvents {
-  /** Statements verified. The registry takes the provider in before it is told. */
+  /** All statements verified. The registry adds the session before the provider gets its confirmation. */
   registered(session: OnlineSession): void;
   /** Models, load, slots or standing changed. */
   changed(session: OnlineSession): void;
@@ -54,7 +55,7 @@ export type OnlineSession = ProviderSession & { readonly registration: Registrat
 
 type Phase = 'handshake' | 'online' | 'closed';
 
-/** Payload of a frame without text: its authentication tag. */
+/** Payload of a frame without content: the authentication tag. */
 const EMPTY_PAYLOAD_BYTES = 16;
 
 export class ProviderSession {
@@ -126,7 +127,7 @@ export class ProviderSession {
     return this.#socket.lastHeardAt;
   }
 
-  /** The key that jobs are sealed to now, or null when it has expired and no new one came. */
+  /** Key that jobs are sealed to now; null after the key's expiry until a new one arrives. */
   get key(): SealingKey | null {
     return this.#key !== null && this.#key.notAfter > this.#rules.now() ? this.#key : null;
   }
@@ -135,12 +136,12 @@ export class ProviderSession {
     return this.#trust.posture;
   }
 
-  /** The newest challenge that was answered rightly, for those who want to check it again. */
+  /** The newest challenge that was answered correctly, for verification by others. */
   get lastChallenge(): ChallengeTranscript | null {
     return this.#challenges?.transcript ?? null;
   }
 
-  /** What device management and the maker's chain say of this key, verified when it was read. */
+  /** Evidence of device management for this key, with chains verified when they were read. */
   get device(): DeviceFindings | null {
     return this.#trust.device;
   }
@@ -150,43 +151,43 @@ export class ProviderSession {
     return this.#challenges?.latestPassed ?? false;
   }
 
-  /** The maker's chain holds for this key at this moment. */
+  /** Whether the manufacturer's certificate chain holds for the key now. */
   get isDeviceChainVerified(): boolean {
     return isPartOk(this.trust(), 'device_chain');
   }
 
-  /** The model of the newest job while it is still served, else the first one served; null when none is. */
+  /** Model of the newest job while it is still served, else the first served model; null: none. */
   get currentModel(): string | null {
     const latest = this.models.find((model) => model.id === this.statistics.latestModel);
     return (latest ?? this.models[0])?.id ?? null;
   }
 
-  /** Whether this is the token that this session was told. */
+  /** Whether the token was issued for this session. */
   ownsToken(token: string): boolean {
     return this.isOpen && this.#tokenHash !== null && isToken(token, this.#tokenHash);
   }
 
-  /** Whether it takes jobs, by its own word. */
+  /** Whether the provider takes jobs, as it reported. */
   get availability(): ReportedAvailability {
     return this.#availability.reported;
   }
 
-  /** It said that it takes no new jobs for now. */
+  /** The provider reported that it takes no new jobs for now. */
   get isAway(): boolean {
     return this.#availability.isAway;
   }
 
-  /** So much waits to be sent to it that a new job may exceed the bound. */
+  /** Whether the unsent bytes are so many that a new job may exceed the bound. */
   get isBacklogged(): boolean {
     return this.#socket.isBacklogged;
   }
 
-  /** Until when it is left alone because it said that it is full. */
+  /** End of the pause after the provider reported itself full. */
   get backoffUntil(): number {
     return this.#backoff.until;
   }
 
-  /** Times in a row that it was left alone for that reason, and no answer came in between. */
+  /** Consecutive pauses without a verified answer between them. */
   get backoffCount(): number {
     return this.#backoff.count;
   }
@@ -195,23 +196,23 @@ export class ProviderSession {
     return this.#trust.verdict();
   }
 
-  /** Takes in what is stored for this provider's key; null when there is nothing. */
+  /** Verifies the stored evidence of this key; null: none is stored. */
   setDeviceEvidence(evidence: DeviceEvidence | null): void {
     this.#trust.deviceChanged(evidence);
     this.#changed();
   }
 
-  /** Those of the offers that are taken. A new list whenever one of them changed. */
+  /** Accepted model offers. A new list after each change. */
   get models(): readonly ModelOffer[] {
     return this.#offers.accepted;
   }
 
-  /** Those of the offers that are not taken, and why. */
+  /** Rejected model offers, each with a reason. */
   get refusedModels(): ModelsRefused['models'] {
     return this.#offers.refused;
   }
 
-  /** The catalogue is another one now. */
+  /** Evaluates the offers again, after a change of the catalogue. */
   reevaluateOffers(): void {
     if (this.#phase !== 'online') return;
     const changed = this.#offers.reevaluate();
@@ -219,14 +220,14 @@ export class ProviderSession {
     if (changed) this.#changed();
   }
 
-  /** Tells the provider its trust and status when they are not what it was told last. Whether it was. */
+  /** Sends trust and status to the provider, if they changed since the last message. True: a message was sent. */
   reportStatus(status: ProviderStatus, restriction: RestrictionMessage | null, quarantine: OperatorQuarantine | null): boolean {
     const message = this.#lastReported.nextMessage(this.trust(), status, restriction, quarantine);
     if (message !== null) this.#socket.send(message);
     return message !== null;
   }
 
-  /** Sends a job whose slot was reserved. A session that ended meanwhile reports it lost, in a later turn. */
+  /** Sends a job on a reserved slot. If the session ended meanwhile, the job is reported lost in a later turn. */
   startJob(message: JobMessage, frames: readonly Uint8Array[], sink: JobSink): JobHandle {
     const jobId = message.context.job_id;
     this.jobs.start(jobId, sink);
@@ -242,25 +243,27 @@ export class ProviderSession {
     };
   }
 
-  /** Sends no new job to a provider that said it is full, for a moment; longer when it says so again and again. One that is away gets none. */
+  /**
+   * Pauses new jobs after the provider reported itself full; consecutive pauses are longer. No pause for a provider that is away.
+   */
   backOff(): void {
     if (this.isAway) return;
     this.#backoff.start();
-    // Its slot was free before the pause began, and placement has to hear of that, too.
+    // The slot became free before the pause began, so placement must be notified.
     this.#changed();
   }
 
-  /** An answer of it verified: it is not full. */
+  /** An answer verified, so the provider is not full. */
   answerVerified(): void {
     if (this.#backoff.reset()) this.#changed();
   }
 
-  /** The account that it earns for, as far as it has shown its token on this connection; null: none. */
+  /** Account that the provider earns for, after its token was checked on this connection; null: none. */
   get ownerAccountId(): string | null {
     return this.#links?.ownerAccountId ?? null;
   }
 
-  /** Its owner took it out of the account. */
+  /** The owner removed the provider from the account. */
   unlinked(): void {
     if (this.#phase === 'online') this.#links?.unlink();
   }
@@ -272,8 +275,8 @@ export class ProviderSession {
   }
 
   /**
-   * Pings a peer that is there and ends the session of one that is not; called every `pingMs`. Silence is counted in pings, because a clock
-   * may be set, and a process that did not run has heard nobody.
+   * Pings a live peer and ends the session of a silent one; called every `pingMs`. Silence is counted in pings: a clock may be set,
+   * and a suspended process receives nothing.
    */
   checkLiveness(): void {
     const { pingMs, silenceMs } = this.#rules.timings;
@@ -320,7 +323,7 @@ export class ProviderSession {
     }
   }
 
-  /** The provider has registered, and is taken in if that makes it trusted. */
+  /** Registers the provider, if its evidence supports any trust level. */
   #begin({ admitted: { identity, posture, key }, registration, models, availability, first }: Registered): void {
     this.#phase = 'online';
     this.#key = key;
@@ -467,7 +470,7 @@ export class ProviderSession {
     this.#charge(1);
   }
 
-  /** False: the provider has talked too much, and its session is over. */
+  /** False: the message budget is exceeded, and the session is over. */
   #charge(cost: number): boolean {
     if (this.#budget.spend(cost)) return true;
     this.reject('misbehaved', 'too many messages that belong to no job');
@@ -484,7 +487,7 @@ export class ProviderSession {
     this.#backoff.stop();
     this.#challenges?.stop();
     this.#trust.stop();
-    // The registry forgets the session first, so that a job that is lost is not given to it again.
+    // The registry removes the session first, so that a lost job is not placed on it again.
     this.#events.closed(this, rejection === null ? { by: 'provider' } : { by: 'coordinator', ...rejection });
     this.jobs.loseAll();
   }

@@ -1,6 +1,6 @@
 /**
- * One provider's WebSocket: caps on what comes in, back-pressure and a bound on what waits to go out, and signs of life.
- * Messages are opaque here, except for the job id of queued request frames.
+ * The WebSocket of one provider: size limits for input, back-pressure and a bound for output, and liveness. Messages are opaque,
+ * except for the job id of queued request frames.
  */
 import {
   type CoordinatorMessage,
@@ -16,30 +16,30 @@ import {
 } from '@inference/protocol';
 import type { RawData, WebSocket } from 'ws';
 
-/** The stream under a WebSocket, as far as sends are gathered on it and wait for it. */
+/** The byte stream below a WebSocket: gathers writes and reports back-pressure. */
 export interface Transport {
   cork(): void;
   uncork(): void;
   on(event: 'drain', listener: () => void): unknown;
 }
 
-/** The library's own cap. Above ours, so that a message somewhat over ours is still answered with its reason. */
+/** The cap of the WebSocket library. Above our own, so that a slightly larger message still gets a reason. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 /** Buffered bytes above which request frames wait for the stream's `drain`. */
 export const SEND_WINDOW_BYTES = 1024 * 1024;
-/** Requests up to this size go ahead of larger ones that wait, up to twice the window. */
+/** Requests up to this size overtake larger queued ones, up to twice the window. */
 const MAX_SMALL_JOB_BYTES = 64 * 1024;
-/** Unsent bytes above which the provider gets no new job: one of the largest size would exceed `MAX_UNSENT_BYTES`. */
+/** Unsent bytes above which the provider gets no new job: a request of maximum size would exceed `MAX_UNSENT_BYTES`. */
 const MAX_UNSENT_BEFORE_JOB = MAX_UNSENT_BYTES - MAX_REQUEST_BYTES;
-/** Unsent bytes above which a ping is not answered: answers would pile up for a peer that does not read. */
+/** Unsent bytes above which pings are not answered: pongs would pile up for a peer that does not read. */
 const MAX_UNSENT_BEFORE_PONG = SEND_WINDOW_BYTES + 64 * 1024;
 /** Time for the last words and the closing handshake, in milliseconds. */
 const CLOSE_MS = 2000;
 
-/** For the owner of a provider whose session ends for lack of progress. */
+/** Message for the owner of a provider whose session ends for lack of progress. */
 export const TOO_SLOW = 'the provider does not take what is sent to it';
 
-/** Why this side ended a connection. */
+/** Why the coordinator ended a connection. */
 export interface Rejection {
   readonly code: RejectionCode;
   readonly reason: RejectionReason | null;
@@ -54,7 +54,7 @@ export interface SocketEvents {
   heard(): void;
   /** The provider has become unable to take a new job, or able again; see {@link ProviderSocket.isBacklogged}. */
   backlogChanged(): void;
-  /** The stream drained. Called for each job that had unsent frames before, jobs just completed included. */
+  /** The stream drained. Called for each job that had unsent frames, including jobs sent completely by this drain. */
   sendProgressed(jobId: JobId): void;
   /** Called once. `rejection`: from {@link ProviderSocket.reject}; null for a remote close, an error or `terminate`. */
   closed(rejection: Rejection | null): void;
@@ -62,7 +62,7 @@ export interface SocketEvents {
 
 /** A job whose request is not sent completely. */
 interface UnsentJob {
-  /** Null once it is sent. */
+  /** Null after it was sent. */
   message: JobMessage | null;
   readonly frames: Uint8Array[];
   bytes: number;
@@ -76,11 +76,11 @@ export class ProviderSocket {
   #lastHeardAt: number;
   #unansweredPings = 0;
   #ended = false;
-  /** In the order in which they are sent. */
+  /** In sending order. */
   readonly #unsent = new Map<JobId, UnsentJob>();
   #unsentJobBytes = 0;
   #wasBacklogged = false;
-  /** Payload bytes handed to the stream, and the highest count of them that the system has taken. */
+  /** Payload bytes handed to the stream, and the highest count of them that the operating system has taken. */
   #written = 0;
   #taken = 0;
   #takenAtLastCheck = 0;
@@ -95,7 +95,7 @@ export class ProviderSocket {
     socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
     socket.on('ping', (data) => this.#ping(data));
     socket.on('pong', () => this.#signOfLife());
-    // Errors are always followed by 'close', which is where the session ends.
+    // Each error is followed by 'close', which ends the session.
     socket.on('error', () => {});
     socket.on('close', () => this.#end(null));
     transport.on('drain', () => this.#drained());
@@ -118,14 +118,14 @@ export class ProviderSocket {
     this.#sendBounded(JSON.stringify(message));
   }
 
-  /** Whether a request of the largest size would exceed the bound of what waits for this provider. */
+  /** Whether a request of maximum size would exceed the bound of unsent bytes. */
   get isBacklogged(): boolean {
     return this.#unsentJobBytes + this.#socket.bufferedAmount > MAX_UNSENT_BEFORE_JOB;
   }
 
   /**
-   * Sends a job and its request frames. A request that fits the window is written in one call, so that the provider starts while the
-   * next job is sealed. Frames of others are queued and sent as the stream drains.
+   * Sends a job and its request frames. A request that fits the window is written in one call, so that the provider starts while
+   * the next job is sealed. Frames of other requests are queued until the stream drains.
    */
   sendJob(message: JobMessage, frames: readonly Uint8Array[]): void {
     let bytes = 0;
@@ -150,7 +150,7 @@ export class ProviderSocket {
     return this.#unsent.get(jobId)?.message == null;
   }
 
-  /** Drops what of a job's request is unsent. */
+  /** Drops the unsent part of a job's request. */
   withdrawJob(jobId: JobId): void {
     const job = this.#unsent.get(jobId);
     if (job === undefined) return;
@@ -160,15 +160,15 @@ export class ProviderSocket {
   }
 
   /**
-   * Consecutive calls, this one included, at which bytes waited and none had gone out since the call before. Counted in calls, because
-   * a process that did not run has sent nothing either.
+   * Consecutive calls, this one included, with waiting bytes and no progress since the previous call. Counted in calls, because a
+   * suspended process sends nothing.
    */
   checkProgress(): number {
     this.#noteTaken();
     const hasProgressed = this.#taken > this.#takenAtLastCheck;
     this.#takenAtLastCheck = this.#taken;
     this.#stalledChecks = hasProgressed || this.#socket.bufferedAmount === 0 ? 0 : this.#stalledChecks + 1;
-    // An answer to a ping waits behind the bytes that the provider is taking.
+    // A pong waits behind the bytes that the provider is reading.
     if (hasProgressed && this.#socket.bufferedAmount > 0) this.#unansweredPings = 0;
     return this.#stalledChecks;
   }
@@ -196,7 +196,7 @@ export class ProviderSocket {
     this.#end({ code, reason, message });
   }
 
-  /** Ends the session without a word, for a peer that is not there any more. */
+  /** Ends the session without a closing handshake, for a dead peer. */
   terminate(): void {
     this.#socket.terminate();
     this.#end(null);
@@ -264,7 +264,7 @@ export class ProviderSocket {
     this.#events.backlogChanged();
   }
 
-  /** WebSocket headers and pings count as unsent only, so that they never look like progress. */
+  /** WebSocket headers and pings count only as unsent, so that they never look like progress. */
   #noteTaken(): void {
     this.#taken = Math.max(this.#taken, this.#written - this.#socket.bufferedAmount);
   }

@@ -1,4 +1,4 @@
-/** Why a session is refused or ended: the code and the exact reason that the provider is told. */
+/** Why a session is refused or ended: the code and the exact reason for the provider. */
 import { type OpenedStatement, type RejectionCode, type RejectionReason, StatementError } from '@inference/protocol';
 
 export class Refusal extends Error {
@@ -13,7 +13,7 @@ export class Refusal extends Error {
   }
 }
 
-/** A message that is not expected in the session's present phase. */
+/** A message that the present phase of the session does not allow. */
 export function outOfTurn(what: string): Refusal {
   return new Refusal('out_of_turn', `${what} is not expected now`);
 }

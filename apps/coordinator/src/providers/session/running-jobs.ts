@@ -1,6 +1,6 @@
 /**
- * The jobs that occupy a provider's slots: reserved before the job is sent, held until the provider has finished with it.
- * A recalled or cancelled job keeps its slot until the provider confirms or a deadline passes, because it may still be decoding.
+ * The jobs that occupy a provider's slots, from the reservation until the provider has finished. A recalled or cancelled job
+ * occupies its slot until the provider confirms or a deadline passes, because the provider may still be decoding.
  */
 import type { Frame, JobCompleted, JobFailure, JobId } from '@inference/protocol';
 import type { JobSink } from '../provider-connection.js';
@@ -26,7 +26,7 @@ export class RunningJobs {
     return this.#jobs.size + this.#reserved;
   }
 
-  /** Jobs that someone still wants. */
+  /** Jobs with a sink: neither cancelled nor finished. */
   get running(): number {
     let count = 0;
     for (const { sink } of this.#jobs.values()) if (sink !== null) count++;
@@ -53,8 +53,8 @@ export class RunningJobs {
   }
 
   /**
-   * The provider is told to stop; the sink still hears how the job ends. It is forgotten after `confirmMs` when that never
-   * comes. False when there is nobody to tell any more.
+   * Marks a job as asked to stop; the sink still receives the end. Without confirmation the slot is freed after `confirmMs`. False:
+   * nothing to send.
    */
   recall(jobId: JobId, confirmMs: number): boolean {
     const entry = this.#jobs.get(jobId);
@@ -71,12 +71,12 @@ export class RunningJobs {
     return this.recall(jobId, confirmMs);
   }
 
-  /** A part of the requests that wait for the provider went out, and the rest of this job's waits. */
+  /** Part of the send queue went out, and the rest of this job's request still waits. */
   sending(jobId: JobId): void {
     this.#jobs.get(jobId)?.sink?.sending();
   }
 
-  /** Each of these gives false for a job that is not known, so that the session can count it. */
+  /** Each of the following returns false for an unknown job, so that the session can count it. */
   accepted(jobId: JobId): boolean {
     const entry = this.#jobs.get(jobId);
     entry?.sink?.accepted();
@@ -111,7 +111,7 @@ export class RunningJobs {
     return true;
   }
 
-  /** The connection is gone, and every job with it. */
+  /** The connection ended; all jobs are lost. */
   loseAll(): void {
     const entries = [...this.#jobs.values()];
     this.#jobs.clear();

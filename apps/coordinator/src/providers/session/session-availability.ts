@@ -1,7 +1,4 @@
-/**
- * Whether a provider takes jobs, by its own word: what it told last. One that is leaving or away stays connected, and placement goes
- * around it.
- */
+/** Whether a provider takes jobs, as last reported. A provider that is draining or away stays connected and gets no new jobs. */
 import type { ReportedAvailability } from '@inference/protocol';
 
 const SERVING: ReportedAvailability = { state: 'serving' };
@@ -13,12 +10,12 @@ export class SessionAvailability {
     return this.#reported;
   }
 
-  /** It takes no new jobs. */
+  /** The provider takes no new jobs. */
   get isAway(): boolean {
     return this.#reported.state !== 'serving';
   }
 
-  /** Takes in what it says now, of which only these members count. Whether that is another thing than before. */
+  /** Stores a report; other members are ignored. True: the report differs from the last one. */
   update({ state, reason, until }: ReportedAvailability): boolean {
     const before = this.#reported;
     if (state === 'serving') this.#reported = SERVING;

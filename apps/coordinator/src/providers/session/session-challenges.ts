@@ -1,4 +1,7 @@
-/** The challenges of one connection and what came of them: the newest answer that was right, and whether the latest one was. */
+/**
+ * Sends challenges on one connection and tracks the results: the newest correct answer, and whether the latest challenge was
+ * passed.
+ */
 
 import { randomBytes } from 'node:crypto';
 import type { Posture, SignedStatement } from '@inference/protocol';
@@ -11,7 +14,7 @@ export interface ChallengeEvents {
   send(nonce: string): void;
   passed(posture: Posture, transcript: ChallengeTranscript): void;
   missed(inARow: number): void;
-  /** An answer came after its time. */
+  /** An answer arrived after its deadline. */
   late(): void;
   failed(refusal: Refusal): void;
 }
@@ -21,7 +24,7 @@ export function newNonce(): string {
   return randomBytes(32).toString('base64');
 }
 
-/** Late and repeated answers are told apart from others this many nonces back. */
+/** Nonces remembered, to distinguish late and repeated answers from unknown ones. */
 const MAX_NONCES = 32;
 
 export class PeriodicChallenge {
@@ -33,14 +36,14 @@ export class PeriodicChallenge {
   #timer: NodeJS.Timeout;
   #outstanding: string | null = null;
   #missed = 0;
-  /** Nonces whose time ran out; an honest but late answer to one of them arrives eventually, once. */
+  /** Nonces past their deadline. A correct but late provider answers each of them once. */
   readonly #expired: string[] = [];
   readonly #answered: string[];
 
   constructor(options: {
     identity: Identity;
     sessionId: string;
-    /** The nonce that registration answered. */
+    /** The nonce answered during registration. */
     firstNonce: string;
     timings: SessionTimings;
     now: () => number;
@@ -55,7 +58,7 @@ export class PeriodicChallenge {
     this.#timer = setTimeout(() => this.#ask(), options.timings.challengeIntervalMs);
   }
 
-  /** Takes in an answer. Exactly one of `passed`, `late` and `failed` follows. */
+  /** Checks an answer. Exactly one of `passed`, `late` and `failed` follows. */
   answer(statement: SignedStatement): void {
     try {
       const answer = openAnswer(statement, this.#identity, this.#sessionId);
@@ -127,7 +130,7 @@ export interface SessionChallengesOptions {
   readonly identity: Identity;
   readonly timings: SessionTimings;
   readonly now: () => number;
-  /** What registration answered. */
+  /** The challenge answered during registration. */
   readonly first: ChallengeTranscript;
   readonly send: (nonce: string) => void;
   readonly passed: (posture: Posture) => void;
@@ -170,7 +173,7 @@ export class SessionChallenges {
     });
   }
 
-  /** The newest challenge that was answered rightly. */
+  /** The newest challenge that was answered correctly. */
   get transcript(): ChallengeTranscript {
     return this.#transcript;
   }

@@ -1,4 +1,4 @@
-/** What goes into a provider's session, what is known of it, and how it ends. */
+/** Inputs of a provider's session, the registered facts, deadlines, and how a session ends. */
 import type { Hardware, ModelOffer, RejectionCode, RejectionReason, TrustLevel } from '@inference/protocol';
 import type { TrustAnchor } from '../verification/chain/trust-anchor.js';
 import type { EnrolmentService } from './enrolment-requests.js';
@@ -9,16 +9,16 @@ import type { Identity } from './registration/admission.js';
 export interface SessionOptions {
   readonly timings: SessionTimings;
   readonly allowSimulatedEnclave: boolean;
-  /** Providers below it get no jobs. Left out: `self_signed`. */
+  /** Providers below this level get no jobs. Left out: `self_signed`. */
   readonly minTrustLevel?: TrustLevel;
   /** Where managed-device chains must end. */
   readonly anchor: TrustAnchor;
   readonly now: () => number;
   /** Answers requests for device-management enrolments. */
   readonly enrolments: EnrolmentService;
-  /** Knows the tokens of owners. Left out: there are none. */
+  /** Validates link tokens of owners. Left out: no links. */
   readonly links?: LinkService;
-  /** Which of a provider's models are taken. Left out: all of them. */
+  /** Accepts or rejects model offers. Left out: all are accepted. */
   readonly evaluateOffers?: (offers: readonly ModelOffer[]) => EvaluatedOffers;
 }
 
@@ -26,28 +26,28 @@ export type SessionEnd =
   | { readonly by: 'coordinator'; readonly code: RejectionCode; readonly reason: RejectionReason | null; readonly message: string }
   | { readonly by: 'provider' };
 
-/** Messages that were tolerated, for the operator. */
+/** Counts of tolerated messages, for operators. */
 export interface SessionCounters {
   unknownMessages: number;
-  /** Messages and frames for jobs that are not running here; a few are normal after a cancel. */
+  /** Messages and frames for jobs that do not run here; a few are normal after a cancel. */
   strayMessages: number;
   passedChallenges: number;
   missedChallenges: number;
-  /** Answers that came after their time. */
+  /** Answers after their deadline. */
   lateAnswers: number;
 }
 
-/** What is known once a provider has registered. */
+/** Facts of a registered provider, fixed for the connection. */
 export interface Registration {
   readonly identity: Identity;
-  /** As it is taken: what cannot be is brought to what can. */
+  /** Limited to the plausible. */
   readonly hardware: Hardware;
-  /** Names of what was told and not taken as it was. */
+  /** Names of reported members that were changed. */
   readonly adjusted: readonly string[];
-  /** GiB; the attestation statement holds what was told. */
+  /** GiB, limited to the plausible; the attestation statement has the reported value. */
   readonly memoryGb: number;
   readonly slots: number;
-  /** Version of the receipts that it signs. */
+  /** Version of the receipts that the provider signs. */
   readonly receiptVersion: 1 | 2;
   readonly agentName: string;
   readonly agentVersion: string;
@@ -60,12 +60,12 @@ export interface SessionTimings {
   readonly challengeIntervalMs: number;
   readonly challengeAnswerMs: number;
   readonly pingMs: number;
-  /** Silence after which a peer counts as gone, in whole pings. With two more of them, a dead one is noticed within 30 s. */
+  /** Silence after which a peer counts as dead, in whole pings. With two more pings, a dead peer is noticed within 30 s. */
   readonly silenceMs: number;
-  /** For how long a provider that said it is full is left alone the first time, and at most. */
+  /** First and longest pause after a provider reported itself full. */
   readonly backoffMs: number;
   readonly maxBackoffMs: number;
-  /** How long a cancelled job keeps its slot when the provider never confirms. */
+  /** Time after which a cancelled job frees its slot without confirmation. */
   readonly cancelConfirmMs: number;
 }
 
@@ -80,10 +80,10 @@ export const SESSION_TIMINGS: SessionTimings = {
   cancelConfirmMs: 30_000,
 };
 
-/** Unanswered challenges in a row after which a provider is out. */
+/** Consecutive unanswered challenges that end the session. */
 export const MAX_MISSED_CHALLENGES = 3;
 
-/** Oldest passed challenge that trust may rest on: one period, and the misses that are forgiven. */
+/** Maximum age of a passed challenge that supports trust: one period plus the tolerated misses. */
 export function maxChallengeAge(timings: SessionTimings): number {
   return timings.challengeIntervalMs + (MAX_MISSED_CHALLENGES + 1) * timings.challengeAnswerMs;
 }

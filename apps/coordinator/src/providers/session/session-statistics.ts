@@ -1,4 +1,4 @@
-/** What a provider did on one connection, as the coordinator saw it, and what it told of its own load. */
+/** Counts of one connection, as the coordinator measured them, and the load as the provider reported it. */
 import type { Hardware, ProviderMessage } from '@inference/protocol';
 import { DEFAULT_HOST_STATE, type HostState } from '@inference/scheduler';
 import { BoundedMap } from '../../limits/bounded-map.js';
@@ -10,20 +10,20 @@ const MAX_MODELS = 64;
 const MAX_ANSWERED_MODELS = 256;
 
 export class SessionStatistics {
-  /** Jobs as the provider reports them. */
+  /** Running jobs, as reported. */
   reportedJobs = 0;
-  /** The rates that it reported last, in tokens per second, no faster than such a machine can be. */
+  /** Last reported rates in tokens per second, limited to the plausible. */
   decodeTps: number | null = null;
   prefillTps: number | null = null;
-  /** How the machine is, as far as it tells. */
+  /** State of the host, as far as reported. */
   host: HostState = DEFAULT_HOST_STATE;
   #requestsServed = 0;
   #tokensGenerated = 0;
-  /** Jobs that it was chosen for. */
+  /** Jobs placed on the provider. */
   placements = 0;
-  /** Models of which an answer verified on this connection; the oldest are forgotten beyond a bound. */
+  /** Models with a verified answer on this connection; the oldest are dropped beyond the bound. */
   readonly #answeredModels = new BoundedMap<string, true>(MAX_ANSWERED_MODELS);
-  /** The model of its newest job. */
+  /** Model of the newest job. */
   latestModel: string | null = null;
   #signedWeights: ReadonlyMap<string, string> = new Map();
 
@@ -35,7 +35,7 @@ export class SessionStatistics {
     return this.#tokensGenerated;
   }
 
-  /** Takes in what the provider tells of its load. Whether placement should look again. */
+  /** Stores reported load. True: placement facts changed. */
   loadReported(load: ProviderMessage & { type: 'load' }, hardware: Hardware): boolean {
     this.reportedJobs = load.active_jobs;
     if (load.decode_tps !== undefined) this.decodeTps = plausibleDecodeTps(load.decode_tps, hardware);
@@ -72,7 +72,7 @@ export class SessionStatistics {
     return this.#answeredModels.has(model);
   }
 
-  /** A job counts: this many completion tokens were billed. */
+  /** Counts a billed job with its completion tokens. */
   jobBilled(tokens: number): void {
     this.#requestsServed++;
     this.#tokensGenerated += tokens;

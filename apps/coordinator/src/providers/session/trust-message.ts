@@ -1,4 +1,4 @@
-/** Words a provider's standing for the provider itself: its level, every part, and what its owner can do. */
+/** Messages to a provider about its own trust: level, status, every part, and remedies for its owner. */
 import type { TrustMessage } from '@inference/protocol';
 import type { ProviderStatus } from '../placement/provider-status.js';
 import type { OperatorQuarantine } from '../placement/quarantine.js';
@@ -18,10 +18,10 @@ const STATUS_REMEDIES: Readonly<Record<Exclude<ProviderStatus, 'online'>, string
   key_expired: 'The sealing key has expired and no new one came. Restart the provider; check that the clock of this Mac is right.',
 };
 
-/** What is held against the provider now. */
+/** The restriction that the provider is under now. */
 export type RestrictionMessage = NonNullable<TrustMessage['restraint']>;
 
-/** Remembers what a provider was told last, so that it hears only news. */
+/** Remembers the last message, so that a provider gets only changes. */
 export class LastReported {
   #verdict: TrustVerdict | null = null;
   #status: ProviderStatus | null = null;
@@ -29,7 +29,7 @@ export class LastReported {
   #quarantineReason: string | null = null;
   #text = '';
 
-  /** What to tell now, or null when it says nothing new. */
+  /** The message to send, or null: nothing changed. */
   nextMessage(
     verdict: TrustVerdict,
     status: ProviderStatus,
@@ -52,7 +52,7 @@ export class LastReported {
   }
 }
 
-/** `quarantine`: why an operator took the machine out of routing, which its owner is told in the operator's words. */
+/** `quarantine`: the operator's reason for taking the machine out of routing; quoted to its owner. */
 export function trustMessage(
   verdict: TrustVerdict,
   status: ProviderStatus,

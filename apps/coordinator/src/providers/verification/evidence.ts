@@ -1,24 +1,24 @@
 /**
- * The evidence that trust is computed from. Every piece names the enclave key it was gathered for, and none is ever looked
- * up by serial number: serial numbers are public. Times are in milliseconds.
+ * Input of the trust decision. Every piece names the enclave key that it was gathered for; nothing is looked up by serial number,
+ * because serial numbers are public. Times in milliseconds.
  */
 import type { ChainRejection, NoncePreimage, Posture } from '@inference/protocol';
 import type { ChainFacts } from './chain/verify-chain.js';
 
-/** An attestation statement that its own key signed. */
+/** An attestation statement signed by its own key. */
 export interface AttestationEvidence {
   readonly publicKeySha256: string;
   readonly issuedAt: number;
-  /** When it was shown on this connection. */
+  /** Time of receipt on this connection. */
   readonly receivedAt: number;
   readonly serialNumber: string;
   readonly chipName: string;
   readonly posture: Posture;
-  /** The key is in software, or the helper says that there is no enclave. */
+  /** The key is in software, or the helper reports no enclave. */
   readonly simulated: boolean;
 }
 
-/** The newest challenge of this connection that was answered. */
+/** The newest answered challenge of this connection. */
 export interface ChallengeEvidence {
   readonly publicKeySha256: string;
   readonly passedAt: number;
@@ -27,7 +27,7 @@ export interface ChallengeEvidence {
   readonly missedSince: number;
 }
 
-/** The statement that binds the present sealing key to the enclave key. */
+/** The statement that binds the current sealing key to the enclave key. */
 export interface SealingKeyEvidence {
   readonly publicKeySha256: string;
   readonly notAfter: number;
@@ -43,7 +43,7 @@ export interface SecurityInfoEvidence {
   readonly authenticatedRootEnabled: boolean | null;
 }
 
-/** Answer to a device-management `DeviceInformation` command; null for what it did not say. */
+/** Response to a device-management `DeviceInformation` command; null for absent members. */
 export interface DeviceInformationEvidence {
   readonly receivedAt: number;
   readonly serialNumber: string;
@@ -51,7 +51,7 @@ export interface DeviceInformationEvidence {
   readonly softwareUpdateDeviceId: string | null;
 }
 
-/** A managed-device chain as it came, with what its nonce was made from. */
+/** A managed-device chain as received, with the preimage of its nonce. */
 export interface DeviceChainEvidence {
   readonly receivedAt: number;
   /** base64 of DER, leaf first. */
@@ -63,14 +63,14 @@ export interface DeviceChainEvidence {
 export interface AcmeChainEvidence {
   readonly receivedAt: number;
   readonly certificates: readonly string[];
-  /** Token of the challenge, whose SHA-256 is the freshness code. */
+  /** Token of the challenge; its SHA-256 is the freshness code. */
   readonly token: string;
 }
 
-/** What is stored per enclave key. It is verified again whenever it is read. */
+/** Stored evidence of one enclave key. Verified again whenever it is read. */
 export interface DeviceEvidence {
   readonly publicKeySha256: string;
-  /** The device has enrolled in device management under this key. */
+  /** Time of the enrolment in device management under this key; null: not enrolled. */
   readonly enrolledAt: number | null;
   readonly security: SecurityInfoEvidence | null;
   readonly information: DeviceInformationEvidence | null;
@@ -84,17 +84,17 @@ export type ChainFinding =
   /** The preimage names another enclave key, or is none. */
   | { readonly kind: 'unbound' };
 
-/** Stored evidence after its chains were verified. */
+/** Stored evidence with the results of its chain verification. */
 export interface DeviceFindings extends Omit<DeviceEvidence, 'chain' | 'acme'> {
   readonly chain: ChainFinding | null;
   readonly acme: ChainFinding | null;
-  /** What was verified, for the public record. */
+  /** The verified evidence, for the public record. */
   readonly evidence: DeviceEvidence;
 }
 
-/** Everything that the trust level of one connection is computed from. */
+/** All inputs of the trust level of one connection. */
 export interface TrustEvidence {
-  /** Key of this connection. */
+  /** Enclave key of this connection. */
   readonly publicKeySha256: string;
   readonly attestation: AttestationEvidence | null;
   readonly challenge: ChallengeEvidence | null;

@@ -1,6 +1,6 @@
 /**
- * What an owner can do about each reason why a part of trust does not hold. The texts go to the provider's log and status,
- * and to its console page.
+ * Remedies: advice for the owner for each reason why a trust part does not hold. The texts appear in the provider's log, its status
+ * and the console.
  */
 import type { ChainRejection, TrustReason } from '@inference/protocol';
 
@@ -58,7 +58,7 @@ const CHAIN_REMEDIES: Partial<Record<ChainRejection, string>> = {
   chip_mismatch: 'The chip that the provider claims is not the chip of this Mac. Run the unmodified enclave helper.',
 };
 
-/** The text for a reason; for a refused chain, the one that fits its rejection. */
+/** The remedy for a reason; for a refused chain, the remedy for its rejection. */
 export function remedyFor(reason: TrustReason, detail: ChainRejection | null): string {
   return (reason === 'chain_refused' && detail !== null ? CHAIN_REMEDIES[detail] : undefined) ?? REMEDIES[reason];
 }

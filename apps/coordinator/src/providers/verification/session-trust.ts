@@ -1,6 +1,6 @@
 /**
- * The evidence of one connection as it comes and goes, and the verdict on it. The verdict is computed once and kept until
- * evidence changes or the clock reaches the moment at which it may change by itself.
+ * The evidence of one connection and the verdict on it. The verdict is cached until evidence changes, or until the clock alone may
+ * change it.
  */
 import type { Posture } from '@inference/protocol';
 import type { Identity, SealingKey } from '../session/registration/admission.js';
@@ -36,7 +36,7 @@ export class SessionTrust {
     this.#options = options;
   }
 
-  /** What the present evidence supports. Cheap: computed again only when something changed. */
+  /** The verdict on the current evidence. Cheap: computed again only after a change. */
   verdict(): TrustVerdict {
     const now = this.#options.now();
     if (this.#verdict === null || now >= this.#verdict.validUntil) {
@@ -51,7 +51,7 @@ export class SessionTrust {
     return this.#device;
   }
 
-  /** Newest posture that was signed for; null before registration. */
+  /** Newest signed posture; null before registration. */
   get posture(): Posture | null {
     return this.#challenge?.posture ?? null;
   }
@@ -87,7 +87,7 @@ export class SessionTrust {
     this.#verdict = null;
   }
 
-  /** Evidence as it is stored for this key, whose chains are verified now; null when there is none. */
+  /** Verifies the stored evidence of this key; null: none is stored. */
   deviceChanged(evidence: DeviceEvidence | null): void {
     const attestation = this.#attestation;
     if (attestation === null) return;

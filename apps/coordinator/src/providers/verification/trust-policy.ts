@@ -1,6 +1,6 @@
 /**
- * What a provider is worth, computed from the evidence at hand by one pure function. Nothing else sets a trust level, and a
- * level is lost the moment its evidence is (design: identity, trust, attestation).
+ * The trust level of a provider, computed from its evidence by one pure function. Nothing else sets a trust level, and a level ends
+ * with its evidence (design: identity, trust, attestation).
  */
 import {
   type ChainRejection,
@@ -21,9 +21,9 @@ export interface TrustLimits {
   readonly maxManagementAgeMs: number;
 }
 
-/** An attestation may be this old when it is shown; the posture in it is renewed by every challenge. In milliseconds. */
+/** Maximum age of an attestation when it is received, in milliseconds. Every challenge renews its posture. */
 export const MAX_ATTESTATION_AGE_MS = 24 * 60 * 60_000;
-/** Device management is asked again well before this, in milliseconds. */
+/** Maximum age of device-management answers, in milliseconds. The coordinator asks again well before. */
 export const MAX_MANAGEMENT_AGE_MS = 24 * 60 * 60_000;
 
 export interface TrustPart {
@@ -39,11 +39,11 @@ export interface TrustVerdict {
   readonly level: TrustLevel | null;
   /** Every part, in the order of the list. */
   readonly parts: readonly TrustPart[];
-  /** The first moment at which the clock alone may change the verdict, in milliseconds; Infinity when it cannot. */
+  /** First time at which the clock alone may change the verdict, in milliseconds; Infinity: never. */
   readonly validUntil: number;
 }
 
-/** The trust level that evidence supports at `now`, and the state of every part. */
+/** The trust level that the evidence supports at `now`, and the state of every part. */
 export function evaluateTrust(evidence: TrustEvidence, now: number, limits: TrustLimits): TrustVerdict {
   const evaluator = new TrustEvaluator(evidence, now, limits);
   const parts = evaluator.parts();
@@ -53,7 +53,7 @@ export function evaluateTrust(evidence: TrustEvidence, now: number, limits: Trus
   return { level, parts, validUntil: evaluator.validUntil };
 }
 
-/** The first thing that keeps a provider from `self_signed`, or null. */
+/** The first reason that keeps a provider from `self_signed`, or null. */
 export function firstSelfSignedGap(verdict: TrustVerdict): TrustReason | null {
   const names: readonly TrustPartName[] = SELF_SIGNED_PARTS;
   return verdict.parts.find(({ name, state }) => state !== 'ok' && names.includes(name))?.reason ?? null;
@@ -65,7 +65,9 @@ export function isPartOk(verdict: TrustVerdict, name: TrustPartName): boolean {
 
 export type PostureGap = 'no_secure_enclave' | 'sip_disabled' | 'secure_boot_disabled';
 
-/** The first protection that is off, or null. A simulation has no enclave to show; the rest is asked of it as of others. */
+/**
+ * The first protection that is off, or null. An admitted simulation needs no enclave; all other protections are required of it too.
+ */
 export function postureGap(posture: Posture, admittedSimulation: boolean): PostureGap | null {
   if (!posture.secure_enclave && !admittedSimulation) return 'no_secure_enclave';
   if (!posture.sip_enabled) return 'sip_disabled';
@@ -80,7 +82,7 @@ const missing = (reason: TrustReason): Finding => ({ state: 'missing', reason, d
 const stale = (reason: TrustReason, detail: ChainRejection | null = null): Finding => ({ state: 'stale', reason, detail });
 const failed = (reason: TrustReason, detail: ChainRejection | null = null): Finding => ({ state: 'failed', reason, detail });
 
-/** Rejections that come with time, and that a new certificate mends. */
+/** Rejections caused by time, which a new certificate resolves. */
 const EXPIRY_REJECTIONS: ReadonlySet<ChainRejection> = new Set(['leaf_expired', 'issuer_expired', 'too_old']);
 
 class TrustEvaluator {
@@ -126,7 +128,7 @@ class TrustEvaluator {
   #posture(): Finding {
     const { attestation, challenge } = this.evidence;
     if (attestation === null) return missing('attestation_missing');
-    // The newest word counts, but an attestation that admits to a gap is not healed by it.
+    // Both postures are checked: a newer posture does not heal an attestation that admits to a gap.
     for (const posture of [attestation.posture, challenge?.posture ?? attestation.posture]) {
       const gap = postureGap(posture, true);
       if (gap !== null) return failed(gap);
@@ -149,7 +151,7 @@ class TrustEvaluator {
     return this.#holdsUntil(sealingKey.notAfter) ? OK : stale('sealing_key_expired');
   }
 
-  /** What device management says of protections, in opposition to what the machine says of itself. */
+  /** Protections as device management reports them, compared with the machine's own statements. */
   #management(): Finding {
     const { device, attestation } = this.evidence;
     if (device === null || device.enrolledAt === null) return missing('not_enrolled');
@@ -164,7 +166,7 @@ class TrustEvaluator {
     return this.#holdsUntil(security.receivedAt + this.limits.maxManagementAgeMs) ? OK : stale('security_info_stale');
   }
 
-  /** One machine: attestation, device management and certificate name the same one. */
+  /** Attestation, device management and certificate must name the same machine. */
   #identity(): Finding {
     const { device, attestation } = this.evidence;
     const information = device?.information ?? null;
@@ -202,7 +204,7 @@ class TrustEvaluator {
       case 'unbound':
         return failed('binding_of_another_key');
       case 'refused':
-        // A device gives out its old certificate for about a week; that one is bound to whatever it was bound to.
+        // A device issues its old certificate for about a week, bound to an earlier nonce.
         return chain.code === 'freshness_mismatch' ? stale('binding_of_another_nonce', chain.code) : missing('binding_missing');
       case 'verified':
         return OK;
@@ -220,7 +222,7 @@ class TrustEvaluator {
     return publicKeySha256 === this.evidence.publicKeySha256;
   }
 
-  /** Whether `end` lies ahead; if so, the verdict is good no longer than that. */
+  /** Whether `end` lies ahead. If so, limits the validity of the verdict to `end`. */
   #holdsUntil(end: number): boolean {
     if (this.now >= end) return false;
     this.validUntil = Math.min(this.validUntil, end);

@@ -1,6 +1,6 @@
 /**
- * Verifies the chains in stored device evidence, each time it is read: what was true when it was stored may no longer be.
- * The chain is bound to the enclave key by recomputing its nonce, never by what the store says of it.
+ * Verifies the chains in stored device evidence, each time the evidence is read, because time may have invalidated them. The chain
+ * is bound to the enclave key by recomputing its nonce; the stored binding is not trusted.
  */
 import { fromBase64 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
@@ -10,9 +10,9 @@ import { type DeviceClaims, verifyDeviceChain } from './chain/verify-chain.js';
 import type { AttestationEvidence, ChainFinding, DeviceEvidence, DeviceFindings } from './evidence.js';
 
 export interface DeviceVerificationContext {
-  /** Key of the connection that the evidence is read for. */
+  /** Enclave key of the connection. */
   readonly publicKeySha256: string;
-  /** What the machine says of itself. */
+  /** Claims of the machine itself. */
   readonly attestation: Pick<AttestationEvidence, 'serialNumber' | 'chipName' | 'simulated'>;
   readonly anchor: TrustAnchor;
   /** Milliseconds. */
@@ -32,7 +32,10 @@ export function verifyDeviceEvidence(evidence: DeviceEvidence, examination: Devi
   };
 }
 
-/** Whether an ACME challenge proved a genuine device to the enrolment of this very key, in the world its enclave is of. */
+/**
+ * Whether an ACME challenge proved a genuine device to the enrolment of this key, under an anchor that is simulated exactly if the
+ * enclave is.
+ */
 export function isAcmeVerified(
   device: DeviceFindings | null,
   key: { readonly publicKeySha256: string; readonly simulated: boolean },
@@ -59,7 +62,7 @@ function claimsOf({ information }: DeviceEvidence, { attestation }: DeviceVerifi
     serialNumber: attestation.serialNumber,
     provisioningUdid: information?.provisioningUdid ?? null,
     softwareUpdateDeviceId: information?.softwareUpdateDeviceId ?? null,
-    // A simulated machine claims a chip that no maker sells; it proves nothing either way.
+    // A simulated machine claims a nonexistent chip, which proves nothing either way.
     chipName: attestation.simulated ? null : attestation.chipName,
   };
 }

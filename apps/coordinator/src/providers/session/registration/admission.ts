@@ -1,6 +1,6 @@
 /**
- * Checks the statements a provider registers with: the attestation by its own key, the answer to this session's challenge,
- * and the sealing key bound to both. Pure: everything it rests on comes in as an argument, and a refusal names its reason.
+ * Checks the statements of a registration: the attestation by its own key, the answer to this session's challenge, and the sealing
+ * key bound to both. Pure: all inputs are arguments, and a refusal names its reason.
  */
 import {
   type Attestation,
@@ -23,7 +23,7 @@ import { MAX_ATTESTATION_AGE_MS } from '../../verification/trust-policy.js';
 import { openOrRefuse, Refusal } from '../refusal.js';
 import { checkAnswer, clockOffsetText, openAnswer, requirePosture } from './challenge-answer.js';
 
-/** A provider is its enclave key. What is fixed for the life of a connection. */
+/** Identity of a provider: its enclave key. Fixed for the life of a connection. */
 export interface Identity {
   readonly providerId: ProviderId;
   /** 65-byte x963 point. */
@@ -53,7 +53,7 @@ export interface Admitted {
 export interface AdmissionRules {
   readonly now: number;
   readonly allowSimulatedEnclave: boolean;
-  /** The challenge this answer must be to. */
+  /** The challenge that must be answered. */
   readonly nonce: string;
   readonly sessionId: string;
 }
@@ -118,7 +118,7 @@ function requireSafeTexts({ chip_name, hardware_model, os_version, agent, serial
   throw refuseAttestation('attestation_unsafe_text', 'a name in the attestation has characters that it must not have');
 }
 
-/** The key a statement claims to be signed by. It proves nothing until the signature is checked by it. */
+/** The key that a statement claims as its signer. Proves nothing until the signature verifies. */
 function claimedKey(statement: SignedStatement): Uint8Array {
   let claimed: unknown;
   try {

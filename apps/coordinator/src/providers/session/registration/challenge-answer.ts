@@ -1,4 +1,4 @@
-/** Reading and judging the answer to one challenge: signed by this enclave key, for this session, to this nonce, now. */
+/** Opens and checks the answer to one challenge: signed by this enclave key, for this session, to this nonce, now. */
 import { type ChallengeAnswer, CLOCK_TOLERANCE_MS, openChallengeAnswer, type Posture, type SignedStatement } from '@inference/protocol';
 import { verifyP256 } from '@inference/protocol/crypto';
 import { postureGap } from '../../verification/trust-policy.js';
@@ -10,17 +10,17 @@ export interface ChallengeRules {
   readonly sessionId: string;
 }
 
-/** An answer that was right, with what an outsider needs to check it again. */
+/** A correct answer, with all that outsiders need to verify it. */
 export interface ChallengeTranscript {
-  /** The statement as it came. */
+  /** The statement as received. */
   readonly statement: SignedStatement;
   readonly nonce: string;
   readonly sessionId: string;
-  /** When it was accepted, in milliseconds. */
+  /** Time of acceptance, in milliseconds. */
   readonly answeredAt: number;
 }
 
-/** The answer of this key for this session, whatever nonce it names. Throws {@link Refusal}. */
+/** Opens an answer by this key for this session, for any nonce. Throws {@link Refusal}. */
 export function openAnswer(statement: SignedStatement, identity: Identity, sessionId: string): ChallengeAnswer {
   const { value } = openOrRefuse('challenge', () => openChallengeAnswer(statement, identity.publicKey, verifyP256));
   if (value.session_id !== sessionId) {
@@ -29,7 +29,7 @@ export function openAnswer(statement: SignedStatement, identity: Identity, sessi
   return value;
 }
 
-/** What an opened answer says, when it is one of now and protections are on. Throws {@link Refusal}. */
+/** Returns the posture of an opened answer, if its time is now and all protections are on. Throws {@link Refusal}. */
 export function checkAnswer(answer: ChallengeAnswer, identity: Identity, now: number): Posture {
   if (Math.abs(answer.issued_at - now) > CLOCK_TOLERANCE_MS) {
     throw new Refusal('challenge_failed', clockOffsetText(answer.issued_at, now), 'challenge_clock');
@@ -38,7 +38,7 @@ export function checkAnswer(answer: ChallengeAnswer, identity: Identity, now: nu
   return answer.posture;
 }
 
-/** The posture alone, which counts in late answers, too. Throws {@link Refusal}. */
+/** Checks the posture alone; also applied to late answers. Throws {@link Refusal}. */
 export function requireSafePosture({ posture }: ChallengeAnswer, identity: Identity): void {
   if (posture.secure_enclave !== identity.attestation.posture.secure_enclave) {
     throw new Refusal('challenge_failed', 'attestation and challenge answer disagree on the enclave', 'challenge_contradiction');
@@ -46,7 +46,7 @@ export function requireSafePosture({ posture }: ChallengeAnswer, identity: Ident
   requirePosture(posture, identity.simulated);
 }
 
-/** Throws {@link Refusal} naming the first protection that is off. */
+/** Throws {@link Refusal} with the first protection that is off. */
 export function requirePosture(posture: Posture, simulated: boolean): void {
   const gap = postureGap(posture, simulated);
   if (gap !== null) throw new Refusal('posture_insufficient', `the machine is not protected: ${gap}`, gap);

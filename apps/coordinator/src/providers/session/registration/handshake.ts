@@ -1,6 +1,6 @@
 /**
- * The beginning of a provider's connection: hello, welcome, register, each in its turn and in time. It ends with statements that were
- * verified, or in a refusal.
+ * The first phase of a connection: hello, welcome and register, each in order and in time. Ends with verified statements or a
+ * refusal.
  */
 import {
   type CoordinatorMessage,
@@ -23,13 +23,13 @@ export interface HandshakeEvents {
   tooSlow(waitedFor: 'hello' | 'register'): void;
 }
 
-/** What a provider has registered with. */
+/** The verified registration of a provider. */
 export interface Registered {
   readonly admitted: Admitted;
   readonly registration: Registration;
   readonly models: Register['models'];
   readonly availability: ReportedAvailability;
-  /** The challenge that was answered with it. */
+  /** The challenge answered during registration. */
   readonly first: ChallengeTranscript;
 }
 
@@ -49,7 +49,7 @@ export class Handshake {
     this.#deadline = this.#expect();
   }
 
-  /** Null: it goes on. Throws {@link Refusal}. */
+  /** Null: the handshake continues. Throws {@link Refusal}. */
   receive(message: ProviderMessage): Registered | null {
     if (message.type !== this.#waitsFor) throw outOfTurn(message.type);
     if (message.type === 'register') return this.#register(message);
@@ -57,7 +57,7 @@ export class Handshake {
     return null;
   }
 
-  /** Nobody waits for it any more. */
+  /** Cancels the deadline. */
   stop(): void {
     clearTimeout(this.#deadline);
   }

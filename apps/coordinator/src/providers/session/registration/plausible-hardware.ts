@@ -1,6 +1,6 @@
 /**
- * What is believed of the hardware that a provider tells of itself: its chip is signed by its enclave, and cores, memory and rates that
- * no such machine has are brought to the most that one has. Pure. Nothing of it is proved; it only cannot be absurd.
+ * Limits the reported hardware to the plausible: the enclave signs the chip name, and cores, memory and rates above any such
+ * machine are lowered to its maximum. Pure. Proves nothing; only excludes absurd values.
  */
 import { type Attestation, bandwidthOf, type ChipFacts, chipFacts, type Hardware } from '@inference/protocol';
 
@@ -8,14 +8,14 @@ export interface PlausibleHardware {
   readonly hardware: Hardware;
   /** Unified memory in GiB. */
   readonly memoryGb: number;
-  /** Names of what was told and not taken as it was. */
+  /** Names of reported members that were changed. */
   readonly adjusted: readonly string[];
 }
 
-/** For a chip that is not in the table: more than any machine of today has. */
+/** For a chip that is not in the table: above every current machine. */
 const DEFAULT_MAX = { cpuCores: 512, gpuCores: 512, memoryGb: 4096, bandwidthGbs: 2000 } as const;
 
-/** Gigabytes of the smallest model that is worth serving; every token reads it once. */
+/** Gigabytes of the smallest useful model; every token reads all of it once. */
 const SMALLEST_MODEL_GB = 0.05;
 /** Tokens per second, where the bandwidth is not known. */
 const MAX_DECODE_TPS = 5000;
@@ -42,12 +42,12 @@ export function plausibleHardware(
   };
   const memoryGb = Math.min(memory_gb, max.memoryGb);
   const names = ['chip_family', 'cpu_cores', 'gpu_cores', 'bandwidth_gbs', 'performance_cores', 'efficiency_cores'] as const;
-  // An agent that does not know a chip's bandwidth says 0, and is told nothing wrong.
+  // An agent that does not know a chip's bandwidth reports 0, which is no false report.
   const adjusted = names.filter((name) => hardware[name] !== told[name] && !(name === 'bandwidth_gbs' && told[name] === 0));
   return { hardware, memoryGb, adjusted: [...adjusted, ...(memoryGb === memory_gb ? [] : ['memory_gb'])] };
 }
 
-/** A decode rate that a machine with such memory can have, in tokens per second. */
+/** Limits a decode rate to what the memory bandwidth allows, in tokens per second. */
 export function plausibleDecodeTps(told: number, { bandwidth_gbs }: Hardware): number {
   return Math.min(told, maxDecodeTps(bandwidth_gbs));
 }
@@ -65,7 +65,7 @@ function plausibleBandwidth(told: number, gpuCores: number, chip: ChipFacts | nu
   return chip === null ? Math.min(told, DEFAULT_MAX.bandwidthGbs) : bandwidthOf(chip, gpuCores);
 }
 
-/** Kinds of cores that do not add up tell nothing. */
+/** Core counts that do not add up are dropped. */
 function coresOf({ performance_cores: fast, efficiency_cores: thrifty }: Hardware, all: number): Partial<Hardware> {
   if (fast === undefined || thrifty === undefined || fast + thrifty > all) return {};
   return { performance_cores: fast, efficiency_cores: thrifty };

@@ -1,6 +1,6 @@
 /**
- * The secret with which a provider asks about itself over HTTP. It is made for one session, told to that provider alone, kept as
- * a hash, and worth nothing when the session is over. It names the provider, so that one look finds the session.
+ * Bearer token with which a provider reads its own status over HTTP. Made for one session, sent only to its provider, stored as a
+ * hash, and void after the session. The token names the provider, so that one lookup finds the session.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ProviderId } from '@inference/protocol';
@@ -8,7 +8,7 @@ import type { ProviderId } from '@inference/protocol';
 const SECRET_BYTES = 32;
 const FORM = /^([0-9a-f]{32})\.[A-Za-z0-9_-]{43}$/;
 
-/** What is kept of a token. */
+/** The stored form of a token. */
 export type TokenHash = Uint8Array;
 
 export function newSessionToken(providerId: ProviderId): { readonly token: string; readonly hash: TokenHash } {
@@ -16,12 +16,12 @@ export function newSessionToken(providerId: ProviderId): { readonly token: strin
   return { token, hash: hashOf(token) };
 }
 
-/** The provider that a token claims to be of; null for a text that is none. */
+/** The provider that a token claims; null for a malformed token. */
 export function providerOfToken(token: string): ProviderId | null {
   return (FORM.exec(token)?.[1] ?? null) as ProviderId | null;
 }
 
-/** Whether this is the token that the hash was made of. Takes the same time for every wrong one. */
+/** Whether the hash was made from this token. Takes the same time for every wrong token. */
 export function isToken(token: string, hash: TokenHash): boolean {
   return timingSafeEqual(hashOf(token), hash);
 }

@@ -1,14 +1,14 @@
 /**
- * An X.509 version 3 certificate taken apart (RFC 5280 section 4.1): the exact bytes of each part, and no opinion on any of
- * them. Optional parts that no attestation certificate has are refused.
+ * Parses an X.509 version 3 certificate (RFC 5280 section 4.1) into the exact bytes of each part, without judging them. Optional
+ * parts that no attestation certificate has are refused.
  */
 import { fromUtf8 } from '@inference/protocol';
 import { type DerValue, membersOf, readDer, TAG } from './der.js';
 
 export interface Certificate {
-  /** The bytes that the signature is over. */
+  /** The signed bytes (tbsCertificate). */
   readonly signedBytes: Uint8Array;
-  /** Encoded AlgorithmIdentifiers: inside what is signed, and beside it. */
+  /** Encoded AlgorithmIdentifiers: inside the signed bytes, and beside them. */
   readonly signatureAlgorithm: Uint8Array;
   readonly outerSignatureAlgorithm: Uint8Array;
   readonly signature: Uint8Array;
@@ -26,7 +26,7 @@ export interface Certificate {
 export interface CertificateExtension {
   readonly oid: string;
   readonly critical: boolean;
-  /** What extnValue wraps. */
+  /** The bytes wrapped by extnValue. */
   readonly value: Uint8Array;
 }
 
@@ -61,7 +61,7 @@ export function parseCertificate(der: Uint8Array): Certificate {
   };
 }
 
-/** The values of one extension; more than one when it is repeated. */
+/** The values of one extension; several if the extension is repeated. */
 export function extensionValues(certificate: Certificate, oid: string): Uint8Array[] {
   return certificate.extensions.filter((extension) => extension.oid === oid).map(({ value }) => value);
 }
@@ -113,7 +113,7 @@ function isSerialNumber(content: Uint8Array): boolean {
   return content.length <= 20 && (content[0] as number) < 0x80 && content.some((byte) => byte !== 0);
 }
 
-/** UTCTime until 2049 and GeneralizedTime after, in the one form of RFC 5280 section 4.1.2.5. */
+/** UTCTime until 2049 and GeneralizedTime after, in the only form that RFC 5280 section 4.1.2.5 allows. */
 function readTime(value: DerValue | undefined): number {
   if (value === undefined || (value.tag !== TAG.utcTime && value.tag !== TAG.generalizedTime)) throw broken('time');
   const text = String.fromCharCode(...value.content);
@@ -124,7 +124,7 @@ function readTime(value: DerValue | undefined): number {
   const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(digits) as RegExpExecArray;
   const iso = `${year}-${month}-${day}T${hour}:${minute}:${second}.000Z`;
   const milliseconds = Date.parse(iso);
-  // Days that do not exist are moved into the next month by some parsers.
+  // Some parsers move nonexistent days into the next month.
   if (Number.isNaN(milliseconds) || new Date(milliseconds).toISOString() !== iso) throw broken('time');
   return milliseconds;
 }

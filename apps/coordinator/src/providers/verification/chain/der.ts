@@ -1,6 +1,6 @@
 /**
- * A strict reader of DER (X.690). Certificates are judged by bytes that a stranger sent, so whatever has two readings is
- * refused: indefinite, needlessly long or overlong lengths, long tags, needless bytes in numbers, bytes after the end.
+ * Strict DER reader (X.690). Certificates come from strangers, so every encoding with two readings is refused: indefinite, overlong
+ * or needlessly long lengths, long tags, needless bytes in numbers, bytes after the end.
  */
 import { fromUtf8 } from '@inference/protocol';
 
@@ -29,13 +29,13 @@ export const TAG = {
 export interface DerValue {
   readonly tag: number;
   readonly content: Uint8Array;
-  /** Tag, length and content as they came. */
+  /** Tag, length and content as received. */
   readonly bytes: Uint8Array;
 }
 
 const MAX_NESTING = 16;
 
-/** The one value that `bytes` is, with everything in it checked. Throws {@link DerError}. */
+/** Reads `bytes` as one value and checks everything inside. Throws {@link DerError}. */
 export function readDer(bytes: Uint8Array): DerValue {
   const value = readValue(bytes, 0);
   if (value.bytes.length !== bytes.length) throw new DerError('trailing_bytes');
@@ -43,7 +43,7 @@ export function readDer(bytes: Uint8Array): DerValue {
   return value;
 }
 
-/** The values inside a constructed one. Throws {@link DerError}. */
+/** Reads the values inside a constructed value. Throws {@link DerError}. */
 export function membersOf({ content }: DerValue): DerValue[] {
   const members: DerValue[] = [];
   for (let offset = 0; offset < content.length; ) {
@@ -57,7 +57,7 @@ export function membersOf({ content }: DerValue): DerValue[] {
 function readValue(bytes: Uint8Array, offset: number): DerValue {
   const tag = bytes[offset];
   const first = bytes[offset + 1];
-  // Tags over 30 take more bytes; nothing in a certificate has one. Tag 0 ends indefinite lengths.
+  // Tags over 30 take more bytes; certificates have none. Tag 0 ends indefinite lengths.
   if (tag === undefined || first === undefined || tag === 0 || (tag & 0x1f) === 0x1f) throw new DerError('malformed');
   let start = offset + 2;
   let length = first;
@@ -102,7 +102,7 @@ function isStrict({ tag, content }: DerValue): boolean {
       return isUtf8(content);
     case TAG.sequence & 0x1f:
     case TAG.set & 0x1f:
-      // These are never primitive.
+      // SEQUENCE and SET are never primitive.
       return false;
     default:
       return true;
@@ -117,7 +117,7 @@ function isShortestInteger(content: Uint8Array): boolean {
   return !(first === 0 && second < 0x80) && !(first === 0xff && second >= 0x80);
 }
 
-/** Sections 8.6.2 and 11.2.1: at most seven unused bits, and those are zero. */
+/** Sections 8.6.2 and 11.2.1: at most seven unused bits, all zero. */
 function isBitString(content: Uint8Array): boolean {
   const unused = content[0];
   if (unused === undefined || unused > 7) return false;

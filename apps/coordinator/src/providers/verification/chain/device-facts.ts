@@ -1,6 +1,6 @@
 /**
- * The facts that a leaf certificate states of one Mac. Each extension has one fixed form, and nothing is guessed: whether a
- * value is wrapped cannot be seen from its bytes, and guessing misreads some random freshness codes.
+ * Reads the facts that a leaf certificate states about one Mac. Each extension has one fixed form and nothing is guessed: the bytes
+ * do not show whether a value is wrapped, and guessing misreads some random freshness codes.
  */
 import type { ChainRejection, DeviceField } from '@inference/protocol';
 import { type Certificate, extensionValues } from './certificate.js';
@@ -37,7 +37,7 @@ export interface DeviceFacts {
   readonly thirdPartyKextsAllowed: boolean;
 }
 
-/** Reads all facts. On a value that is absent or in another form, tells the rejection to `refuse`, which must throw. */
+/** Reads all facts. Passes the rejection of an absent or malformed value to `refuse`, which must throw. */
 export function readDeviceFacts(leaf: Certificate, refuse: (code: ChainRejection) => never): DeviceFacts {
   const read = <T>(field: DeviceField, parse: (value: Uint8Array) => T | null): T => {
     const [value] = extensionValues(leaf, DEVICE_OIDS[field]);
@@ -52,7 +52,7 @@ export function readDeviceFacts(leaf: Certificate, refuse: (code: ChainRejection
     sepOsVersion: read('sepos_version', textLike(VERSION)),
     llbVersion: read('llb_version', textLike(VERSION)),
     freshness: read('freshness', (value) => (value.length === 32 ? Uint8Array.from(value) : null)),
-    // 0 is the protected state in both: an INTEGER that counts what is switched off, or what is allowed.
+    // For both INTEGERs 0 is the protected state: no protection disabled, no extension allowed.
     sipEnabled: read('sip', zeroOrOne) === 0,
     secureBoot: read('secure_boot', secureBootLevel),
     thirdPartyKextsAllowed: read('kexts', zeroOrOne) === 1,
@@ -101,7 +101,7 @@ const CHIPS: Readonly<Record<string, string>> = {
   '6041': 'Apple M4 Max',
 };
 
-/** The chip of a UDID such as `00006041-00112233AABBCCDC`, or null when its identifier is not known. */
+/** Chip of a UDID such as `00006041-00112233AABBCCDC`; null for an unknown identifier. */
 export function chipOfUdid(provisioningUdid: string): string | null {
   return CHIPS[provisioningUdid.slice(4, 8)] ?? null;
 }

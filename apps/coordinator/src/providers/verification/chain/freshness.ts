@@ -1,6 +1,6 @@
 /**
- * What binds a managed-device chain to an enclave key: the chain's freshness code is a nonce that this coordinator derived
- * from the key. The preimage is kept and published, so that anyone can compute the nonce again.
+ * The nonce that binds a managed-device chain to an enclave key: the coordinator derives the chain's freshness code from the key.
+ * The preimage is stored and published, so that anyone can compute the nonce again.
  */
 import { createHash } from 'node:crypto';
 import { fromBase64OrNull, type NoncePreimage, toBase64, utf8 } from '@inference/protocol';
@@ -9,7 +9,7 @@ const WEEK_MS = 7 * 24 * 60 * 60_000;
 const PREFIX = utf8('inference/mda/v1\0');
 const RANDOM_BYTES = 16;
 
-/** Number of the week in which a moment lies, from 1970-01-01; a device gives out a new certificate about once a week. */
+/** Week number of a time, counted from 1970-01-01. A device issues a new certificate about once a week. */
 export function weeklyEpoch(milliseconds: number): number {
   return Math.floor(milliseconds / WEEK_MS);
 }

@@ -7,7 +7,7 @@ import { cachedImport } from '@inference/protocol/crypto';
 const SPKI_PREFIX = fromHex('3076301006072a8648ce3d020106052b81040022036200');
 const POINT_BYTES = 97;
 
-/** The 97-byte point of an encoded SubjectPublicKeyInfo, or null when it is anything else or not on the curve. */
+/** The 97-byte point of an encoded SubjectPublicKeyInfo; null for any other key or a point off the curve. */
 export function pointOf(publicKeyInfo: Uint8Array): Uint8Array | null {
   const head = publicKeyInfo.subarray(0, SPKI_PREFIX.length);
   const point = Uint8Array.from(publicKeyInfo.subarray(SPKI_PREFIX.length));
@@ -22,13 +22,13 @@ export function verifyP384(point: Uint8Array, message: Uint8Array, signature: Ui
   return verify('sha384', message, { key, dsaEncoding: 'der' }, signature);
 }
 
-/** Signatures that verified, by the hash of key, message and signature. */
+/** Verified signatures, by the hashes of key, message and signature. */
 const verified = new Set<string>();
 const MAX_CACHED_SIGNATURES = 64;
 
 /**
- * As {@link verifyP384}, remembering what verified: one and the same few issuers stand behind every chain, and verifying one
- * takes a millisecond. What did not verify is not remembered.
+ * As {@link verifyP384}, with a cache of verified signatures: a few issuers stand behind all chains, and one verification takes a
+ * millisecond. Failures are not cached.
  */
 export function verifyP384Cached(point: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   const parts = [point, message, signature].map((part) => createHash('sha256').update(part).digest('hex'));
@@ -49,12 +49,12 @@ function importPoint(point: Uint8Array): KeyObject | null {
   try {
     return importCached(point);
   } catch {
-    // The import refuses what is no point of the curve (SEC 1 section 3.2.2.1).
+    // The import refuses points off the curve (SEC 1 section 3.2.2.1).
     return null;
   }
 }
 
-/** SEQUENCE of two positive INTEGERs in their shortest form; that both are below the order, the library checks. */
+/** SEQUENCE of two positive INTEGERs in shortest form. The library checks that both are below the group order. */
 function isStrictSignature(der: Uint8Array): boolean {
   if (der[0] !== 0x30 || der[1] !== der.length - 2 || der.length > 104) return false;
   const afterR = afterInteger(der, 2);

@@ -3,8 +3,8 @@ import { dottedOf } from './certificate.js';
 import { type DerValue, membersOf, readDer, TAG } from './der.js';
 
 /**
- * Together with the vendor extensions in `DEVICE_OIDS` (device-facts.ts), the only extensions that may be critical: a member added here lets
- * certificates carry it. All three are checked.
+ * Together with `DEVICE_OIDS` (device-facts.ts), the only extensions that may be critical. An OID added here also widens what
+ * certificates may carry, so its value must be checked.
  */
 export const STANDARD_EXTENSION_OIDS = {
   basicConstraints: '2.5.29.19',
@@ -12,7 +12,7 @@ export const STANDARD_EXTENSION_OIDS = {
   extendedKeyUsage: '2.5.29.37',
 } as const;
 
-/** The purpose that leaves from device management name. */
+/** The extended key usage of leaves from device management. */
 export const DEVICE_ATTESTATION_PURPOSE = '1.2.840.113635.100.4.24';
 
 export interface BasicConstraints {
@@ -35,20 +35,20 @@ export function basicConstraints(value: Uint8Array): BasicConstraints | null {
 
 export const KEY_USAGE_BIT = { digitalSignature: 0, keyCertSign: 5, crlSign: 6 } as const;
 
-/** Numbers of the bits that are set; null when the bytes are no named bit list in DER (X.690 section 11.2.2). */
+/** Numbers of the set bits; null for bytes that are no named bit list in DER (X.690 section 11.2.2). */
 export function keyUsageBits(value: Uint8Array): ReadonlySet<number> | null {
   const list = valueIn(value);
   if (list?.tag !== TAG.bitString) return null;
   const [unused = 0, ...bytes] = list.content;
   const last = bytes.at(-1);
-  // Trailing zero bits are left out, so the last bit that is there is set.
+  // Trailing zero bits are omitted, so the last bit must be set.
   if (last === undefined || bytes.length > 2 || (last & (1 << unused)) === 0) return null;
   const bits = new Set<number>();
   for (let bit = 0; bit < 8 * bytes.length; bit++) if (((bytes[bit >> 3] as number) & (0x80 >> (bit & 7))) !== 0) bits.add(bit);
   return bits;
 }
 
-/** Dotted purposes of an ExtendedKeyUsage; none when the bytes are not one. */
+/** Dotted purposes of an ExtendedKeyUsage; empty for malformed bytes. */
 export function keyPurposes(value: Uint8Array): string[] {
   const members = membersIn(value) ?? [];
   return members.every(({ tag }) => tag === TAG.objectIdentifier) ? members.map(dottedOf) : [];

@@ -1,6 +1,6 @@
 /**
- * The trust anchor of managed-device chains: a name and a public key (RFC 5280 section 6.1.1 d), pinned here. Only a
- * coordinator that admits simulated enclaves may be given another one, and that one is always called simulated.
+ * The pinned trust anchor of managed-device chains: a name and a public key (RFC 5280 section 6.1.1 d). Only a coordinator that
+ * admits simulated enclaves may use another anchor, which is always called simulated.
  */
 import { fromBase64, fromHex } from '@inference/protocol';
 import { nameAttributes, parseCertificate } from './certificate.js';
@@ -32,8 +32,8 @@ export const APPLE_TRUST_ANCHOR: TrustAnchor = {
 };
 
 /**
- * The anchor that a simulated authority's root certificate (PEM) names. Throws an Error with a reason for the operator; a
- * certificate whose name does not say that it is simulated is refused, too.
+ * Reads the anchor from the root certificate (PEM) of a simulated authority. Throws an Error with a reason for the operator; the
+ * common name must contain `simulat`.
  */
 export function parseSimulatedAnchor(pem: string): TrustAnchor {
   const [, base64 = ''] = /^-----BEGIN CERTIFICATE-----\s+([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----\s*$/.exec(pem) ?? [];

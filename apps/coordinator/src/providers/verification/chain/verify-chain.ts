@@ -21,12 +21,12 @@ import {
 } from './standard-extensions.js';
 import type { TrustAnchor } from './trust-anchor.js';
 
-/** `hardware` rests on a chain of at most this age, in milliseconds. */
+/** Maximum age of a chain that supports `hardware`, in milliseconds. */
 export const MAX_CHAIN_AGE_MS = 30 * 24 * 60 * 60_000;
-/** Largest base64 text of one certificate. Real ones have about 1200 digits. */
+/** Maximum base64 characters of one certificate. Real certificates have about 1200. */
 const MAX_CERTIFICATE_CHARACTERS = 16_384;
 
-/** What the machine says of itself elsewhere. What is null was not said, and is not compared. */
+/** Claims of the machine from other sources. A null member was not claimed and is not compared. */
 export interface DeviceClaims {
   readonly serialNumber: string;
   readonly provisioningUdid: string | null;
@@ -45,13 +45,13 @@ export interface ChainFacts extends DeviceFacts {
   /** Validity of the leaf, in milliseconds. */
   readonly notBefore: number;
   readonly notAfter: number;
-  /** From then on the chain no longer supports `hardware`: end of validity of either certificate, or its age. */
+  /** Time from which the chain no longer supports `hardware`: end of validity of either certificate, or maximum age. */
   readonly goodUntil: number;
   /** Hexadecimal SHA-256 of the leaf's DER. */
   readonly leafSha256: string;
-  /** 97-byte point that the leaf certifies. */
+  /** The 97-byte point that the leaf certifies. */
   readonly leafPublicKey: Uint8Array;
-  /** Chip that the UDID names, or null when it is newer than this program. */
+  /** Chip of the UDID; null for a chip unknown to this program. */
   readonly chipName: string | null;
 }
 
@@ -63,10 +63,7 @@ class Rejection extends Error {
   }
 }
 
-/**
- * Verifies `[leaf, issuer]`, base64 of DER, up to the anchor. Never throws on anything that a peer sent. `now` is in
- * milliseconds.
- */
+/** Verifies `[leaf, issuer]`, base64 of DER, up to the anchor. Never throws on input of a peer. `now` in milliseconds. */
 export function verifyDeviceChain(chain: readonly string[], expected: ChainExpectations, anchor: TrustAnchor, now: number): ChainVerdict {
   try {
     return { ok: true, facts: verify(chain, expected, anchor, now) };
@@ -97,7 +94,7 @@ function verify(chain: readonly string[], { claims, freshness }: ChainExpectatio
   };
 }
 
-/** The checks that depend on neither the clock nor a claim: a chain that passed them once passes them always. */
+/** Result of the checks that depend on neither clock nor claims. A chain that passed them once always passes. */
 interface VerifiedCertificates {
   readonly leaf: Certificate;
   readonly issuer: Certificate;
@@ -108,12 +105,12 @@ interface VerifiedCertificates {
 
 const MAX_CACHED_CHAINS = 1024;
 /**
- * Verified certificates by the hash of both certificates and the anchor. One chain is verified on arrival, for its session, and
- * after each change of other evidence; signatures are verified once.
+ * Verified certificates by the hashes of both certificates and of the anchor. A chain is checked on arrival, for its session, and
+ * after each change of other evidence; its signatures are verified once.
  */
 const verifiedChains = new BoundedMap<string, VerifiedCertificates>(MAX_CACHED_CHAINS);
 
-/** `now` decides only at which step a chain of invalid time is refused: before its anchor. */
+/** `now` only preserves the order of refusals: validity is checked before the anchor. */
 function verifyCertificates(leafDer: Uint8Array, issuerDer: Uint8Array, anchor: TrustAnchor, now: number): VerifiedCertificates {
   const leafSha256 = sha256Hex(leafDer);
   const key = [leafSha256, sha256Hex(issuerDer), sha256Hex(anchor.name), sha256Hex(anchor.publicKey)].join();
@@ -171,7 +168,7 @@ function requirePath(leaf: Certificate, issuer: Certificate): Uint8Array {
 
 function requireValidity(leaf: Certificate, issuer: Certificate, now: number): void {
   if (now < leaf.notBefore) refuse('leaf_not_yet_valid');
-  // Whole seconds: a certificate is valid through the second that it names.
+  // Times have whole seconds: a certificate is valid through its last second.
   if (now >= leaf.notAfter + 1000) refuse('leaf_expired');
   if (now < issuer.notBefore) refuse('issuer_not_yet_valid');
   if (now >= issuer.notAfter + 1000) refuse('issuer_expired');
@@ -209,7 +206,10 @@ function refuse(code: ChainRejection): never {
 
 type Refuse = (code: ChainRejection) => never;
 
-/** Tells the first thing that is wrong to `refuse`, which must throw. */
+/**
+ * Checks the roles: the leaf is no authority, and its issuer may sign exactly such leaves. Passes the first problem to `refuse`,
+ * which must throw.
+ */
 export function requirePathRoles(leaf: Certificate, issuer: Certificate, refuse: Refuse): void {
   requireLeaf(leaf, refuse);
   requireIssuer(issuer, refuse);
@@ -218,7 +218,7 @@ export function requirePathRoles(leaf: Certificate, issuer: Certificate, refuse:
 function requireLeaf(leaf: Certificate, refuse: Refuse): void {
   const constraints = only(leaf, STANDARD_EXTENSION_OIDS.basicConstraints, refuse);
   if (constraints === null) refuse('leaf_constraints_missing');
-  // What cannot be read might say that it is an authority.
+  // Unreadable constraints might name an authority.
   if (basicConstraints(constraints)?.isAuthority !== false) refuse('leaf_is_ca');
   const bits = usageOf(leaf, refuse);
   const mayIssue = bits?.has(KEY_USAGE_BIT.keyCertSign) || bits?.has(KEY_USAGE_BIT.crlSign);
