@@ -1,6 +1,6 @@
 /**
- * What a request costs in each group of a board: three numbers a group, in one block of memory, because every choice reads
- * them all and reads nothing else of most groups.
+ * Cost coefficients of each group of a pool: three numbers per group in one block of memory, because every placement reads all of
+ * them and hardly anything else.
  */
 import { type CostModel, costCoefficients, type Work } from './job-cost.js';
 
@@ -20,7 +20,7 @@ export class CostTable {
     this.#completionMs[row] = completionMs;
   }
 
-  /** Calls back with every row below `rows` whose cost is at most what `limit` gives, in milliseconds. */
+  /** Visits every row below `rows` whose cost is at most `limit()`, in milliseconds. */
   forEachUpTo(rows: number, work: Work, limit: () => number, visit: (row: number, costMs: number) => void): void {
     const { promptTokens, completionTokens } = work;
     const [fixed, prompt, completion] = [this.#fixedMs, this.#promptMs, this.#completionMs];

@@ -1,12 +1,12 @@
 /**
- * Which idle machines stay while the coordinator goes away: enough for jobs that run and may have to be placed again, of each kind
- * of job. Pure.
+ * Selects the idle providers that stay during a shutdown: enough for running jobs that may have to be placed again, per kind of
+ * job. Pure.
  */
 import type { ProviderId, TrustLevel } from '@inference/protocol';
 import { ineligibleReason } from './eligibility.js';
 import type { PoolMember } from './provider-pool.js';
 
-/** Jobs of one kind that run and may have to be placed again. */
+/** Running jobs of one kind that may have to be placed again. */
 export interface DrainDemand {
   readonly model: string;
   readonly providerSerial: string | null;
@@ -15,10 +15,10 @@ export interface DrainDemand {
   readonly jobs: number;
 }
 
-/** As many as one job is tried on, so that those which failed it leave one over. */
+/** Equals the attempts of one job, so that failures leave one provider over. */
 const MIN_PROVIDERS = 3;
 
-/** Some of a model's machines without jobs, with a place for each of these jobs where there are so many. `now` in milliseconds. */
+/** Selects idle providers of a model with a slot for each of these jobs, as far as there are enough. `now` in milliseconds. */
 export function providersToRetain<S>(
   { providerSerial, providerId = null, trustFloor, jobs }: DrainDemand,
   members: Iterable<PoolMember<S>>,
@@ -28,7 +28,7 @@ export function providersToRetain<S>(
   const fit = [...members].filter(({ facts }) => facts.usedSlots === 0 && ineligibleReason(facts, demands, now) === null);
   const spares: PoolMember<S>[] = [];
   let places = 0;
-  // One that would have to load the model first comes last.
+  // Providers that would have to load the model come last.
   for (const ready of [true, false]) {
     for (const member of fit) {
       if ((member.load.kind === 'ready') !== ready) continue;

@@ -1,49 +1,49 @@
 /**
- * What must hold of a provider before it may get a job: one closed list of reasons why not, each told by a pure function of
- * the provider's facts, the request and the clock. What waiting may change is told apart from what it will not.
+ * Conditions for giving a provider a job: a closed list of reasons against it, decided by pure functions of the provider's facts,
+ * the request and the clock. Transient reasons are distinguished from lasting ones.
  */
 import type { ProviderId, TrustLevel } from '@inference/protocol';
 
-/** What placement goes by, of one provider and all its models alike. Times in milliseconds. */
+/** Placement facts of one provider, equal for all its models. Times in milliseconds. */
 export interface ProviderFacts {
   readonly providerId: ProviderId;
   readonly serialNumber: string;
   readonly isQuarantined: boolean;
   readonly isDraining: boolean;
-  /** It takes no jobs for now, by its own word: its owner or its schedule wants that, or the machine. */
+  /** The provider reported that it takes no jobs for now: by its owner, its schedule, or the state of the machine. */
   readonly isAway?: boolean | undefined;
-  /** End of the sealing key; 0 when there is none. */
+  /** End of the sealing key; 0: no key. */
   readonly keyNotAfter: number;
-  /** What its evidence supports (a fresh challenge is part of that), or null: no trust at all. */
+  /** Level that the evidence supports, a fresh challenge included; null: no trust. */
   readonly trustLevel: TrustLevel | null;
-  /** Its trust level is below the least that the operator admits to jobs. */
+  /** The trust level is below the operator's minimum. */
   readonly isBelowMinTrust?: boolean | undefined;
   /** From when on `trustLevel` must be computed again. */
   readonly trustValidUntil: number;
-  /** Until when it is left alone, because it said that it is full. */
+  /** End of the pause after the provider reported itself full. */
   readonly backoffUntil: number;
   readonly slots: number;
   readonly usedSlots: number;
-  /** So much waits to be sent to it that a new job may exceed the bound. */
+  /** So many bytes are unsent that a new job may exceed the bound. */
   readonly isBacklogged?: boolean | undefined;
-  /** Failures that were its fault and still count. */
+  /** Failures by the provider's fault that still count. */
   readonly recentFailures: number;
-  /** It is left alone for a while because jobs failed, or gets one at a time until one has ended well. */
+  /** Paused because jobs failed, or given one job at a time until one succeeds. */
   readonly restriction?: 'cooling_down' | 'on_probation' | undefined;
   readonly host: HostState;
 }
 
-/** How the machine itself is, as far as it tells. */
+/** State of the machine, as far as reported. */
 export interface HostState {
   readonly thermal: 'nominal' | 'fair' | 'serious' | 'critical';
   readonly memoryPressure: 'normal' | 'warning' | 'critical';
   readonly power: 'mains' | 'battery' | 'low_battery';
 }
 
-/** Taken for a machine that does not tell. */
+/** Assumed for machines that report nothing. */
 export const DEFAULT_HOST_STATE: HostState = { thermal: 'nominal', memoryPressure: 'normal', power: 'mains' };
 
-/** Why a provider takes no jobs of anyone now. */
+/** Why a provider takes no jobs at all now. */
 export type UnavailableReason =
   | 'quarantined'
   | 'draining'
@@ -59,29 +59,29 @@ export type UnavailableReason =
   | 'on_probation'
   | 'no_free_slot';
 
-/** Why a provider may not have this one request. */
+/** Why a provider may not serve this one request. */
 export type IneligibleReason = UnavailableReason | 'other_serial' | 'failed_before' | 'below_trust_floor';
 
-/** What a request asks of a provider, whatever its speed. */
+/** Requirements of a request, apart from speed. */
 export interface PlacementConstraints {
-  /** Only this machine, when the client named one. */
+  /** Serial number that the client named: only that machine may serve. */
   readonly providerSerial: string | null;
-  /** Only this provider, when the client named one. */
+  /** Provider that the client named: only that provider may serve. */
   readonly providerId?: ProviderId | null;
   /** Providers that already failed this job. */
   readonly exclude: ReadonlySet<ProviderId>;
   /** Least trust, or null: any level. */
   readonly trustFloor: TrustLevel | null;
-  /** Only a machine that has no other job. */
+  /** Only a provider without any other job. */
   readonly idleOnly?: boolean;
 }
 
-/** Whether the client named the machine that may serve. */
+/** Whether the client named the machine or provider that may serve. */
 export function namesProvider({ providerSerial, providerId }: Pick<PlacementConstraints, 'providerSerial' | 'providerId'>): boolean {
   return providerSerial !== null || (providerId ?? null) !== null;
 }
 
-/** The first gate that is closed at `now`, the lasting ones first, or null. */
+/** The first reason against any job at `now`, lasting reasons first, or null. */
 export function unavailableReason(facts: ProviderFacts, now: number): UnavailableReason | null {
   if (facts.isQuarantined) return 'quarantined';
   if (facts.isDraining) return 'draining';
@@ -98,15 +98,15 @@ export function unavailableReason(facts: ProviderFacts, now: number): Unavailabl
 }
 
 /**
- * Resolves a serial number to those of the machines that claim it. Serial numbers are published, so anyone can claim another's: a
- * certificate chain decides, and of several claims without one none counts.
+ * Resolves a serial number to its claimants. Serial numbers are public, so anyone can claim one: a certificate chain decides, and
+ * several claims without a chain all fail.
  */
 export function resolveClaimants<M extends { readonly facts: ProviderFacts }>(named: readonly M[]): readonly M[] {
   if (named.length < 2) return named;
   return named.filter(({ facts }) => facts.trustLevel === 'hardware');
 }
 
-/** Why this provider may not have this request, or null: it may. Of serial numbers see also {@link resolveClaimants}. */
+/** Why this provider may not serve this request, or null. For serial numbers see also {@link resolveClaimants}. */
 export function ineligibleReason(facts: ProviderFacts, demands: PlacementConstraints, now: number): IneligibleReason | null {
   if ((demands.providerId ?? facts.providerId) !== facts.providerId) return 'other_serial';
   if (demands.providerSerial !== null && facts.serialNumber !== demands.providerSerial) return 'other_serial';
@@ -116,7 +116,7 @@ export function ineligibleReason(facts: ProviderFacts, demands: PlacementConstra
   return meetsTrustFloor(facts.trustLevel, demands.trustFloor) ? gate : 'below_trust_floor';
 }
 
-/** Whether the gate may open by itself within the time that a request waits. */
+/** Whether the reason may pass while a request waits. */
 export function isTransient(gate: UnavailableReason): boolean {
   switch (gate) {
     case 'too_hot':

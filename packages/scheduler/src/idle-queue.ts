@@ -1,7 +1,7 @@
-/** Machines in the order in which they had work last. Each step takes the same short time, however many there are. */
+/** Providers by the time of their last work. Each operation takes constant time per provider. */
 
 export interface IdleNode {
-  /** Since when it could have had work and had none, in milliseconds. Valid while `listed`. */
+  /** Start of idleness, in milliseconds: eligible for work and without any. Valid while `isQueued`. */
   idleSince: number;
   isQueued: boolean;
   previous: this | null;
@@ -13,19 +13,19 @@ export class IdleQueue<T extends IdleNode> {
   #first: T | null = null;
   #last: T | null = null;
 
-  /** Those without work since `latest` or before, in milliseconds, as they are at this moment. */
+  /** Entries idle since `latest` or before, in milliseconds. The list is a copy. */
   idleSince(latest: number): T[] {
     const found: T[] = [];
     for (let one = this.#first; one !== null && one.idleSince <= latest; one = one.next) found.push(one);
     return found;
   }
 
-  /** The clock was set back to `now`: nobody is without work since a moment that has not come. */
+  /** After a clock set back to `now`, limits all times to `now`. */
   clampTo(now: number): void {
     for (let one = this.#last; one !== null && one.idleSince > now; one = one.previous) one.idleSince = now;
   }
 
-  /** Puts one at the end. `now`, in milliseconds, goes back only with {@link notAfter}. */
+  /** Appends an entry. `now`, in milliseconds, may decrease only after {@link clampTo}. */
   add(one: T, now: number): void {
     one.idleSince = now;
     one.isQueued = true;
@@ -36,7 +36,7 @@ export class IdleQueue<T extends IdleNode> {
     this.#last = one;
   }
 
-  /** Takes one out, if it is in. */
+  /** Removes an entry, if queued. */
   remove(one: T): void {
     if (!one.isQueued) return;
     if (one.previous === null) this.#first = one.next;

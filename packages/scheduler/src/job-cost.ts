@@ -1,44 +1,43 @@
 /**
- * What a request would take on a machine: the time to the first token and to the last, from its rates and what it is already
- * doing, and the price of its recent failures. Rates count in steps, so that machines of about the same speed are equals, and
- * thousands of machines fall into a few classes of which each is judged once.
+ * Estimates a request on a provider: time to the first and last token, from its rates and running jobs, plus a penalty for recent
+ * failures. Rates are rounded to steps, so that thousands of providers fall into a few classes that are evaluated once each.
  */
 
 import type { ProviderFacts } from './eligibility.js';
 import { type ModelLoad, READY_LOAD, remainingLoadMs } from './model-load.js';
 import { DEFAULT_CONSTANTS, type SchedulerConstants } from './scheduler-constants.js';
 
-/** Rates of one machine with one model for a job that is alone there, in tokens per second. */
+/** Rates of one provider with one model for a job that runs alone, in tokens per second. */
 export interface ThroughputEstimate {
   readonly prefillTps: number;
   readonly decodeTps: number;
-  /** Jobs that the rates were measured in; 0: they are a guess from the hardware. */
+  /** Jobs measured; 0: estimated from the hardware. */
   readonly samples: number;
 }
 
-/** What a request is expected to take, in tokens. */
+/** Expected size of a request, in tokens. */
 export interface Work {
   readonly promptTokens: number;
   readonly completionTokens: number;
 }
 
-/** All that the estimate depends on. Machines with equal traits are equals. */
+/** All inputs of the estimate. Providers with equal traits have equal estimates. */
 export interface Traits {
   readonly prefillTps: number;
   readonly decodeTps: number;
   readonly activeJobs: number;
   readonly failures: number;
-  /** It is warm or on battery or short of memory: it may slow down. */
+  /** Hot, on battery or short of memory: the provider may slow down. */
   readonly isStrained: boolean;
   readonly hasHardwareTrust: boolean;
   readonly isMeasured: boolean;
-  /** No answer of theirs has verified yet: the rates are a guess from what they claim to be. */
+  /** No answer has verified yet: the rates are estimated from the claimed hardware. */
   readonly isUntried: boolean;
   /** Until the model is in memory, in milliseconds. */
   readonly loadMs: number;
-  /** Nothing loads it yet: a job would begin that. */
+  /** The model is not loaded: a job would start the load. */
   readonly isCold: boolean;
-  /** It had no work for long. */
+  /** Without work for a long time. */
   readonly isOverdue: boolean;
 }
 
@@ -46,11 +45,11 @@ export interface Traits {
 export interface LatencyEstimate {
   readonly firstTokenMs: number;
   readonly completionMs: number;
-  /** What machines are compared by. */
+  /** The value by which providers are compared. */
   readonly costMs: number;
 }
 
-/** Two rates within one step count as equal. */
+/** Rates within one step count as equal. */
 const RATE_STEP = 1.25;
 export const MAX_STEPS = 63;
 const MIN_TPS = 0.1;
@@ -60,10 +59,10 @@ const MAX_ACTIVE = 255;
 const LOAD_STEP = 1.5;
 const MIN_LOAD_MS = 250;
 const MAX_LOAD_STEPS = 31;
-/** Jobs after which a machine's rates count as measured. */
+/** Jobs before the rates count as measured. */
 export const MIN_MEASURED_SAMPLES = 3;
 
-/** Whether a machine has shown what it is: by enough verified answers with the model, or by its maker's certificate chain. */
+/** Whether a provider is proven: by enough verified answers with the model, or by the manufacturer's certificate chain. */
 export function isProven({ facts, speed }: { readonly facts: ProviderFacts; readonly speed: ThroughputEstimate }): boolean {
   return facts.trustLevel === 'hardware' || isMeasured(speed);
 }
@@ -78,15 +77,15 @@ export function isUntried({ samples }: ThroughputEstimate): boolean {
   return samples === 0;
 }
 
-/** Keys of rates are below this. */
+/** Keys of rates are below this value. */
 const MAX_RATES = (MAX_STEPS + 1) ** 2 * 3;
 
-/** The part of {@link traitsKey} that only the rates decide. */
+/** The part of {@link traitsKey} that depends on the rates alone. */
 export function throughputKey(speed: ThroughputEstimate): number {
   return (step(speed.prefillTps) * (MAX_STEPS + 1) + step(speed.decodeTps)) * 3 + (isMeasured(speed) ? 2 : isUntried(speed) ? 0 : 1);
 }
 
-/** What {@link Traits} depend on beside the facts and the rates. */
+/** Inputs of {@link Traits} beside facts and rates. */
 export interface MemberState {
   readonly load: ModelLoad;
   readonly isOverdue: boolean;
@@ -94,7 +93,7 @@ export interface MemberState {
 
 export const READY_STATE: MemberState = { load: READY_LOAD, isOverdue: false };
 
-/** A number that machines of equal traits share, and no others. `now` in milliseconds. */
+/** A number equal for equal traits and different otherwise. `now` in milliseconds. */
 export function traitsKey(facts: ProviderFacts, rates: number, { load, isOverdue }: MemberState, now: number): number {
   const active = Math.min(facts.usedSlots, MAX_ACTIVE);
   const failures = Math.min(facts.recentFailures, FAILURE_STEPS - 1);
@@ -120,7 +119,7 @@ export function traitsOf(facts: ProviderFacts, speed: ThroughputEstimate, { load
   };
 }
 
-/** The estimate as a sum, so that each of many requests costs two multiplications. Milliseconds, and milliseconds for a token. */
+/** The estimate as coefficients, so that each request costs two multiplications. Milliseconds, and milliseconds per token. */
 export interface CostModel {
   /** Until the first token of an empty prompt. */
   readonly waitMs: number;
@@ -140,7 +139,7 @@ export function costModelOf(traits: Traits, constants: SchedulerConstants = DEFA
   };
 }
 
-/** What machines are compared by, as a sum. The first token counts twice, because someone waits for it. */
+/** The comparison value as coefficients. The first token counts twice, because a client waits for it. */
 export function costCoefficients({ waitMs, msPerPromptToken, msPerCompletionToken, penaltyMs }: CostModel): {
   fixedMs: number;
   promptMs: number;
@@ -149,7 +148,7 @@ export function costCoefficients({ waitMs, msPerPromptToken, msPerCompletionToke
   return { fixedMs: 2 * waitMs + penaltyMs, promptMs: 2 * msPerPromptToken, completionMs: msPerCompletionToken };
 }
 
-/** What a request costs, in milliseconds. */
+/** Cost of a request, in milliseconds. */
 export function costOf(costModel: CostModel, work: Work): number {
   const { fixedMs, promptMs, completionMs } = costCoefficients(costModel);
   return fixedMs + work.promptTokens * promptMs + work.completionTokens * completionMs;
@@ -164,7 +163,7 @@ export function estimateOf(costModel: CostModel, work: Work): LatencyEstimate {
   };
 }
 
-/** The rate that a job alone would have had, from one measured beside `others`. */
+/** The rate without concurrent jobs, from a rate measured beside `others`. */
 export function unsharedRate(measuredTps: number, others: number, { batchSlowdown }: SchedulerConstants = DEFAULT_CONSTANTS): number {
   return measuredTps * (1 + batchSlowdown * others);
 }
@@ -173,7 +172,7 @@ function isStrained({ host }: ProviderFacts): boolean {
   return host.thermal === 'serious' || host.memoryPressure === 'warning' || host.power === 'battery';
 }
 
-/** The step that a rate counts as. */
+/** The step of a rate. */
 export function rateStep(tps: number): number {
   return step(tps);
 }

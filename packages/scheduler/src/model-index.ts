@@ -1,7 +1,4 @@
-/**
- * A board for every model, and which sessions stand on which. Kept up to date as providers come, change and go, and as they take
- * models into memory.
- */
+/** One provider pool per model, kept up to date as providers join, change, load models and leave. */
 import type { Hardware, ModelOffer, ModelType, ProviderId } from '@inference/protocol';
 import type { ProviderFacts } from './eligibility.js';
 import { loadAfterPlacement, loadFromOffer, type ModelLoad, READY_LOAD, wasReady } from './model-load.js';
@@ -9,9 +6,9 @@ import { ProviderPool } from './provider-pool.js';
 import { DEFAULT_CONSTANTS, type SchedulerConstants } from './scheduler-constants.js';
 import type { AnswerSample, ThroughputStats } from './throughput-stats.js';
 
-/** A provider as its models' boards see it. */
+/** A provider as its pools see it. */
 export interface IndexedProvider {
-  /** A new list when anything of it changed. */
+  /** A new list after each change. */
   readonly models: readonly ModelOffer[];
   readonly registration: { readonly identity: { readonly providerId: ProviderId }; readonly hardware: Hardware };
 }
@@ -26,7 +23,7 @@ export class ModelIndex<S extends IndexedProvider> {
   readonly #constants: SchedulerConstants;
   readonly #pools = new Map<string, ProviderPool<S>>();
   readonly #listed = new Map<S, Listing>();
-  /** Who offers a model as one for something else than text. */
+  /** Providers by model, for models offered as embedding or image models. */
   readonly #special: Readonly<Record<Exclude<ModelType, 'text'>, Map<string, Set<S>>>> = { embedding: new Map(), image: new Map() };
 
   constructor(speeds: ThroughputStats, constants: SchedulerConstants = DEFAULT_CONSTANTS) {
@@ -34,13 +31,13 @@ export class ModelIndex<S extends IndexedProvider> {
     this.#constants = constants;
   }
 
-  /** Takes in what a session offers and how it stands now. `now` in milliseconds. */
+  /** Updates a session in the pools of its models. `now` in milliseconds. */
   update(session: S, facts: ProviderFacts, now: number): void {
     const { loads } = this.#listing(session, now);
     for (const offer of session.models) this.#put(session, facts, offer, loads, now);
   }
 
-  /** Takes in that a job for the model is on its way: who has to load it begins with that. */
+  /** Records a placed job: a provider without the model in memory starts to load it. */
   jobPlaced(session: S, model: string, now: number): void {
     this.#pools.get(model)?.jobPlaced(session.registration.identity.providerId);
     const loads = this.#listed.get(session)?.loads;
@@ -53,7 +50,7 @@ export class ModelIndex<S extends IndexedProvider> {
     this.#listed.delete(session);
   }
 
-  /** Forgets a session that is on boards although it should not be, whatever else is known of it. */
+  /** Removes a stale session from all pools, whatever is recorded of it. */
   purge(session: S): void {
     this.remove(session);
     for (const model of [...this.#pools.keys()]) this.#unlist(session, model);
@@ -78,7 +75,7 @@ export class ModelIndex<S extends IndexedProvider> {
     return pool;
   }
 
-  /** Whether anybody who is listed offers the model for this. */
+  /** Whether any listed provider offers the model as this type. */
   isOfType(model: string, type: ModelType): boolean {
     if (type !== 'text') return this.#special[type].has(model);
     let others = 0;
@@ -86,7 +83,7 @@ export class ModelIndex<S extends IndexedProvider> {
     return others < (this.#pools.get(model)?.size ?? 0);
   }
 
-  /** Who offers which models as ones for images. */
+  /** Providers of image models, by model. */
   imageProviders(): ReadonlyMap<string, ReadonlySet<S>> {
     return this.#special.image;
   }

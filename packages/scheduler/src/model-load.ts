@@ -1,22 +1,22 @@
 /**
- * Whether a machine has a model in memory, from what it tells and from what it was given: a job for a model that is not in memory
- * makes it load from then on, before it says so itself. Pure; time comes in.
+ * Load state of a model on a provider, from its reports and from placed jobs: a job for an unloaded model starts the load before
+ * the provider reports it. Pure; time is an argument.
  */
 import type { ModelOffer } from '@inference/protocol';
 
 export type ModelLoad =
-  /** In memory since then, in milliseconds; 0: since it was first heard of. */
+  /** In memory since `since`, in milliseconds; 0: since the first report. */
   | { readonly kind: 'ready'; readonly since: number }
   | { readonly kind: 'loading'; readonly readyAt: number; readonly loadMs: number }
-  /** Not in memory: it is loaded when a job for it comes. */
+  /** Not in memory; a job starts the load. */
   | { readonly kind: 'cold'; readonly loadMs: number };
 
 export const READY_LOAD: ModelLoad = { kind: 'ready', since: 0 };
 
-/** Taken for a machine that does not tell, in milliseconds. */
+/** Assumed for providers that report none, in milliseconds. */
 const DEFAULT_LOAD_MS = 15_000;
 
-/** What a fresh list of models says of one, after `before` (undefined: it was not in the last list). */
+/** Load state after a new offer. `before` undefined: the model was not offered before. */
 export function loadFromOffer(
   before: ModelLoad | undefined,
   { state = 'ready', load_ms: loadMs = DEFAULT_LOAD_MS }: ModelOffer,
@@ -31,7 +31,7 @@ export function loadFromOffer(
       if (before?.kind === 'loading' && before.loadMs === loadMs) return before;
       return { kind: 'loading', readyAt: now + loadMs, loadMs };
     case 'on_demand':
-      // It may not have seen the job yet that makes it load.
+      // The report may be older than the job that started the load.
       if (before?.kind === 'loading' && now < before.readyAt) return before;
       return { kind: 'cold', loadMs };
   }
@@ -42,7 +42,7 @@ export function loadAfterPlacement(load: ModelLoad, now: number): ModelLoad {
   return load.kind === 'cold' ? { kind: 'loading', readyAt: now + load.loadMs, loadMs: load.loadMs } : load;
 }
 
-/** How long it would take until the model is in memory, in milliseconds. */
+/** Time until the model is in memory, in milliseconds. */
 export function remainingLoadMs(load: ModelLoad, now: number): number {
   switch (load.kind) {
     case 'ready':
@@ -54,7 +54,7 @@ export function remainingLoadMs(load: ModelLoad, now: number): number {
   }
 }
 
-/** Whether an answer that began at `startedAt` tells how fast the machine is, and not how fast it loads. */
+/** Whether an answer that began at `startedAt` measures throughput without the load time. */
 export function wasReady(load: ModelLoad, startedAt: number): boolean {
   return load.kind === 'ready' && load.since <= startedAt;
 }

@@ -1,6 +1,6 @@
 /**
- * Whether a machine can have decoded as fast as it says, by what was measured of all machines of the model. Pure. The factor is generous:
- * machines differ, and a measured rate may be that of a bad moment.
+ * Whether a reported decode rate is possible, compared with measured rates of the model's providers. Pure. The factor is generous:
+ * machines differ, and a measurement may be from a bad moment.
  */
 import type { Hardware } from '@inference/protocol';
 import type { ThroughputEstimate } from './job-cost.js';
@@ -12,18 +12,18 @@ export interface MeasuredRate {
   readonly hardware: Hardware;
 }
 
-/** Times a measured rate that another machine of the same memory bandwidth may be as fast. */
+/** Maximum ratio to a measured rate, for machines of equal memory bandwidth. */
 const MAX_RATE_FACTOR = 16;
-/** Answers after which a rate is a reference for others. */
+/** Answers before a rate serves as a reference. */
 export const MIN_RATE_SAMPLES = 16;
-/** Rates up to this are possible on any machine, in tokens per second. */
+/** Rates up to this are possible on every machine, in tokens per second. */
 export const ALWAYS_PLAUSIBLE_TPS = 256;
-/** Memory bandwidth of a machine that does not tell it, in GB/s. */
+/** Memory bandwidth assumed for machines that report none, in GB/s. */
 const DEFAULT_BANDWIDTH_GBS = 100;
 
 /**
- * `own`: what was measured of the machine itself. Until that is a reference, a rate is possible that small models reach on such hardware:
- * the only other machines may be slow on purpose.
+ * `own`: measurements of the provider itself. Until they serve as a reference, rates of small models on such hardware are possible,
+ * because the only other providers may be slow on purpose.
  */
 export function isPlausibleRate(
   tokensPerSecond: number,

@@ -1,43 +1,43 @@
 /**
- * Which machines still know the beginning of a prompt. It remembers keyed hashes of prefixes that machines answered, in bounded
- * memory and for a while, and how far each machine's memory can be trusted, from the cached tokens of its signed receipts.
+ * LRU of prompt-prefix hashes and the providers that served them, with a lifetime. Tracks each provider's prefix-cache hit rate:
+ * cached tokens in signed receipts over expected cached tokens.
  */
 import type { ProviderId } from '@inference/protocol';
 import { BoundedMap } from './bounded-map.js';
 import type { PrefixCandidate } from './schedule.js';
 
-/** The beginning of a prompt, up to the end of one of its blocks. */
+/** A beginning of a prompt, up to the end of one of its blocks. */
 export interface PromptPrefix {
-  /** Keyed with a secret of this process, the account and the model. Never logged, stored or sent. */
+  /** Keyed with a process secret, the account and the model. Never logged, stored or sent. */
   readonly hash: number;
-  /** Its length, estimated. */
+  /** Estimated length. */
   readonly tokens: number;
 }
 
-/** What is known of a machine's jobs. */
+/** Job counts of a provider, from which cache evictions are estimated. */
 export interface ProviderJobs {
-  /** All that it was given on this connection, which began at `since`, in milliseconds. */
+  /** Placements on this connection, which began at `since`, in milliseconds. */
   readonly placements: number;
   readonly since: number;
-  /** How many prompts it keeps, as far as is known: one for each job that it takes at once. */
+  /** Prompts in the provider's cache, as far as known: one per slot. */
   readonly slots: number;
 }
 
 interface PrefixEntry {
   readonly providerId: ProviderId;
   readonly at: number;
-  /** Its jobs until then. */
+  /** Placements at that time. */
   readonly placements: number;
 }
 
-/** Prefixes that are remembered, over all models. */
+/** Cached prefixes, over all models. */
 const MAX_PREFIXES = 200_000;
-/** Machines that a prefix is remembered for, the newest. */
+/** The newest providers per prefix. */
 const MAX_PROVIDERS_PER_PREFIX = 4;
 const MAX_PROVIDERS = 200_000;
 /** For how long, in milliseconds. */
 const LIFETIME_MS = 15 * 60_000;
-/** Trust in a machine that was not seen to remember anything yet, and the least there is, so that it can be won back. */
+/** Hit rate assumed before any observation; and the minimum, so that a provider can recover. */
 const INITIAL_HIT_RATE = 0.5;
 const MIN_HIT_RATE = 0.05;
 const NEWEST_WEIGHT = 0.3;
@@ -46,12 +46,15 @@ export class PrefixAffinity {
   readonly #prefixes = new BoundedMap<number, readonly PrefixEntry[]>(MAX_PREFIXES);
   readonly #hitRates = new BoundedMap<ProviderId, number>(MAX_PROVIDERS);
 
-  /** Prefixes that are remembered. */
+  /** Cached prefixes. */
   get size(): number {
     return this.#prefixes.size;
   }
 
-  /** Machines that are expected to know some of a prompt, given by its prefixes from the shortest to the longest. `now` in milliseconds. */
+  /**
+   * Providers that probably have a cached prefix of a prompt. `chain`: prefixes from the shortest to the longest. `now` in
+   * milliseconds.
+   */
   candidates(
     chain: readonly PromptPrefix[],
     now: number,
@@ -72,32 +75,29 @@ export class PrefixAffinity {
     return candidates;
   }
 
-  /**
-   * Takes in that a machine answered a prompt. `cachedTokens`: what it said to have known of it; that it says nothing where it
-   * should have known some costs trust.
-   */
+  /** Records an answered prompt. `cachedTokens`: from the receipt. Fewer than expected lowers the hit rate. */
   record(chain: readonly PromptPrefix[], cachedTokens: number, providerId: ProviderId, jobs: ProviderJobs, now: number): void {
     const expected = this.#expected(chain, providerId, jobs, now);
     if (expected > 0) this.#learn(providerId, Math.min(1, cachedTokens / expected));
     const entry = { providerId, at: now, placements: jobs.placements };
     for (let index = 0; index < chain.length; index++) {
-      // The whole, and of the rest what halves again and again: enough to find prompts that part ways early.
+      // The whole prompt, and of the rest a halving series: enough to find prompts that diverge early.
       const isPowerOfTwo = (index & (index + 1)) === 0;
       if (index === chain.length - 1 || isPowerOfTwo) this.#remember((chain[index] as PromptPrefix).hash, entry);
     }
   }
 
-  /** How much of what it should know a machine turned out to know, from 0 to 1. */
+  /** Observed prefix-cache hit rate of a provider, 0 to 1: reported over expected cached tokens. */
   hitRate(providerId: ProviderId): number {
     return this.#hitRates.get(providerId) ?? INITIAL_HIT_RATE;
   }
 
-  /** Tokens that the machine should have known, when nothing had pushed them out. */
+  /** Tokens expected in the provider's cache. */
   #expected(chain: readonly PromptPrefix[], providerId: ProviderId, jobs: ProviderJobs, now: number): number {
     for (let index = chain.length - 1; index >= 0; index--) {
       const { hash, tokens } = chain[index] as PromptPrefix;
       const entry = this.#prefixes.get(hash)?.find((one) => one.providerId === providerId);
-      // This job itself is one of those since.
+      // This job is one of the placements since.
       if (entry !== undefined) return survivalProbability(entry, { ...jobs, placements: jobs.placements - 1 }, now) === 1 ? tokens : 0;
     }
     return 0;
@@ -116,9 +116,9 @@ export class PrefixAffinity {
   }
 }
 
-/** The chance that a prefix is still there: certain until as many other jobs came as there are places, then less and less. */
+/** Probability that a prefix is still cached: 1 until as many other jobs came as there are slots, then decreasing. */
 function survivalProbability({ at, placements }: PrefixEntry, jobs: ProviderJobs, now: number): number {
-  // A connection that is newer may be that of a program that began anew.
+  // A newer connection may belong to a restarted program with an empty cache.
   if (now - at >= LIFETIME_MS || at < jobs.since) return 0;
   const since = jobs.placements - placements;
   return since < jobs.slots ? 1 : (jobs.slots / (since + 1)) ** 2;

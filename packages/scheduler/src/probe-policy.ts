@@ -1,7 +1,6 @@
 /**
- * Gives machines that failed before a job to prove themselves with. Where others can take over, a share of the jobs; where
- * nobody else can have the job, this one; and when all that there are still cool down, they are not left alone after all, because
- * a machine that may fail is better than none. One job at a time, always.
+ * Gives probation jobs to providers that failed. A share of the jobs where other providers can take over; any job that no other
+ * provider can take. If all remaining providers are cooling down, one is used anyway. Always one job at a time.
  */
 
 import { type IneligibleReason, ineligibleReason, namesProvider } from './eligibility.js';
@@ -12,14 +11,17 @@ import { type Choice, namedMembers, type PlacementRequest, type SchedulingDecisi
 export interface ProbeRules<S> {
   readonly now: number;
   readonly random: () => number;
-  /** Whether the machine is on trial for lies, so that it gets only what is verified before anyone reads it. */
+  /** Whether the provider is on probation after a false answer, and may get only jobs verified before delivery. */
   readonly isDistrusted: (member: PoolMember<S>) => boolean;
 }
 
-/** Share of the jobs that a machine on trial may be tried with, while others can have them. */
+/** Share of the jobs that may probe a provider on probation while others can serve. */
 const PROBING_SHARE = 0.25;
 
-/** The decision, with a machine on trial before the others or in place of nobody. `revocable`: nothing is delivered before it is verified. */
+/**
+ * The decision with a provider on probation placed first, or instead of none. `revocable`: nothing is delivered before
+ * verification.
+ */
 export function withProbe<S>(
   snapshot: PoolView<S>,
   request: PlacementRequest & { readonly revocable?: boolean },
@@ -30,7 +32,7 @@ export function withProbe<S>(
   const { now, random } = rules;
   const { trials, cooling } = restrictedMembers(snapshot, request, now);
   if (decision.kind === 'placed') {
-    // A job that failed once is no job to try others with.
+    // A job that failed once probes nobody.
     if (request.exclude.size > 0 || namesProvider(request) || trials.length === 0) return decision;
     const fit = trials.filter((member) => request.revocable === true || !rules.isDistrusted(member));
     if (fit.length === 0 || random() >= PROBING_SHARE) return decision;
@@ -42,7 +44,7 @@ export function withProbe<S>(
   return { kind: 'placed', ordered: [choice], bestMs: choice.estimate.costMs, expired: decision.expired };
 }
 
-/** Machines that may have the request but for what they did before, and have no other job. */
+/** Idle providers that could serve the request but for their restriction. */
 function restrictedMembers<S>(
   snapshot: PoolView<S>,
   request: PlacementRequest,
@@ -59,7 +61,7 @@ function restrictedMembers<S>(
   return { trials, cooling };
 }
 
-/** Whether the request may soon get a place without trying anyone who cools down. */
+/** Whether the request may soon be placed without a provider that is cooling down. */
 function hasAlternative<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number): boolean {
   for (const { facts } of candidates(snapshot, request, BUSY)) {
     const reason = ineligibleReason(facts, request, now);
@@ -74,7 +76,7 @@ function hasAlternative<S>(snapshot: PoolView<S>, request: PlacementRequest, now
 const RESTRICTED: ReadonlySet<IneligibleReason | null> = new Set(['on_probation', 'cooling_down'] as const);
 const BUSY: ReadonlySet<IneligibleReason | null> = new Set(['held_off', 'no_free_slot'] as const);
 
-/** Those behind the gates; of a named machine, whatever it is. */
+/** Unavailable members; for a named provider, any. */
 function* candidates<S>(
   snapshot: PoolView<S>,
   request: PlacementRequest,

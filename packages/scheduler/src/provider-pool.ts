@@ -1,6 +1,6 @@
 /**
- * The providers of one model, kept in groups: those that may take a job by their traits, the others by the gate that is closed.
- * A change moves one member between two groups, so that a choice looks at groups and never at everyone.
+ * The providers of one model in groups: available members by traits, others by their reason. A change moves one member between two
+ * groups, so that placement visits groups and never every member.
  */
 import type { ProviderId } from '@inference/protocol';
 import { CostTable } from './cost-table.js';
@@ -24,17 +24,17 @@ import { type CountedThroughput, ThroughputHistogram } from './throughput-histog
 export interface PoolMember<S> {
   readonly subject: S;
   readonly facts: ProviderFacts;
-  /** As measured, or as guessed from what the machine claims to be. */
+  /** Measured, or estimated from the claimed hardware. */
   readonly speed: ThroughputEstimate;
   /** Most tokens of prompt and answer. */
   readonly contextTokens: number;
   readonly load: ModelLoad;
   readonly isOverdue: boolean;
-  /** Where it stands now. */
+  /** Current group. */
   readonly group: OpenGroup<S> | ClosedGroup<S> | null;
 }
 
-/** Members that no gate keeps out and that are equals. */
+/** Available members with equal traits. */
 export interface OpenGroup<S> {
   readonly open: true;
   readonly traits: Traits;
@@ -49,7 +49,7 @@ export interface ClosedGroup<S> {
   readonly members: readonly PoolMember<S>[];
 }
 
-/** What a choice is made from. */
+/** Input of a placement. */
 export interface PoolView<S> {
   readonly open: readonly OpenGroup<S>[];
   /** Costs of `open`, row by row. */
@@ -57,15 +57,15 @@ export interface PoolView<S> {
   readonly constants: SchedulerConstants;
   /** Whether any open group waits to be measured. */
   readonly hasUnmeasured: boolean;
-  /** Whether any open group has not proved itself; see {@link isUnprovenGroup}. */
+  /** Whether any open group is unproven; see {@link isUnprovenGroup}. */
   readonly hasUnproven: boolean;
-  /** Whether those had less than their share of the model's latest jobs. */
+  /** Whether unproven providers had less than their share of the model's latest jobs. */
   readonly mayTryUnproven: boolean;
   /** Whether any open group had no work for long. */
   readonly hasOverdue: boolean;
-  /** Jobs at once of those that take jobs and have the model in memory or load it. */
+  /** Slots of available members that have the model in memory or load it. */
   readonly slots: number;
-  /** Members that take jobs and load the model; and those that have it. */
+  /** Available members that load the model, and members that have it. */
   readonly loading: number;
   readonly ready: number;
   readonly closed: Iterable<ClosedGroup<S>>;
@@ -91,14 +91,14 @@ interface Entry<S> extends IdleNode {
   readonly subject: S;
   facts: ProviderFacts;
   speed: ThroughputEstimate;
-  /** Key of the rates that placement goes by. */
+  /** Key of the rates used for placement. */
   rates: number;
-  /** Null: it is untried. */
+  /** Null: no answer verified yet. */
   countedSpeed: CountedThroughput | null;
   contextTokens: number;
   load: ModelLoad;
   isOverdue: boolean;
-  /** It is among those that take jobs. */
+  /** Counted among the available members. */
   isCounted: boolean;
   group: Group<S> | null;
   /** Place in the group's list. */
@@ -113,17 +113,17 @@ export class ProviderPool<S> implements PoolView<S> {
   readonly #closed = new Map<number, Closed<S>>();
   readonly costs = new CostTable();
   readonly constants: SchedulerConstants;
-  /** Open members without overdue work, those without work for longest first. */
+  /** Open members that are not overdue, the longest idle first. */
   readonly #idle = new IdleQueue<Entry<S>>();
   readonly #loading = new Set<Entry<S>>();
   #unmeasured = 0;
   #unproven = 0;
-  /** The model's latest jobs, and those of them on machines that had not proved themselves. */
+  /** The model's latest jobs, and how many of them ran on unproven providers. */
   #latestJobs = 0;
   #latestUnprovenJobs = 0;
   readonly #measuredSpeeds = new ThroughputHistogram();
   readonly #untriedEntries = new Set<Entry<S>>();
-  /** No machine is believed to be faster before an answer of it verified; null: none is measured. */
+  /** Upper limit for providers without a verified answer; null: no provider is measured. */
   #speedCap: Pick<ThroughputEstimate, 'prefillTps' | 'decodeTps'> | null = null;
   #overdue = 0;
   #serving = 0;
@@ -131,7 +131,7 @@ export class ProviderPool<S> implements PoolView<S> {
   #hardwareSlots = 0;
   #ready = 0;
   #refreshedAt = 0;
-  /** Null: not known until someone asks. */
+  /** Null: not computed yet. */
   #longest: { readonly tokens: number | null } | null = null;
 
   constructor(constants: SchedulerConstants = DEFAULT_CONSTANTS) {
@@ -166,17 +166,17 @@ export class ProviderPool<S> implements PoolView<S> {
     return this.#entries.size;
   }
 
-  /** Members that take jobs, if not all at this moment. */
+  /** Members that take jobs, now or soon. */
   get serving(): number {
     return this.#serving;
   }
 
-  /** Jobs that those take at once which have the model in memory, or load it. */
+  /** Slots of members that have the model in memory or load it. */
   get slots(): number {
     return this.#slots;
   }
 
-  /** Of these, those on machines of trust level `hardware`. */
+  /** Slots of members with trust level `hardware`, among these. */
   get hardwareSlots(): number {
     return this.#hardwareSlots;
   }
@@ -189,12 +189,12 @@ export class ProviderPool<S> implements PoolView<S> {
     return this.#ready;
   }
 
-  /** Members that take jobs and would have to load the model first. */
+  /** Members that take jobs and would have to load the model. */
   get cold(): number {
     return this.#serving - this.#ready - this.#loading.size;
   }
 
-  /** The longest context among those, in tokens; null when there are none. */
+  /** Longest context among the serving members, in tokens; null: none. */
   get maxContextTokens(): number | null {
     if (this.#longest === null) {
       let tokens: number | null = null;
@@ -218,7 +218,7 @@ export class ProviderPool<S> implements PoolView<S> {
     return resolveClaimants(this.#serials.get(serialNumber) ?? []);
   }
 
-  /** Takes in a provider, or what is new of it. A provider's serial number never changes. `now` in milliseconds. */
+  /** Adds or updates a provider. A provider's serial number never changes. `now` in milliseconds. */
   put(subject: S, facts: ProviderFacts, speed: ThroughputEstimate, contextLength: number, now: number, load: ModelLoad = READY_LOAD): void {
     const known = this.#entries.get(facts.providerId);
     const entry = known?.subject === subject ? known : this.#add(subject, facts, speed, contextLength, load);
@@ -246,16 +246,16 @@ export class ProviderPool<S> implements PoolView<S> {
     this.#latestUnprovenJobs = this.#latestUnprovenJobs * RECENT_JOBS_DECAY + (isUnprovenMember(entry) ? 1 : 0);
   }
 
-  /** Takes in that time has passed: what loads is nearer to its end, and who had no work becomes overdue. `now` in milliseconds. */
+  /** Advances time: loads progress, and idle members become overdue. `now` in milliseconds. */
   refresh(now: number): void {
-    // A clock that was set back is no reason to wait until it is there again.
+    // After a clock set back, refreshing continues from the new time.
     const wasSetBack = now < this.#refreshedAt;
     if (!wasSetBack && now - this.#refreshedAt < REFRESH_MS) return;
     this.#refreshedAt = now;
     if (wasSetBack) this.#idle.clampTo(now);
     this.#updateSpeedCap(now);
     for (const entry of [...this.#loading]) this.#reassign(entry, now);
-    // Listed first, because one that has a job goes to the end of the line, where this must not find it again.
+    // Copied first: a busy member moves to the end of the queue and must not be visited again.
     for (const entry of this.#idle.idleSince(now - this.constants.overdueMs)) {
       this.#idle.remove(entry);
       // A long job is work as well.
@@ -264,7 +264,7 @@ export class ProviderPool<S> implements PoolView<S> {
     }
   }
 
-  /** Forgets the provider, unless another subject has taken its place. */
+  /** Removes the provider, unless another subject has replaced it. */
   remove(subject: S, providerId: ProviderId): void {
     const entry = this.#entries.get(providerId);
     if (entry !== undefined && entry.subject === subject) this.#delete(entry);
@@ -275,7 +275,7 @@ export class ProviderPool<S> implements PoolView<S> {
     this.#assign(entry, now);
   }
 
-  /** Puts an entry into the group where it belongs, and counts it. */
+  /** Moves an entry into its group and counts it. */
   #assign(entry: Entry<S>, now: number): void {
     const group = this.#groupOf(entry, now);
     if (group !== entry.group) {
@@ -283,7 +283,7 @@ export class ProviderPool<S> implements PoolView<S> {
       entry.position = group.members.push(entry) - 1;
       entry.group = group;
     }
-    // Who cannot have work is not overdue, and who fails or would have to load is not asked for that reason alone.
+    // An unavailable member is not overdue; failing members or those without the model are not asked for idleness alone.
     if (!group.open || entry.load.kind === 'cold' || entry.facts.recentFailures > 0) this.#idle.remove(entry);
     else if (!entry.isOverdue && !entry.isQueued) this.#idle.add(entry, now);
     if (isServing(group) !== entry.isCounted) this.#longest = null;
@@ -297,7 +297,7 @@ export class ProviderPool<S> implements PoolView<S> {
     else this.#loading.add(entry);
   }
 
-  /** Before anything of an entry that is counted changes. */
+  /** Call before any counted value of an entry changes. */
   #uncount(entry: Entry<S>): void {
     if (!entry.isCounted) return;
     this.#serving--;
@@ -348,7 +348,7 @@ export class ProviderPool<S> implements PoolView<S> {
     else this.#serials.set(entry.facts.serialNumber, rest);
   }
 
-  /** Takes in the entry's speed: that of a tried machine counts for the quantile, and an untried one is limited by it. */
+  /** Updates the speed statistics: tried members count for the quantile, untried ones are limited by it. */
   #countSpeed(entry: Entry<S>): void {
     this.#uncountSpeed(entry);
     if (isUntried(entry.speed)) this.#untriedEntries.add(entry);
@@ -362,7 +362,7 @@ export class ProviderPool<S> implements PoolView<S> {
     this.#untriedEntries.delete(entry);
   }
 
-  /** The speed that placement goes by: an untried machine is no faster than nine in ten of the others. */
+  /** The speed used for placement: an untried provider is at most as fast as the 90th percentile. */
   #cappedSpeed(speed: ThroughputEstimate): ThroughputEstimate {
     if (this.#speedCap === null || !isUntried(speed)) return speed;
     const { prefillTps, decodeTps } = this.#speedCap;
@@ -410,7 +410,7 @@ export class ProviderPool<S> implements PoolView<S> {
     return group;
   }
 
-  /** Takes an entry out of its group; the last of the list gets its place. */
+  /** Removes an entry from its group; the last entry takes its position. */
   #leaveGroup(entry: Entry<S>): void {
     const { group } = entry;
     if (group === null) return;
@@ -440,10 +440,10 @@ export class ProviderPool<S> implements PoolView<S> {
   }
 }
 
-/** Time passes in steps of this, in milliseconds. */
+/** Resolution of time, in milliseconds. */
 const REFRESH_MS = 250;
 
-/** Share of the latest jobs is that of about the last hundred. */
+/** Decay per job: the share covers about the last hundred jobs. */
 const RECENT_JOBS_DECAY = 0.99;
 
 const UNAVAILABLE_REASONS: readonly UnavailableReason[] = [
@@ -462,12 +462,12 @@ const UNAVAILABLE_REASONS: readonly UnavailableReason[] = [
   'no_free_slot',
 ];
 
-/** Whether the group's machines wait to be measured. One that fails waits until it is well. */
+/** Whether the group's providers wait to be measured. Failing providers wait until they recover. */
 export function isUnmeasuredGroup<S>({ traits }: OpenGroup<S>): boolean {
   return !traits.isMeasured && traits.failures === 0 && !traits.isCold;
 }
 
-/** Whether nothing shows what the group's machines are: neither a verified answer nor their maker's certificate chain. */
+/** Whether neither a verified answer nor a manufacturer's certificate chain proves the group's providers. */
 export function isUnprovenGroup<S>({ traits }: OpenGroup<S>): boolean {
   return traits.isUntried && !traits.hasHardwareTrust;
 }
@@ -476,7 +476,7 @@ function isUnprovenMember<S>({ facts, speed }: Pick<PoolMember<S>, 'facts' | 'sp
   return isUntried(speed) && facts.trustLevel !== 'hardware';
 }
 
-/** Whether the group's machines had no work for long, though they could have had some. */
+/** Whether the group's providers were idle for long while eligible for work. */
 export function isOverdueGroup<S>({ traits }: OpenGroup<S>): boolean {
   return traits.isOverdue && traits.failures === 0 && !traits.isCold;
 }

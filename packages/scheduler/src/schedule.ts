@@ -1,6 +1,6 @@
 /**
- * Chooses providers for a request: a pure function of the snapshot, the request, the clock and chance. The cheapest by estimated
- * time come first, near-ties in random order, and a small share of the requests goes to machines that were not measured yet.
+ * Chooses providers for a request: a pure function of pool, request, clock and random numbers. Cheapest first, near ties in random
+ * order; a small share of the requests goes to unmeasured providers.
  */
 import type { ProviderId } from '@inference/protocol';
 import {
@@ -20,17 +20,17 @@ import type { SchedulerConstants } from './scheduler-constants.js';
 
 export interface PlacementRequest extends PlacementConstraints {
   readonly work: Work;
-  /** Machines that still know a part of the prompt. */
+  /** Providers that probably have a cached prefix of the prompt. */
   readonly prefixCandidates?: readonly PrefixCandidate[];
-  /** How long waiting for a machine that has the model is expected to take, in milliseconds; null: not known. */
+  /** Expected wait for a provider that has the model, in milliseconds; null: unknown. */
   readonly expectedWaitMs?: number | null;
-  /** Only a machine that has the model in memory, or loads it already. */
+  /** Only providers that have the model in memory or load it already. */
   readonly loadedOnly?: boolean;
 }
 
 export interface PrefixCandidate {
   readonly providerId: ProviderId;
-  /** Tokens of the prompt that it is expected to know. */
+  /** Expected cached tokens of the prompt. */
   readonly tokens: number;
 }
 
@@ -38,8 +38,9 @@ export interface Choice<S> {
   readonly member: PoolMember<S>;
   readonly estimate: LatencyEstimate;
   /**
-   * `measuring`: nobody knows yet how fast it is. `overdue`: it had no work for long. `warm`: it still knows a part of the prompt.
-   * `probing`: it failed before, and this job decides whether it is well. `alternate`: stands behind the first.
+   * `measuring`: its speed is unknown. `overdue`: idle for long. `warm`: it has a cached prefix.
+   *
+   * `probing`: this job ends its probation or not. `alternate`: not the first choice.
    */
   readonly why: 'cheapest' | 'near_tie' | 'measuring' | 'overdue' | 'warm' | 'probing' | 'alternate';
 }
@@ -47,28 +48,28 @@ export interface Choice<S> {
 export type NoPlacementReason = 'no_such_serial' | 'all_failed' | 'below_trust_floor' | 'none_routable';
 
 export type SchedulingDecision<S> = {
-  /** Members whose facts the clock has overtaken. Who keeps the snapshot should look at them again. */
+  /** Members whose facts are older than the clock; refresh them. */
   readonly expired: readonly PoolMember<S>[];
 } & (
   | {
       readonly kind: 'placed';
-      /** Best first; a few, not everyone. */
+      /** Best first; at most a few. */
       readonly ordered: readonly [Choice<S>, ...Choice<S>[]];
-      /** Cost of the cheapest group, in milliseconds: what those that were not chosen are compared with. */
+      /** Cost of the cheapest group, in milliseconds; other providers are compared with it. */
       readonly bestMs: number;
     }
-  /** Some could take it, but not now. */
+  /** Some providers could serve the request, but not now. */
   | { readonly kind: 'busy' }
   /** Waiting would not help. */
   | { readonly kind: 'none'; readonly reason: NoPlacementReason }
 );
 
-/** Choices that a decision lists. */
+/** Maximum choices per decision. */
 const MAX_CHOICES = 4;
 /** Draws at random before the members are gone through in order. */
 const MAX_RANDOM_DRAWS = 8;
 
-/** The most that a choice may cost to count as equal to the best, in milliseconds. */
+/** Maximum cost that counts as equal to the best, in milliseconds. */
 export function nearTieMs(bestMs: number, { nearTieFactor, nearTieMs: more }: SchedulerConstants): number {
   return bestMs * nearTieFactor + more;
 }
@@ -112,11 +113,11 @@ export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, no
     choices.push({ member: drawn.member, estimate: estimateOf(drawn.group.costModel, expected), why });
     return true;
   };
-  // A warm machine wins near-ties: what it saves, it has for others.
+  // A cached prefix wins near ties: the saved time serves other jobs.
   const cached = cheapestPrefixCandidate(snapshot, request, now);
   if (cached !== null && cached.costMs <= nearMs && draw.take(cached.member)) add(cached, 'warm', cached.work);
   const lot = choices.length === 0 && (snapshot.hasUnmeasured || snapshot.hasOverdue) ? random() : 1;
-  // A job that failed once is no job to try machines with.
+  // A job that failed once tries out nobody.
   const canTryUnproven = maxUnprovenMs === Number.POSITIVE_INFINITY || (snapshot.mayTryUnproven && request.exclude.size === 0);
   const hasTurn = (group: OpenGroup<S>): boolean => mayServe(group) && (canTryUnproven || !isUnprovenGroup(group));
   if (lot < constants.measuringShare) {
@@ -128,7 +129,7 @@ export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, no
   const alone = near.length === 1 && near[0]?.members.length === 1;
   if (choices.length === 0) add(draw.from(near), alone ? 'cheapest' : 'near_tie');
   while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from(near), 'alternate'));
-  // Each of the cheapest groups has someone to offer, so that others are asked only when the clock has overtaken all of them.
+  // Each of the cheapest groups offers a member, so that others are visited only when all of these have expired.
   for (const group of cheapest.groups) {
     while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from([group]), 'alternate'));
   }
@@ -141,7 +142,7 @@ export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, no
   return { ...notPlaced(snapshot, request), expired: draw.expired };
 }
 
-/** The most that a machine that has not proved itself may cost: a part of the cheapest proved one, or no limit where no proved one has room. */
+/** Maximum cost of an unproven provider: a fraction of the cheapest proven one, or no limit without an available proven one. */
 function unprovenLimitMs<S>(
   { open, costs, constants, hasUnproven }: PoolView<S>,
   { work }: PlacementRequest,
@@ -167,8 +168,8 @@ interface PrefixChoice<S> extends Drawn<S> {
 }
 
 /**
- * The cheapest of the machines that still know a part of the prompt, or null. The last free place of a machine is nobody's for
- * that reason alone, so that an account with a long conversation leaves room on it for others.
+ * The cheapest provider with a cached prefix, or null. A provider's last free slot is never given for this reason alone, so that a
+ * long conversation leaves room for other accounts.
  */
 function cheapestPrefixCandidate<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number): PrefixChoice<S> | null {
   const { affinityWeight } = snapshot.constants;
@@ -188,8 +189,8 @@ function cheapestPrefixCandidate<S>(snapshot: PoolView<S>, request: PlacementReq
 }
 
 /**
- * Whether a request may make machines of a group load the model. Waiting is better where it is expected to take less, and a few
- * machines at once are enough where that is not known: a burst is over before all that it would call up are ready.
+ * Whether a request may start a load in a group. Waiting is better where its expected time is shorter. Without an estimate, a few
+ * loads at once suffice: a burst ends before all loads finish.
  */
 function mayLoad<S>({ traits }: OpenGroup<S>, { slots, loading, ready, constants }: PoolView<S>, request: PlacementRequest): boolean {
   if (request.loadedOnly === true) return false;
@@ -198,7 +199,7 @@ function mayLoad<S>({ traits }: OpenGroup<S>, { slots, loading, ready, constants
   return (request.expectedWaitMs ?? Number.POSITIVE_INFINITY) >= traits.loadMs;
 }
 
-/** Why each provider of the snapshot may not have the request now; those that may are not in it. */
+/** Why each provider of the snapshot may not serve the request now. Eligible providers are left out. */
 export function ineligibleReasons<S>(
   members: Iterable<PoolMember<S>>,
   demands: PlacementConstraints,
@@ -215,7 +216,7 @@ export function ineligibleReasons<S>(
   return reasons;
 }
 
-/** Members that the client's request names, by provider id or by serial number. */
+/** Members that the request names by provider id or serial number. */
 export function namedMembers<S>(
   snapshot: Pick<PoolView<S>, 'member' | 'membersBySerial'>,
   { providerSerial, providerId = null }: Pick<PlacementConstraints, 'providerSerial' | 'providerId'>,
@@ -225,7 +226,7 @@ export function namedMembers<S>(
   return member === undefined || (providerSerial ?? member.facts.serialNumber) !== member.facts.serialNumber ? [] : [member];
 }
 
-/** The few machines that a request names are a fleet of their own. */
+/** The named providers form a pool of their own. */
 function scheduleNamed<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number, random: () => number): SchedulingDecision<S> {
   const named = namedMembers(snapshot, request);
   if (named.length === 0) return { kind: 'none', reason: 'no_such_serial', expired: [] };
@@ -240,7 +241,7 @@ function notPlaced<S>(
 ): { kind: 'busy' } | { kind: 'none'; reason: NoPlacementReason } {
   let tooLittleTrust = false;
   for (const group of snapshot.open) {
-    // A cold machine that may not load is like one that is busy.
+    // An unloaded provider that may not load counts as busy.
     if (group.traits.isCold && loadedOnly !== true && isEligible(group, { exclude, trustFloor })) return { kind: 'busy' };
     if (trustFloor === 'hardware' && !group.traits.hasHardwareTrust) tooLittleTrust = true;
   }
@@ -253,7 +254,7 @@ function notPlaced<S>(
   return { kind: 'none', reason: tooLittleTrust ? 'below_trust_floor' : 'none_routable' };
 }
 
-/** Those of the groups that have the fewest jobs: a rate is measured best on a machine that does nothing else. */
+/** The groups with the fewest jobs: a rate is measured best without concurrent jobs. */
 function fewestJobs<S>(groups: readonly OpenGroup<S>[]): readonly OpenGroup<S>[] {
   const fewest = Math.min(...groups.map(({ traits }) => traits.activeJobs));
   return groups.filter(({ traits }) => traits.activeJobs === fewest);
@@ -287,7 +288,7 @@ class CheapestGroups<S> {
     return this.#costs[0] ?? Number.POSITIVE_INFINITY;
   }
 
-  /** What costs as much or more is not taken in. */
+  /** Groups of equal or higher cost are not added. */
   get limitMs(): number {
     return this.#costs[this.#max - 1] ?? Number.POSITIVE_INFINITY;
   }
@@ -310,7 +311,7 @@ interface Drawn<S> {
   readonly group: OpenGroup<S>;
 }
 
-/** Draws members of groups, each one once, all with equal chances. */
+/** Draws members of groups without replacement, with equal probability. */
 class MemberDraw<S> {
   readonly expired: PoolMember<S>[] = [];
   readonly #taken = new Set<PoolMember<S>>();
@@ -337,7 +338,7 @@ class MemberDraw<S> {
     return null;
   }
 
-  /** Whether this one may be taken. */
+  /** Whether the member may be drawn. */
   take(member: PoolMember<S>): boolean {
     return this.#take(member);
   }

@@ -1,44 +1,44 @@
 /**
- * The constants that placement goes by, in one value, so that the simulator (docs/scheduler-simulation.md) can try others. They
- * were chosen with it.
+ * Constants of placement in one value, so that the simulator (docs/scheduler-simulation.md) can try others. The values were chosen
+ * with the simulator.
  */
 export interface SchedulerConstants {
-  /** Costs within this factor, and `nearTieMs` milliseconds, of the best count as equal. */
+  /** Costs within this factor plus `nearTieMs` milliseconds of the best count as equal. */
   readonly nearTieFactor: number;
   readonly nearTieMs: number;
-  /** Share of the requests for which a machine that was not measured yet is preferred, while there is one. */
+  /** Share of the requests that prefer an unmeasured provider, while one exists. */
   readonly measuringShare: number;
   /**
-   * Machines that have not proved themselves are chosen before proved ones only where they cost less than one part in this of the best
-   * of those, or to be measured, or because they had no work for long.
+   * Unproven providers come before proven ones only at a cost below the best proven cost divided by this, or to be measured, or as
+   * overdue.
    */
   readonly unprovenFactor: number;
-  /** Share of a model's latest jobs up to which the latter two reasons count, while a proved machine can take the request. */
+  /** Maximum share of a model's latest jobs for the latter two reasons, while a proven provider can serve. */
   readonly unprovenShare: number;
   /**
-   * Share of the requests without a warm machine for which one that had no work for long is preferred, while there is one. Many
-   * are never taken: whoever had one is not overdue again for `overdueMs`.
+   * Share of the requests without a cached prefix that prefer an overdue provider, while one exists. Rarely used up: a provider
+   * that got a job is not overdue for `overdueMs`.
    */
   readonly overdueShare: number;
-  /** Without work for this long, a machine is overdue. Milliseconds. */
+  /** Idle time after which a provider is overdue, in milliseconds. */
   readonly overdueMs: number;
-  /** An overdue machine is preferred where it costs at most this many times the best, and `overdueMaxMs` milliseconds more. */
+  /** An overdue provider is preferred up to this many times the best cost plus `overdueMaxMs` milliseconds. */
   readonly overdueMaxFactor: number;
   readonly overdueMaxMs: number;
-  /** What each running job adds to the time that a new one takes; batching shares most of the work. */
+  /** Added time per running job, as a share; batching shares most of the work. */
   readonly batchSlowdown: number;
   /** Every running job's turn comes first once, in milliseconds. */
   readonly turnMs: number;
-  /** How much longer everything takes on a machine that is warm or on battery or short of memory. */
+  /** Slowdown of a provider that is hot, on battery or short of memory. */
   readonly strainedFactor: number;
-  /** Price of none, one, two, and three or more failures in a row, in milliseconds. */
+  /** Penalty for zero, one, two, and three or more recent failures, in milliseconds. */
   readonly failurePenaltiesMs: readonly [number, number, number, number];
-  /** Beside the wait for it, loading a model costs this many times the time it takes, because it pushes another one out. */
+  /** Penalty for loading a model, as a multiple of the load time, because the load evicts another model. */
   readonly loadPenaltyFactor: number;
-  /** Machines that load one model at once while it is in no one's way to wait, at least; beyond, this share of those that have it. */
+  /** Minimum concurrent loads of one model; beyond, this share of the providers that have the model. */
   readonly maxLoads: number;
   readonly maxLoadsShare: number;
-  /** What the part of a prompt that a machine still knows counts for; 0: nothing, 1: all the time that it saves. */
+  /** Weight of an expected cached prefix; 0: ignored, 1: all saved time counts. */
   readonly affinityWeight: number;
 }
 

@@ -1,7 +1,6 @@
 /**
- * Chooses on the boards, which may be behind the clock: members that it has overtaken are looked at again before the choice is
- * made. Whatever the clock does and whoever is still listed, that ends after a few rounds, because one choice that never
- * ended would stop the whole process.
+ * Chooses from pools that may be older than the clock: expired members are refreshed and the choice repeated. Ends after a few
+ * rounds whatever the clock does, because an endless choice would block the process.
  */
 
 import { namesProvider, type ProviderFacts } from './eligibility.js';
@@ -10,19 +9,19 @@ import { withProbe } from './probe-policy.js';
 import type { PoolMember, ProviderPool } from './provider-pool.js';
 import { type PlacementRequest, type SchedulingDecision, schedule } from './schedule.js';
 
-/** A job for a machine, as far as it says which. */
+/** A request for a slot, with optional provider. */
 export interface SchedulingRequest extends PlacementRequest {
-  /** Nothing of the answer is delivered before it is verified. */
+  /** Nothing of the answer is delivered before verification. */
   readonly revocable?: boolean;
 }
 
 export interface SchedulerDependencies<S extends IndexedProvider> {
   readonly models: ModelIndex<S>;
-  /** Milliseconds. It may be set back at any moment. */
+  /** Milliseconds. May be set back at any moment. */
   readonly now: () => number;
   /** Numbers in [0, 1). */
   readonly random: () => number;
-  /** How a subject stands at `now`; null: it is no longer the one that stands for its provider. */
+  /** Facts of a subject at `now`; null: the subject no longer represents its provider. */
   readonly facts: (subject: S, now: number) => ProviderFacts | null;
   /** On trial after a lie. */
   readonly isDistrusted: (facts: ProviderFacts) => boolean;
@@ -30,15 +29,15 @@ export interface SchedulerDependencies<S extends IndexedProvider> {
 
 export interface ScheduledPlacement<S> {
   readonly decision: SchedulingDecision<S>;
-  /** What it was made from; null when nobody has the model. */
+  /** The pool of the decision; null: no provider has the model. */
   readonly pool: ProviderPool<S> | null;
-  /** The moment for which it was made, in milliseconds. */
+  /** Time of the decision, in milliseconds. */
   readonly now: number;
 }
 
 /**
- * Rounds in which overtaken members are looked at again. Each brings them to the moment of the choice, so that a second one is
- * needed only where the clock was set in between.
+ * Rounds of refreshing expired members. Each brings them to the current time; a second round is needed only if the clock was set in
+ * between.
  */
 export const MAX_ROUNDS = 3;
 
@@ -63,7 +62,7 @@ export class Scheduler<S extends IndexedProvider> {
         const rules = { now, random, isDistrusted: ({ facts }: PoolMember<S>) => isDistrusted(facts) };
         return { decision: withProbe(pool, demand, scheduled, rules), pool, now };
       }
-      // The clock was ahead of the timers. Some of them may be as good as before, after a look at their evidence.
+      // The clock ran ahead of the timers. Some members may be unchanged after a refresh of their facts.
       for (const { subject } of scheduled.expired) this.#refresh(subject, now);
     }
   }

@@ -1,13 +1,13 @@
-/** Measured rates of a model's machines, counted in steps, so that a quantile is known without sorting them. */
+/** Histogram of the measured rates of a model's providers in steps, for quantiles without sorting. */
 import { MAX_STEPS, rateOfStep, rateStep, type ThroughputEstimate } from './job-cost.js';
 
-/** The steps that one machine is counted in. */
+/** Steps in which one provider is counted. */
 export interface CountedThroughput {
   readonly prefillStep: number;
   readonly decodeStep: number;
 }
 
-/** An untried machine may be among the fastest, and is not believed to be faster than most of those. */
+/** Limit for untried providers: at most as fast as this share of the measured ones. */
 const QUANTILE = 0.9;
 
 export class ThroughputHistogram {

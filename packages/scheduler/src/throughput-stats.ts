@@ -1,6 +1,6 @@
 /**
- * How fast each machine is with each model, as the coordinator itself measured it in answers that verified; before that, a guess
- * from the memory bandwidth. Newer answers count for more, and it is remembered when a machine comes back.
+ * Throughput of each provider with each model, measured by the coordinator in verified answers; before that, estimated from the
+ * memory bandwidth. Newer answers count more. Remembered across connections.
  */
 import type { Hardware, ProviderId } from '@inference/protocol';
 import { BoundedMap } from './bounded-map.js';
@@ -10,33 +10,33 @@ import { DEFAULT_CONSTANTS, type SchedulerConstants } from './scheduler-constant
 /** A verified answer. Times in milliseconds. */
 export interface AnswerSample {
   readonly promptTokens: number;
-  /** Those of the prompt that the machine still knew, by its own word: what it did not compute says nothing of its speed. */
+  /** Prompt tokens that the provider reports as cached. Cached tokens are not computed and say nothing about throughput. */
   readonly cachedTokens?: number;
-  /** Hidden ones included. */
+  /** Hidden tokens included. */
   readonly completionTokens: number;
   readonly streamed: boolean;
   /** Nothing but the prompt was computed, as for vectors. */
   readonly promptOnly?: boolean;
-  /** From the sending of the job to its first content. */
+  /** From sending the job to its first content. */
   readonly firstContentMs: number;
-  /** From the sending of the job to its end. */
+  /** From sending the job to its end. */
   readonly elapsedMs: number;
-  /** Jobs that the machine had beside this one. */
+  /** Other jobs of the provider at the same time. */
   readonly otherJobs: number;
 }
 
-/** Weight of the newest answer, once there are some. */
+/** Weight of the newest answer, after the first answers. */
 const NEWEST_WEIGHT = 0.2;
-/** Shorter ones say more of the network than of the machine. Tokens. */
+/** Shorter prompts measure the network rather than the provider. Tokens. */
 const MIN_PROMPT_TOKENS = 64;
 const MIN_COMPLETION_TOKENS = 8;
-/** Model that a guess is for, in gigabytes that each token reads. */
+/** Model size assumed by the estimate, in gigabytes read per token. */
 const ASSUMED_MODEL_GB = 8;
 const DEFAULT_BANDWIDTH_GBS = 100;
 const MAX_BANDWIDTH_GBS = 1000;
 /** A prompt's tokens are computed together. */
 const PREFILL_PER_DECODE = 12;
-/** The fastest that is believed, in tokens per second. */
+/** Upper limit of measured rates, in tokens per second. */
 const MAX_TPS = 100_000;
 const MAX_ENTRIES = 200_000;
 
@@ -52,14 +52,14 @@ export class ThroughputStats {
     return this.#speeds.get(keyOf(providerId, model)) ?? estimateFromHardware(hardware);
   }
 
-  /** Takes in an answer. Gives the new rates, or null when it says nothing about them. */
+  /** Adds an answer. Returns the new rates, or null: the answer says nothing about them. */
   record(providerId: ProviderId, model: string, hardware: Hardware, sample: AnswerSample): ThroughputEstimate | null {
     const key = keyOf(providerId, model);
     const known = this.#speeds.get(key) ?? estimateFromHardware(hardware);
     const prefill = prefillRate(sample, this.#constants);
     const decode = decodeRate(sample, known, this.#constants);
     if (prefill === null && decode === null) return null;
-    // The first ones are averaged, so that the guess is gone soon.
+    // The first answers are averaged, so that the hardware estimate fades quickly.
     const weight = Math.max(NEWEST_WEIGHT, 1 / (known.samples + 1));
     const estimate = {
       prefillTps: blend(known.prefillTps, prefill, weight),
@@ -75,7 +75,7 @@ function keyOf(providerId: ProviderId, model: string): string {
   return `${providerId} ${model}`;
 }
 
-/** Rates of a machine that was not measured. */
+/** Estimated rates of an unmeasured provider. */
 export function estimateFromHardware({ bandwidth_gbs }: Hardware): ThroughputEstimate {
   const bandwidth = bandwidth_gbs === 0 ? DEFAULT_BANDWIDTH_GBS : Math.min(bandwidth_gbs, MAX_BANDWIDTH_GBS);
   const decodeTps = bandwidth / ASSUMED_MODEL_GB;
@@ -89,7 +89,7 @@ function prefillRate(sample: AnswerSample, constants: SchedulerConstants): numbe
   return promptMs === null ? null : unsharedRate((1000 * computed) / Math.max(1, promptMs), sample.otherJobs, constants);
 }
 
-/** A plain answer comes as a whole, so that the time for the prompt has to be guessed. */
+/** An answer without streaming arrives at once, so its prompt time is estimated. */
 function decodeRate(sample: AnswerSample, known: ThroughputEstimate, constants: SchedulerConstants): number | null {
   const { completionTokens, streamed, firstContentMs, elapsedMs, otherJobs } = sample;
   if (completionTokens < MIN_COMPLETION_TOKENS) return null;

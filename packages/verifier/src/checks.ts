@@ -1,18 +1,18 @@
-/** What a verification reports: every check it made, by name, with its outcome in plain words. */
+/** The report of a verification: every check by name, with its outcome in plain words. */
 import type { Receipt } from '@inference/protocol';
 
 export type CheckName =
-  /** A stream has one signature event, of this answer, and nothing but its end and comments after it. */
+  /** A stream has one signature event, of this answer, followed only by its end and comments. */
   | 'signature_event'
   /** The public key is a point of P-256 in the x963 form. */
   | 'public_key'
-  /** The hash that the response states is the hash of its signed bytes. */
+  /** The stated response hash is the hash of the signed bytes. */
   | 'response_hash'
-  /** The enclave key signed that hash. */
+  /** The enclave key signed the response hash. */
   | 'response_signature'
   /** The enclave key signed the receipt, and the receipt is well formed. */
   | 'receipt_signature'
-  /** The receipt names this enclave key and the provider id that derives from it. */
+  /** The receipt names this enclave key and the provider id derived from the key. */
   | 'receipt_key'
   /** The receipt names the hash of this response. */
   | 'receipt_response'
@@ -27,46 +27,46 @@ export type CheckName =
   | 'receipt_endpoint'
   /** The receipt names exactly these images, in this order. */
   | 'receipt_images'
-  /** The receipt is that of an answer that came to its end, and not of one that was cancelled. */
+  /** The receipt belongs to a completed answer, not to a cancelled one. */
   | 'receipt_finish'
-  /** The receipt counts the tokens that the answer reports to its client, and no more than its bytes can hold. Reported when it fails. */
+  /** The receipt's token counts match the counts in the answer, and are possible for its bytes. Reported only on failure. */
   | 'receipt_usage'
   /** The enclave key signed the attestation statement, and the statement is well formed. */
   | 'attestation_signature'
-  /** The statement names the key that signed it. */
+  /** The statement names the key that signed the statement. */
   | 'attestation_key'
-  /** The statement says that the key lives in a Secure Enclave and not in software. */
+  /** According to the statement, the key lives in a Secure Enclave and not in software. */
   | 'attestation_enclave'
-  /** The statement says that the machine's protections are on. */
+  /** According to the statement, the machine's protections are on. */
   | 'attestation_posture'
-  /** What the public record says of the machine is what the statement says. */
+  /** The public record agrees with the statement. */
   | 'attestation_record'
   /** The attestation feed names the key of this answer for its provider. */
   | 'provider_key'
   /** No claim in the provider's record is contradicted by its evidence. */
   | 'provider_record'
-  /** The unsigned headers say no more of the provider than its record. */
+  /** The unsigned headers claim no more than the provider's record. */
   | 'provider_headers';
 
 export interface Check {
   readonly name: CheckName;
   readonly result: 'ok' | 'failed';
-  /** One sentence for people. */
+  /** One sentence for readers. */
   readonly explanation: string;
 }
 
 export interface Verdict {
-  /** Every check that was made is ok. */
+  /** All reported checks are ok. */
   readonly verified: boolean;
   readonly checks: readonly Check[];
 }
 
 export interface ResponseVerdict extends Verdict {
-  /** The receipt once its signature verified, else null. */
+  /** The receipt; null unless its signature verified. */
   readonly receipt: Receipt | null;
 }
 
-/** A check that is `ok` when `passed`, with the sentence for either case. */
+/** A check with the explanation of either outcome. */
 export function check(name: CheckName, passed: boolean, ok: string, failed: string): Check {
   return passed ? { name, result: 'ok', explanation: ok } : { name, result: 'failed', explanation: failed };
 }

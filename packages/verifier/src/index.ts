@@ -1,4 +1,4 @@
-/** What someone outside uses to verify answers and attestation statements. Runs in Node and in browsers. */
+/** Verification of answers and attestation statements, for outsiders. Runs in Node and in browsers. */
 export * from './chain/anchor.js';
 export type { DeviceFacts } from './chain/device-facts.js';
 export * from './chain/verify-device-chain.js';

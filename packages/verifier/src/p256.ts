@@ -1,6 +1,6 @@
 /**
- * ECDSA P-256 with SHA-256 (FIPS 186-5) for browsers, on noble. It accepts exactly what the protocol's own verifier does:
- * uncompressed points of the curve, strict DER, high S as well as low.
+ * ECDSA P-256 with SHA-256 (FIPS 186-5) for browsers, on noble. Accepts exactly the inputs of the protocol's verifier: uncompressed
+ * points of the curve, strict DER, high and low S.
  */
 import { fromBase64, signatureFromDer, type VerifyP256 } from '@inference/protocol';
 import { p256 } from '@noble/curves/nist.js';
@@ -13,12 +13,12 @@ export const verifyP256InBrowser: VerifyP256 = (publicKey, message, signatureDer
   try {
     return p256.verify(compact, message, publicKey, { prehash: true, lowS: false, format: 'compact' });
   } catch {
-    // The key is no point of the curve: nothing verifies by it.
+    // The key is no point of the curve, so nothing verifies.
     return false;
   }
 };
 
-/** The 65 bytes of an enclave key given in base64 or as bytes; null when it is no point of the curve in that form. */
+/** The 65 bytes of an enclave key, given as base64 or bytes; null unless an uncompressed point of the curve. */
 export function enclaveKeyBytes(publicKey: Uint8Array | string): Uint8Array | null {
   try {
     const bytes = typeof publicKey === 'string' ? fromBase64(publicKey) : publicKey;

@@ -1,11 +1,11 @@
 /**
- * Compares what the headers of an answer say of its provider (spec: inference response headers) with the provider's public
- * record. Nothing signs these headers; whoever passes an answer on can change them.
+ * Compares the unsigned provider headers of an answer (spec: inference response headers) with the provider's public record. Anyone
+ * who forwards an answer can change these headers.
  */
 import type { AttestationRecord } from '@inference/protocol';
 import { type HeaderSource, headerOf } from './response-proof.js';
 
-/** Names of the headers that the record does not bear out; one that is absent is not compared. */
+/** Names of the headers that the record does not support. Absent headers are not compared. */
 export function unsupportedHeaders(headers: HeaderSource, record: AttestationRecord): string[] {
   const same: Readonly<Record<string, string>> = {
     'x-provider-id': record.provider_id,
@@ -16,7 +16,7 @@ export function unsupportedHeaders(headers: HeaderSource, record: AttestationRec
     'x-attestation-device-serial': headerText(record.serial_number),
     'x-provider-secure-enclave': String(record.secure_enclave),
   };
-  // These change: what was not so yet when the answer began may be so by the time the record is read.
+  // These claims may become true between the answer and the record, but headers may not claim more than the record.
   const atMost: Readonly<Record<string, { readonly claim: string; readonly holds: boolean }>> = {
     'x-provider-attested': { claim: 'true', holds: record.attested },
     'x-provider-mda-verified': { claim: 'true', holds: record.mda_verified },
@@ -28,7 +28,7 @@ export function unsupportedHeaders(headers: HeaderSource, record: AttestationRec
   ];
 }
 
-/** A text of the record as headers carry it: visible ASCII, without spaces around it (RFC 9110 section 5.5). */
+/** A text of the record as a header carries it: visible ASCII, trimmed (RFC 9110 section 5.5). */
 function headerText(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').trim();
 }

@@ -1,4 +1,4 @@
-/** The receipt's own checks: its signature, its key, and its agreement with the response and with what the client sent. */
+/** Checks of the receipt: signature, key, and agreement with the response and the request. */
 import {
   fromBase64Url,
   fromHex,
@@ -15,22 +15,22 @@ import { verifyP256InBrowser } from './p256.js';
 import type { ResponseProof } from './response-proof.js';
 import { type SignedAnswer, usageCheck } from './usage-check.js';
 
-/** What the client knows of its own request. A member that is absent is not checked. */
+/** Facts of the request that the client knows. Absent members are not checked. */
 export interface Expected {
-  /** Hexadecimal SHA-256 of the request body, byte for byte as sent. Without it a receipt of another request would pass. */
+  /** Hexadecimal SHA-256 of the request body, byte for byte as sent. Without the hash, a receipt of another request would pass. */
   readonly requestSha256?: string;
-  /** Length of the request body, which bounds the tokens of a prompt. */
+  /** Length of the request body; bounds the prompt tokens. */
   readonly requestBytes?: number;
   /** `X-Inference-Job-ID`. */
   readonly jobId?: string;
-  /** The `X-Inference-Nonce` that was sent. */
+  /** The `X-Inference-Nonce` as sent. */
   readonly nonce?: string;
   readonly model?: string;
-  /** SHA-256 of the weights, as the receipt is to name it. */
+  /** SHA-256 of the weights that the receipt must name. */
   readonly weightsSha256?: string;
-  /** Path of the endpoint that was called. */
+  /** Path of the called endpoint. */
   readonly endpoint?: string;
-  /** Bytes of the images that came, in the order of the answer, whether it held them or they were fetched from its URLs. */
+  /** Bytes of the images in the order of the answer, included in the answer or fetched from its URLs. */
   readonly images?: readonly Uint8Array[];
 }
 
@@ -71,7 +71,7 @@ export function receiptChecks(
       'The receipt names this response.',
       'The receipt was made for another response.',
     ),
-    // A client that has a signature was there to the end; cutting its answer short and passing that off as all of it must show.
+    // A client with a signature received the whole answer; a shortened answer passed off as complete must fail.
     check(
       'receipt_finish',
       receipt.finish_reason !== 'cancelled',
@@ -92,12 +92,12 @@ export function receiptChecks(
   compare('receipt_model', 'model', expected.model, receipt.model);
   compare('receipt_weights', 'hash of weights', expected.weightsSha256, receipt.weights_sha256);
   compare('receipt_endpoint', 'endpoint', expected.endpoint, receipt.endpoint);
-  // No hash has a comma in it, so that joined lists are equal only when the lists are.
+  // Hashes contain no comma, so joined lists are equal only if the lists are.
   compare('receipt_images', 'list of images', expected.images?.map(sha256Hex).join(), (receipt.image_sha256 ?? []).join());
   return { checks, receipt };
 }
 
-/** Standard base64 of a receipt in base64url. Text that is not base64url is passed on, and refused as a statement. */
+/** Standard base64 of a receipt in base64url. Other text is passed through and refused as a statement. */
 function payloadOf(receipt: string): string {
   try {
     return receipt === '' ? '*' : toBase64(fromBase64Url(receipt));

@@ -1,9 +1,9 @@
-/** What a response carries to be verified by, and where it is found: in headers, or in the signature event of a stream. */
+/** Proof of a response and its location: in headers, or in the signature event of a stream. */
 
 export interface ResponseProof {
-  /** Hexadecimal SHA-256 of the signed bytes, as the response states it. */
+  /** Hexadecimal SHA-256 of the signed bytes, as stated by the response. */
   readonly responseHash: string;
-  /** base64 of the enclave's signature over those 64 digits. */
+  /** base64 of the enclave's signature over these 64 digits. */
   readonly signature: string;
   /** base64url of the receipt's exact JSON. */
   readonly receipt: string;
@@ -14,7 +14,7 @@ export interface ResponseProof {
 /** Headers of a response: a `Headers` object, or a plain object with names in any case. */
 export type HeaderSource = { get(name: string): string | null } | Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** The proof in the headers of a plain response. What is absent is empty, and fails its check. */
+/** The proof in the headers of a plain response. Absent members are empty and fail their check. */
 export function proofFromHeaders(headers: HeaderSource): ResponseProof {
   return {
     responseHash: headerOf(headers, 'x-response-hash'),
@@ -24,7 +24,7 @@ export function proofFromHeaders(headers: HeaderSource): ResponseProof {
   };
 }
 
-/** Value of the header of this lower-case name; empty where it is absent. */
+/** Value of the header with this lower-case name; empty if absent. */
 export function headerOf(headers: HeaderSource, name: string): string {
   if (isHeaders(headers)) return headers.get(name) ?? '';
   for (const [key, value] of Object.entries(headers)) {

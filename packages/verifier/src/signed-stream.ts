@@ -1,7 +1,7 @@
 /**
- * Finds in a streamed answer the bytes that the enclave signed: all bytes before the signature (an event of chat and legacy
- * streams, a comment block of Messages and Responses streams), without the SSE comment blocks that the coordinator puts
- * between events to keep the connection alive (design: who renders, who relays).
+ * Splits a streamed answer into the bytes signed by the enclave and the signature. Signed are all bytes before the signature (an
+ * event in chat and legacy streams, a comment block in Messages and Responses streams), without the SSE comment blocks that the
+ * coordinator inserts between events to keep the connection open (design: who renders, who relays).
  */
 import { concatBytes, fromUtf8 } from '@inference/protocol';
 import type { ResponseProof } from './response-proof.js';
@@ -11,34 +11,37 @@ export type SignedStream =
       readonly kind: 'signed';
       readonly signedBytes: Uint8Array;
       readonly proof: ResponseProof;
-      /** The signature event, which is not signed itself, names the answer and the model that the signed events name. */
+      /** Whether the unsigned signature event names the same answer and model as the signed events. */
       readonly sameEnvelope: boolean;
     }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** All that may follow the signature of a chat or legacy stream: the end of its event, and the terminator. */
+/** The only bytes allowed after the signature of a chat or legacy stream: the end of its event, and the terminator. */
 const END_AFTER_EVENT = /^\n(?:data: \[DONE\]\n\n)?$/;
 /** The same for Messages and Responses streams, whose signature is a comment block. */
 const END_AFTER_COMMENT = /^(?:data: \[DONE\]\n\n)?$/;
 const COMMENT_MARK = ': inference-signature ';
-/** What all events of a chat or legacy stream have in common. */
+/** Members common to all events of a chat or legacy stream. */
 const ENVELOPE = ['id', 'object', 'created', 'model'] as const;
-/** All that the signature event of such a stream may have: nothing signs it, and clients act on what they know. */
+/** Members allowed in the unsigned signature event, because clients act on the members they know. */
 const EVENT_MEMBERS: ReadonlySet<string> = new Set([
   ...[...ENVELOPE, 'choices', 'usage'],
   ...['se_signature', 'response_hash', 'receipt', 'receipt_signature'],
 ]);
 
-/** Control and formatting characters, and what ends a line for some readers. Names of models, which the event repeats, have none. */
+/** Control and formatting characters, and line ends of some readers. Model names, which the event repeats, contain none. */
 const UNSEEN = /[^\P{C}\n]|[\p{Zl}\p{Zp}]/u;
 
 const LF = 0x0a;
 const CR = 0x0d;
 const COLON = 0x3a;
 
-/** Splits the exact body of a streamed answer, whatever its format. Refuses one that a client could read otherwise than it was signed. */
+/**
+ * Splits the exact body of a streamed answer in any format. Refuses a body that a client could read differently from the signed
+ * bytes.
+ */
 export function splitSignedStream(body: Uint8Array): SignedStream {
-  // For an SSE reader a lone CR ends a line too: a comment could hide an event behind it that no signature covers.
+  // SSE readers also end a line at a lone CR, so a comment could hide an unsigned event.
   if (body.includes(CR)) return refused('The stream contains a carriage return, behind which unsigned content could hide.');
   const signed: Uint8Array[] = [];
   let found: { readonly line: Line; readonly proof: ResponseProof; readonly signedParts: number } | null = null;
@@ -46,7 +49,7 @@ export function splitSignedStream(body: Uint8Array): SignedStream {
   let betweenEvents = true;
   for (const line of linesOf(body)) {
     if (line.kind === 'content') betweenEvents = line.bytes[0] === LF;
-    // The blank line after a comment would end the event around it early: its name, or its first lines, would be lost.
+    // The blank line after a comment would end the surrounding event early and lose its name or first lines.
     else if (!betweenEvents) return refused('A comment stands inside an event, which a client would read otherwise than it was signed.');
     else if (!isPrintableAscii(line.bytes)) {
       return refused('A comment holds more than printable ASCII: some readers end a line there, behind which unsigned content could hide.');
@@ -72,7 +75,7 @@ interface Line {
   readonly bytes: Uint8Array;
 }
 
-/** Lines with their LF. A comment is a line that begins with a colon, together with the blank line after it. */
+/** Lines with their LF. A comment is a line that begins with a colon, together with the following blank line. */
 function* linesOf(body: Uint8Array): Generator<Line> {
   let start = 0;
   while (start < body.length) {
@@ -87,8 +90,8 @@ function* linesOf(body: Uint8Array): Generator<Line> {
 
 /**
  * The proof in a `data:` line whose JSON has `se_signature` beside empty `choices`; null for every other line. The event is
- * not signed itself, so it may hold nothing that a client would show or count: no choices, no usage, no member of another
- * format's events, and no escapes, with which a member could be there twice and be read differently by others.
+ * unsigned, so it must contain nothing that a client would show or count: no choices, no usage, no members of other formats, and no
+ * escapes, which could hide a duplicate member.
  */
 function proofOfEvent(line: Uint8Array): ResponseProof | null {
   const text = fromUtf8Or(line);
@@ -101,7 +104,7 @@ function proofOfEvent(line: Uint8Array): ResponseProof | null {
   return proofIn(value);
 }
 
-/** Whether the signature event's id, object, time and model, where it has them, are those of the first signed event. */
+/** Whether id, object, time and model of the signature event, where present, equal those of the first signed event. */
 function hasEnvelopeOf(event: Uint8Array, signed: readonly Uint8Array[]): boolean {
   const firstLine = signed.find((line) => dataOf(line) !== null);
   const first = firstLine === undefined ? null : dataOf(firstLine);
@@ -136,12 +139,12 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | null {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : null;
   } catch {
-    // A line that is no JSON is no signature event; as content it is covered by the hash.
+    // A line without JSON is no signature event; as content it is covered by the hash.
     return null;
   }
 }
 
-/** Printable ASCII in lines that end with LF. What is not signed holds nothing else, so that every reader sees the same lines. */
+/** Printable ASCII in lines that end with LF. Unsigned parts contain nothing else, so that every reader sees the same lines. */
 function isPrintableAscii(bytes: Uint8Array): boolean {
   return bytes.every((byte) => byte === LF || (byte >= 0x20 && byte <= 0x7e));
 }
@@ -150,7 +153,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Text of the bytes, or the empty text where they are not UTF-8: such a line is never a signature event or an end. */
+/** Decoded text, or empty for invalid UTF-8: such a line is never a signature event or an end. */
 function fromUtf8Or(bytes: Uint8Array): string {
   try {
     return fromUtf8(bytes);

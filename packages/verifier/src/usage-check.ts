@@ -1,4 +1,4 @@
-/** The receipt's counts: they add up, they are those that the answer itself reports, and they are possible for its bytes. */
+/** Checks the receipt's counts: consistent with each other, equal to the answer's own counts, and possible for its bytes. */
 import { agreesWithReceipt, promptTokenBound, type Receipt, UsageReader, visibleTokenBound } from '@inference/protocol';
 import { type Check, check } from './checks.js';
 
@@ -7,7 +7,7 @@ export interface SignedAnswer {
   readonly stream: boolean;
 }
 
-/** The check that failed, or null. `requestBytes`: of the request's body, where the client knows it. */
+/** The failed check, or null. `requestBytes`: length of the request body, if the client knows it. */
 export function usageCheck(receipt: Receipt, answer: SignedAnswer, requestBytes: number | undefined): Check | null {
   const problem = usageProblem(receipt, answer, requestBytes);
   return problem === null ? null : check('receipt_usage', false, '', problem);

@@ -1,7 +1,7 @@
 /**
- * Verification of an answer together with its provider: the bytes, the signature and the receipt by the key of the attestation
- * feed, the provider's record by its own evidence, and the unsigned headers by that record. The command line and the web console
- * both use it, so that they refuse the same answers. `scripts/verify-response.sh` is held to the same table of cases.
+ * Verifies an answer together with its provider: bytes, signature and receipt by the key in the attestation feed, the provider's
+ * record by its own evidence, and the unsigned headers by the record. Used by the command line and the web console, so both refuse
+ * the same answers. `scripts/verify-response.sh` is tested with the same cases.
  */
 import type { AttestationRecord, EnclaveEvidence } from '@inference/protocol';
 import { allOk, type Check, check, type ResponseVerdict } from './checks.js';
@@ -13,36 +13,36 @@ import { type HeaderSource, headerOf } from './response-proof.js';
 import { verifyResponse, verifyStream } from './verify-response.js';
 
 export interface ReceivedAnswer {
-  /** Exact bytes of the body, as they came. */
+  /** Exact bytes of the body, as received. */
   readonly body: Uint8Array;
   readonly headers: HeaderSource;
-  /** Exact bytes of the request's body, as they were sent. */
+  /** Exact bytes of the request body, as sent. */
   readonly request: Uint8Array;
-  /** Path that the request was sent to, such as `/v1/chat/completions`; null where it is not known. */
+  /** Path of the request, such as `/v1/chat/completions`; null: unknown. */
   readonly endpoint: string | null;
-  /** The `X-Inference-Nonce` that was sent; null when there was none. */
+  /** The `X-Inference-Nonce` as sent; null: none. */
   readonly nonce: string | null;
-  /** Images fetched from the URLs in the answer. Images that the answer itself holds are always checked. */
+  /** Images fetched from the URLs in the answer. Images inside the answer are always checked. */
   readonly images?: readonly Uint8Array[];
   /** SHA-256 of the weights that the receipt must name. Left out: any. */
   readonly weightsSha256?: string;
-  /** The attestation feed as it was downloaded. */
+  /** The attestation feed as downloaded. */
   readonly feed: unknown;
 }
 
 export interface AnswerVerdict extends ResponseVerdict {
-  /** Of the provider that the headers name; null when the feed has no such record. */
+  /** Verdict on the provider named by the headers; null: the feed has no such record. */
   readonly record: RecordVerdict | null;
   readonly published: AttestationRecord | null;
   /** Null without a record. */
   readonly enclave: EnclaveEvidence | null;
-  /** Names of the headers that the record does not bear out. */
+  /** Names of the headers that the record does not support. */
   readonly unsupportedHeaders: readonly string[];
 }
 
 /**
- * Verifies an answer at `now` (milliseconds). With `receipt` the record is judged as of the end of the job, a time that the
- * enclave signed: for answers that were kept with their feed. Throws `FeedError` when the feed is none.
+ * Verifies an answer at `now` (milliseconds). With `receipt` the record is evaluated as of the end of the job, a time signed by the
+ * enclave: for answers saved with their feed. Throws `FeedError` for an invalid feed.
  */
 export function verifyAnswer(answer: ReceivedAnswer, now: number | 'receipt'): AnswerVerdict {
   const { headers } = answer;
@@ -89,7 +89,7 @@ function expectedOf({ headers, request, endpoint, nonce, body, images, weightsSh
   };
 }
 
-/** What an answer of the images endpoint brings: the images themselves, or the addresses to fetch them from. */
+/** Images of an answer: included, or as URLs to fetch. */
 export interface ImagesInAnswer {
   readonly held?: readonly Uint8Array[];
   readonly urls?: readonly string[];
@@ -105,7 +105,7 @@ export function imagesIn(body: Uint8Array): ImagesInAnswer | null {
   return urls.length > 0 ? { urls } : null;
 }
 
-/** Bytes of base64; no bytes, which are no image, for any other text. */
+/** Bytes of base64; empty, and therefore no image, for any other text. */
 function decoded(base64: string): Uint8Array {
   try {
     return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
@@ -118,7 +118,7 @@ function jsonOf(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown;
   } catch {
-    // A body that is no JSON has no members to compare; its hash is compared all the same.
+    // A body without JSON has no members to compare; its hash is still compared.
     return null;
   }
 }

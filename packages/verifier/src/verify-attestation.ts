@@ -1,6 +1,6 @@
 /**
- * Verification of a provider's attestation statement from the public feed. It shows what the enclave key signed about its
- * machine; that the key lives in a genuine machine is shown by the maker's certificate chain, and not here.
+ * Verifies a provider's attestation statement from the public feed. Shows the claims that the enclave key signed about its machine.
+ * The manufacturer's certificate chain, not checked here, shows that the key lives in a genuine machine.
  */
 import {
   type Attestation,
@@ -13,7 +13,7 @@ import {
 import { allOk, check, type Verdict } from './checks.js';
 import { enclaveKeyBytes, verifyP256InBrowser } from './p256.js';
 
-/** Members of the public record that the statement must agree with. One that is absent is not compared. */
+/** Members of the public record that the statement must agree with. Absent members are not compared. */
 export interface ClaimedMachine {
   readonly serial_number?: string;
   readonly chip_name?: string;
@@ -26,7 +26,7 @@ export interface ClaimedMachine {
 }
 
 export interface AttestationVerdict extends Verdict {
-  /** The statement once its signature verified, else null. */
+  /** The statement; null unless its signature verified. */
   readonly attestation: Attestation | null;
 }
 
@@ -39,8 +39,8 @@ const PROBLEMS: Record<StatementProblem, string> = {
 };
 
 /**
- * Verifies a signed attestation statement by the record's `se_public_key` (65 bytes x963, or base64), and its agreement with
- * the record. A simulated enclave fails `attestation_enclave`. Never throws on anything that a peer sent.
+ * Verifies a signed attestation statement by the record's `se_public_key` (65 bytes x963, or base64), and its agreement with the
+ * record. A simulated enclave fails `attestation_enclave`. Never throws on input of a peer.
  */
 export function verifyAttestationStatement(
   statement: SignedStatement,

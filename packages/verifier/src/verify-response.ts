@@ -1,7 +1,7 @@
 /**
- * Verification of an inference answer by the client that received it: the stated hash is the hash of the signed bytes, the
- * enclave key signed it, and the signed receipt belongs to this key, this response and this request. The key must come from
- * a place the client trusts, such as an attestation record it verified; the key that a response names proves nothing alone.
+ * Verifies an inference answer for the client that received it: the stated hash is the hash of the signed bytes, the enclave key
+ * signed the hash, and the signed receipt belongs to this key, response and request. The key must come from a source that the
+ * client trusts, such as a verified attestation record; a key named by the response proves nothing.
  */
 import { fromBase64, utf8 } from '@inference/protocol';
 import { allOk, type Check, check, type ResponseVerdict } from './checks.js';
@@ -12,22 +12,22 @@ import { type HeaderSource, proofFromHeaders, type ResponseProof } from './respo
 import { splitSignedStream } from './signed-stream.js';
 import type { SignedAnswer } from './usage-check.js';
 
-/** The enclave key that is trusted: 65 bytes x963, or their base64 as in `se_public_key`. */
+/** The trusted enclave key: 65 bytes x963, or base64 as in `se_public_key`. */
 export interface TrustedKey {
   readonly publicKey: Uint8Array | string;
   readonly expected?: Expected;
 }
 
-/** A plain answer: its exact body bytes, and its headers or what they held. */
+/** A plain answer: its exact body bytes, and its headers or their parsed proof. */
 export type PlainAnswer = TrustedKey & { readonly body: Uint8Array } & ({ readonly headers: HeaderSource } | ResponseProof);
 
-/** Verifies a plain answer. Never throws on anything that a peer sent: each defect is a failed check. */
+/** Verifies a plain answer. Never throws on input of a peer: each defect is a failed check. */
 export function verifyResponse(answer: PlainAnswer): ResponseVerdict {
   const proof = 'headers' in answer ? proofFromHeaders(answer.headers) : answer;
   return verdict([], { bytes: answer.body, stream: false }, proof, answer);
 }
 
-/** Verifies a streamed answer of any format, given its exact body bytes. Never throws on anything that a peer sent. */
+/** Verifies a streamed answer of any format, given its exact body bytes. Never throws on input of a peer. */
 export function verifyStream(body: Uint8Array, trusted: TrustedKey): ResponseVerdict {
   const stream = splitSignedStream(body);
   if (stream.kind === 'refused') {
@@ -71,7 +71,7 @@ function verdict(before: readonly Check[], answer: SignedAnswer, proof: Response
 }
 
 function signatureVerifies(key: Uint8Array, proof: ResponseProof): boolean {
-  // Only 64 digits: no other thing that an enclave signs has that shape, and none may pass as a response.
+  // Only 64 digits: no other signed statement of an enclave has this shape, so none can pass as a response.
   if (!/^[0-9a-f]{64}$/.test(proof.responseHash)) return false;
   try {
     return verifyP256InBrowser(key, utf8(proof.responseHash), fromBase64(proof.signature));

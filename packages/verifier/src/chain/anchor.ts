@@ -1,11 +1,11 @@
 /**
- * The trust anchor of managed-device chains: a name and a public key (RFC 5280 §6.1.1), pinned here so that no file and no
- * download decides whom to believe. A network of simulated devices names another one, and its verdicts say so.
+ * The trust anchor of managed-device chains: a name and a public key (RFC 5280 §6.1.1), pinned here so that no file or download can
+ * replace it. A network of simulated devices names another anchor, and its verdicts say so.
  */
 import { fromHex } from '@inference/protocol';
 
 export interface TrustAnchor {
-  /** The DER of the name, byte for byte as certificates issued by it spell it. */
+  /** DER of the name, byte for byte as in the certificates issued under it. */
   readonly name: Uint8Array;
   /** Uncompressed P-384 point, 97 bytes. */
   readonly publicKey: Uint8Array;

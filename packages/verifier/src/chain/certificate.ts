@@ -1,4 +1,4 @@
-/** One certificate of a chain, taken apart: the raw parts from strict DER, the extensions by an X.509 library. */
+/** Parses one certificate of a chain: raw parts by the strict DER reader, standard extensions by an X.509 library. */
 import 'reflect-metadata';
 import { equalBytes, fromHex } from '@inference/protocol';
 import { p384 } from '@noble/curves/nist.js';
@@ -22,7 +22,7 @@ export interface Certificate {
   /** DER. */
   readonly signature: Uint8Array;
   readonly extensions: readonly CertificateExtension[];
-  /** Null when the extension is not there. */
+  /** Null: the extension is absent. */
   readonly basicConstraints: { readonly ca: boolean; readonly pathLength: number | null; readonly critical: boolean } | null;
   readonly keyUsage: {
     readonly digitalSignature: boolean;
@@ -36,7 +36,7 @@ export interface Certificate {
 export interface CertificateExtension {
   readonly oid: string;
   readonly critical: boolean;
-  /** What X.509's own OCTET STRING holds. */
+  /** Contents of the extension's OCTET STRING. */
   readonly value: Uint8Array;
 }
 
@@ -45,10 +45,10 @@ const ECDSA_WITH_SHA384 = fromHex('300a06082a8648ce3d040303');
 /** SubjectPublicKeyInfo of an uncompressed P-384 point, up to the point. */
 const P384_KEY_PREFIX = fromHex('3076301006072a8648ce3d020106052b81040022036200');
 
-/** Why these bytes are no certificate. */
+/** The bytes are no certificate. */
 export class CertificateError extends Error {}
 
-/** Takes a certificate apart. Throws DerError for what is no DER, {@link CertificateError} for DER that is no certificate of version 3. */
+/** Parses a certificate. Throws DerError for malformed DER, {@link CertificateError} for DER that is no version 3 certificate. */
 export function readCertificate(der: Uint8Array): Certificate {
   const [tbs, algorithm, signatureBits, ...more] = derChildren(readDer(der));
   if (tbs === undefined || algorithm === undefined || signatureBits === undefined || more.length > 0) throw new CertificateError();
@@ -74,7 +74,7 @@ export function readCertificate(der: Uint8Array): Certificate {
   };
 }
 
-/** Whether the holder of this P-384 point signed the certificate. Never throws. */
+/** Whether this P-384 key signed the certificate. Never throws. */
 export function isSignedBy(certificate: Certificate, publicKey: Uint8Array): boolean {
   try {
     return p384.verify(certificate.signature, sha384(certificate.signed), publicKey, { prehash: false, lowS: false, format: 'der' });
@@ -104,7 +104,7 @@ function isPositive({ tag, contents }: DerValue): boolean {
   return tag === DER_TAG.integer && first !== undefined && first < 0x80 && contents.length <= 20 && contents.some((octet) => octet !== 0);
 }
 
-/** UTCTime up to 2049 and GeneralizedTime after it, in whole seconds of Zulu time (RFC 5280 §4.1.2.5). In milliseconds. */
+/** UTCTime up to 2049 and GeneralizedTime after, in whole seconds of Zulu time (RFC 5280 §4.1.2.5). Returns milliseconds. */
 function timeOf({ tag, contents }: DerValue): number {
   const text = String.fromCharCode(...contents);
   const form = tag === DER_TAG.utcTime ? /^(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/ : /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/;
@@ -114,7 +114,7 @@ function timeOf({ tag, contents }: DerValue): number {
   const [month, day, hour, minute, second] = rest;
   const iso = `${century}${year}-${month}-${day}T${hour}:${minute}:${second}.000Z`;
   const time = Date.parse(iso);
-  // A day that its month does not have would roll over into the next one.
+  // A day that its month lacks would roll over into the next month.
   if (Number.isNaN(time) || new Date(time).toISOString() !== iso) throw new CertificateError();
   if (tag === DER_TAG.generalizedTime && Number(year) < 2050) throw new CertificateError();
   return time;
@@ -138,7 +138,7 @@ function wholeOctets({ tag, contents }: DerValue): Uint8Array {
   return contents.subarray(1);
 }
 
-/** Read from the DER rather than from the library, so that a repeated or odd extension is seen as it stands. */
+/** Read from the DER and not by the library, so that repeated or odd extensions are seen unchanged. */
 function extensionsOf(tbs: DerValue): CertificateExtension[] {
   const list = derChildren(tbs).find(({ tag }) => tag === 0xa3);
   const extensions = list === undefined ? [] : derChildren(list).flatMap(derChildren);
@@ -147,7 +147,7 @@ function extensionsOf(tbs: DerValue): CertificateExtension[] {
     const [oid, second, third] = derChildren(extension);
     const value = third ?? second;
     if (oid === undefined || oid.tag !== DER_TAG.oid || value === undefined || value.tag !== 0x04) throw new CertificateError();
-    // `critical` is FALSE by default, and DER leaves out what is so by default.
+    // `critical` defaults to FALSE, and DER omits defaults.
     if (third !== undefined && (second?.tag !== DER_TAG.boolean || second.contents[0] !== 0xff)) throw new CertificateError();
     return { oid: oidText(oid.contents), critical: third !== undefined, value: value.contents };
   });

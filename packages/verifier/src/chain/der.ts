@@ -1,6 +1,6 @@
 /**
- * A reader of DER (X.690) that takes nothing but DER: definite and shortest lengths, shortest numbers, every byte consumed.
- * Certificate libraries read BER leniently; two readers of one lenient encoding may see two certificates.
+ * Strict DER reader (X.690): definite and shortest lengths, shortest numbers, every byte consumed. Certificate libraries read BER
+ * leniently; two lenient readers of one encoding may see two certificates.
  */
 
 export interface DerValue {
@@ -34,7 +34,7 @@ const CONSTRUCTED = 0x20;
 /** Certificates nest about ten deep. */
 const DEEPEST = 24;
 
-/** The one value that these bytes are, checked to the innermost. Throws {@link DerError}. */
+/** Reads the bytes as one value and checks everything inside. Throws {@link DerError}. */
 export function readDer(bytes: Uint8Array): DerValue {
   const value = readValue(bytes, 0);
   if (value.encoded.length !== bytes.length) throw new DerError('trailing_bytes');
@@ -42,7 +42,7 @@ export function readDer(bytes: Uint8Array): DerValue {
   return value;
 }
 
-/** Values inside a constructed one, in order. Throws {@link DerError}. */
+/** Values inside a constructed value, in order. Throws {@link DerError}. */
 export function derChildren(value: DerValue): DerValue[] {
   const children: DerValue[] = [];
   for (let at = 0; at < value.contents.length; ) {
@@ -62,7 +62,7 @@ function readValue(bytes: Uint8Array, start: number): DerValue {
   let length = first;
   if (first >= 0x80) {
     const octets = first & 0x7f;
-    // 0x80 is the indefinite length. Three octets reach 16 MB, far above what a chain may weigh.
+    // 0x80 is the indefinite length. Three octets reach 16 MB, far above the size limit of a chain.
     if (octets === 0 || octets > 3) throw new DerError('malformed');
     length = 0;
     for (let index = 0; index < octets; index++) length = length * 256 + (bytes[start + 2 + index] ?? Number.NaN);
@@ -114,7 +114,7 @@ function unusedBitsAreZero(contents: Uint8Array, unused: number): boolean {
   return contents.length > 1 && last !== undefined && (last & ((1 << unused) - 1)) === 0;
 }
 
-/** Each part of an object identifier is a base-128 number whose first octet is not empty and whose last one ends it. */
+/** Each part of an object identifier is a base-128 number without empty leading octets, and the last octet ends a number. */
 function isShortestOid(contents: Uint8Array): boolean {
   let begins = true;
   for (const octet of contents) {

@@ -1,5 +1,5 @@
 /**
- * What a leaf certificate states about the machine: each fact in an extension of its own, in one fixed form. No form is ever
+ * Facts that a leaf certificate states about the machine, each in an extension of its own and in one fixed form. No form is
  * guessed, because a random freshness code often looks like a wrapped value.
  */
 import { DEVICE_FIELDS, type DeviceField, equalBytes, fromHex, utf8 } from '@inference/protocol';
@@ -36,7 +36,7 @@ const OIDS: Record<DeviceField, string> = {
 };
 
 const VERSION = /^[0-9]+(?:\.[0-9]+)*$/;
-/** Raw ASCII, in the forms that real certificates have. */
+/** Raw ASCII, in the forms seen in real certificates. */
 const FORMS = {
   serial: /^[A-Z0-9]{8,14}$/,
   udid: /^[0-9A-F]{8}-[0-9A-F]{16}$/,
@@ -54,7 +54,7 @@ export type FactsResult =
   | { readonly ok: true; readonly facts: DeviceFacts }
   | { readonly ok: false; readonly code: `${DeviceField}_missing` | `${DeviceField}_malformed` };
 
-/** Reads the facts of a leaf whose extensions are known to occur once each. */
+/** Reads the facts of a leaf without repeated extensions. */
 export function readDeviceFacts(extensions: readonly CertificateExtension[]): FactsResult {
   const values = new Map(extensions.map(({ oid, value }) => [oid, value]));
   for (const field of DEVICE_FIELDS) if (!values.has(OIDS[field])) return { ok: false, code: `${field}_missing` };
@@ -103,7 +103,7 @@ const CHIPS: Readonly<Record<string, string>> = {
   '00006041': 'M4 Max',
 };
 
-/** False when the identifier is that of a known chip and the claimed name is of another one. */
+/** False: the identifier is of a known chip, and the claim names another chip. */
 export function chipMatchesUdid(claimed: string, udid: string): boolean {
   const [number] = udid.split('-');
   const known = number === undefined ? undefined : CHIPS[number];

@@ -13,14 +13,14 @@ import { type Certificate, CertificateError, isSignedBy, readCertificate } from 
 import { DerError } from './der.js';
 import { chipMatchesUdid, type DeviceFacts, readDeviceFacts } from './device-facts.js';
 
-/** What the chain must say. A member that is absent is not compared. */
+/** Expectations of the chain. An absent member is not compared. */
 export interface ExpectedDevice {
   readonly serial?: string;
   readonly udid?: string;
   readonly board?: string;
-  /** The chip that the machine claims, like `Apple M4 Max`. */
+  /** Chip claimed by the machine, for example `Apple M4 Max`. */
   readonly chip?: string;
-  /** Freshness codes that are bound to the enclave key; one of them must be in the leaf. */
+  /** Freshness codes bound to the enclave key; the leaf must contain one of them. */
   readonly freshness?: readonly Uint8Array[];
   /** Oldest leaf, in milliseconds. */
   readonly maxAgeMs?: number;
@@ -33,9 +33,9 @@ export type DeviceChainVerdict =
   | {
       readonly ok: false;
       readonly code: ChainRejection;
-      /** Steps that passed before the refusal. */
+      /** Passed steps before the refusal. */
       readonly steps: readonly ChainStep[];
-      /** What the leaf states, when it came so far; nothing vouches for it. */
+      /** Facts stated by the leaf, if parsed before the refusal. Unverified. */
       readonly facts: DeviceFacts | null;
     };
 
@@ -45,7 +45,7 @@ const DEVICE_ATTESTATION_USAGE = '1.2.840.113635.100.4.24';
 const CONSTRAINTS = '2.5.29.19';
 const KEY_USAGE = '2.5.29.15';
 const EXTENDED_KEY_USAGE = '2.5.29.37';
-/** Extensions that are understood here, and may therefore be critical. */
+/** Extensions that may be critical, because their values are checked here. */
 const UNDERSTOOD = new Set([CONSTRAINTS, KEY_USAGE, EXTENDED_KEY_USAGE]);
 
 class Rejected extends Error {
@@ -54,7 +54,7 @@ class Rejected extends Error {
   }
 }
 
-/** Verifies `[leaf, issuer]`, each in base64 of DER, at the time `now` (milliseconds). Pure; never throws on what a peer sent. */
+/** Verifies `[leaf, issuer]`, each in base64 of DER, at the time `now` (milliseconds). Pure; never throws on input of a peer. */
 export function verifyDeviceChain(
   chain: readonly string[],
   expected: ExpectedDevice,
@@ -120,7 +120,7 @@ function certificateOf(der: Uint8Array): Certificate {
   }
 }
 
-/** RFC 5280 §6.1 for a path of one intermediate, with the one algorithm that the maker uses. */
+/** RFC 5280 §6.1 for a path of one intermediate, with the manufacturer's only algorithm. */
 function checkPath(leaf: Certificate, issuer: Certificate, now: number): void {
   require(leaf.basicConstraints?.ca !== true, 'leaf_is_ca');
   require(leaf.basicConstraints?.critical === true, 'leaf_constraints_missing');

@@ -1,4 +1,4 @@
-/** What a command is, and what all of them share: options, and errors for people. */
+/** The interface of a command, with shared option parsing and errors for users. */
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 
 export interface Report {
@@ -17,12 +17,12 @@ export interface Command {
 
 export class UsageError extends Error {}
 
-/** A file or an address did not give what was asked of it. */
+/** A file or an address could not be read. */
 export class UnavailableError extends Error {}
 
 type Options = NonNullable<ParseArgsConfig['options']>;
 
-/** Options and one positional argument, which may be absent. */
+/** Reads options and at most one positional argument. */
 export function readArguments(args: readonly string[], options: Options) {
   try {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
@@ -38,13 +38,13 @@ export function readArguments(args: readonly string[], options: Options) {
   }
 }
 
-/** The value of `--weights-sha256`. Throws {@link UsageError} for what is no hash. */
+/** The value of `--weights-sha256`. Throws {@link UsageError} for a malformed hash. */
 export function hashOf(text: string | null): string | null {
   if (text === null || /^[0-9a-f]{64}$/.test(text)) return text;
   throw new UsageError('--weights-sha256 is 64 hexadecimal digits in lower case');
 }
 
-/** Text from elsewhere, without control characters that could forge lines or colours on a terminal. */
+/** Foreign text without control characters, which could forge lines or colours on a terminal. */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach the terminal
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, '?');

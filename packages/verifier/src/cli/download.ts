@@ -1,11 +1,11 @@
-/** Gets evidence from files and addresses: bounded in time and size, with errors that say what was not to be had. */
+/** Reads evidence from files and addresses, bounded in time and size. Errors name the missing evidence. */
 import { readFile } from 'node:fs/promises';
 import { UnavailableError, UsageError } from './command.js';
 
 const TIMEOUT_MS = 30_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 
-/** A base address without a slash at its end. Throws {@link UsageError}. */
+/** A base address without trailing slash. Throws {@link UsageError}. */
 export function baseAddress(text: string | null): string {
   if (text === null || !URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
     throw new UsageError(`an address such as https://host is needed, not ${JSON.stringify(text)}`);

@@ -1,6 +1,6 @@
 /**
- * `inference-verify`: what anybody runs to check a network, an answer, a receipt or a chain of certificates, without trusting
- * whoever runs the network. Exit codes: 0 everything verified, 1 something did not, 2 wrong usage, 3 evidence not to be had.
+ * `inference-verify`: checks a network, an answer, a receipt or a certificate chain without trusting the operator. Exit codes: 0
+ * everything verified, 1 something did not, 2 wrong usage, 3 evidence unavailable.
  */
 import { chainCommand } from './chain.js';
 import { type Command, UnavailableError, UsageError } from './command.js';

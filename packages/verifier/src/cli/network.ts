@@ -34,12 +34,12 @@ export function downloadFeed(base: string): Promise<unknown> {
   return downloadJson(`${base}/v1/providers/attestation`);
 }
 
-/** The verdict on a feed at a moment (milliseconds), which is now unless given. Throws {@link UnavailableError} for what is no feed. */
+/** Evaluates a feed at the time `at` (milliseconds; default now). Throws {@link UnavailableError} for an invalid feed. */
 export function evaluateFeed(feed: unknown, at = Date.now()): FeedVerdict {
   return orUnavailable(() => verifyFeed(feed, at));
 }
 
-/** Records of a feed. Throws {@link UnavailableError} for what is no feed. */
+/** Records of a feed. Throws {@link UnavailableError} for an invalid feed. */
 export function recordsOf(feed: unknown): readonly AttestationRecord[] {
   return orUnavailable(() => openFeed(feed).feed.providers);
 }

@@ -1,4 +1,6 @@
-/** `inference-verify receipt`: verifies a kept receipt (`GET /v1/receipts/{job_id}`) by the key that the feed or the caller names. */
+/**
+ * `inference-verify receipt`: verifies a saved receipt (`GET /v1/receipts/{job_id}`) by the key from the feed or from the caller.
+ */
 import { fromBase64Url, fromHex, openReceipt, providerIdFromKeyHash, type Receipt, StatementError, toBase64 } from '@inference/protocol';
 import { sha256Hex } from '../digest.js';
 import { enclaveKeyBytes, verifyP256InBrowser } from '../p256.js';
@@ -45,7 +47,7 @@ function open(receipt: string, signature: string, key: Uint8Array): Receipt | nu
   try {
     return openReceipt({ payload: toBase64(fromBase64Url(receipt)), signature }, key, verifyP256InBrowser).value;
   } catch (error) {
-    // Malformed base64 is a RangeError or the like of the decoder; whatever it is, nothing was verified.
+    // Any decoder error, such as a RangeError for malformed base64, means: not verified.
     if (error instanceof StatementError || error instanceof Error) return null;
     throw error;
   }

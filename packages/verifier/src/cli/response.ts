@@ -1,6 +1,6 @@
 /**
- * `inference-verify response`: verifies an answer, one it asks for itself or one that was kept (by `verify-response.sh --save`),
- * together with the record of the provider that is said to have made it.
+ * `inference-verify response`: requests an answer, or reads one saved by `verify-response.sh --save`, and verifies the answer
+ * together with the record of its claimed provider.
  */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -17,12 +17,12 @@ interface Answer {
   readonly headers: ReadonlyMap<string, string>;
   readonly request: Uint8Array;
   readonly nonce: string | null;
-  /** Null where it was not kept. */
+  /** Null: not saved. */
   readonly endpoint: string | null;
-  /** Fetched from the URLs of the answer; null where that was not done. */
+  /** Fetched from the URLs in the answer; null: not fetched. */
   readonly images: readonly Uint8Array[] | null;
   readonly feed: unknown;
-  /** From before, and its feed with it. */
+  /** Read from a directory, together with its feed. */
   readonly isSaved: boolean;
 }
 
@@ -37,12 +37,12 @@ const OPTIONS = {
   require: { type: 'string' },
 } as const;
 
-/** Large models on slow machines take their time. */
+/** Large models on slow machines need minutes. */
 const ANSWER_TIMEOUT_MS = 600_000;
 
 const IMAGES_PATH = '/v1/images/generations';
 
-/** Of the calendar that ECMAScript knows. */
+/** The last time that ECMAScript dates support. */
 const LAST_TIME_MS = 8.64e15;
 
 export const responseCommand: Command = {
@@ -87,7 +87,7 @@ async function ask(what: { base: string; key: string; path: string; data: string
   return { ...sent, body, headers: new Map(response.headers), images, feed, isSaved: false };
 }
 
-/** The images behind the URLs of an answer; null when it has none. */
+/** Fetches the images of an answer from their URLs; null: the answer has no images. */
 async function fetchImages(body: Uint8Array): Promise<Uint8Array[] | null> {
   const urls = imagesIn(body)?.urls;
   if (urls === undefined) return null;
@@ -104,7 +104,7 @@ interface ModelList {
   readonly data?: readonly { readonly id?: unknown; readonly metadata?: { readonly model_type?: unknown } }[];
 }
 
-/** A short question for the first model in the list that the endpoint is for. */
+/** A short prompt for the first listed model of the endpoint's type. */
 async function question(base: string, path: string, headers: Record<string, string>, stream: boolean): Promise<object> {
   const list = (await downloadJson(`${base}/v1/models`, headers)) as ModelList;
   const type = path === IMAGES_PATH ? 'image' : path === '/v1/embeddings' ? 'embedding' : 'text';
@@ -131,7 +131,7 @@ async function savedAnswer(directory: string): Promise<Answer> {
   return { body, headers: headersIn(headers), request, endpoint: path, nonce, images, feed, isSaved: true };
 }
 
-/** `image-1.bin` and so on, as `verify-response.sh --save` keeps them; null when there is none. */
+/** Files `image-1.bin` and so on, as saved by `verify-response.sh --save`; null: none. */
 async function savedImages(directory: string): Promise<Uint8Array[] | null> {
   const images: Uint8Array[] = [];
   for (let number = 1; number <= MAX_IMAGES; number++) {
@@ -142,7 +142,7 @@ async function savedImages(directory: string): Promise<Uint8Array[] | null> {
   return images.length === 0 ? null : images;
 }
 
-/** Headers of the last answer in what `curl -D` wrote. */
+/** Headers of the last response in output of `curl -D`. */
 function headersIn(text: string): Map<string, string> {
   const headers = new Map<string, string>();
   for (const line of text.split(/\r?\n/)) {
@@ -153,7 +153,7 @@ function headersIn(text: string): Map<string, string> {
   return headers;
 }
 
-/** Least evidence for the hardware of the machine that answered; `--require`. */
+/** Minimum evidence for the provider's hardware; `--require`. */
 const LEVELS = ['self_signed', 'hardware'] as const;
 type Requirement = (typeof LEVELS)[number];
 
@@ -214,7 +214,7 @@ function report(answer: Answer, { required, weightsSha256 }: Wanted): Report {
   };
 }
 
-/** What the machine says that it computed with. */
+/** The computation as reported by the machine. */
 function computationText(receipt: Receipt | null): string[] {
   if (receipt?.engine === undefined) return [];
   const { engine, weights_sha256, template_sha256, sampling } = receipt;

@@ -1,6 +1,6 @@
 /**
- * The findings that rest on the maker's certificates: device attestation bound to the enclave key, and the ACME proof of the
- * device-management identity. Under a simulated anchor they are called simulated, never proved.
+ * Findings from the manufacturer's certificates: device attestation bound to the enclave key, and the ACME proof of the
+ * device-management identity. Under a simulated anchor the findings are called simulated, never proven.
  */
 import { type AttestationRecord, concatBytes, fromBase64OrNull, type NoncePreimage, utf8 } from '@inference/protocol';
 import { sha256 } from '@noble/hashes/sha2.js';
@@ -8,7 +8,7 @@ import type { TrustAnchor } from '../chain/anchor.js';
 import { type DeviceChainVerdict, verifyDeviceChain } from '../chain/verify-device-chain.js';
 import { compared, contradicted, coordinatorClaim, type Finding } from './finding.js';
 
-/** `hardware` rests on a certificate of at most this age. */
+/** Maximum age of a certificate that supports `hardware`, in milliseconds. */
 const MAX_CHAIN_AGE_MS = 30 * 24 * 60 * 60_000;
 
 export interface ActiveTrustAnchor {
@@ -18,7 +18,7 @@ export interface ActiveTrustAnchor {
 
 export interface CertificateEvidence {
   readonly findings: readonly Finding[];
-  /** How far the managed-device chain came; null when there was none to verify. */
+  /** The verdict on the managed-device chain; null: no chain to verify. */
   readonly chain: DeviceChainVerdict | null;
 }
 
@@ -72,7 +72,7 @@ function acmeFinding(record: AttestationRecord, inForce: ActiveTrustAnchor, now:
   return compared('acme_verified', true, true, 'The maker certified a key of this device for the token of an ACME challenge.');
 }
 
-/** The claim that only device management could show. */
+/** The claim that only device management could prove. */
 export function managementFindings(record: AttestationRecord): readonly Finding[] {
   const claim = coordinatorClaim(
     'mdm_verified',
@@ -84,7 +84,7 @@ export function managementFindings(record: AttestationRecord): readonly Finding[
   return [claim];
 }
 
-/** What the certificate must say. A simulated machine has a chip that no maker numbered. */
+/** Expectations of the certificate. A simulated machine's chip has no manufacturer's number. */
 function machineIn(record: AttestationRecord, { simulated }: ActiveTrustAnchor): { readonly serial: string; readonly chip?: string } {
   return { serial: record.serial_number, ...(simulated ? {} : { chip: record.chip_name }) };
 }
@@ -111,7 +111,7 @@ export function deviceNonce(preimage: NoncePreimage): Uint8Array | null {
   return sha256(concatBytes(utf8('inference/mda/v1\0'), key, epoch, random));
 }
 
-/** The form that an older network used: SHA-256 over the ASCII of the key's base64. It binds as well, but for ever. */
+/** The nonce of older networks: SHA-256 over the ASCII of the key's base64. Binds the key too, but without expiry. */
 export function legacyNonce(publicKeyBase64: string): Uint8Array {
   return sha256(utf8(publicKeyBase64));
 }

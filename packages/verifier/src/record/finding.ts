@@ -1,13 +1,13 @@
-/** What an outsider can say of one claim in a public record. */
+/** The result of checking one claim in a public record. */
 
 import type { AttestationRecord, EnclaveEvidence } from '@inference/protocol';
 
 export type FindingResult =
-  /** The evidence beside it leads to the same value. */
+  /** The evidence in the record leads to the same value. */
   | 'reproduced'
-  /** So it does, but only under an anchor that is a simulation by its own word. */
+  /** Reproduced, but only under an anchor that calls itself simulated. */
   | 'simulated'
-  /** Nothing in the record shows it: who believes it, believes the coordinator. */
+  /** No evidence in the record: the claim rests on the coordinator alone. */
   | 'word'
   /** The evidence leads to another value, or does not verify. */
   | 'contradicted';
@@ -17,11 +17,11 @@ export interface Finding {
   readonly claim: string;
   readonly value: string | boolean;
   readonly result: FindingResult;
-  /** One sentence for people: what was computed, or what is not proved. */
+  /** One sentence for readers: the computation, or the missing proof. */
   readonly explanation: string;
 }
 
-/** `reproduced` when the evidence gives the value that is claimed. */
+/** `reproduced` if the evidence gives the claimed value, else `contradicted`. */
 export function compared(claim: string, value: string | boolean, computed: unknown, how: string): Finding {
   if (computed === value) return { claim, value, result: 'reproduced', explanation: how };
   return { claim, value, result: 'contradicted', explanation: `${how} It gives ${describe(computed)}.` };
@@ -39,7 +39,7 @@ function describe(value: unknown): string {
   return typeof value === 'string' || typeof value === 'boolean' ? JSON.stringify(value) : 'nothing';
 }
 
-/** The evidence that the findings on a record leave. The strongest is `certified`; a contradicted chain counts as none. */
+/** The enclave evidence that the findings leave. `certified` is the strongest; a contradicted chain counts as none. */
 export function enclaveEvidenceOf(record: AttestationRecord, findings: readonly Finding[]): EnclaveEvidence {
   const chain = findings.find(({ claim }) => claim === 'mda_verified');
   if (record.simulated || !record.secure_enclave || record.key_protection === 'software') return 'simulated';
@@ -48,7 +48,7 @@ export function enclaveEvidenceOf(record: AttestationRecord, findings: readonly 
   return certified ? 'certified' : 'claimed';
 }
 
-/** One sentence for people who do not know this network. */
+/** One sentence for readers who do not know this network. */
 export const ENCLAVE_EVIDENCE_TEXT: Readonly<Record<EnclaveEvidence, string>> = {
   simulated: 'SIMULATED machine: its key is kept in software, or certified by a test authority. Nothing is proved about its hardware.',
   claimed:

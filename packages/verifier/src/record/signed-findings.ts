@@ -1,6 +1,6 @@
 /**
- * The findings that rest on what the enclave key signed: identity, sealing key, machine and posture. They show what the holder
- * of the key says of itself; whether it is so, only the maker's certificates can support.
+ * Findings from statements signed by the enclave key: identity, sealing key, machine and posture. The key holder makes these claims
+ * about itself; only the manufacturer's certificates can support them.
  */
 import {
   type Attestation,
@@ -22,7 +22,7 @@ import { sha256Hex } from '../digest.js';
 import { enclaveKeyBytes, verifyP256InBrowser } from '../p256.js';
 import { compared, contradicted, type Finding } from './finding.js';
 
-/** A challenge comes every five minutes and may be missed twice; older than this, `attested` is no longer shown by it. */
+/** A challenge comes every five minutes and may be missed twice. An older answer does not support `attested`. In milliseconds. */
 export const MAX_CHALLENGE_AGE_MS = 20 * 60_000;
 
 export interface SignedFindings {
@@ -33,7 +33,7 @@ export interface SignedFindings {
   readonly challenge: ChallengeAnswer | null;
 }
 
-/** Opens the record's statements by its own key. `now` in milliseconds. */
+/** Opens the record's statements by the record's own key. `now` in milliseconds. */
 export function signedFindings(record: AttestationRecord, now: number): SignedFindings {
   const key = enclaveKeyBytes(record.se_public_key);
   if (key === null) {
@@ -108,7 +108,7 @@ function keyFinding(record: AttestationRecord, key: Uint8Array, now: number): Fi
     : contradicted('key_statement', 'bound', `The sealing key must not be used. ${problem}`);
 }
 
-/** The first reason not to seal a request to this key at `now` (milliseconds), or null. */
+/** The first reason against sealing a request to this key at `now` (milliseconds), or null. */
 function sealingKeyProblem(value: KeyStatement, record: AttestationRecord, now: number): string | null {
   const publicKey = fromBase64OrNull(value.x25519_public_key);
   const attestation = fromBase64OrNull(record.attestation_statement.payload);

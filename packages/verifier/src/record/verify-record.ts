@@ -1,7 +1,7 @@
 /**
- * Verification of the public attestation feed: computes every claim again from the evidence beside it, and says which claims
- * nothing but the coordinator's word supports. It never proves that the enclave key lives in the attested machine (a key can
- * be relayed), nor what program runs there or what it keeps in memory.
+ * Verifies the public attestation feed: computes every claim again from its evidence, and lists the claims that rest on the
+ * coordinator alone. Never proves that the enclave key lives in the attested machine (a key can be relayed), nor which program runs
+ * there or what data the program retains.
  */
 import { type AttestationFeed, AttestationFeedSchema, type AttestationRecord, type EnclaveEvidence, fromBase64 } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
@@ -16,12 +16,12 @@ export interface RecordVerdict {
   readonly findings: readonly Finding[];
   /** No claim is contradicted. */
   readonly consistent: boolean;
-  /** What supports the claim that the key is kept in a Secure Enclave, computed from the findings. */
+  /** Evidence for the claim that the key lives in a Secure Enclave, computed from the findings. */
   readonly enclave: EnclaveEvidence;
 }
 
 export interface FeedVerdict {
-  /** Whether chains are verified to the maker's pinned root or to a simulation that the feed names. */
+  /** Anchor of the chains: the manufacturer's pinned root, or a simulation named by the feed. */
   readonly anchor: 'maker' | 'simulated';
   readonly records: readonly RecordVerdict[];
 }
@@ -37,19 +37,19 @@ export class FeedError extends Error {
 const MAKER: ActiveTrustAnchor = { anchor: APPLE_ENTERPRISE_ATTESTATION_ROOT, simulated: false };
 const feedValidator = Compile(AttestationFeedSchema);
 
-/** The parts of a verification, in their order. */
+/** Stages of a verification, in order. */
 export const VERIFICATION_STAGES = ['enclave_key', 'makers_chain', 'device_management', 'trust_level'] as const;
 export type VerificationStage = (typeof VERIFICATION_STAGES)[number];
 
-/** What one stage found. */
+/** Findings of one stage. */
 export interface StageVerdict {
   readonly stage: VerificationStage;
   readonly findings: readonly Finding[];
-  /** Of the stage `makers_chain`: how far the managed-device chain came; null when there was none to verify. */
+  /** In stage `makers_chain`: the verdict on the managed-device chain; null: no chain to verify. */
   readonly chain: DeviceChainVerdict | null;
 }
 
-/** Judges a feed as it was downloaded. Throws {@link FeedError} when it is none. `now` in milliseconds. */
+/** Evaluates a downloaded feed. Throws {@link FeedError} for an invalid feed. `now` in milliseconds. */
 export function verifyFeed(downloaded: unknown, now: number): FeedVerdict {
   const { feed, anchor } = openFeed(downloaded);
   return {
@@ -58,13 +58,13 @@ export function verifyFeed(downloaded: unknown, now: number): FeedVerdict {
   };
 }
 
-/** A feed whose shape was checked, and the anchor that its chains are verified to. Throws {@link FeedError} when it is none. */
+/** Checks the shape of a feed and selects the anchor of its chains. Throws {@link FeedError} for an invalid feed. */
 export function openFeed(downloaded: unknown): { readonly feed: AttestationFeed; readonly anchor: ActiveTrustAnchor } {
   const feed = readFeed(downloaded);
   return { feed, anchor: anchorOf(feed) };
 }
 
-/** Judges one record. The anchor is the maker's unless given. */
+/** Evaluates one record. Default anchor: the manufacturer's. */
 export function verifyRecord(record: AttestationRecord, now: number, anchor: ActiveTrustAnchor = MAKER): RecordVerdict {
   const stages = verifyInStages(record, now, anchor);
   for (;;) {
@@ -73,7 +73,7 @@ export function verifyRecord(record: AttestationRecord, now: number, anchor: Act
   }
 }
 
-/** The same, stage by stage, for those who show what is found while it is found. Returns the verdict. */
+/** As {@link verifyRecord}, stage by stage, for displays of progress. Returns the verdict. */
 export function* verifyInStages(
   record: AttestationRecord,
   now: number,
@@ -94,8 +94,8 @@ export function* verifyInStages(
 }
 
 /**
- * The level that the findings support: `hardware` needs every part, and stands on the weakest of them. A machine attests for
- * whatever nonce it is given, so the maker's certificates raise no key that lives in software.
+ * The trust level that the findings support: `hardware` needs every part. A machine attests for any nonce, so the manufacturer's
+ * certificates never raise a key that lives in software.
  */
 function trustFinding(record: AttestationRecord, findings: readonly Finding[], anchor: ActiveTrustAnchor): Finding {
   const parts = ['attested', 'sip_enabled', 'secure_boot_enabled', 'mda_verified', 'mda_serial', 'mdm_verified'];
@@ -114,7 +114,7 @@ function trustFinding(record: AttestationRecord, findings: readonly Finding[], a
   return { ...finding, result: simulated };
 }
 
-/** The feed's own word for the evidence, where it has one, compared with what the other findings leave. */
+/** Compares the feed's own `enclave_evidence`, if present, with the evidence from the other findings. */
 function publishedEvidence(record: AttestationRecord, findings: readonly Finding[]): Finding[] {
   const { enclave_evidence: published } = record;
   if (published === undefined) return [];
@@ -128,7 +128,7 @@ function readFeed(downloaded: unknown): AttestationFeed {
   throw new FeedError(`This is no attestation feed: ${first?.instancePath || '/'} ${first?.message ?? 'is not valid'}.`);
 }
 
-/** The pinned anchor, whatever the feed says, unless the feed says that its own is a simulation. */
+/** The pinned anchor, unless the feed declares its own anchor a simulation. */
 function anchorOf({ trust_anchor: published }: AttestationFeed): ActiveTrustAnchor {
   if (!published.simulated) return MAKER;
   try {
