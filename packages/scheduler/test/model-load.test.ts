@@ -1,4 +1,4 @@
-/** Models that are not in memory: what loading counts for, when it is begun, and when waiting is better. */
+/** Models that are not in memory: cost of a load, start of a load, and when waiting is better. */
 import type { Hardware, ModelOffer } from '@inference/protocol';
 import { describe, expect, it } from 'vitest';
 import type { ProviderFacts } from '../src/eligibility.js';
@@ -24,8 +24,8 @@ function first(machines: readonly (readonly [Machine, ModelLoad])[], request?: P
   return decision.kind === 'placed' ? decision.ordered[0].member.subject : decision.kind;
 }
 
-describe('a machine that does not have the model in memory', () => {
-  it('comes after those that have it, and its first token is expected after the loading', () => {
+describe('a provider without the model in memory', () => {
+  it('comes after those that have it, and its first token is expected after the load', () => {
     expect(
       first([
         [machine('cold', {}, { decodeTps: 60 }), cold(10_000)],
@@ -37,7 +37,7 @@ describe('a machine that does not have the model in memory', () => {
     if (decision.kind === 'placed') expect(decision.ordered[0].estimate.firstTokenMs).toBeGreaterThan(8000);
   });
 
-  it('is taken where nobody has it, and by a request that was already let down by those that do', () => {
+  it('is chosen where no other has it, and by a request that already failed on those that do', () => {
     expect(first([[machine('cold'), cold(60_000)]])).toBe('cold');
     const failed = machine('ready', { usedSlots: 4 });
     const exclude = new Set([failed.facts.providerId]);
@@ -52,7 +52,7 @@ describe('a machine that does not have the model in memory', () => {
     ).toBe('cold');
   });
 
-  it('is not made to load while waiting is expected to take less', () => {
+  it('does not load while waiting is expected to take less', () => {
     const machines = [
       [machine('full', { usedSlots: 4 }), READY_LOAD],
       [machine('cold'), cold(20_000)],
@@ -62,7 +62,7 @@ describe('a machine that does not have the model in memory', () => {
     expect(first(machines, { ...anyone, expectedWaitMs: null })).toBe('cold');
   });
 
-  it('is not called up while others are loading already', () => {
+  it('does not load while others load already', () => {
     const busy = Array.from(
       { length: DEFAULT_CONSTANTS.maxLoads },
       (_, index) => [machine(`l${index}`, { usedSlots: 4 }), loading(5000)] as const,
@@ -71,7 +71,7 @@ describe('a machine that does not have the model in memory', () => {
     expect(first([...busy.slice(1), [machine('cold'), cold(20_000)]])).toBe('cold');
   });
 
-  it('comes nearer as it loads', () => {
+  it('costs less as it loads', () => {
     const board = new ProviderPool<string>();
     const forGood = { keyNotAfter: Number.POSITIVE_INFINITY };
     const [slow, soon] = [machine('slow', forGood, { decodeTps: 10 }), machine('soon', forGood)];
@@ -87,8 +87,8 @@ describe('a machine that does not have the model in memory', () => {
   });
 });
 
-describe('a burst for a model that nobody has loaded', () => {
-  it('fills the machines that load before it calls up others', () => {
+describe('a burst for an unloaded model', () => {
+  it('fills the loading providers before it starts further loads', () => {
     const hardware: Hardware = { chip_family: 'M4', cpu_cores: 10, gpu_cores: 10, bandwidth_gbs: 120 };
     const boards = new ModelIndex<IndexedProvider>(new ThroughputStats());
     const offer: ModelOffer = {
@@ -127,10 +127,10 @@ describe('a burst for a model that nobody has loaded', () => {
   });
 });
 
-describe('what a machine tells of its models', () => {
+describe('the reported load state', () => {
   const offer = { id: 'm', model_type: 'text', display_name: 'm', quantization: '4bit', context_length: 1 } as const;
 
-  it('counts from when it is told, and the same word again is no new beginning', () => {
+  it('counts from its report, and a repeated report changes nothing', () => {
     expect(loadFromOffer(undefined, offer, NOW)).toEqual({ kind: 'ready', since: 0 });
     const told = loadFromOffer(undefined, { ...offer, state: 'loading', load_ms: 5000 }, NOW);
     expect(told).toEqual({ kind: 'loading', readyAt: NOW + 5000, loadMs: 5000 });
@@ -139,7 +139,7 @@ describe('what a machine tells of its models', () => {
     expect(loadFromOffer(told, { ...offer, state: 'on_demand', load_ms: 5000 }, NOW + 9000)).toEqual(cold(5000));
   });
 
-  it('keeps answers that began before the model was there out of its speed', () => {
+  it('excludes answers that began before the load from the throughput', () => {
     const told = loadFromOffer(cold(5000), { ...offer, state: 'ready' }, NOW);
     expect(wasReady(told, NOW - 1)).toBe(false);
     expect(wasReady(told, NOW)).toBe(true);

@@ -8,31 +8,31 @@ const measured = (decodeTps: number, samples = MIN_RATE_SAMPLES, bandwidth = 100
   hardware: machine(bandwidth),
 });
 
-/** One without a measured rate. */
+/** A provider without a measured rate. */
 const unmeasured = (bandwidth: number) => measured(10, 0, bandwidth);
 
-test('a rate is impossible that is far beyond every machine which was measured', () => {
+test('a rate far beyond every measured provider is impossible', () => {
   expect(isPlausibleRate(8000, unmeasured(100), [measured(60), measured(40)])).toBe(false);
   expect(isPlausibleRate(900, unmeasured(100), [measured(60), measured(40)])).toBe(true);
   expect(isPlausibleRate(ALWAYS_PLAUSIBLE_TPS, unmeasured(100), [measured(1)])).toBe(true);
 });
 
-test('nothing is impossible before anybody was measured', () => {
+test('nothing is impossible before any measurement', () => {
   expect(isPlausibleRate(19_000, unmeasured(100), [])).toBe(true);
   expect(isPlausibleRate(19_000, unmeasured(100), [measured(5, MIN_RATE_SAMPLES - 1)])).toBe(true);
 });
 
-test('a machine with more memory bandwidth may be faster than those that were measured', () => {
+test('a provider with more memory bandwidth may be faster than the measured ones', () => {
   expect(isPlausibleRate(2000, unmeasured(800), [measured(20)])).toBe(true);
   expect(isPlausibleRate(2000, unmeasured(100), [measured(20)])).toBe(false);
-  // One that tells none is taken for a common one.
+  // A machine that reports no bandwidth counts as a common one.
   expect(isPlausibleRate(2000, unmeasured(0), [measured(20)])).toBe(false);
 });
 
-test('machines that are slow on purpose do not make a small model of a new machine impossible', () => {
+test('providers that are slow on purpose do not make a small model on a new provider impossible', () => {
   const slow = [measured(0.5), measured(1)];
   expect(isPlausibleRate(400, unmeasured(400), slow)).toBe(true);
   expect(isPlausibleRate(4000, unmeasured(400), slow)).toBe(false);
-  // What was measured of the machine itself counts for more.
+  // Measurements of the provider itself take precedence.
   expect(isPlausibleRate(400, measured(8, MIN_RATE_SAMPLES, 400), slow)).toBe(false);
 });

@@ -1,4 +1,4 @@
-/** Prompts that a machine still knows the beginning of: who is remembered, what that counts for, and where it ends. */
+/** Prefix affinity: which prefixes are remembered, their weight, and their limits. */
 import { describe, expect, it } from 'vitest';
 import { PrefixAffinity, type PromptPrefix, type ProviderJobs } from '../src/prefix-affinity.js';
 import { ProviderPool } from '../src/provider-pool.js';
@@ -16,10 +16,10 @@ function first(machines: Machine[], request: PlacementRequest): { readonly name:
   return { name: member.subject, why };
 }
 
-describe('a request whose prefix is warm somewhere', () => {
+describe('a request with a cached prefix', () => {
   const others = Array.from({ length: 20 }, (_, index) => machine(`other${index}`));
 
-  it('goes there, also where others are somewhat faster, and expects its first token sooner', () => {
+  it('goes to that provider, also where others are somewhat faster, and expects its first token sooner', () => {
     expect(first([...others, machine('warm')], warmAt('warm'))).toEqual({ name: 'warm', why: 'warm' });
     expect(first([machine('fast', {}, { prefillTps: 900, decodeTps: 60 }), machine('warm')], warmAt('warm')).name).toBe('warm');
     const decision = schedule(boardOf([machine('warm')]), warmAt('warm'), NOW, chance(1));
@@ -27,13 +27,13 @@ describe('a request whose prefix is warm somewhere', () => {
     expect(decision.kind).toBe('placed');
   });
 
-  it('goes elsewhere where that costs less than what is saved', () => {
+  it('goes elsewhere where that costs less than the saved time', () => {
     expect(first([...others, machine('warm', { usedSlots: 2 })], warmAt('warm', 300)).name).not.toBe('warm');
     expect(first([...others, machine('warm', {}, { decodeTps: 5 })], warmAt('warm', 2000)).name).not.toBe('warm');
     expect(first([...others, machine('warm', { recentFailures: 3 })], warmAt('warm')).name).not.toBe('warm');
   });
 
-  it('never goes where it may not, and never takes the last place for that reason', () => {
+  it('never goes to an ineligible provider, and never takes the last slot for that reason', () => {
     const exclude = new Set([id('warm')]);
     expect(first([...others, machine('warm')], { ...warmAt('warm'), exclude }).name).not.toBe('warm');
     expect(first([...others, machine('warm')], { ...warmAt('warm'), trustFloor: 'hardware' }).name).toBe('none');
@@ -59,11 +59,11 @@ const chain = (name: string, blocks: number): PromptPrefix[] =>
     tokens: 256 * (index + 1),
   }));
 
-describe('what is remembered of a machine', () => {
+describe('the cached prefixes of a provider', () => {
   const [a, b] = [id('a'), id('b')];
   const jobs = (placements: number): ProviderJobs => ({ placements, slots: 4, since: 0 });
 
-  it('is the longest prefix that it answered, and what shorter ones have in common', () => {
+  it('are the longest answered prefix, and the common beginnings of shorter ones', () => {
     const warmth = new PrefixAffinity();
     warmth.record(chain('talk', 10), 0, a, jobs(1), NOW);
     const next = [...chain('talk', 10), { hash: 1, tokens: 2816 }];
@@ -75,7 +75,7 @@ describe('what is remembered of a machine', () => {
     expect(warmth.candidates(next, NOW, () => null)).toEqual([]);
   });
 
-  it('fades with the jobs that it had since, with time, and ends with its connection', () => {
+  it('fade with later jobs and with time, and end with the connection', () => {
     const warmth = new PrefixAffinity();
     warmth.record(chain('talk', 4), 0, a, jobs(1), NOW);
     const tokens = (now: number, since: ProviderJobs): number => warmth.candidates(chain('talk', 4), now, () => since)[0]?.tokens ?? 0;
@@ -85,7 +85,7 @@ describe('what is remembered of a machine', () => {
     expect(tokens(NOW, { ...jobs(1), since: NOW + 1 })).toBe(0);
   });
 
-  it('is believed as far as its receipts bear it out', () => {
+  it('count by the hit rate in its receipts', () => {
     const warmth = new PrefixAffinity();
     const before = warmth.hitRate(a);
     for (let turn = 1; turn <= 8; turn++) {
@@ -99,7 +99,7 @@ describe('what is remembered of a machine', () => {
     expect(warmth.candidates(chain('talk', 12), NOW, () => jobs(8))[0]?.providerId).toBeDefined();
   });
 
-  it('is bounded, and the oldest goes first', () => {
+  it('are bounded, and the oldest is evicted first', () => {
     const warmth = new PrefixAffinity();
     for (let index = 0; index < 201_000; index++) warmth.record([{ hash: index, tokens: 256 }], 0, a, jobs(1), NOW);
     expect(warmth.size).toBe(200_000);

@@ -4,7 +4,7 @@ import { isTransient, unavailableReason } from '../src/eligibility.js';
 import { ProviderPool } from '../src/provider-pool.js';
 import { anyMachine, boardOf, type Machine, machine, NOW } from './providers.js';
 
-/** What a board tells, without the order in which it learned it. */
+/** The content of a pool, independent of the order of changes. */
 function told(board: ProviderPool<string>) {
   const names = (members: readonly { subject: string }[]): string[] => members.map(({ subject }) => subject).sort();
   const groups = (list: string[]): string[] => list.sort();
@@ -28,14 +28,14 @@ const steps = fc.array(
   { maxLength: 60 },
 );
 
-describe('a board', () => {
-  it('that followed every change is as one that is made afresh', () => {
+describe('a provider pool', () => {
+  it('after any changes equals one built afresh', () => {
     fc.assert(
       fc.property(steps, (changes) => {
         const board = new ProviderPool<string>();
         const present = new Map<string, Machine>();
         for (const { name, changed } of changes) {
-          // A provider's serial number is part of what it is.
+          // A provider's serial number is fixed.
           const serialNumber = `S-${Number(name.slice(1)) % 3}`;
           if (changed === null) {
             present.delete(name);
@@ -60,7 +60,7 @@ describe('a board', () => {
     );
   });
 
-  it('is not emptied by the late end of a session that was replaced', () => {
+  it('is not emptied by the late end of a replaced session', () => {
     const board = new ProviderPool<string>();
     const { facts, speed } = machine('a');
     board.put('older', facts, speed, 8192, NOW);

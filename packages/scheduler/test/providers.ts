@@ -1,4 +1,4 @@
-/** Fleets for the scheduler's tests: providers of plain facts, and chance that can be repeated. */
+/** Fixtures of the scheduler's tests: providers of plain facts, and repeatable random numbers. */
 import type { ProviderId } from '@inference/protocol';
 import fc from 'fast-check';
 import { DEFAULT_HOST_STATE, type ProviderFacts } from '../src/eligibility.js';
@@ -49,7 +49,7 @@ export const anyone: PlacementRequest = {
   work: { promptTokens: 200, completionTokens: 300 },
 };
 
-/** Numbers in [0, 1) that come again for the same seed. */
+/** Numbers in [0, 1), repeatable by seed. */
 export function chance(seed: number): () => number {
   let state = (seed % 2147483646) + 1;
   return () => {

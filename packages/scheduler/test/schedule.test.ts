@@ -23,7 +23,7 @@ function firsts(machines: Machine[], rounds: number, request = anyone): Map<stri
 }
 
 describe('a choice', () => {
-  it('never falls on a provider that may not have the request, and never misses one that may', () => {
+  it('never falls on an ineligible provider, and never misses an eligible one', () => {
     fc.assert(
       fc.property(anyFleet, anyRequest, fc.nat(), (machines, request, seed) => {
         const decision = place(machines, request, seed);
@@ -41,7 +41,7 @@ describe('a choice', () => {
     );
   });
 
-  it('is within the margin of the best that a look at everyone finds, unless it is for measuring', () => {
+  it('is within the margin of the best found by exhaustive search, except for measuring', () => {
     fc.assert(
       fc.property(anyFleet, anyRequest, fc.nat(), (machines, request, seed) => {
         const decision = place(machines, request, seed);
@@ -52,7 +52,7 @@ describe('a choice', () => {
           costMs: costOf(costModelOf(traitsOf(facts, speed)), request.work),
           isUntried: speed.samples === 0 && facts.trustLevel !== 'hardware',
         }));
-        // An untried machine must be better than the tried ones by a factor.
+        // An untried provider must be better than the tried ones by a factor.
         const bestTried = Math.min(...costs.map(({ costMs, isUntried }) => (isUntried ? Number.POSITIVE_INFINITY : costMs)));
         const counted = costs.filter(({ costMs, isUntried }) => !isUntried || costMs <= bestTried / DEFAULT_CONSTANTS.unprovenFactor);
         const best = Math.min(...counted.map(({ costMs }) => costMs));
@@ -66,7 +66,7 @@ describe('a choice', () => {
     );
   });
 
-  it('is the same for the same snapshot, request, clock and chance', () => {
+  it('is the same for the same snapshot, request, clock and random numbers', () => {
     fc.assert(
       fc.property(anyFleet, anyRequest, fc.nat(), (machines, request, seed) => {
         expect(namesOf(place(machines, request, seed))).toEqual(namesOf(place(machines, request, seed)));
@@ -74,7 +74,7 @@ describe('a choice', () => {
     );
   });
 
-  it('prefers the faster, the less loaded, the untroubled and those that did not fail lately', () => {
+  it('prefers faster, less loaded, healthy providers without recent failures', () => {
     expect(namesOf(place([machine('slow', {}, { decodeTps: 20 }), machine('fast', {}, { decodeTps: 80 })]))).toEqual(['fast', 'slow']);
     expect(namesOf(place([machine('busy', { usedSlots: 2 }), machine('idle')]))).toEqual(['idle', 'busy']);
     const hot = machine('hot', { host: { ...DEFAULT_HOST_STATE, thermal: 'serious' } });
@@ -82,7 +82,7 @@ describe('a choice', () => {
     expect(namesOf(place([machine('failing', { recentFailures: 1 }), machine('busy', { usedSlots: 1 })]))).toEqual(['busy', 'failing']);
   });
 
-  it('goes by the prompt when that is long, and by the answer when that is', () => {
+  it('weighs prompt and answer by their lengths', () => {
     const reader = machine('reader', {}, { prefillTps: 4000, decodeTps: 20 });
     const writer = machine('writer', {}, { prefillTps: 300, decodeTps: 80 });
     expect(namesOf(place([reader, writer], { ...anyone, work: { promptTokens: 30_000, completionTokens: 50 } }))[0]).toBe('reader');
@@ -95,14 +95,14 @@ describe('a choice', () => {
     for (const count of firsts([...equals, nearly], 4000).values()) expect(Math.abs(count - 1000)).toBeLessThan(120);
   });
 
-  it('gives machines that were not measured a share, and not more', () => {
+  it('gives unmeasured providers a share, and not more', () => {
     const counts = firsts([machine('known', {}, { decodeTps: 200 }), machine('new', {}, { decodeTps: 5, samples: 0 })], 4000);
     expect(Math.abs((counts.get('new') ?? 0) - 4000 * DEFAULT_CONSTANTS.measuringShare)).toBeLessThan(60);
     const decision = schedule(boardOf([machine('new', {}, { samples: 0 }), machine('known')]), anyone, NOW, () => 0);
     expect(decision).toMatchObject({ kind: 'placed', ordered: [{ why: 'measuring', member: { subject: 'new' } }, { why: 'alternate' }] });
   });
 
-  it('measures machines that do nothing else first', () => {
+  it('measures idle providers first', () => {
     const machines = [
       machine('busy', { usedSlots: 1 }, { samples: 0 }),
       machine('idle', {}, { samples: 0, decodeTps: 1 }),
@@ -111,7 +111,7 @@ describe('a choice', () => {
     expect(namesOf(schedule(boardOf(machines), anyone, NOW, () => 0))[0]).toBe('idle');
   });
 
-  it('falls on the named machine or on none', () => {
+  it('falls on the named provider or on none', () => {
     const named = { ...anyone, providerSerial: 'S-slow' };
     const [slow, fast] = [machine('slow', {}, { decodeTps: 2 }), machine('fast', {}, { decodeTps: 900 })];
     expect(namesOf(place([slow, fast], named))).toEqual(['slow']);
@@ -120,7 +120,7 @@ describe('a choice', () => {
     expect(place([slow, fast], { ...named, exclude: new Set([id('slow')]) })).toMatchObject({ kind: 'none', reason: 'all_failed' });
   });
 
-  it('falls on no machine that only tells the serial number of one for which the maker vouches, busy or not', () => {
+  it('falls on no provider that claims the serial number of one with a certificate chain, busy or not', () => {
     const named = { ...anyone, providerSerial: 'S' };
     const copy = machine('copy', { serialNumber: 'S' }, { decodeTps: 900 });
     const real = machine('real', { serialNumber: 'S', trustLevel: 'hardware' }, { decodeTps: 2 });
@@ -131,7 +131,7 @@ describe('a choice', () => {
     expect(place([copy, machine('other', { serialNumber: 'S' })], named)).toMatchObject({ kind: 'none', reason: 'no_such_serial' });
   });
 
-  it('keeps to the trust that is asked for', () => {
+  it('respects the requested trust level', () => {
     const floor = { ...anyone, trustFloor: 'hardware' as const };
     const soft = machine('soft', {}, { decodeTps: 500 });
     expect(namesOf(place([soft, machine('hard', { trustLevel: 'hardware' })], floor))).toEqual(['hard']);
@@ -139,7 +139,7 @@ describe('a choice', () => {
     expect(place([soft, machine('hard', { trustLevel: 'hardware', usedSlots: 4 })], floor)).toMatchObject({ kind: 'busy' });
   });
 
-  it('tells waiting that helps from waiting that does not', () => {
+  it('distinguishes transient from lasting reasons', () => {
     fc.assert(
       fc.property(anyFleet, anyRequest, (machines, request) => {
         const decision = place(machines, request);
@@ -156,7 +156,7 @@ describe('a choice', () => {
     expect(place([])).toMatchObject({ kind: 'none', reason: 'none_routable' });
   });
 
-  it('does not fall on a provider whose time ran out since it was put there, and says so', () => {
+  it('does not fall on a provider whose facts have expired, and reports it', () => {
     const board = boardOf([machine('a', { trustValidUntil: NOW + 10 }), machine('b', { keyNotAfter: NOW + 5 })]);
     const decision = schedule(board, anyone, NOW + 20, chance(1));
     expect(decision).toMatchObject({ kind: 'none' });
@@ -164,8 +164,8 @@ describe('a choice', () => {
   });
 });
 
-describe('an explanation', () => {
-  it('names the reason for everyone that may not have the request', () => {
+describe('ineligible reasons', () => {
+  it('name the reason of every ineligible provider', () => {
     const machines = [
       machine('ok'),
       machine('full', { usedSlots: 4 }),

@@ -1,4 +1,4 @@
-/** A choice ends, whatever the clock does and whoever is still listed: one that did not would stop the whole coordinator. */
+/** A placement choice ends whatever the clock does: an endless choice would block the whole coordinator. */
 import type { ModelOffer } from '@inference/protocol';
 import { describe, expect, it } from 'vitest';
 import type { ProviderFacts } from '../src/eligibility.js';
@@ -15,7 +15,7 @@ type Subject = ReturnType<typeof subjectOf>;
 
 const WITH_KEY = { keyNotAfter: Number.POSITIVE_INFINITY };
 
-/** A clock that reads one of these after the other, again and again, and gives up where a choice would never end. */
+/** A clock that returns these readings in a cycle, and throws when a choice does not end. */
 function clockOf(...readings: readonly [number, ...number[]]): () => number {
   let reads = 0;
   return () => {
@@ -24,7 +24,7 @@ function clockOf(...readings: readonly [number, ...number[]]): () => number {
   };
 }
 
-/** Machines whose trust ends at `NOW + 1`, listed at `NOW`. `stands`: the facts of a subject that is looked at again. */
+/** Providers whose trust ends at `NOW + 1`, listed at `NOW`. `stands`: the facts after a refresh. */
 function placementOf(names: readonly string[], now: () => number, stands: (facts: ProviderFacts) => ProviderFacts | null) {
   const models = new ModelIndex<Subject>(new ThroughputStats());
   const listed = new Map<Subject, ProviderFacts>();
@@ -48,21 +48,21 @@ function placementOf(names: readonly string[], now: () => number, stands: (facts
   return { boards: models, placement, looks: () => looks };
 }
 
-describe('a choice among machines whose time is over', () => {
-  it('looks at them again, and takes those that are as good as before', () => {
+describe('a choice among expired members', () => {
+  it('refreshes them, and chooses among the unchanged ones', () => {
     const { placement } = placementOf(['a', 'b'], clockOf(NOW + 2), (facts) => ({ ...facts, trustValidUntil: NOW + 100 }));
     expect(placement.choose('m', anyone).decision.kind).toBe('placed');
   });
 
-  it('ends when the clock is set back between two looks at it', () => {
+  it('ends when the clock is set back between two readings', () => {
     const { placement, boards, looks } = placementOf(['a', 'b'], clockOf(NOW + 2, NOW - 3), (facts) => facts);
     const { decision, now } = placement.choose('m', anyone);
-    // After the first look, nothing of them has lapsed by the older time.
+    // By the earlier reading, no facts have expired.
     expect([decision.kind, now, looks()]).toEqual(['none', NOW - 3, 2]);
     expect(boards.pool('m')?.size).toBe(2);
   });
 
-  it('leaves out one that is not its provider any more, and drops it', () => {
+  it('skips a replaced session, and removes it', () => {
     const { placement, boards } = placementOf(['gone'], clockOf(NOW + 2), () => null);
     expect(placement.choose('m', anyone).decision).toMatchObject({ kind: 'none', reason: 'none_routable' });
     expect(boards.pool('m')).toBeUndefined();
@@ -73,12 +73,12 @@ describe('a choice among machines whose time is over', () => {
     expect(decision.kind === 'placed' && decision.ordered[0].member.facts.providerId).toBe('here');
   });
 
-  it('ends after a few rounds also when another look changes nothing, and goes by what is left', () => {
+  it('ends after a few rounds also when a refresh changes nothing, with the remaining members', () => {
     const models = new ModelIndex<Subject>(new ThroughputStats());
     const { facts } = machine('a', { ...WITH_KEY, trustValidUntil: NOW + 1 });
     const subject = subjectOf('a');
     models.update(subject, facts, NOW);
-    // Its facts are listed as of a moment at which they held, whatever is asked.
+    // The facts are valid at the recorded time, whatever the clock reads.
     models.update = () => {};
     let looks = 0;
     const look = (): ProviderFacts => {
@@ -91,8 +91,8 @@ describe('a choice among machines whose time is over', () => {
   });
 });
 
-describe('a board', () => {
-  it('makes machines overdue at once, and only once each, where no time has to pass for that', () => {
+describe('a provider pool', () => {
+  it('makes idle providers overdue at once, and only once each, with a threshold of zero', () => {
     const boards = new ModelIndex<Subject>(new ThroughputStats(), { ...DEFAULT_CONSTANTS, overdueMs: 0 });
     boards.update(subjectOf('idle'), machine('idle', WITH_KEY).facts, NOW);
     boards.update(subjectOf('busy'), machine('busy', { ...WITH_KEY, usedSlots: 1 }).facts, NOW);
@@ -100,7 +100,7 @@ describe('a board', () => {
     expect(boards.pool('m')?.member(id('busy'))?.isOverdue).toBe(false);
   });
 
-  it('notices idle machines also after its clock was set back', () => {
+  it('notices idle providers also after the clock was set back', () => {
     const boards = new ModelIndex<Subject>(new ThroughputStats());
     const ahead = NOW + 10 * 3_600_000;
     boards.poolAt('m', ahead);

@@ -13,8 +13,8 @@ const sample: AnswerSample = {
 };
 const [provider, model] = [id('p'), 'm'];
 
-describe('the speed of a machine', () => {
-  it('is guessed from its bandwidth before it is measured', () => {
+describe('the throughput of a provider', () => {
+  it('is estimated from its bandwidth before it is measured', () => {
     const book = new ThroughputStats();
     const guessed = book.estimate(provider, model, hardware);
     expect(guessed).toMatchObject({ decodeTps: 15, samples: 0 });
@@ -23,7 +23,7 @@ describe('the speed of a machine', () => {
     expect(book.estimate(provider, model, { ...hardware, bandwidth_gbs: 0 }).decodeTps).toBeGreaterThan(1);
   });
 
-  it('is what the first answers show, and follows when it changes', () => {
+  it('is the average of the first answers, and follows changes', () => {
     const book = new ThroughputStats();
     expect(book.record(provider, model, hardware, sample)).toEqual({ prefillTps: 500, decodeTps: 25, samples: 1 });
     for (let count = 0; count < 30; count++) book.record(provider, model, hardware, { ...sample, elapsedMs: 4000 });
@@ -34,19 +34,19 @@ describe('the speed of a machine', () => {
     expect(book.estimate(id('other'), model, hardware).samples).toBe(0);
   });
 
-  it('counts for a job alone, whatever ran beside it', () => {
+  it('is that of a job alone, whatever ran beside it', () => {
     const book = new ThroughputStats();
     expect(book.record(provider, model, hardware, { ...sample, otherJobs: 4 })?.decodeTps).toBe(50);
   });
 
-  it('of plain answers leaves the prompt out', () => {
+  it('of plain answers excludes the prompt', () => {
     const book = new ThroughputStats();
     book.record(provider, model, hardware, sample);
     const plain = { ...sample, streamed: false, firstContentMs: 6000 };
     expect(book.record(provider, model, hardware, plain)).toEqual({ prefillTps: 500, decodeTps: 25, samples: 2 });
   });
 
-  it('is measured by vectors, which have no tokens of an answer', () => {
+  it('is measured by embeddings, which have no completion tokens', () => {
     const book = new ThroughputStats();
     const vectors = { ...sample, completionTokens: 0, streamed: false, promptOnly: true, firstContentMs: 2000, elapsedMs: 2000 };
     expect(book.record(provider, model, hardware, vectors)).toEqual({ prefillTps: 500, decodeTps: 15, samples: 1 });
@@ -54,7 +54,7 @@ describe('the speed of a machine', () => {
     expect(book.record(provider, model, hardware, { ...vectors, promptOnly: false })).toBeNull();
   });
 
-  it('is not learned from answers that are too short to tell', () => {
+  it('is not measured from answers that are too short', () => {
     const book = new ThroughputStats();
     expect(book.record(provider, model, hardware, { ...sample, promptTokens: 5, completionTokens: 2 })).toBeNull();
     expect(book.estimate(provider, model, hardware).samples).toBe(0);

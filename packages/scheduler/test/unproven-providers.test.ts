@@ -1,4 +1,4 @@
-/** Machines of which no answer has verified yet: a bounded share of the jobs, whatever speed they claim, while others have room. */
+/** Providers without a verified answer: a bounded share of the jobs, whatever speed they claim, while others have room. */
 import { describe, expect, it } from 'vitest';
 import { ProviderPool } from '../src/provider-pool.js';
 import { schedule } from '../src/schedule.js';
@@ -6,7 +6,7 @@ import { machine as anyMachine, anyone, chance, type Machine, NOW } from './prov
 
 const JOBS = 2000;
 
-/** Which machines get the jobs, each of which is over before the next one. */
+/** The providers that get the jobs, each job ending before the next. */
 function placements(machines: readonly Machine[], request = anyone): Map<string, number> {
   const board = new ProviderPool<string>();
   for (const { facts, speed } of machines) board.put(facts.providerId, facts, speed, 8192, NOW);
@@ -26,33 +26,33 @@ function placements(machines: readonly Machine[], request = anyone): Map<string,
 const machine: typeof anyMachine = (name, facts, speed) => anyMachine(name, { keyNotAfter: NOW + 3_600_000, ...facts }, speed);
 const fast = (name: string): Machine => machine(name, {}, { prefillTps: 50_000, decodeTps: 5000, samples: 0 });
 
-describe('untried machines', () => {
-  it('get at most a tenth of the jobs beside one that has proved itself', () => {
+describe('untried providers', () => {
+  it('get at most a tenth of the jobs beside a proven one', () => {
     const counts = placements([machine('proved'), fast('stranger'), fast('other')]);
     const strangers = (counts.get('stranger') ?? 0) + (counts.get('other') ?? 0);
     expect(strangers).toBeGreaterThan(0);
     expect(strangers).toBeLessThanOrEqual(JOBS / 10);
   });
 
-  it('get no job that failed elsewhere while a proved one has room', () => {
+  it('get no job that failed elsewhere while a proven one has room', () => {
     const proved = machine('proved');
     const counts = placements([proved, fast('stranger')], { ...anyone, exclude: new Set([machine('gone').facts.providerId]) });
     expect(counts.get('proved')).toBe(JOBS);
   });
 
-  it('get all of them when no proved one has room, the fastest most', () => {
+  it('get all of them when no proven one has room, the fastest the most', () => {
     const busy = machine('busy', { usedSlots: 4, slots: 4 });
     expect(placements([busy, fast('stranger')]).get('stranger')).toBe(JOBS);
     const slow = machine('slow', {}, { samples: 0 });
     expect(placements([slow, fast('stranger')]).get('stranger')).toBeGreaterThan(0.9 * JOBS);
   });
 
-  it('get jobs when those that have proved themselves have much to do', () => {
+  it('get jobs when the proven ones are busy', () => {
     const loaded = machine('loaded', { usedSlots: 3, slots: 4 });
     expect(placements([loaded, fast('stranger')]).get('stranger')).toBeGreaterThan(0.9 * JOBS);
   });
 
-  it('are no strangers when their maker vouches for them', () => {
+  it('count as proven with a manufacturer certificate chain', () => {
     const vouched = machine('vouched', { trustLevel: 'hardware' }, { samples: 0 });
     const counts = placements([machine('proved'), vouched]);
     expect(counts.get('vouched')).toBeGreaterThan(JOBS / 4);

@@ -1,6 +1,7 @@
 /**
- * The table of answers that every verifier must accept or refuse: the library, `inference-verify`, `scripts/verify-response.sh`
- * and the web console. Each case is signed anew. A case that changes something says what an attacker or a faulty machine did.
+ * The shared table of answers that every verifier must accept or refuse: the library, `inference-verify`,
+ * `scripts/verify-response.sh` and the web console. Each case is signed anew. A changed case names the action of an attacker or a
+ * faulty machine.
  */
 import { randomBytes } from 'node:crypto';
 import {
@@ -17,7 +18,7 @@ import type { ResponseProof } from '../src/response-proof.js';
 import { feedOf, hardwareRecord, NOW, type RecordOptions, selfSignedRecord } from './published-record.js';
 import { type EnclaveKey, generateEnclaveKey, proofFor, receiptFor, sha256, signDer } from './signed-answers.js';
 
-/** Everything that a client keeps of one answer, as `verify-response.sh --save` does. */
+/** Everything that a client saves of one answer, as `verify-response.sh --save` does. */
 export interface KeptAnswer {
   readonly path: string;
   readonly request: string;
@@ -25,14 +26,14 @@ export interface KeptAnswer {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
   readonly feed: unknown;
-  /** Images that were fetched from URLs in the answer. */
+  /** Images fetched from URLs in the answer. */
   readonly images: readonly Uint8Array[];
 }
 
 export interface AnswerCase {
   readonly name: string;
   readonly expected: 'verified' | 'refused';
-  /** What a verified answer's machine is said to be. */
+  /** Expected enclave evidence of a verified answer. */
   readonly enclave?: EnclaveEvidence;
   readonly answer: KeptAnswer;
 }
@@ -42,7 +43,7 @@ type Json = { readonly [member: string]: JsonValue };
 interface Format {
   readonly path: string;
   readonly plain: JsonValue;
-  /** Events of a stream, in order; absent for formats that do not stream. */
+  /** Events of a stream, in order; absent for formats without streaming. */
   readonly events?: readonly string[];
   /** How the signature of a stream travels. */
   readonly signature?: 'event' | 'comment';
@@ -109,16 +110,16 @@ type FormatName = keyof typeof FORMATS;
 interface Changes {
   readonly format?: FormatName;
   readonly stream?: boolean;
-  /** Members of the receipt that are signed in place of the honest ones. */
+  /** Signed receipt members that replace the correct ones. */
   readonly receipt?: Json;
-  /** Exact bytes of the receipt, signed as they are. */
+  /** Exact bytes of the receipt, signed unchanged. */
   readonly receiptBytes?: (honest: Json) => Uint8Array;
-  /** Key that signs, where it is not the provider's. */
+  /** Signing key, if not the provider's. */
   readonly signer?: EnclaveKey;
   readonly proof?: (proof: ResponseProof) => ResponseProof;
-  /** What came, of what was sent. */
+  /** Changes to the transmitted parts. */
   readonly body?: (text: string) => string;
-  /** Events of the stream in place of the honest ones; what is not signed is added by `body`. */
+  /** Events of the stream in place of the correct ones; `body` adds the unsigned parts. */
   readonly plain?: JsonValue;
   readonly headers?: Readonly<Record<string, string>>;
   readonly request?: (text: string) => string;
@@ -131,7 +132,7 @@ interface Changes {
   readonly images?: readonly Uint8Array[];
 }
 
-/** An answer as an honest network gives it, with changes. */
+/** An answer of a correct network, with changes. */
 export function keptAnswer(changes: Changes = {}): KeptAnswer {
   const format: Format = FORMATS[changes.format ?? 'chat'];
   const stream = changes.stream ?? false;
@@ -287,7 +288,7 @@ const REFUSED: readonly [string, Changes][] = [
   ['stream: an event left out', { stream: true, body: (text) => text.replace(chatChunk('', 'stop'), '') }],
   ['stream: events exchanged', { stream: true, body: (text) => text.slice(text.indexOf(KEEP_ALIVE) + KEEP_ALIVE.length) + chatChunk('') }],
   ['stream: empty', { stream: true, body: () => '' }],
-  // The bytes are others.
+  // Changed bytes.
   ['plain: a changed byte', { body: (text) => text.replace('assistant', 'assistanT') }],
   ['stream: a changed byte', { stream: true, body: (text) => text.replace('no comment', 'no Comment') }],
   ['stream messages: a changed byte', { format: 'messages', stream: true, body: (text) => text.replace('Hello', 'hello') }],
@@ -302,7 +303,7 @@ const REFUSED: readonly [string, Changes][] = [
     'stream messages: an event after the signature',
     { format: 'messages', stream: true, body: (text) => text + namedEvent('content_block_delta', {}) },
   ],
-  // Comments, and what is not signed.
+  // Comments and unsigned parts.
   [
     'stream: content hidden behind a carriage return',
     { stream: true, body: (text) => text.replace(KEEP_ALIVE, `: x\r${chatChunk('more')}`) },
@@ -435,7 +436,7 @@ const REFUSED: readonly [string, Changes][] = [
     'plain: the sealing key of another machine',
     { published: (record) => ({ ...record, key_statement: selfSignedRecord().key_statement }) },
   ],
-  // Headers, which nothing signs.
+  // Unsigned headers.
   ...(
     [
       ['X-Provider-Id', '0'.repeat(32)],

@@ -16,20 +16,20 @@ const honest = {
   'X-Attestation-Device-Serial': record.serial_number,
 };
 
-test('headers that say what the record says are borne out, and so are fewer', () => {
+test('headers that agree with the record are supported, and so are fewer', () => {
   expect(unsupportedHeaders(honest, record)).toEqual([]);
   expect(unsupportedHeaders(new Headers(honest), record)).toEqual([]);
   expect(unsupportedHeaders({}, record)).toEqual([]);
 });
 
-test('a header that says something else of the machine is not', () => {
+test('a header that contradicts the record is not', () => {
   for (const name of Object.keys(honest)) {
     if (/attested|verified|level/i.test(name)) continue;
     expect(unsupportedHeaders({ ...honest, [name]: 'other' }, record)).toEqual([name.toLowerCase()]);
   }
 });
 
-test('a header may say less than the record does by now, and never more', () => {
+test('a header may claim less than the record, and never more', () => {
   const less = { 'X-Provider-Attested': 'false', 'X-Provider-Mda-Verified': 'false', 'X-Provider-Trust-Level': 'self_signed' };
   expect(unsupportedHeaders(less, record)).toEqual([]);
   const fallen = { ...selfSignedRecord(), attested: false };

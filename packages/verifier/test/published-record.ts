@@ -1,4 +1,4 @@
-/** A provider's public record as an honest coordinator would publish it, signed and certified, for the verifier to be tried on. */
+/** A provider's public record as a correct coordinator would publish it, signed and certified, for tests of the verifier. */
 import 'reflect-metadata';
 import { randomBytes } from 'node:crypto';
 import { MutationBench, SAMPLE_DEVICE } from '@inference/device-simulation';
@@ -19,7 +19,7 @@ import { deviceNonce, type TrustAnchor } from '../src/index.js';
 import { type EnclaveKey, generateEnclaveKey, sha256, signDer } from './signed-answers.js';
 
 export const bench = new MutationBench();
-/** The moment at which everything below is fresh, in milliseconds. */
+/** The time at which everything below is fresh, in milliseconds. */
 export const NOW = bench.now + 60_000;
 
 export const simulatedAnchor: TrustAnchor = {
@@ -39,9 +39,9 @@ export interface RecordOptions {
   readonly posture?: Partial<typeof posture>;
   readonly challengedAt?: number;
   readonly keyProtection?: 'file' | 'software';
-  /** The moment at which it is fresh; {@link NOW} unless given. The chain of certificates is always of that moment. */
+  /** Time at which the record is fresh; default {@link NOW}. The certificate chain is always of {@link NOW}. */
   readonly now?: number;
-  /** Members of the sealing key's statement that are other than an honest one's. */
+  /** Members of the sealing key's statement that replace the correct ones. */
   readonly sealing?: { readonly [member: string]: JsonValue };
 }
 
@@ -117,7 +117,7 @@ export function hardwareRecord(options: RecordOptions = {}): AttestationRecord {
   };
 }
 
-/** The record without what the maker and device management say. */
+/** The record without certificates and device management. */
 export function selfSignedRecord(options: RecordOptions = {}): AttestationRecord {
   const { mda_cert_chain_b64, mda_serial, mda_udid, mda_os_version, mda_sepos_version, mda_nonce_preimage, ...rest } =
     hardwareRecord(options);

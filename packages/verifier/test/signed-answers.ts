@@ -45,7 +45,7 @@ export function receiptFor(key: EnclaveKey, responseSha256: string, changes: { r
   };
 }
 
-/** Signs the response bytes and a receipt for them. */
+/** Signs the response bytes and their receipt. */
 export function proofFor(key: EnclaveKey, signedBytes: Uint8Array, changes: { readonly [member: string]: JsonValue } = {}): ResponseProof {
   const responseHash = sha256(signedBytes);
   const receipt = canonicalJsonBytes(receiptFor(key, responseHash, changes));
@@ -57,7 +57,7 @@ export function proofFor(key: EnclaveKey, signedBytes: Uint8Array, changes: { re
   };
 }
 
-/** What all events of one stream have in common. */
+/** Members common to all events of one stream. */
 const ENVELOPE = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'pico' };
 
 export function signatureEvent(proof: ResponseProof, extra: object = {}): string {

@@ -33,7 +33,7 @@ function failed(statement = signed(sample), publicKey: Uint8Array | string = key
   return names;
 }
 
-test('a statement as it was signed passes, by the key in bytes or base64', () => {
+test('an unchanged statement passes, by the key in bytes or base64', () => {
   expect(failed()).toEqual([]);
   expect(failed(signed(sample), toBase64(key.x963))).toEqual([]);
   expect(verifyAttestationStatement(signed(sample), key.x963).attestation?.serial_number).toBe('X');

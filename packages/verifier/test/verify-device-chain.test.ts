@@ -31,13 +31,13 @@ describe('the chain verifier of outsiders', () => {
     expect(verdict.ok ? null : verdict.code).toBe(mutation.code);
   });
 
-  test('believes nobody but the pinned maker unless told otherwise', () => {
+  test('trusts only the pinned anchor unless given another', () => {
     expect(verify(bench.sample())).toMatchObject({ ok: true });
     const pinned = verifyDeviceChain(bench.sample().chain, {}, bench.now + 1);
     expect(pinned).toMatchObject({ ok: false, code: 'anchor_name', steps: ['encoding', 'path'] });
   });
 
-  test('gives the facts that the leaf states', () => {
+  test('returns the facts of the leaf', () => {
     const verdict = verify(bench.sample());
     expect(verdict.ok && verdict.facts).toMatchObject({
       serial: 'SM0A1B2C3D',
@@ -49,7 +49,7 @@ describe('the chain verifier of outsiders', () => {
     expect(verdict.steps).toEqual(['encoding', 'path', 'anchor', 'extensions', 'device', 'protections', 'freshness', 'age']);
   });
 
-  test('never throws on rubbish', () => {
+  test('never throws on random input', () => {
     const [leaf = '', issuer = ''] = bench.sample().chain;
     const bytes = Buffer.from(leaf, 'base64');
     for (let at = 0; at < bytes.length; at += 29) {

@@ -22,7 +22,7 @@ function finding(record: AttestationRecord, claim: string, anchor = maker): Find
 }
 
 describe('a public record', () => {
-  test('of trust level hardware is reproduced in every claim but the word of device management', () => {
+  test('of trust level hardware is reproduced in every claim but that of device management', () => {
     const { findings } = verifyRecord(hardwareRecord(), NOW, maker);
     expect(findings.filter(({ result }) => result !== 'reproduced').map(({ claim, result }) => [claim, result])).toEqual([
       ['mdm_verified', 'word'],
@@ -35,7 +35,7 @@ describe('a public record', () => {
     for (const boolean of ['mdm_verified', 'acme_verified', 'mda_verified', 'simulated']) expect(claims).toContain(boolean);
   });
 
-  test('is judged stage by stage with the same verdict, and shows how far its chain came', () => {
+  test('is evaluated stage by stage with the same verdict, and shows the steps of its chain', () => {
     for (const record of [hardwareRecord(), selfSignedRecord(), { ...hardwareRecord(), serial_number: 'SIM000000X' }]) {
       const stages = verifyInStages(record, NOW, maker);
       const seen: StageVerdict[] = [];
@@ -56,13 +56,13 @@ describe('a public record', () => {
     expect(finding(selfSignedRecord(), 'trust_level')).toMatchObject({ value: 'self_signed', result: 'reproduced' });
   });
 
-  test('under a simulated root is called simulated, and never proved', () => {
+  test('under a simulated root is called simulated, never proven', () => {
     const { findings } = verifyRecord(hardwareRecord(), NOW, simulated);
     const byClaim = Object.fromEntries(findings.map(({ claim, result }) => [claim, result]));
     expect(byClaim).toMatchObject({ mda_verified: 'simulated', mda_serial: 'simulated', trust_level: 'simulated', mdm_verified: 'word' });
   });
 
-  test('under a simulated root is nothing for who trusts the maker alone', () => {
+  test("under a simulated root is contradicted under the manufacturer's anchor", () => {
     expect(verifyRecord(hardwareRecord(), NOW).findings.find(({ claim }) => claim === 'mda_verified')).toMatchObject({
       result: 'contradicted',
       explanation: 'The chain is refused: anchor_name.',
@@ -123,7 +123,7 @@ describe('a public record', () => {
     expect(contradictions({ ...record, last_challenge: foreign })).toContain('attested');
   });
 
-  test('tells protections that the newest challenge says are off', () => {
+  test('contradicts protections that the newest challenge reports as off', () => {
     const record = hardwareRecord({ posture: { sip_enabled: false } });
     expect(contradictions(record)).toEqual(['attested', 'trust_level']);
     expect(contradictions({ ...record, attested: false, trust_level: 'self_signed' })).toEqual([]);
@@ -160,7 +160,7 @@ describe('a public record', () => {
 });
 
 describe('a feed', () => {
-  test('is judged record by record, under the anchor that it names when that is a simulation', () => {
+  test('is evaluated record by record, under its own anchor only if that is a simulation', () => {
     const verdict = verifyFeed(feedOf(hardwareRecord(), { ...selfSignedRecord(), memory_gb: 1 }), NOW);
     expect(verdict.anchor).toBe('simulated');
     expect(verdict.records.map(({ consistent }) => consistent)).toEqual([true, false]);

@@ -29,7 +29,7 @@ function flip(bytes: Uint8Array, at: number): Uint8Array {
   return copy;
 }
 
-test('an answer as it was signed passes every check, and gives its receipt', () => {
+test('an unchanged answer passes every check, and returns its receipt', () => {
   const verdict = verifyResponse(answer);
   expect(failed(verdict)).toEqual([]);
   expect(verdict.checks.map((each) => each.name)).toEqual([
@@ -169,7 +169,7 @@ describe('fails', () => {
     expect(failed(verifyResponse(known))).toEqual([]);
   });
 
-  test('for the signature of something that is no hash', () => {
+  test('for a signature over anything but a hash', () => {
     const responseHash = 'inference/receipt/v1\0{}';
     const signature = toBase64(signDer(key, utf8(responseHash)));
     expect(failed(verifyResponse({ ...answer, responseHash, signature }))).toEqual(['response_hash', 'response_signature']);
@@ -186,7 +186,7 @@ describe('a receipt of version 2', () => {
       expected: { ...expected, ...(weightsSha256 === undefined ? {} : { weightsSha256 }) },
     });
 
-  test('says what computed the answer, and its weights are compared', () => {
+  test('names the computation, and its weights are compared', () => {
     expect(failed(verdictFor(computed))).toEqual([]);
     expect(verdictFor(computed).receipt).toMatchObject(computed);
     expect(failed(verdictFor(computed, weights_sha256))).toEqual([]);

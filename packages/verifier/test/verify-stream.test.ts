@@ -14,7 +14,7 @@ const trusted = { publicKey: key.x963, expected: { requestSha256: sha256(request
 
 const verify = (text: string) => verifyStream(utf8(text), trusted);
 
-test('a stream as it was signed passes every check', () => {
+test('an unchanged stream passes every check', () => {
   const verdict = verify(signed + event + DONE);
   expect(verdict.checks.filter((each) => each.result === 'failed')).toEqual([]);
   expect(verdict.verified).toBe(true);
@@ -131,7 +131,7 @@ describe('refused', () => {
     for (const extra of shown) expect(reasonOf(signed + signatureEvent(proof, extra) + DONE)).toMatch(/no signature event/);
   });
 
-  test('a comment inside an event, whose blank line would take the name or the first lines of the event away', () => {
+  test('a comment inside an event, whose blank line would remove the name or first lines of the event', () => {
     const named = 'event: content_block_delta\ndata: {"type":"content_block_delta"}\n\n';
     const { signature, responseHash, receipt, receiptSignature } = proofFor(key, utf8(named));
     const members = { se_signature: signature, response_hash: responseHash, receipt, receipt_signature: receiptSignature };
@@ -141,7 +141,7 @@ describe('refused', () => {
     expect(reasonOf(`${signed.slice(0, -1)}: inside\n\n${event}${DONE}`)).toMatch(/inside an event/);
   });
 
-  test('characters in what is not signed that end a line for some readers', () => {
+  test('unsigned characters that end a line for some readers', () => {
     for (const end of ['\u2028', '\u0085', '\v', '\f', '\u001c', '\0']) {
       expect(reasonOf(`: x${end}data: more\n\n${signed}${event}${DONE}`), JSON.stringify(end)).toMatch(/printable ASCII/);
       const renamed = signatureEvent(proofFor(key, utf8(signed))).replace('"choices"', `"id":"${end}data: more","choices"`);
@@ -163,7 +163,7 @@ describe('moved bytes do not pass', () => {
     }
   });
 
-  test('an answer, a time or a model in the signature event that is not the one of the signed events', () => {
+  test('an answer, a time or a model in the signature event other than in the signed events', () => {
     const proof = proofFor(key, utf8(signed));
     for (const extra of [
       { id: 'chatcmpl-2' },
@@ -174,7 +174,7 @@ describe('moved bytes do not pass', () => {
     ]) {
       expect(failures(signed + signatureEvent(proof, extra) + DONE)).toEqual(['signature_event']);
     }
-    // The specification shows an event without them.
+    // The specification shows an event without these members.
     const without = { id: undefined, object: undefined, created: undefined, model: undefined };
     expect(verify(signed + signatureEvent(proof, without) + DONE).verified).toBe(true);
   });
@@ -205,7 +205,7 @@ describe('moved bytes do not pass', () => {
   });
 });
 
-test('bytes that are not UTF-8 are taken as they are', () => {
+test('bytes that are not UTF-8 are hashed unchanged', () => {
   const bytes = concatBytes(utf8(`${chunk('')}data: `), Uint8Array.of(0xff, 0xfe), utf8('\n\n'));
   const whole = concatBytes(bytes, utf8(KEEP_ALIVE), utf8(signatureEvent(proofFor(key, bytes))), utf8(DONE));
   expect(verifyStream(whole, trusted).verified).toBe(true);

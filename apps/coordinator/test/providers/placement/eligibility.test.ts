@@ -1,4 +1,4 @@
-/** What the scheduler goes by, through the doors of a running coordinator. */
+/** Eligibility rules of the scheduler, through the public interfaces of a running coordinator. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 
@@ -18,7 +18,7 @@ async function stateOf(providerId: string): Promise<ProviderState | undefined> {
   return providers.find(({ provider_id }) => provider_id === providerId);
 }
 
-describe('a machine that tells of trouble', () => {
+describe('a provider that reports problems', () => {
   it.each([
     ['thermal', 'critical', 'nominal', 'too_hot'],
     ['memory_pressure', 'critical', 'normal', 'no_memory'],
@@ -37,7 +37,7 @@ describe('a machine that tells of trouble', () => {
 });
 
 describe('a model for machines with hardware trust only', () => {
-  it('is not served by others, and clients are told', async () => {
+  it('is not served by others, and clients get the reason', async () => {
     harness = await startHarness({ config: { hardwareOnlyModels: [MODEL] } });
     const provider = await harness.provider({ models: [MODEL, 'test/other'] });
     const refused = await harness.chat();
@@ -49,7 +49,7 @@ describe('a model for machines with hardware trust only', () => {
 });
 
 describe('an operator', () => {
-  it('reads who may not have a request for a model, and why', async () => {
+  it('reads which providers may not serve a model, and why', async () => {
     harness = await startHarness();
     const [one, two] = [await harness.provider({ serial: 'ONE' }), await harness.provider({ serial: 'TWO' })];
     two.send({ type: 'draining' });
@@ -63,7 +63,7 @@ describe('an operator', () => {
     });
   });
 
-  it('reads why a provider gets no work, its share of it, and how fast it was measured', async () => {
+  it('reads why a provider gets no jobs, its share, and its measured throughput', async () => {
     harness = await startHarness();
     const provider = await harness.provider({ slots: 1 });
     expect(await stateOf(provider.providerId)).toMatchObject({

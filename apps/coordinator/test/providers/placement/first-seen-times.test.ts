@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { FirstSeenTimes } from '../../../src/providers/placement/first-seen-times.js';
 
-it('names that a provider makes up do not pile up, and models that are offered keep their age', () => {
+it('invented names do not accumulate, and offered models keep their first time', () => {
   const offered = new Set(['old']);
   const seen = new FirstSeenTimes((model) => offered.has(model));
   seen.record('old', 1);
@@ -9,7 +9,7 @@ it('names that a provider makes up do not pile up, and models that are offered k
   expect(seen.size).toBeLessThanOrEqual(10_001);
   seen.record('old', 3);
   expect(seen.at('old')).toBe(1);
-  // More that are offered than are kept otherwise.
+  // Above the number of names stored otherwise.
   for (let index = 0; index < 30_000; index++) {
     offered.add(`model-${index}`);
     seen.record(`model-${index}`, 4);

@@ -20,7 +20,7 @@ interface Listed {
 const NAMES_OF_STRANGER = 64;
 const STRANGERS = 10;
 
-describe('with strangers that serve made-up models', () => {
+describe('with unproven providers that serve invented models', () => {
   let harness: Harness;
   let honest: ScriptedProvider;
   beforeAll(async () => {
@@ -42,12 +42,12 @@ describe('with strangers that serve made-up models', () => {
     return (await response.json()) as Listed;
   };
 
-  it('the list holds the model of the proved machine and a bounded number of theirs', async () => {
+  it('the list has the model of the proven provider and a bounded number of theirs', async () => {
     const { data, has_more } = await list();
     expect(data.map(({ id }) => id)).toContain(MODEL);
     expect(data).toHaveLength(MAX_NAMES_WITHOUT_OWNER + 1);
     expect(has_more).toBeUndefined();
-    // One that is not listed is still served.
+    // Unlisted models are still served.
     const unlisted = Array.from({ length: NAMES_OF_STRANGER }, (_, index) => `a-stranger/9-${index}`).find(
       (name) => !data.some(({ id }) => id === name),
     ) as string;
@@ -55,7 +55,7 @@ describe('with strangers that serve made-up models', () => {
     expect((await harness.chat({ model: unlisted })).status).toBe(200);
   });
 
-  it('only its names are suggested for a name that nobody serves', async () => {
+  it('only listed names are suggested for an unknown name', async () => {
     const listed = new Set((await list()).data.map(({ id }) => id));
     const isSuggested = new Map<boolean, boolean>();
     for (let stranger = 0; stranger < STRANGERS; stranger++) {
@@ -68,7 +68,7 @@ describe('with strangers that serve made-up models', () => {
     expect([isSuggested.get(true), isSuggested.get(false)]).toEqual([true, undefined]);
   });
 
-  it('statistics and the attestation feed follow it', async () => {
+  it('statistics and the attestation feed list the same models', async () => {
     const stats = (await (await harness.get('/v1/stats', null)).json()) as {
       models: unknown[];
       providers: { id: string; models: string[] }[];
@@ -115,7 +115,7 @@ describe('with strangers that serve made-up models', () => {
   });
 });
 
-it('names are limited for each machine, each owner and in total; proved machines come first', () => {
+it('names are limited per provider, per owner and in total; proven providers come first', () => {
   const names = (prefix: string, count: number, sessions: readonly string[]) =>
     Array.from({ length: count }, (_, index) => ({ id: `${prefix}-${index}`, sessions }));
   const rules = {
@@ -127,7 +127,7 @@ it('names are limited for each machine, each owner and in total; proved machines
   expect(count([0, 1, 2, 3, 4, 5].flatMap((machine) => names(`a${machine}`, 64, [`owned-${machine}`])))).toBe(MAX_NAMES_PER_OWNER);
   const many = Array.from({ length: 40 }, (_, machine) => names(`p${machine}`, 64, [`proved-${machine}`])).flat();
   expect(count(many)).toBe(MAX_LISTED_MODELS);
-  // A name that two machines serve counts for one of them.
+  // A name served by two providers counts for one of them.
   expect(count(names('b', 2 * MAX_NAMES_PER_PROVIDER, ['one', 'other']))).toBe(2 * MAX_NAMES_PER_PROVIDER);
   const listed = listedModels([...names('a', 1200, ['stranger']), ...names('z', MAX_LISTED_MODELS, ['proved'])], rules);
   expect([...listed].every((id) => id.startsWith('z'))).toBe(true);

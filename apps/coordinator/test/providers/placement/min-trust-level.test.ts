@@ -1,4 +1,4 @@
-/** `MIN_TRUST_LEVEL`: machines whose hardware nobody proved get no jobs unless the operator has chosen so. */
+/** `MIN_TRUST_LEVEL`: providers without proven hardware get no jobs unless the operator allows it. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config/config.js';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
@@ -26,7 +26,7 @@ describe('a software key that claims to be kept in a Secure Enclave', () => {
   const models = async (): Promise<string[]> =>
     ((await (await harness.get('/v1/models')).json()) as { data: { id: string }[] }).data.map(({ id }) => id);
 
-  it('stays connected below the least level, gets no prompt, and is told why', async () => {
+  it('stays connected below the minimum level, gets no prompt, and sees why', async () => {
     harness = await startHarness({ config: { allowSimulatedEnclave: false, minTrustLevel: readConfig({}).minTrustLevel } });
     const provider = await harness.provider({ genuine: true });
     const feed = (await (await harness.get('/v1/providers/attestation', null)).json()) as { providers: object[] };
@@ -44,7 +44,7 @@ describe('a software key that claims to be kept in a Secure Enclave', () => {
     });
   });
 
-  it('gets prompts where the operator has chosen self_signed', async () => {
+  it('gets prompts where the operator allows self_signed', async () => {
     harness = await startHarness({ config: { allowSimulatedEnclave: false, minTrustLevel: 'self_signed' } });
     await harness.provider({ genuine: true });
     expect((await harness.chat()).status).toBe(200);

@@ -1,4 +1,4 @@
-/** Requests for one machine: by its serial number, which anyone can claim, and by its id, which nobody else has. */
+/** Requests for one provider: by its serial number, which anyone can claim, and by its id, which is unique. */
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { type PlacementRequest, type ProviderFacts, schedule } from '../../../../../packages/scheduler/src/index.js';
@@ -14,7 +14,7 @@ const named = { provider_serial: SERIAL };
 const idHeader = (providerId: string) => ({ 'x-inference-provider-id': providerId });
 
 describe('provider_serial', () => {
-  it('that several machines claim and none proves is refused, and names the field', async () => {
+  it('that several providers claim and none proves is refused, and names the field', async () => {
     harness = await startHarness();
     const owner = await harness.provider({ serial: SERIAL });
     expect((await harness.chat(named)).headers.get('x-provider-id')).toBe(owner.providerId);
@@ -32,7 +32,7 @@ describe('provider_serial', () => {
     expect((await harness.chat(named)).status).toBe(200);
   });
 
-  it('that one machine proves is that machine, whoever claims it', () => {
+  it('that one provider proves is that provider, whoever else claims it', () => {
     const request: PlacementRequest = { ...anyone, providerSerial: 'S' };
     const facts = (trustLevel: ProviderFacts['trustLevel']) => ({ serialNumber: 'S', trustLevel, keyNotAfter: NOW + 1 });
     const chosen = (levels: Readonly<Record<string, ProviderFacts['trustLevel']>>) => {
@@ -47,7 +47,7 @@ describe('provider_serial', () => {
 });
 
 describe('X-Inference-Provider-Id', () => {
-  it('reaches that machine alone, on every endpoint', async () => {
+  it('reaches that provider alone, on every endpoint', async () => {
     harness = await startHarness();
     const providers = [await harness.provider({ serial: SERIAL }), await harness.provider({ serial: SERIAL })];
     for (const { providerId } of providers) {
@@ -57,13 +57,13 @@ describe('X-Inference-Provider-Id', () => {
       }
       const { max_tokens, ...counted } = BODIES['/v1/messages'];
       expect((await harness.post('/v1/messages/count_tokens', counted, idHeader(providerId))).status).toBe(200);
-      // Both at once: the id decides between the two that claim the number.
+      // With both, the id decides between the two claimants of the serial number.
       expect((await harness.chat(named, { headers: idHeader(providerId) })).headers.get('x-provider-id')).toBe(providerId);
       expect((await harness.chat({ provider_serial: 'C02OTHER' }, { headers: idHeader(providerId) })).status).toBe(503);
     }
   });
 
-  it('of nobody here is 503 that names the header, and a bad one is 400', async () => {
+  it('of no connected provider is 503 that names the header, and a bad one is 400', async () => {
     harness = await startHarness();
     const provider = await harness.provider();
     const missing = await harness.chat({}, { headers: idHeader('0'.repeat(32)) });
@@ -77,7 +77,7 @@ describe('X-Inference-Provider-Id', () => {
     expect(provider.jobs.size).toBe(0);
   });
 
-  it('waits for that machine while others are free, and is not tried elsewhere', async () => {
+  it('waits for that provider while others are free, and is not tried elsewhere', async () => {
     harness = await startHarness();
     let release: () => void = () => {};
     const busy = await harness.provider({
@@ -97,7 +97,7 @@ describe('X-Inference-Provider-Id', () => {
   });
 });
 
-it('a named machine that is held back is the only candidate', () => {
+it('a named provider that is restricted is the only candidate', () => {
   const board = boardOf([machine('named', { isQuarantined: true }), machine('other')]);
   const decision = schedule(board, { ...anyone, providerId: id('named') }, NOW, chance(1));
   expect(decision).toMatchObject({ kind: 'none' });

@@ -1,4 +1,4 @@
-/** What providers are told of decisions: recorded when they are made, for little, whatever the size of the fleet. */
+/** Verdicts for providers on placement decisions: recorded when made, at a cost independent of the number of providers. */
 
 import { DEFAULT_CONSTANTS, DEFAULT_HOST_STATE, type PlacementRequest, ProviderPool, schedule } from '@inference/scheduler';
 import { describe, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ interface Subject {
   readonly lastChallenge: { readonly answeredAt: number };
 }
 
-/** A fleet with one model, and a way to place requests for it. */
+/** Providers with one model, and a function that places requests on them. */
 function fleetOf(machines: readonly Machine[]) {
   const board = new ProviderPool<Subject>();
   const book = new PlacementLog<Subject>();
@@ -34,8 +34,8 @@ function fleetOf(machines: readonly Machine[]) {
   return { board, book, place, of, told };
 }
 
-describe('what a decision meant', () => {
-  it('is a code and a number for everyone who was passed over', () => {
+describe('the verdict of a decision', () => {
+  it('is a code and a number for every provider not chosen', () => {
     const fast = machine('fast', {}, { decodeTps: 100, prefillTps: 1200 });
     const others = [
       machine('slow', {}, { decodeTps: 20, prefillTps: 240 }),
@@ -65,7 +65,7 @@ describe('what a decision meant', () => {
     expect(verdicts[0]?.ms).toBeLessThan(1.25 * (12_000 + 1333));
   });
 
-  it('is about trust where the request asked for more', () => {
+  it('names trust where the request required more', () => {
     const { place, told } = fleetOf([machine('hard', { trustLevel: 'hardware' }), machine('soft')]);
     place({ ...anyone, trustFloor: 'hardware' });
     expect(told('soft')).toEqual(['1 not_eligible below_trust_floor']);
@@ -78,7 +78,7 @@ describe('what a decision meant', () => {
     expect([told('a'), told('b')]).toEqual([['1 chosen named'], []]);
   });
 
-  it('is told also when nobody got the request, with the age of the challenge where trust is missing', () => {
+  it('exists also when no provider got the request, with the age of the challenge where trust is missing', () => {
     const { place, told, book, of } = fleetOf([machine('stale', { trustLevel: null })]);
     place();
     place();
@@ -88,7 +88,7 @@ describe('what a decision meant', () => {
 });
 
 describe('the history', () => {
-  it('of a small fleet has every decision, in few entries', () => {
+  it('of a few providers has every decision, in few entries', () => {
     const { place, told, book, of } = fleetOf([machine('a', {}, { decodeTps: 100, prefillTps: 1200 }), machine('b')]);
     for (let count = 0; count < 500; count++) place();
     expect([told('a'), told('b')]).toEqual([['500 chosen cheapest'], ['500 not_chosen slower']]);
@@ -98,7 +98,7 @@ describe('the history', () => {
     ]);
   });
 
-  it('of a large fleet comes round to everyone, two at a time', () => {
+  it('of many providers visits every one, two at a time', () => {
     const names = Array.from({ length: 1000 }, (_, index) => `p${index}`);
     const { place, book, of } = fleetOf([machine('fast', {}, { decodeTps: 200, prefillTps: 2400 }), ...names.map((name) => machine(name))]);
     for (let count = 0; count < 300; count++) place();
@@ -122,7 +122,7 @@ describe('the history', () => {
     expect(entries.map(({ model }) => model)).toEqual(Array.from({ length: 24 }, (_, index) => `m${199 - index}`));
   });
 
-  it('counts the share of what was placed since a connection came', () => {
+  it('counts the share of placements since a connection began', () => {
     const { place, book, board } = fleetOf([machine('a'), machine('b')]);
     for (let count = 0; count < 100; count++) place();
     const late = { name: 'late', models: [{ id: 'm' }], lastChallenge: { answeredAt: NOW } };

@@ -1,4 +1,4 @@
-/** Conversations and whom they go to, through the doors of a running coordinator. */
+/** Conversations and their providers, through the public interfaces of a running coordinator. */
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { sharedSecret } from '../../../src/database/secret-repository.js';
@@ -23,7 +23,7 @@ const serialFor = async (messages: readonly unknown[], customer: Customer): Prom
 const scopesOf = ({ jobs }: ScriptedProvider): (string | undefined)[] => [...jobs.values()].map(({ context }) => context.cache_scope);
 
 describe('the next turn of a conversation', () => {
-  it('goes to the machine that had the one before; another account with the same prompt has nothing of it', async () => {
+  it('goes to the provider of the previous turn; another account with the same prompt gains nothing', async () => {
     let drawn = 0.99;
     harness = await startHarness({ random: () => drawn });
     await harness.provider({ serial: 'ONE' });
@@ -38,8 +38,8 @@ describe('the next turn of a conversation', () => {
   });
 });
 
-describe('the scope of what prompts may share', () => {
-  it('is one for an account on a provider, and tells neither accounts nor providers apart for anyone else', async () => {
+describe('the cache scope', () => {
+  it('is unique per account and provider, and reveals neither', async () => {
     harness = await startHarness();
     const [one, two] = [await harness.provider({ serial: 'ONE' }), await harness.provider({ serial: 'TWO' })];
     const other = await harness.customer(1_000_000);

@@ -1,4 +1,4 @@
-/** A model that nobody serves at the moment is not an unknown one: clients are told to come back, and by whom it was served does not matter. */
+/** A model without providers at the moment is not unknown: clients are asked to retry, whichever provider served the model. */
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { errorOf, type Harness, MODEL, startHarness } from '../../support/harnes
 
 const HOUR_MS = 3_600_000;
 
-describe('a model that nobody serves', () => {
+describe('a model without a provider', () => {
   let harness: Harness;
   afterEach(() => harness.close());
 
@@ -20,13 +20,13 @@ describe('a model that nobody serves', () => {
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
   };
 
-  it('is unknown when nobody ever did', async () => {
+  it('is unknown when no provider ever served it', async () => {
     harness = await startHarness();
     const response = await harness.chat();
     expect([response.status, (await errorOf(response)).code]).toEqual([404, 'model_not_found']);
   });
 
-  it('may be asked for again when its last machine has gone, in every format, and costs nothing', async () => {
+  it('may be requested again after its last provider has left, in every format, and costs nothing', async () => {
     harness = await startHarness();
     const provider = await harness.provider();
     const before = await harness.money();
@@ -42,7 +42,7 @@ describe('a model that nobody serves', () => {
     expect((await harness.chat()).status).toBe(200);
   });
 
-  it('is known from earlier jobs when the coordinator was started again', async () => {
+  it('is known from earlier jobs after a restart', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'expected-models-'));
     harness = await startHarness({ config: { dataDir } });
     const provider = await harness.provider();
@@ -54,7 +54,7 @@ describe('a model that nobody serves', () => {
     expect((await harness.chat({ model: 'no/such' })).status).toBe(404);
   });
 
-  it('is known when an operator has listed it', async () => {
+  it('is known when the catalogue lists it', async () => {
     harness = await startHarness();
     const url = `${harness.url}/admin/v1/catalogue/${MODEL}`;
     const headers = { authorization: `Bearer ${harness.adminKey}`, 'content-type': 'application/json' };
@@ -66,7 +66,7 @@ describe('a model that nobody serves', () => {
   });
 });
 
-describe('expected models', () => {
+describe('recently seen models', () => {
   let now = 0;
   const serving = new Set<string>();
   let tell: (models: readonly { readonly id: string }[]) => void = () => {};
@@ -86,7 +86,7 @@ describe('expected models', () => {
       now: () => now,
     });
 
-  it('are those that were served within a day, not those that were merely offered', () => {
+  it('were served within a day, not merely offered', () => {
     const expected = open(['earlier']);
     serving.add('served');
     tell([{ id: 'served' }, { id: 'offered' }]);
@@ -100,7 +100,7 @@ describe('expected models', () => {
     expected.close();
   });
 
-  it('are bounded in number; those that were served longest ago are forgotten first', () => {
+  it('are bounded in number; the longest unserved are dropped first', () => {
     const expected = open();
     serving.add('first');
     tell([{ id: 'first' }]);

@@ -38,7 +38,7 @@ const settled = {
   sample: null,
 } as const;
 
-/** Every machine has answered so often; the first one with these counts, the others with usual ones. */
+/** Every provider has given this many answers: the first one with these counts, the others with usual ones. */
 function lengthsWith(hiddenTokens: number, completionTokens: number, machines = ids, answers = MIN_ANSWERS) {
   let now = 0;
   const lengths = new AnswerLengthStats(() => now);
@@ -57,7 +57,7 @@ function lengthsWith(hiddenTokens: number, completionTokens: number, machines = 
   };
 }
 
-test('a machine that counts far more tokens than the others is an outlier', () => {
+test('a provider that counts far more tokens than the others is an outlier', () => {
   expect(lengthsWith(3000, 3200).outlier(padder)).toBe('hidden_tokens');
   expect(lengthsWith(200, 5000).outlier(padder)).toBe('completion_tokens');
   const { outlier } = lengthsWith(600, 900);
@@ -65,21 +65,21 @@ test('a machine that counts far more tokens than the others is an outlier', () =
   expect(others.map(lengthsWith(3000, 3200).outlier)).toEqual(others.map(() => null));
 });
 
-test('nobody is one before there is enough to compare', () => {
+test('no provider is an outlier before enough are measured', () => {
   expect(lengthsWith(8000, 8000, ids, MIN_ANSWERS - 1).outlier(padder)).toBeNull();
   expect(lengthsWith(8000, 8000, ids.slice(0, MIN_PROVIDERS - 1)).outlier(padder)).toBeNull();
   const { lengths } = lengthsWith(8000, 8000);
   expect(lengths.compare(padder, 'another', () => ids)).toBeNull();
 });
 
-test('a machine that counts honestly again is one no longer, after a while', () => {
+test('a provider that counts correctly again is no outlier after a while', () => {
   const { lengths, outlier, wait } = lengthsWith(3000, 3200);
   for (let answer = 0; answer < 200; answer++) lengths.add(padder, MODEL, { hiddenTokens: 200, completionTokens: 400 });
   wait(10_000);
   expect(outlier(padder)).toBeNull();
 });
 
-test('operators see it of every machine, and the metrics count the outliers', async () => {
+test('operators see the lengths of every provider, and the metrics count the outliers', async () => {
   harness = await startHarness();
   const providers = [];
   for (let index = 0; index < MIN_PROVIDERS; index++) providers.push(await harness.provider());

@@ -70,7 +70,7 @@ describe('an answer that does not verify', () => {
     });
   }
 
-  it('is none that ended by a clock which was set back meanwhile', async () => {
+  it('is not assumed after the clock was set back meanwhile', async () => {
     let ahead = 0;
     harness = await startHarness({ now: () => Date.now() + ahead, providerTimings: { silenceMs: 1e9, challengeIntervalMs: 1e9 } });
     const provider = await harness.provider({
@@ -161,7 +161,7 @@ describe('a provider that breaks the protocol of a job', () => {
   }
 });
 
-describe('a provider whose stream a client could not verify, because it holds what only the coordinator puts there', () => {
+describe('a provider whose stream contains lines reserved for the coordinator, so that clients could not verify it', () => {
   const pieces: Record<string, readonly string[]> = {
     'a comment': ['data: {"id":"x"}\n\n: mine\n\ndata: [DONE]\n\n'],
     'a comment at the very beginning': [': mine\n\n'],
@@ -191,7 +191,7 @@ describe('a provider whose stream a client could not verify, because it holds wh
 });
 
 describe('before the first content', () => {
-  // The one that takes over has as little time: enough of it on a machine that is held up, too.
+  // The coordinator that takes over has as little time: enough of it on a slow machine too.
   for (const [name, fail, brief] of [
     ['engine failed', (job) => job.fail({ code: 'engine_failed' })],
     ['busy', (job) => job.fail({ code: 'busy' })],
@@ -225,7 +225,7 @@ describe('before the first content', () => {
     });
   }
 
-  it('a provider that says it is at work is waited for, streamed or not, but not for ever', async () => {
+  it('a provider that reports progress is waited for, streamed or not, but not forever', async () => {
     harness = await startHarness({
       jobTimings: { firstContentMs: 900, betweenFramesMs: 900, maxWorkWithoutFrameMs: 4500, commitMs: 60_000 },
     });
@@ -272,7 +272,7 @@ describe('before the first content', () => {
     expect(all.reduce((sum, provider) => sum + provider.jobs.size, 0)).toBe(3);
   });
 
-  it('a request that is at fault itself is answered when a second machine says so, too', async () => {
+  it('a faulty request is refused when a second provider refuses it too', async () => {
     harness = await startHarness();
     const both = [1, 2].map(() =>
       harness.provider({ onJob: (job) => job.fail({ code: 'context_length_exceeded', limit: 4096, actual: 5000, param: 'messages' }) }),
@@ -328,7 +328,7 @@ describe('after the first content', () => {
     });
   }
 
-  it('silence is a timeout, and the provider is told to stop', async () => {
+  it('silence is a timeout, and the job is cancelled', async () => {
     harness = await startHarness({ jobTimings: { betweenFramesMs: 100 } });
     const provider = await harness.provider({
       onJob: (job) => {

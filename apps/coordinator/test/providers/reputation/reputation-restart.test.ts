@@ -23,7 +23,7 @@ import { type Harness, startHarness, until } from '../../support/harness.js';
 import type { ScriptedJob } from '../../support/scripted-provider.js';
 
 const id = (name: string): ProviderId => name as ProviderId;
-/** Never fires within a test: what is written is written when it is asked for. */
+/** Never fires during a test: writes happen on request. */
 const NEVER = 2 ** 30;
 
 describeDatabases('kept reputations', (fresh) => {
@@ -44,7 +44,7 @@ describeDatabases('kept reputations', (fresh) => {
     await place.remove();
   });
 
-  it('come back as they were, whatever they went through', async () => {
+  it('come back unchanged, whatever their history', async () => {
     const book = await open();
     const reputations = new Map<string, Reputation>([
       ['failed', afterFault(CLEAN_REPUTATION, 'failed', 'engine_failed', now, 0.5)],
@@ -86,7 +86,7 @@ describeDatabases('kept reputations', (fresh) => {
     expect(new Map(again.known).get(id('p1199'))?.weight).toBe(1201);
   });
 
-  it('wait while the database does not take them, and what this program does not know is left alone', async () => {
+  it('wait while the database fails, and unknown rows are left alone', async () => {
     const book = await open();
     book.put(id('a'), { ...CLEAN_REPUTATION, weight: 1, at: 1 });
     await database.schema.alterTable('provider_reputations').renameTo('elsewhere').execute();
@@ -138,7 +138,7 @@ describeDatabases('kept reputations of coordinators that share a database', (fre
     await place.remove();
   });
 
-  it('reach the others once, and what one wrote itself is no news to it', async () => {
+  it('reach the other coordinators once, and own writes are not read back', async () => {
     const [one, other] = [await start(), await start()];
     one.kept.put(id('liar'), lied);
     await one.kept.flush();
@@ -150,7 +150,7 @@ describeDatabases('kept reputations of coordinators that share a database', (fre
     expect([one.heard, other.heard.length]).toEqual([[[id('liar'), failed]], 1]);
   });
 
-  it('never undo what was not written yet, whether it waits when a reading begins or comes while it runs', async () => {
+  it('never undo unwritten changes, whether they wait when a read begins or arrive during it', async () => {
     const [one, other] = [await start(), await start()];
     one.kept.put(id('waits'), lied);
     one.kept.put(id('comes'), lied);
@@ -166,7 +166,7 @@ describeDatabases('kept reputations of coordinators that share a database', (fre
     expect([other.heard, Object.fromEntries(one.heard)]).toEqual([[], { waits: failed, comes: failed }]);
   });
 
-  it('say that one was cleared; what only time has cleared takes nothing from a younger word', async () => {
+  it('record a clearing; a reputation cleared by time alone never replaces a newer one', async () => {
     const [one, other] = [await start(), await start()];
     one.kept.put(id('a'), lied);
     await one.kept.flush();
@@ -175,7 +175,7 @@ describeDatabases('kept reputations of coordinators that share a database', (fre
     await other.kept.flush();
     await one.kept.refresh();
     expect(one.heard).toEqual([[id('a'), { ...CLEAN_REPUTATION, at: now }]]);
-    // The other has just heard of a lie, and this one does not know that yet.
+    // The other coordinator has just seen a false answer, and this one does not know yet.
     other.kept.put(id('a'), lied);
     await other.kept.flush();
     one.kept.put(id('a'), null);
@@ -184,7 +184,7 @@ describeDatabases('kept reputations of coordinators that share a database', (fre
     expect(one.heard.at(-1)).toEqual([id('a'), lied]);
   });
 
-  // Nobody shares a database file, so none is read again by itself.
+  // Coordinators do not share a database file, so nothing is read again by itself.
   if (dialect === 'postgres') {
     const coordinator = async (): Promise<Harness> => {
       const harness = await startHarness({ config: { databaseUrl: 'url' in place.target ? place.target.url : '' } });
@@ -192,7 +192,7 @@ describeDatabases('kept reputations of coordinators that share a database', (fre
       return harness;
     };
 
-    it('keep a liar out everywhere, and let in everywhere whom an operator has cleared anywhere', { timeout: 60_000 }, async () => {
+    it('exclude a false answerer at every coordinator, and readmit one that an operator cleared at any', { timeout: 60_000 }, async () => {
       const [one, other] = [await coordinator(), await coordinator()];
       const liar = await one.provider({
         onJob: (job) => job.answerHonestly(undefined, { message: (message) => ({ ...message, response_sha256: '0'.repeat(64) }) }),
@@ -204,7 +204,7 @@ describeDatabases('kept reputations of coordinators that share a database', (fre
       const elsewhere = await other.provider({ enclave });
       await other.until(() => stateOf(other) === 'quarantined' && elsewhere.standing?.status === 'quarantined');
       expect([(await other.chat()).status, elsewhere.jobs.size]).toEqual([503, 0]);
-      // At the one that the machine is not connected to.
+      // At the coordinator that the provider is not connected to.
       const cleared = await one.post(`/admin/v1/providers/${providerId}/reinstate`, {}, { 'x-api-key': one.adminKey });
       expect(cleared.status).toBeLessThan(300);
       await other.until(() => stateOf(other) === 'well');
@@ -213,7 +213,7 @@ describeDatabases('kept reputations of coordinators that share a database', (fre
     });
   }
 
-  it('are forgotten in the database too, cleared ones at the next start', async () => {
+  it('are deleted in the database too, cleared ones at the next start', async () => {
     const one = await start();
     one.kept.put(id('cleared'), { ...CLEAN_REPUTATION, at: now });
     one.kept.put(id('faded'), failed);
@@ -226,7 +226,7 @@ describeDatabases('kept reputations of coordinators that share a database', (fre
   });
 });
 
-describe('a book that takes up what was kept', () => {
+describe('a store that loads persisted reputations', () => {
   const bookOf = (known: readonly [ProviderId, Reputation][], now: number) => {
     const put: [ProviderId, Reputation | null][] = [];
     const persistence = { known, put: (...entry: (typeof put)[number]) => void put.push(entry) };
@@ -234,7 +234,7 @@ describe('a book that takes up what was kept', () => {
   };
   const twice = [1, 2].reduce((before) => afterFault(before, 'failed', 'x', 1000, 0.5), CLEAN_REPUTATION);
 
-  it('counts by the clock what has faded meanwhile, and forgets for good what is over', () => {
+  it('applies the decay since then, and drops expired reputations', () => {
     const { book, put } = bookOf([[id('a'), twice]], 1000 + HALF_LIFE_MS);
     expect(recentFailures(book.get(id('a')), 1000 + HALF_LIFE_MS)).toBe(1);
     book.close();
@@ -245,17 +245,17 @@ describe('a book that takes up what was kept', () => {
     later.book.close();
   });
 
-  it('tells its keeper what is new of a key, and when nothing is left of it', () => {
+  it('persists changes of a key, and its clearing', () => {
     const { book, put } = bookOf([], 1000);
     book.faulted(id('a'), 'unverified', 'receipt.model');
     expect(put.at(-1)).toEqual([id('a'), book.get(id('a'))]);
     expect(book.clear(id('a'))).toBe(true);
-    // In words, not by silence: others have to hear of it.
+    // Written explicitly, because other coordinators must read it.
     expect(put.at(-1)).toEqual([id('a'), { ...CLEAN_REPUTATION, at: 1000 }]);
     book.close();
   });
 
-  it('takes up what another coordinator came to know, without saying it again', () => {
+  it('adopts reputations of another coordinator without writing them again', () => {
     const { book, put } = bookOf([], 1000);
     book.adopt(id('a'), afterFault(CLEAN_REPUTATION, 'unverified', 'receipt.model', 1000, 0.5));
     expect([stateAt(book.get(id('a')), 1000), put]).toEqual(['quarantined', []]);
@@ -264,7 +264,7 @@ describe('a book that takes up what was kept', () => {
     book.close();
   });
 
-  it('holds nobody for longer than they can be held, whatever clock it was kept by', () => {
+  it('restricts no provider longer than the maximum, whatever clock wrote the reputation', () => {
     fc.assert(
       fc.property(fc.integer({ min: -(10 ** 12), max: 10 ** 12 }), fc.integer({ min: 1, max: 20 }), (ahead, faults) => {
         const now = 1_700_000_000_000;
@@ -282,7 +282,7 @@ describe('a coordinator that starts again', () => {
   let harness: Harness;
   afterEach(() => harness.close());
 
-  it('still knows who lied and whose jobs failed, until that is forgiven', async () => {
+  it('still restricts providers after false answers and failures, until they are forgiven', async () => {
     let ahead = 0;
     const options = { random: () => 0.5, now: () => Date.now() + ahead };
     harness = await startHarness(options);

@@ -1,4 +1,4 @@
-/** What failures lead to: the steps in virtual time, the book that keeps them, and what providers and clients see of it. */
+/** Consequences of failures: the steps in virtual time, the stored reputations, and the view of providers and clients. */
 import type { ProviderId } from '@inference/protocol';
 import { RESTRICTION_REASONS } from '@inference/protocol';
 import fc from 'fast-check';
@@ -38,7 +38,7 @@ const fail = (before: Reputation, now: number, fault: Fault = 'failed', times = 
 const lengthOf = ({ restriction }: Reputation): number => (restriction === null ? 0 : restriction.until - restriction.since);
 
 describe('failures', () => {
-  it('are priced, then lead to a pause, and one job decides after it', () => {
+  it('cost a penalty, then lead to a cooldown, after which one job decides', () => {
     const [once, thrice] = [fail(CLEAN_REPUTATION, 0), fail(CLEAN_REPUTATION, 0, 'failed', 3)];
     expect([stateAt(once, 0), recentFailures(once, 0)]).toEqual(['well', 1]);
     expect(thrice.restriction).toMatchObject({ kind: 'cooldown', reason: 'jobs_failed', detail: 'code' });
@@ -53,12 +53,12 @@ describe('failures', () => {
     expect([stateAt(again, FIRST_COOLDOWN_MS), lengthOf(again)]).toEqual(['cooling_down', 2 * FIRST_COOLDOWN_MS]);
   });
 
-  it('of jobs that were under way when the pause began make it no longer', () => {
+  it('of jobs that ran when the cooldown began do not extend it', () => {
     const thrice = fail(CLEAN_REPUTATION, 0, 'failed', 3);
     expect(fail(thrice, 1, 'timed_out', 20)).toBe(thrice);
   });
 
-  it('pauses in a row end in a quarantine, which is tried again as well and doubles up to a day', () => {
+  it('consecutive cooldowns end in a quarantine, which also ends with one job and doubles up to a day', () => {
     let reputation = fail(CLEAN_REPUTATION, 0, 'timed_out', 3);
     let now = 0;
     const lengths: number[] = [];
@@ -77,7 +77,7 @@ describe('failures', () => {
     expect(stateAt(afterAnswer(reputation, later), later)).toBe('well');
   });
 
-  it('are forgotten with time', () => {
+  it('fade with time', () => {
     const twice = fail(CLEAN_REPUTATION, 0, 'lost', 2);
     expect([0, 1, 2, 3].map((halves) => recentFailures(twice, halves * HALF_LIFE_MS))).toEqual([2, 1, 1, 0]);
     const mended = afterAnswer(fail(CLEAN_REPUTATION, 0, 'failed', 3), FIRST_COOLDOWN_MS);
@@ -87,14 +87,14 @@ describe('failures', () => {
     expect([isClean(mended, soon), isClean(mended, late)]).toEqual([false, true]);
   });
 
-  it('now and then among good answers lead to no pause', () => {
+  it('now and then among verified answers lead to no cooldown', () => {
     let reputation = CLEAN_REPUTATION;
     for (let job = 0; job < 200; job++) reputation = job % 3 === 0 ? fail(reputation, job * 1000) : afterAnswer(reputation, job * 1000);
     expect(stateAt(reputation, 200_000)).toBe('well');
   });
 });
 
-it('a broken protocol pauses at once, a lie puts out for half an hour, being late does neither', () => {
+it('a broken protocol leads to a cooldown at once, a false answer to half an hour of quarantine, slow answers to neither', () => {
   expect(stateAt(fail(CLEAN_REPUTATION, 0, 'misbehaved'), 0)).toBe('cooling_down');
   const lie = fail(CLEAN_REPUTATION, 0, 'unverified');
   expect([stateAt(lie, 0), lengthOf(lie), lie.restriction?.reason]).toEqual(['quarantined', FIRST_QUARANTINE_MS, 'answers_not_verified']);
@@ -106,7 +106,7 @@ it('a broken protocol pauses at once, a lie puts out for half an hour, being lat
   expect([stateAt(late, 50), recentFailures(late, 50)]).toEqual(['well', 1]);
 });
 
-it('whatever happens, nobody is out for more than a day and a quarter, and the next look comes', () => {
+it('no provider is excluded for more than a day and a quarter, and the next check always comes', () => {
   const step = fc.record({
     what: fc.constantFrom('failed', 'timed_out', 'lost', 'misbehaved', 'unverified', 'answer', 'late'),
     after: fc.constantFrom(0, 1, 5000, 60_000, 3_600_000, 90_000_000),
@@ -131,7 +131,7 @@ it('whatever happens, nobody is out for more than a day and a quarter, and the n
   );
 });
 
-it('the book is bounded, and those who are held back are forgotten last', () => {
+it('the store is bounded, and restricted providers are evicted last', () => {
   const changed: string[] = [];
   const book = new ReputationStore({ now: () => 0, random: () => MIDDLE, onChange: (id) => changed.push(id), max: 10 });
   const id = (index: number): ProviderId => `p${index}` as ProviderId;
@@ -146,7 +146,7 @@ it('the book is bounded, and those who are held back are forgotten last', () => 
   book.close();
 });
 
-describe('a machine on trial', () => {
+describe('a provider on probation', () => {
   const trial = machine('trial', { restriction: 'on_probation' }, { decodeTps: 500 });
   const cooling = machine('cooling', { restriction: 'cooling_down' });
   const well = machine('well');
@@ -162,13 +162,13 @@ describe('a machine on trial', () => {
     return decision.kind === 'placed' ? decision.ordered.map(({ member }) => member.subject as string) : [decision.kind];
   };
 
-  it('gets a share of the jobs that others can take over, and one at a time', () => {
+  it('gets a share of the jobs that others can take over, one at a time', () => {
     expect(place([trial, well])).toEqual(['trial', 'well']);
     expect(place([trial, well], anyone, { random: () => 0.9 })).toEqual(['well']);
     expect(place([{ ...trial, facts: { ...trial.facts, usedSlots: 1 } }, well])).toEqual(['well']);
   });
 
-  it('is not tried with a job that has failed elsewhere, nor as a second one', () => {
+  it('gets no job that failed elsewhere, and no hedge', () => {
     expect(place([trial, well, machine('failed')], { ...anyone, exclude: new Set([machine('failed').facts.providerId]) })).toEqual([
       'well',
     ]);
@@ -176,14 +176,14 @@ describe('a machine on trial', () => {
     expect(place([trial, machine('busy', { usedSlots: 1 })], { ...anyone, idleOnly: true })).toEqual(['busy']);
   });
 
-  it('for lies gets only what is verified before anyone reads it, while there are others', () => {
+  it('after a false answer gets only jobs verified before delivery, while others exist', () => {
     const distrusted = { isDistrusted: () => true };
     expect(place([trial, well], anyone, distrusted)).toEqual(['well']);
     expect(place([trial, well], { ...anyone, revocable: true }, distrusted)).toEqual(['trial', 'well']);
     expect(place([trial], anyone, distrusted)).toEqual(['trial']);
   });
 
-  it('is used when nobody else is there, and so is one that cools down, by whoever names it, too', () => {
+  it('is used when no other exists, as is one that cools down, also when named', () => {
     const busy = machine('busy', { usedSlots: 4 });
     expect(place([trial, busy])).toEqual(['trial']);
     expect(place([cooling])).toEqual(['cooling']);
@@ -200,14 +200,14 @@ describe('a provider whose jobs fail', () => {
   afterEach(() => harness.close());
   const broken = { onJob: (job: ScriptedJob): void => job.fail({ code: 'engine_failed' }) };
 
-  it('is told that it cools down, until when and why, and gets nothing while others can', async () => {
+  it('gets the cooldown with end and reason, and no job while others can serve', async () => {
     harness = await startHarness({ random: () => 0.5 });
     const bad = await harness.provider({ ...broken, serial: 'BAD' });
     for (let count = 0; count < 3; count++) expect((await harness.chat()).status).toBe(502);
     await until(() => bad.standing?.status === 'cooling_down');
     expect(bad.standing).toMatchObject({ routable: false, restraint: { state: 'cooling_down', reason: 'jobs_failed' } });
     expect((bad.standing?.restraint?.until ?? 0) - (bad.standing?.restraint?.since ?? 0)).toBe(FIRST_COOLDOWN_MS);
-    // It is all there is, so it is still asked, and clients hear what became of that.
+    // The only provider, so it still gets jobs, and clients see its failures.
     expect((await errorOf(await harness.chat())).code).toBe('provider_failed');
     const good = await harness.provider({ serial: 'GOOD' });
     const before = bad.jobs.size;
@@ -217,7 +217,7 @@ describe('a provider whose jobs fail', () => {
     expect(admin.restrained).toMatchObject([{ provider_id: bad.providerId, state: 'cooling_down', detail: 'engine_failed' }]);
   });
 
-  it('is not held back for requests that no machine can do, however often they come', async () => {
+  it('is not restricted for requests that no provider can serve, however often they come', async () => {
     harness = await startHarness({ random: () => 0.5 });
     const [one, other] = [await harness.provider(broken), await harness.provider(broken)];
     // The first three count: all engines may be broken.
@@ -227,12 +227,12 @@ describe('a provider whose jobs fail', () => {
     for (let count = 0; count < 6; count++) expect((await harness.chat()).status).toBe(502);
     expect(fresh.map(({ jobs }) => jobs.size)).toEqual([6, 6]);
     expect(fresh.map(({ standing }) => standing?.status)).toEqual(['online', 'online']);
-    // What one machine alone was asked for says nothing of others.
+    // Failures of requests for one named provider say nothing about the others.
     expect((await harness.chat({ provider_serial: 'FRESH' })).status).toBe(502);
     await until(() => harness.app.providers.reputations.summaryOf(fresh[0]?.providerId as ProviderId).recentFailures === 1);
   });
 
-  it('does not clear its record by connecting again', async () => {
+  it('keeps its reputation after a reconnect', async () => {
     harness = await startHarness({ random: () => 0.5 });
     const bad = await harness.provider(broken);
     for (let count = 0; count < 3; count++) await harness.chat();
@@ -241,13 +241,13 @@ describe('a provider whose jobs fail', () => {
     const back = await harness.provider({ enclave: bad.enclave });
     await until(() => back.standing !== undefined);
     expect(back.standing).toMatchObject({ status: 'cooling_down', restraint: { reason: 'jobs_failed' } });
-    // One verified answer, and all is well.
+    // One verified answer ends the probation.
     expect((await harness.chat()).status).toBe(200);
     await until(() => back.standing?.status === 'online');
     expect(back.standing?.restraint).toBeUndefined();
   });
 
-  it('is tried with one job after its quarantine, also after lies, and is well when that verifies', async () => {
+  it('gets one job after its quarantine, also after a false answer, and is well when the answer verifies', async () => {
     let ahead = 0;
     harness = await startHarness({
       random: () => 0.5,

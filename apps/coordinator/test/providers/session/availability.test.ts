@@ -1,4 +1,4 @@
-/** Providers that say that they are away: nothing is routed to them, everybody is told, and it is no fault of theirs. */
+/** Providers that report themselves away: no job is routed to them, owners and operators see the reason, and it is no fault. */
 import { PROTOCOL_VERSIONS, type ProviderStatusAnswer, ProviderStatusSchema, type ReportedAvailability } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -37,7 +37,7 @@ const registersAway = (told: ReportedAvailability) => ({
 });
 
 describe('a provider that goes away', () => {
-  it('gets nothing, is shown as away with reason and time, and comes back where it stands', async () => {
+  it('gets nothing, is shown as away with reason and time, and returns on the same connection', async () => {
     harness = await startHarness();
     const [one, two] = [await harness.provider({ serial: 'ONE' }), await harness.provider({ serial: 'TWO' })];
     const back = Date.now() + HOUR;
@@ -66,7 +66,7 @@ describe('a provider that goes away', () => {
     expect((await statusOf(two)).availability).toMatchObject({ state: 'away', until: null, text: expect.stringContaining('resume') });
   });
 
-  it('takes its model from the list, and turns away at once who waits for it', async () => {
+  it('removes its model from the list, and refuses requests that wait for it at once', async () => {
     harness = await startHarness();
     let finish = (): void => {};
     const provider = await harness.provider({
@@ -87,7 +87,7 @@ describe('a provider that goes away', () => {
     const unserved = await harness.chat();
     expect([unserved.status, (await errorOf(unserved)).code]).toEqual([503, 'no_provider']);
     expect(Number(unserved.headers.get('retry-after'))).toBeGreaterThan(0);
-    // What it has, it finishes.
+    // Running jobs are finished.
     finish();
     expect((await running).status).toBe(200);
     tell(provider, { state: 'away', reason: 'owner_active' });
@@ -95,7 +95,7 @@ describe('a provider that goes away', () => {
     await until(async () => (await models()).length === 1);
   });
 
-  it('is asked for nothing when it registers as away', async () => {
+  it('gets no job when it registers as away', async () => {
     harness = await startHarness();
     const provider = await harness.provider(registersAway({ state: 'away', reason: 'on_battery' }));
     expect(await statusOf(provider)).toMatchObject({ gate: 'away', availability: { state: 'away', reason: 'on_battery' } });
@@ -105,7 +105,7 @@ describe('a provider that goes away', () => {
     expect((await harness.chat()).status).toBe(200);
   });
 
-  it('refuses what was on its way, which another machine does, and that is held against nobody', async () => {
+  it('refuses jobs on their way, which another provider serves, without a fault', async () => {
     harness = await startHarness();
     let away = true;
     let leave = (): void => {};
@@ -136,7 +136,7 @@ describe('a provider that goes away', () => {
     expect((await harness.chat()).headers.get('x-provider-serial')).toBe('LEAVES');
   });
 
-  it('that says so only to get out of jobs is left alone for a moment, as one that is full', async () => {
+  it('that reports away only to refuse jobs is paused like a full one', async () => {
     harness = await startHarness();
     const liar = await harness.provider({ serial: 'LIAR', onJob: (job) => job.fail({ code: 'away' }) });
     const asked = harness.chat();
@@ -147,8 +147,8 @@ describe('a provider that goes away', () => {
   });
 });
 
-describe('what a provider says of itself', () => {
-  it('is worded by the coordinator alone, and a code that it does not know has a sentence, too', () => {
+describe('the reported availability', () => {
+  it('is worded by the coordinator alone, also for unknown codes', () => {
     expect(availabilityBody({ state: 'away', reason: 'a_reason_of_the_future' })).toMatchObject({
       reason: 'a_reason_of_the_future',
       text: expect.stringContaining('does not know'),
@@ -164,7 +164,7 @@ describe('what a provider says of itself', () => {
     });
   });
 
-  it('ends the session where it is no availability at all, and floods as any other message', async () => {
+  it('ends the session when malformed, and counts as any other message', async () => {
     harness = await startHarness();
     const wrong = await harness.provider();
     wrong.send({ type: 'availability', state: 'perhaps' });
@@ -176,7 +176,7 @@ describe('what a provider says of itself', () => {
     expect(flood.rejection).toBe('misbehaved');
   });
 
-  it('is known from version 2 of the protocol on, and version 1 is still spoken', () => {
+  it('exists from version 2 of the protocol on, and version 1 is still supported', () => {
     expect(PROTOCOL_VERSIONS).toEqual([2, 1]);
   });
 });

@@ -1,4 +1,6 @@
-/** What waits to be sent to a provider: within a bound, without a slow provider losing its connection, and free counting within a limit. */
+/**
+ * Unsent bytes for a provider: bounded, without closing the connection of a slow provider; and the limit of free token counting.
+ */
 import { afterEach, describe, expect, it } from 'vitest';
 import { CountTokensLimit } from '../../../src/inference/request/count-tokens-limit.js';
 import type { ProviderSnapshot } from '../../../src/providers/provider-snapshot.js';
@@ -19,18 +21,18 @@ const chatOf = (bytes: number, signal?: AbortSignal): Promise<Response> =>
 const gateOf = (provider: ScriptedProvider) => snapshotOf(provider)?.unavailableReason;
 
 describe('requests for a provider that takes them slowly', () => {
-  it('wait within a bound, and are answered when it takes them', async () => {
+  it('wait within a bound, and are answered when the provider reads', async () => {
     harness = await startHarness({ jobTimings: PATIENT });
     const provider = await harness.provider({ slots: 8 });
     provider.socket.pause();
     const answers: Promise<Response>[] = [];
-    // One after the other: what is placed counts once it is sealed.
+    // One after the other, because a job counts after it is sealed.
     while (answers.length < 4) {
       answers.push(chatOf(7 * MiB));
       await until(() => snapshotOf(provider)?.usedSlots === answers.length || gateOf(provider) === 'no_free_slot');
     }
     await until(() => gateOf(provider) === 'no_free_slot');
-    // Two of them would exceed the bound with a third one of the largest size.
+    // With two such jobs, a third one of maximum size would exceed the bound.
     expect(snapshotOf(provider)?.usedSlots).toBeLessThanOrEqual(3);
     provider.socket.resume();
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
@@ -51,7 +53,7 @@ describe('requests for a provider that takes them slowly', () => {
     expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200, 200]);
   });
 
-  it('are taken back unsent when nobody wants them any more', async () => {
+  it('are withdrawn unsent when their clients have left', async () => {
     harness = await startHarness({ jobTimings: PATIENT });
     const provider = await harness.provider({ slots: 8 });
     provider.socket.pause();
@@ -62,7 +64,7 @@ describe('requests for a provider that takes them slowly', () => {
     await until(() => snapshotOf(provider)?.usedSlots === 2);
     leaving.abort();
     expect(await second).toBe('left');
-    // Free at once: the provider was not told of it, and has nothing to confirm.
+    // Free at once: the job was never sent, so the provider has nothing to confirm.
     await until(() => snapshotOf(provider)?.usedSlots === 1);
     provider.socket.resume();
     expect((await first).status).toBe(200);
@@ -90,11 +92,11 @@ describe('requests for a provider that takes them slowly', () => {
     expect(sizes[0]).toBeLessThan(1024);
   });
 
-  it('end its session when it takes none of them, though it is there', async () => {
+  it('end its session when it reads nothing, though it answers pings', async () => {
     harness = await startHarness({ jobTimings: { ...PATIENT, queueMs: 1 }, providerTimings: { pingMs: 20, silenceMs: 800 } });
     const provider = await harness.provider({ slots: 8 });
     provider.socket.pause();
-    // It does not read, and shows that it lives.
+    // The provider reads nothing, but sends pongs.
     const alive = setInterval(() => provider.socket.ping(), 10);
     const answers = await Promise.all([1, 2, 3].map(() => chatOf(7 * MiB)));
     clearInterval(alive);
@@ -114,7 +116,7 @@ describe('counting tokens', () => {
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 15 }, () => 200));
   });
 
-  it('has a limit of bytes for each account, told in the Messages format', async () => {
+  it('has a limit of bytes per account, reported in the Messages format', async () => {
     harness = await startHarness({ config: { countTokensBytesPerMinute: 4 * MiB } });
     await harness.provider();
     expect((await count(3 * MiB)).status).toBe(200);
@@ -124,7 +126,7 @@ describe('counting tokens', () => {
     expect(seconds).toBeGreaterThan(0);
     expect(seconds).toBeLessThanOrEqual(60);
     expect(await refused.json()).toMatchObject({ type: 'error', error: { type: 'rate_limit_error' } });
-    // What is paid for has no part in it, nor has another account.
+    // Paid requests are not limited, nor are other accounts.
     expect((await harness.chat()).status).toBe(200);
     const other = await harness.customer(0);
     const headers = { 'x-api-key': other.apiKey };

@@ -1,4 +1,4 @@
-/** Machines that say that they are full: left alone for longer each time, and not a moment longer than they are. */
+/** Providers that report themselves full: each pause is longer than the last, and ends as soon as they answer. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Backoff } from '../../../src/providers/session/backoff.js';
 import { type Harness, startHarness, until } from '../../support/harness.js';
@@ -7,13 +7,13 @@ describe('a pause', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] }));
   afterEach(() => void vi.useRealTimers());
 
-  it('is twice as long each time, up to a bound, and a moment again after an answer', () => {
+  it('doubles each time, up to a bound, and is reset by an answer', () => {
     let over = 0;
     const holdOff = new Backoff({ firstMs: 1000, maxMs: 30_000 }, Date.now, () => over++);
     const lengths: number[] = [];
     for (let times = 0; times < 7; times++) {
       holdOff.start();
-      // Others that were on their way when it began change nothing.
+      // Reports during a pause change nothing.
       holdOff.start();
       const ms = holdOff.until - Date.now();
       lengths.push(ms);
@@ -44,11 +44,11 @@ describe('a pause', () => {
   });
 });
 
-describe('a machine that is always full', () => {
+describe('a provider that is always full', () => {
   let harness: Harness;
   afterEach(() => harness.close());
 
-  it('is asked ever more seldom, is told so, and counts as before once it answers', async () => {
+  it('is asked ever more rarely, sees so in its status, and counts as before after an answer', async () => {
     harness = await startHarness({ random: () => 0.5, providerTimings: { backoffMs: 20, maxBackoffMs: 40 } });
     let full = true;
     const provider = await harness.provider({ onJob: (job) => (full ? job.fail({ code: 'busy' }) : job.answerHonestly()) });

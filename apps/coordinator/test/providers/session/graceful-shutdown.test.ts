@@ -1,4 +1,4 @@
-/** While the coordinator goes away, jobs that run may still fail over: enough machines stay until they are done. */
+/** During a shutdown, running jobs may still fail over: enough providers stay until the jobs are done. */
 import { rmSync } from 'node:fs';
 import { providersToRetain } from '@inference/scheduler';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -26,11 +26,11 @@ function shutDown(graceMs = 60_000): void {
 
 const wasDismissed = (provider: ScriptedProvider): boolean => provider.rejection === 'shutting_down';
 
-describe('machines that stay', () => {
+describe('retained providers', () => {
   const wanted = { model: 'm', providerSerial: null, trustFloor: null, jobs: 1 };
   const names = (members: ReturnType<typeof providersToRetain<string>>): string[] => members.map(({ subject }) => subject);
 
-  it('are idle, may have the job, and are as many as are tried for one, or as have a place for each', () => {
+  it('are idle and eligible, and as many as the attempts of one job or with a slot for each job', () => {
     const idle = Array.from({ length: 9 }, (_, index) => machine(`m${index}`, { slots: 4 }));
     const unfit = [machine('busy', { usedSlots: 1 }), machine('draining', { isDraining: true }), machine('stale', { trustLevel: null })];
     const members = [...boardOf([...unfit, ...idle]).members()];
@@ -48,7 +48,7 @@ describe('a shutdown', () => {
     rmSync(harness.dataDir, { recursive: true, force: true });
   });
 
-  it('lets a job that fails find another machine, and dismisses that one when it is done', async () => {
+  it('lets a failed job move to another provider, and closes that provider after the job', async () => {
     const running: ScriptedJob[] = [];
     await start();
     const first = await harness.provider({ onJob: (job) => void running.push(job) });
@@ -57,7 +57,7 @@ describe('a shutdown', () => {
     const spare = await harness.provider();
     const other = await harness.provider({ models: ['test/other'] });
     shutDown();
-    // Nobody needs one of another model.
+    // Providers of other models are not needed.
     await other.closed;
     expect([wasDismissed(other), wasDismissed(spare), wasDismissed(first)]).toEqual([true, false, false]);
     running[0]?.accept();
@@ -69,7 +69,7 @@ describe('a shutdown', () => {
     expect([wasDismissed(spare), wasDismissed(first)]).toEqual([true, true]);
   });
 
-  it('keeps machines while a job may move, also for one that waited, and nobody for a stream that has begun', async () => {
+  it('retains providers while a job may move, also after queueing, and none for a stream that has begun', async () => {
     const running: ScriptedJob[] = [];
     await start();
     const first = await harness.provider({ slots: 1, onJob: (job) => void running.push(job) });
@@ -80,7 +80,7 @@ describe('a shutdown', () => {
     running[0]?.beginStream(['Hello']);
     await response;
     const spare = await harness.provider({ models: [MODEL], onJob: () => {} });
-    // The one that waited has it now.
+    // The queued request has the slot now.
     await until(() => spare.jobs.size === 1);
     const idle = await harness.provider();
     shutDown();
@@ -97,7 +97,7 @@ describe('a shutdown', () => {
     await closed;
   });
 
-  it('refuses those who wait for their first machine at once', async () => {
+  it('refuses requests that wait for their first provider at once', async () => {
     await start();
     const running: ScriptedJob[] = [];
     await harness.provider({ slots: 1, onJob: (job) => void running.push(job) });

@@ -1,4 +1,4 @@
-/** What is believed of the hardware that a provider tells of itself: nothing that no such machine has. */
+/** Limits of reported hardware: nothing above any such machine. */
 import type { Attestation, Hardware, ProviderStatusAnswer } from '@inference/protocol';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -21,11 +21,11 @@ const M4_PRO: Hardware = {
 const machine = (chip_name: string, memory_gb = 48) => ({ chip_name, memory_gb });
 
 describe('a machine', () => {
-  it('that tells what its chip has is believed', () => {
+  it('that reports the values of its chip is accepted unchanged', () => {
     expect(plausibleHardware(M4_PRO, machine('Apple M4 Pro'))).toEqual({ hardware: M4_PRO, memoryGb: 48, adjusted: [] });
     const system = { os_name: 'macOS', os_version: '26.1', os_build: '25B78' };
     expect(plausibleHardware({ ...M4_PRO, ...system }, machine('Apple M4 Pro')).hardware).toMatchObject(system);
-    // One of a generation that this coordinator does not know yet.
+    // A chip of a generation unknown to this coordinator.
     const newer = { chip_family: 'M9', cpu_cores: 48, gpu_cores: 120, bandwidth_gbs: 1800 };
     expect(plausibleHardware(newer, machine('Apple M9 Ultra', 1024))).toEqual({ hardware: newer, memoryGb: 1024, adjusted: [] });
   });
@@ -42,7 +42,7 @@ describe('a machine', () => {
     expect(believed.adjusted).toEqual(adjusted);
   });
 
-  it('whose kinds of cores do not add up has none', () => {
+  it('whose core counts do not add up has none', () => {
     const { hardware, adjusted } = plausibleHardware({ ...M4_PRO, performance_cores: 14, efficiency_cores: 14 }, machine('Apple M4 Pro'));
     expect(hardware).not.toHaveProperty('performance_cores');
     expect(adjusted).toEqual(['performance_cores', 'efficiency_cores']);
@@ -55,7 +55,7 @@ describe('a machine', () => {
     expect(plausibleHardware(M4_PRO, machine('Some server', 65_536)).memoryGb).toBe(4096);
   });
 
-  it('is within bounds whatever it tells, and telling what was believed changes nothing', () => {
+  it('is within bounds whatever it reports, and limited values stay unchanged', () => {
     const hardware: fc.Arbitrary<Hardware> = fc.record({
       chip_family: fc.string({ minLength: 1, maxLength: 64 }),
       cpu_cores: fc.integer({ min: 1, max: 4096 }),
@@ -76,7 +76,7 @@ describe('a machine', () => {
     );
   });
 
-  it('is no faster than its memory', () => {
+  it('is no faster than its memory bandwidth', () => {
     expect(plausibleDecodeTps(45, M4_PRO)).toBe(45);
     expect(plausibleDecodeTps(1_000_000, M4_PRO)).toBeCloseTo(5460);
     expect(plausiblePrefillTps(100_000_000, M4_PRO)).toBeCloseTo(273_000);
@@ -90,7 +90,7 @@ describe('statistics and records', () => {
   const statusOf = async (provider: ScriptedProvider) =>
     (await (await harness.get('/v1/providers/me', (await provider.next('registered')).token ?? '')).json()) as ProviderStatusAnswer;
 
-  it('show what is believed, and the owner sees what is not', async () => {
+  it('show the limited values, and the owner sees which were changed', async () => {
     harness = await startHarness();
     const provider = await harness.provider({
       register: (register) => ({

@@ -1,4 +1,4 @@
-/** Receipts of both versions: each is taken from those who speak for it, and what version 2 says is shown. */
+/** Receipts of both versions: accepted from providers that announced the version; version 2 members are shown. */
 import type { Receipt } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Harness, MODEL, startHarness } from '../../support/harness.js';
@@ -45,7 +45,7 @@ describe('a provider', () => {
   });
 });
 
-it('the hash of the weights is shown per machine and per model: as offered, then as signed', async () => {
+it('the hash of the weights is shown per provider and model: as offered, then as signed', async () => {
   harness = await startHarness();
   const offering = (file_sha256: string) => ({
     receiptVersion: 2 as const,

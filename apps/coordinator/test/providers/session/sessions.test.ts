@@ -11,7 +11,7 @@ import { type ProviderOptions, ScriptedProvider } from '../../support/scripted-p
 let harness: Harness;
 afterEach(() => harness.close());
 
-/** Connects with these options and gives the code of the refusal. */
+/** Connects with these options and returns the code of the refusal. */
 async function refusal(options: ProviderOptions): Promise<string | undefined> {
   const provider = new ScriptedProvider(harness.url, { models: [MODEL], ...options });
   await provider.closed;
@@ -28,7 +28,7 @@ describe('registration', () => {
     expect((await harness.chat()).headers.get('x-provider-secure-enclave')).toBe('true');
   });
 
-  it('refuses what is not signed, not fresh, not bound, or not protected', async () => {
+  it('refuses statements that are not signed, fresh, bound and protected', async () => {
     harness = await startHarness();
     const other = new EnclaveKey();
     const resign = (member: 'attestation' | 'challenge' | 'key', kind: 'attestation' | 'challenge' | 'key') => (register: Register) => ({
@@ -56,7 +56,7 @@ describe('registration', () => {
     expect(await refusal({ keyStatement: change({ attestation_sha256: '0'.repeat(64) }) })).toBe('key_refused');
   });
 
-  it('takes a challenge answer once, and only on the connection it was asked on', async () => {
+  it('accepts a challenge answer once, and only on its own connection', async () => {
     harness = await startHarness();
     const first = await harness.provider();
     const replayed = first.answer(first.firstNonce);
@@ -65,7 +65,7 @@ describe('registration', () => {
     );
   });
 
-  it('keeps to the order of messages and to versions that both speak', async () => {
+  it('enforces the order of messages and a common version', async () => {
     harness = await startHarness();
     const speak = async (...messages: string[]): Promise<string | undefined> => {
       const socket = new WebSocket(`${harness.url.replace('http', 'ws')}/provider/v1/socket`);
@@ -83,7 +83,7 @@ describe('registration', () => {
     expect(await speak(JSON.stringify({ type: 'hello', versions: [99], agent: { name: 'x', version: '1' } }))).toBe('version_unsupported');
   });
 
-  it('does not wait for ever', async () => {
+  it('does not wait forever', async () => {
     harness = await startHarness({ providerTimings: { handshakeMs: 50 } });
     const socket = new WebSocket(`${harness.url.replace('http', 'ws')}/provider/v1/socket`);
     const code = await new Promise((resolve) => socket.on('close', (_code, reason) => resolve(String(reason))));
@@ -102,7 +102,7 @@ describe('an open session', () => {
     expect(admin.providers[0]?.counters).toEqual({ unknown_messages: 1, stray_messages: 1, missed_challenges: 0, late_answers: 0 });
   });
 
-  it('ends when a message is twice as large as allowed, and no other session does', async () => {
+  it('ends when a message is twice as large as allowed, and no other session ends', async () => {
     harness = await startHarness();
     const quiet = await harness.provider({ models: ['quiet'] });
     const [text, binary, second] = [await harness.provider(), await harness.provider(), await harness.provider()];
@@ -115,7 +115,7 @@ describe('an open session', () => {
     expect((await harness.chat({ model: 'quiet' })).status).toBe(200);
   });
 
-  it('ends when its provider talks without end, in pings or in empty frames as well, and no other session does', async () => {
+  it('ends when its provider floods, in pings or empty frames as well, and no other session ends', async () => {
     harness = await startHarness({ jobTimings: { commitMs: 60_000 } });
     const quiet = await harness.provider({ models: ['quiet'] });
     const [words, pings, frames] = await Promise.all([
@@ -164,7 +164,7 @@ describe('an open session', () => {
     expect(provider.rejection).toBe('key_refused');
   });
 
-  it('takes no jobs once its sealing key has expired', async () => {
+  it('takes no jobs after its sealing key has expired', async () => {
     harness = await startHarness();
     await harness.provider({ keyStatement: change({ not_after: Date.now() + 300 }) });
     expect((await harness.chat()).status).toBe(200);
@@ -182,15 +182,15 @@ it("a connection that is no provider's is closed, though the other side leaves i
   });
   client.write('GET /elsewhere HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
   await until(() => answer.startsWith('HTTP/1.1 404 '));
-  // Whoever writes to a connection that is closed hears of it.
+  // Writing to a closed connection reports the close.
   await until(() => {
     client.write('x');
     return client.destroyed;
   });
 });
 
-describe('life and death of a session', () => {
-  /** Peers are gone after so many pings; whoever answers some of them has all the time there is. */
+describe('liveness of a session', () => {
+  /** A peer counts as dead after several unanswered pings; a peer that answers some of them has enough time. */
   const LIFE = { pingMs: 20, silenceMs: 800 };
   const pingsAt = (provider: ScriptedProvider): (() => number) => {
     let pings = 0;
@@ -199,7 +199,7 @@ describe('life and death of a session', () => {
   };
   const snapshotOf = ({ providerId }: ScriptedProvider): ProviderSnapshot | null => harness.app.providers.snapshot(providerId);
 
-  it('a peer that is gone is noticed within thirty seconds, though its socket is open', async () => {
+  it('a dead peer is noticed within thirty seconds, though its socket is open', async () => {
     const { pingMs, silenceMs } = SESSION_TIMINGS;
     expect(pingMs * (Math.floor(silenceMs / pingMs) + 2)).toBeLessThanOrEqual(30_000);
     harness = await startHarness({ providerTimings: LIFE });
@@ -211,10 +211,10 @@ describe('life and death of a session', () => {
     expect(snapshotOf(alive)).not.toBeNull();
   });
 
-  it('any frame is a sign of life, so that a machine which is only busy keeps its job; a silent one loses it', async () => {
+  it('any frame shows liveness, so a busy provider keeps its job; a silent one loses it', async () => {
     harness = await startHarness({ providerTimings: LIFE });
     const busy = await harness.provider({ onJob: (job) => job.accept() });
-    // It has no time for pings, but says how it is.
+    // The provider answers no pings, but reports its load.
     busy.socket.pong = () => {};
     const pings = pingsAt(busy);
     const asked = harness.chat();
@@ -230,7 +230,7 @@ describe('life and death of a session', () => {
     expect(snapshotOf(busy)).toBeNull();
   });
 
-  it('a clock that is set makes nobody silent', async () => {
+  it('setting the clock makes no provider silent', async () => {
     let ahead = 0;
     harness = await startHarness({ now: () => Date.now() + ahead, providerTimings: LIFE });
     const provider = await harness.provider();
@@ -243,7 +243,7 @@ describe('life and death of a session', () => {
     expect([snapshotOf(provider) !== null, provider.rejection]).toEqual([true, undefined]);
   });
 
-  it('a newer one of the same key takes over what the older one had not begun to answer', async () => {
+  it('a newer session of the same key takes over jobs without output yet', async () => {
     harness = await startHarness();
     const old = await harness.provider({ onJob: (job) => job.accept() });
     const [stream, plain] = [harness.chat({ stream: true }), harness.chat()];
@@ -256,7 +256,7 @@ describe('life and death of a session', () => {
     expect(harness.app.providers.reputations.summaryOf(old.providerId).recentFailures).toBe(0);
   });
 
-  it('and what it had begun to answer ends with an error in the stream', async () => {
+  it('and a stream that had begun ends with an error', async () => {
     harness = await startHarness();
     const old = await harness.provider({ onJob: (job) => job.beginStream(['half']) });
     const response = await harness.chat({ stream: true });
@@ -278,7 +278,7 @@ describe('periodic challenges', () => {
     expect((await harness.chat()).headers.get('x-provider-attested')).toBe('true');
   });
 
-  it('put out a provider that misses three', async () => {
+  it('end the session of a provider that misses three', async () => {
     harness = await startHarness({ providerTimings: { ...timings, challengeAnswerMs: 600 } });
     const provider = await harness.provider({ onChallenge: () => null });
     await until(async () => (await harness.chat()).headers.get('x-provider-attested') === 'false');
@@ -287,7 +287,7 @@ describe('periodic challenges', () => {
     expect(provider.received.filter((message) => message.type === 'challenge')).toHaveLength(3);
   });
 
-  it('forgive an answer that is late', async () => {
+  it('tolerate a late answer', async () => {
     harness = await startHarness({ providerTimings: timings });
     let first = true;
     const provider = await harness.provider({

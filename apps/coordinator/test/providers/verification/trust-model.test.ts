@@ -1,6 +1,6 @@
 /**
- * The state machine of trust, explored: random histories of connections, challenges, device management, chains and clocks of
- * two keys and two serial numbers, against a model that knows only which rule of the design each event breaks.
+ * The state machine of trust, explored by random histories of connections, challenges, device management, chains and clocks with
+ * two keys and two serial numbers. A model that knows only the violated rules of the design predicts the result.
  */
 import { randomBytes } from 'node:crypto';
 import { type Attestation, type KeyId, type Posture, type ProviderId, toBase64 } from '@inference/protocol';
@@ -36,7 +36,7 @@ function chainOf(chain: Chain): DeviceChainEvidence {
   return made;
 }
 
-/** What the rules of the design need to know, and nothing else. */
+/** The facts that the rules of the design need. */
 interface Row {
   owner: Which;
   securityAt: number | null;
@@ -67,7 +67,7 @@ class Model {
   }
 }
 
-/** The real thing: evidence stored per key, and one connection. */
+/** The tested implementation: evidence stored per key, and one connection. */
 class Real {
   now = START;
   readonly store = new Map<string, DeviceEvidence>();
@@ -211,14 +211,14 @@ const attest =
     rowOf(model, key).chain = chain;
     real.put(key, { ...real.row(key), chain: chainOf(chain) });
   };
-/** All that an honest Mac does. */
+/** All steps of a correct Mac. */
 const everything =
   (key: Which, serial: Which): Step =>
   (model, real) => {
     for (const step of [connect(key, serial), security(key, 'nothing'), information(key, serial), attest(key, serial, key, 'none')])
       step(model, real);
   };
-/** Someone copies the evidence of one key to the other, as a restore by serial number would. */
+/** The evidence of one key is copied to the other, as in a restore by serial number. */
 const copy =
   (from: Which, relabel: boolean): Step =>
   (model, real) => {
@@ -281,11 +281,11 @@ test('hardware needs every part, and is lost with any of them', () => {
     }),
     { numRuns: 80 },
   );
-  // The exploration is worth something only if it comes to every state often.
+  // The exploration is valid only if it reaches every state often.
   expect(Math.min(reached.hardware, reached.self_signed, reached.none)).toBeGreaterThan(50);
 });
 
-test('without a challenge, any trust is gone within one challenge period and the misses that are forgiven', () => {
+test('without a challenge, all trust ends within one challenge period and the tolerated misses', () => {
   const [model, real] = [new Model(), new Real()];
   everything(0, 0)(model, real);
   expect(real.trust?.verdict().level).toBe('hardware');

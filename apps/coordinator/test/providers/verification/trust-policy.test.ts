@@ -260,7 +260,7 @@ describe('trust', () => {
     expect(verdict.level).toBe(level);
   });
 
-  test('is nothing of what it was when the enclave key changes, whatever the serial number', () => {
+  test('does not pass to another enclave key, whatever the serial number', () => {
     const verdict = evaluateTrust({ ...all, publicKeySha256: otherSha256 }, NOW, limits);
     expect(verdict.level).toBeNull();
     const kept = verdict.parts.filter(({ name, state }) => state === 'ok' && name !== 'enclave' && name !== 'posture');
@@ -273,7 +273,7 @@ describe('trust', () => {
     expect([verdict.level, partOf(verdict, 'device_chain')]).toEqual(['self_signed', 'failed chain_refused anchor_name']);
   });
 
-  test('has ACME proved only for this key, with a fresh token, in its own world', () => {
+  test('has ACME verified only for this key, with a fresh token, under its own kind of anchor', () => {
     const token = 'a-token-of-an-order';
     const { certificates } = world.chain(publicKey, {}, NOW, new Uint8Array(createHash('sha256').update(token).digest()));
     const proved = (change: Partial<DeviceEvidence>, key = publicKeySha256, simulated = true): boolean =>
@@ -287,13 +287,13 @@ describe('trust', () => {
     expect(isAcmeVerified(null, { publicKeySha256, simulated: true })).toBe(false);
   });
 
-  test('that holds in spite of a missed challenge says so', () => {
+  test('that survives a missed challenge reports the miss', () => {
     const challenge = { publicKeySha256, passedAt: NOW, missedSince: 1, posture };
     const verdict = evaluateTrust({ ...all, challenge }, NOW, limits);
     expect([verdict.level, partOf(verdict, 'challenge')]).toEqual(['hardware', 'ok challenge_missed']);
   });
 
-  test('has a remedy for every reason, and a part for every reason that an owner can meet', () => {
+  test('has a remedy for every reason, and a part for every reason shown to owners', () => {
     expect(Object.keys(REMEDIES).sort()).toEqual([...TRUST_REASONS].sort());
     for (const reason of TRUST_REASONS) expect(remedyFor(reason, null).length, reason).toBeGreaterThan(20);
     expect(remedyFor('chain_refused', 'kexts_allowed')).toContain('kernel extensions');
@@ -304,7 +304,7 @@ describe('trust', () => {
     expect(unmet).toEqual(['challenge_missed']);
   });
 
-  test('changes by the clock alone exactly when the verdict says that it may', () => {
+  test('changes by the clock alone exactly at the announced time', () => {
     const ages = fc.integer({ min: -2 * DAY_MS, max: 40 * DAY_MS });
     const evidence = fc.record({
       challenge: ages,

@@ -1,4 +1,4 @@
-/** Trust as providers and clients meet it: real sockets, a real coordinator, forged statements and a live loss of trust. */
+/** Trust as seen by providers and clients: real sockets, a real coordinator, forged statements and a live loss of trust. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ type Kind = 'attestation' | 'challenge' | 'key';
 const payloadOf = (register: Register, kind: Kind): Record<string, JsonValue> =>
   JSON.parse(Buffer.from(register[kind].payload, 'base64').toString());
 
-/** Signs a statement of the register message anew, after a change to its members. */
+/** Changes members of a statement in the register message and signs the statement again. */
 function resigned(
   enclave: EnclaveKey,
   kind: Kind,
@@ -34,7 +34,7 @@ function resigned(
   return { enclave, register: (register) => ({ ...register, [kind]: enclave.statement(kind, change(payloadOf(register, kind))) }) };
 }
 
-/** The text of a statement is changed and signed as it is. */
+/** Changes the text of a statement and signs it unchanged otherwise. */
 function retexted(enclave: EnclaveKey, kind: Kind, change: (text: string) => string): ProviderOptions {
   return {
     enclave,
@@ -139,14 +139,14 @@ const refusals: readonly [name: string, options: () => ProviderOptions, expected
 ];
 
 describe('a provider that registers', () => {
-  it.each(refusals)('with %s is told the exact reason', async (_name, options, expected) => {
+  it.each(refusals)('with %s gets the exact reason', async (_name, options, expected) => {
     harness = await startHarness();
     expect(await refusal(options())).toBe(expected);
     expect((await harness.chat()).status).toBe(404);
     expect(harness.log.join()).not.toContain('X-Injected');
   });
 
-  it('may say more than this coordinator knows', async () => {
+  it('may send members that this coordinator does not know', async () => {
     harness = await startHarness();
     await harness.provider({ attestation: (attestation) => ({ ...attestation, zz_future: { a: [1] } }) });
     expect((await harness.chat()).status).toBe(200);
@@ -187,7 +187,7 @@ describe('answers to challenges', () => {
     expect((await harness.chat()).status).toBe(503);
   });
 
-  it('that come late are counted and told, and a second time are a replay', async () => {
+  it('that come late are counted and reported, and a second time are a replay', async () => {
     harness = await startHarness({ providerTimings: timings });
     let late: string | null = null;
     const provider = await harness.provider({
@@ -210,7 +210,7 @@ describe('answers to challenges', () => {
     expect(provider.rejectionReason).toBe('challenge_replayed');
   });
 
-  it('that come late and admit that SIP is off count all the same', async () => {
+  it('that come late and report SIP as off still count', async () => {
     harness = await startHarness({ providerTimings: timings });
     let asked = 0;
     const provider = await harness.provider({
@@ -237,20 +237,20 @@ describe('answers to challenges', () => {
   });
 });
 
-it('a frame of 100 MB ends its connection before it is taken in, and no other', async () => {
+it('a frame of 100 MB ends its own connection before it is read', async () => {
   harness = await startHarness();
   const [huge, quiet] = [await harness.provider(), await harness.provider({ models: ['quiet'] })];
   const before = process.memoryUsage().rss;
   huge.socket.send(Buffer.alloc(100 * 1024 * 1024));
   expect([1006, 1009]).toContain(await huge.closed);
-  // This process holds the sender's copy, too.
+  // This process also has the sender's copy.
   expect(process.memoryUsage().rss - before).toBeLessThan(180 * 1024 * 1024);
   expect(quiet.socket.readyState).toBe(WebSocket.OPEN);
   expect((await harness.chat({ model: 'quiet' })).status).toBe(200);
 });
 
-describe('a provider always knows its standing', () => {
-  it('from the beginning: the level, every part, and what its owner can do', async () => {
+describe('a provider always knows its status', () => {
+  it('from the beginning: the level, every part, and the remedies', async () => {
     harness = await startHarness();
     const provider = await harness.provider();
     const standing = await provider.next('trust');
@@ -267,7 +267,7 @@ describe('a provider always knows its standing', () => {
     ]);
   });
 
-  it('when it gets no jobs, it is not told that all is well', async () => {
+  it('when it gets no jobs, the message says so', async () => {
     harness = await startHarness();
     const provider = await harness.provider({
       onJob: (job) => job.answerHonestly(undefined, { message: (m) => ({ ...m, response_sha256: '0'.repeat(64) }) }),
@@ -295,7 +295,7 @@ describe('a provider always knows its standing', () => {
     });
   });
 
-  it('only when there is news', async () => {
+  it('only after a change', async () => {
     harness = await startHarness();
     const provider = await harness.provider();
     for (let round = 0; round < 3; round++) expect((await harness.chat()).status).toBe(200);
@@ -315,7 +315,7 @@ describe('hardware', () => {
   const serial = 'SM0A1B2C3D';
   const evidenceFor = (enclave: EnclaveKey) => world.evidence(enclave.publicKey, {}, now - 60_000);
 
-  it('is reached with all the evidence, told, published, and lost when SIP turns off', async () => {
+  it('is reached with all evidence, reported, published, and lost when SIP turns off', async () => {
     harness = await startHarness({ config: simulation, providerTimings: { challengeIntervalMs: 150, challengeAnswerMs: 500 } });
     let sip = true;
     const provider = await harness.provider({ serial, onChallenge: (nonce, self) => self.answer(nonce, { sip_enabled: sip }) });
@@ -337,7 +337,7 @@ describe('hardware', () => {
     expect((await harness.chat()).status).toBe(503);
   });
 
-  it('is lost at once when device management takes its word back', async () => {
+  it('is lost at once when device management withdraws its evidence', async () => {
     harness = await startHarness({ config: simulation });
     const provider = await harness.provider({ serial });
     const evidence = evidenceFor(provider.enclave);
@@ -358,7 +358,7 @@ describe('hardware', () => {
     harness.app.providers.setDeviceEvidence(second.providerId, evidence);
     await until(() => second.standing?.parts.some(({ reason }) => reason === 'evidence_of_another_key') === true);
     expect(second.standing?.trust_level).toBe('self_signed');
-    // Not even when the store were made to say that it is its own.
+    // Not even if the store attributes the evidence to the other key.
     harness.app.providers.setDeviceEvidence(second.providerId, { ...evidence, publicKeySha256: sha256Hex(second.enclave.publicKey) });
     await until(() => second.standing?.parts.some(({ reason }) => reason === 'binding_of_another_key') === true);
     expect(second.standing?.trust_level).toBe('self_signed');
@@ -374,7 +374,7 @@ describe('hardware', () => {
     expect(feed.trust_anchor).toMatchObject({ common_name: 'Apple Enterprise Attestation Root CA', simulated: false });
   });
 
-  it('needs an anchor that is one', async () => {
+  it('needs a valid anchor', async () => {
     expect(() => readConfig({ SIMULATED_DEVICE_AUTHORITY: anchorFile })).toThrow('ALLOW_SIMULATED_ENCLAVE=1');
     await expect(startHarness({ config: { simulatedDeviceAuthority: '/nowhere.pem' } })).rejects.toThrow('ENOENT');
     const bare = join(tmpdir(), `not-a-root-${process.pid}.pem`);

@@ -18,7 +18,7 @@ function verify({ chain, claims, freshness, now }: ChainSample): ChainVerdict {
 }
 
 describe('a managed-device chain', () => {
-  test('that is genuine gives its facts', () => {
+  test('that is genuine returns its facts', () => {
     const sample = bench.sample();
     const verdict = verify(sample);
     if (!verdict.ok) throw new Error(verdict.code);
@@ -34,12 +34,12 @@ describe('a managed-device chain', () => {
     expect(verdict.ok ? null : verdict.code).toBe(mutation.code);
   });
 
-  test('of a simulated authority is nothing under the pinned anchor', () => {
+  test('of a simulated authority is refused under the pinned anchor', () => {
     const { chain, claims, freshness, now } = bench.sample();
     expect(verifyDeviceChain(chain, { claims, freshness }, APPLE_TRUST_ANCHOR, now)).toEqual({ ok: false, code: 'anchor_name' });
   });
 
-  test('in whose bytes anything is changed is refused, whatever is changed', () => {
+  test('with any changed byte is refused', () => {
     const sample = bench.sample();
     const [leaf, issuer] = sample.chain.map((text) => Buffer.from(text, 'base64')) as [Buffer, Buffer];
     for (const [which, der] of [leaf, issuer].entries()) {
@@ -61,7 +61,7 @@ describe('a managed-device chain', () => {
   });
 });
 
-test('100,000 random freshness codes are read as they are', () => {
+test('100,000 random freshness codes are read unchanged', () => {
   const leaf = parseCertificate(bench.certificates()[0] as Uint8Array);
   const refuse = (code: string): never => {
     throw new Error(code);
@@ -71,7 +71,7 @@ test('100,000 random freshness codes are read as they are', () => {
   let misread = 0;
   for (let round = 0; round < 100_000; round++) {
     const value = new Uint8Array(randomBytes(32));
-    // Some begin like an OCTET STRING, an INTEGER or a SEQUENCE that would fit exactly.
+    // Some begin like an OCTET STRING, an INTEGER or a SEQUENCE of fitting length.
     if (round % 4 === 1) value.set([0x04, 0x1e]);
     if (round % 4 === 2) value.set([[0x02, 0x30, 0x0c][round % 3] as number, 0x1e]);
     extensions[at] = { oid: leaf.extensions[at]?.oid ?? '', critical: false, value };
@@ -82,14 +82,14 @@ test('100,000 random freshness codes are read as they are', () => {
 });
 
 describe('the anchor', () => {
-  test('pinned in code is the one whose name and key are published', () => {
+  test('pinned in code has the published name and key', () => {
     expect(toHex(APPLE_TRUST_ANCHOR.publicKey).slice(0, 34)).toBe('04fa26282af8fb3d4380a84fcb7cabe527');
     const [country] = membersOf(readDer(APPLE_TRUST_ANCHOR.name)).slice(-1);
     expect(String.fromCharCode(...(country?.content.slice(-2) ?? []))).toBe('US');
     expect(APPLE_TRUST_ANCHOR.isSimulated).toBe(false);
   });
 
-  test('of a simulation must say that it is one', () => {
+  test('of a simulation must be named simulated', () => {
     expect(anchor).toMatchObject({ commonName: 'Simulated Enterprise Attestation Root CA', isSimulated: true });
     const names = { root: 'Apple Enterprise Attestation Root CA' };
     const pretender = SimulatedAuthority.create({ now: bench.now, random: randomBytes, names });
@@ -110,7 +110,7 @@ describe('the nonce', () => {
     expect(deviceNonce({ ...preimage, se_public_key: toBase64(key.map((byte) => byte ^ 1)) })).not.toEqual(expected);
   });
 
-  test('is not made of anything else', () => {
+  test('is refused for malformed inputs', () => {
     const preimage = noncePreimage(key, 1, random);
     expect(deviceNonce({ ...preimage, random: toBase64(random.subarray(1)) })).toBeNull();
     expect(deviceNonce({ ...preimage, se_public_key: 'AAAA' })).toBeNull();
