@@ -6,7 +6,7 @@ import { readText } from './download.js';
 
 export const chainCommand: Command = {
   usage: 'chain FILE.pem [--serial SERIAL] [--at ISO_TIME]',
-  summary: "Verify a device attestation chain (leaf first) to the maker's root, and print what the maker states.",
+  summary: "Verify a device attestation chain (leaf first) to the manufacturer's root, and print the certified facts.",
   async run(args) {
     const { positional, text } = readArguments(args, { serial: { type: 'string' }, at: { type: 'string' } });
     const at = text('at');

@@ -7,7 +7,7 @@ import { baseAddress, downloadJson, readJson } from './download.js';
 
 export const NOT_PROVED = [
   'Not proved by any of this: that the enclave key lives in the attested machine (whoever holds the key can relay),',
-  'which program runs there and what it keeps in memory, and what the coordinator does with prompts, which it sees.',
+  'which program runs there and what it retains, and what the coordinator does with prompts, which it sees.',
 ].join('\n');
 
 const LABELS: Record<Finding['result'], string> = {
@@ -57,7 +57,7 @@ function report(verdict: FeedVerdict, records: readonly AttestationRecord[]): Re
   const verified = verdict.records.every((record) => record.consistent);
   const anchor =
     verdict.anchor === 'maker'
-      ? "Certificates are verified to the maker's root, which is pinned in this program."
+      ? "Certificates are verified to the manufacturer's root, which is pinned in this program."
       : 'Certificates are verified to a SIMULATED root that the network names: they prove nothing about real machines.';
   const blocks = verdict.records.map((record, index) => describe(record, records[index]));
   const count = verdict.records.length;

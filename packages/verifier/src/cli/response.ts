@@ -49,7 +49,7 @@ export const responseCommand: Command = {
   usage:
     'response --from DIR | --base-url URL --key KEY [--path /v1/...] [--data JSON] [--stream] [--weights-sha256 HASH] [--require self_signed|hardware]',
   summary:
-    'Ask for an answer (the key may also stand in INFERENCE_API_KEY), or take a kept one, and verify bytes, signature, receipt and provider. It is verified for simulated machines too, and says so; --require self_signed refuses those, --require hardware also machines without a certificate from their manufacturer.',
+    'Ask for an answer (the key may also stand in INFERENCE_API_KEY), or read a saved one, and verify bytes, signature, receipt and provider. Simulated machines verify too and are named as such; --require self_signed refuses those, --require hardware also machines without a certificate from their manufacturer.',
   async run(args) {
     const { text, flag, positional } = readArguments(args, OPTIONS);
     if (positional !== null) throw new UsageError(`${JSON.stringify(positional)} is not an option of response`);
@@ -219,8 +219,8 @@ function computationText(receipt: Receipt | null): string[] {
   if (receipt?.engine === undefined) return [];
   const { engine, weights_sha256, template_sha256, sampling } = receipt;
   return [
-    `By the word of the machine, in the signed receipt: engine ${printable(engine)}`,
-    `  weights   ${weights_sha256 ?? 'not told'}`,
+    `Claimed by the machine in the signed receipt: engine ${printable(engine)}`,
+    `  weights   ${weights_sha256 ?? 'not reported'}`,
     ...(template_sha256 === undefined ? [] : [`  template  ${template_sha256}`]),
     ...(sampling === undefined
       ? []

@@ -53,7 +53,7 @@ function deviceFindings(record: AttestationRecord, inForce: ActiveTrustAnchor, n
   const how = 'The certificate states it.';
   const findings = [
     compared('mda_verified', true, true, 'The chain verifies up to the anchor, and its freshness code was made from this enclave key.'),
-    compared('mda_binding', record.mda_binding, 'bound', 'The freshness code is the nonce that this enclave key went into.'),
+    compared('mda_binding', record.mda_binding, 'bound', 'The freshness code is the nonce made from this enclave key.'),
     compared('mda_serial', record.mda_serial ?? '', facts.serial, how),
     compared('mda_udid', record.mda_udid ?? '', facts.udid, how),
     compared('mda_os_version', record.mda_os_version ?? '', facts.os_version, how),
@@ -69,7 +69,7 @@ function acmeFinding(record: AttestationRecord, inForce: ActiveTrustAnchor, now:
   const expected = { ...machineIn(record, inForce), freshness: [acmeFreshness(proof.token)] };
   const verdict = verifyDeviceChain(proof.cert_chain_b64, expected, now, inForce.anchor);
   if (!verdict.ok) return contradicted('acme_verified', true, refusal(verdict));
-  return compared('acme_verified', true, true, 'The maker certified a key of this device for the token of an ACME challenge.');
+  return compared('acme_verified', true, true, 'The manufacturer certified a key of this device for the token of an ACME challenge.');
 }
 
 /** The claim that only device management could prove. */
@@ -78,7 +78,7 @@ export function managementFindings(record: AttestationRecord): readonly Finding[
     'mdm_verified',
     record.mdm_verified,
     record.mdm_verified
-      ? 'The coordinator says that device management reported protections and disk encryption as on; no evidence of it can be published.'
+      ? 'The coordinator states that device management reported protections and disk encryption as on; the evidence cannot be published.'
       : 'The coordinator does not claim a cross-check by device management.',
   );
   return [claim];

@@ -84,7 +84,7 @@ function postureFindings(record: AttestationRecord, challenge: ChallengeAnswer |
       'attested',
       record.attested,
       safe,
-      'A recent challenge was answered with protections on. That its nonce was fresh is the word of the coordinator.',
+      'A recent challenge was answered with protections on. Only the coordinator states that its nonce was fresh.',
     ),
   ];
 }

@@ -106,8 +106,8 @@ function trustFinding(record: AttestationRecord, findings: readonly Finding[], a
   const supported = holds ? 'hardware' : 'self_signed';
   const how =
     supported === 'hardware'
-      ? 'Challenge, protections and certificates support it; that device management agrees is the word of the coordinator.'
-      : 'Without certificates of the maker and the cross-check of device management it is the machine that speaks for itself.';
+      ? 'Challenge, protections and certificates support it; only the coordinator states that device management agrees.'
+      : 'Without certificates of the manufacturer and the cross-check of device management, only the machine itself makes these claims.';
   const finding = compared('trust_level', record.trust_level, supported, how);
   if (finding.result !== 'reproduced' || supported !== 'hardware') return finding;
   const simulated: FindingResult = found.some((part) => part?.result === 'simulated') ? 'simulated' : 'word';
@@ -118,7 +118,7 @@ function trustFinding(record: AttestationRecord, findings: readonly Finding[], a
 function publishedEvidence(record: AttestationRecord, findings: readonly Finding[]): Finding[] {
   const { enclave_evidence: published } = record;
   if (published === undefined) return [];
-  const how = 'Certified: a certificate chain of the maker is bound to the key. Claimed: only the machine says so. Simulated: neither.';
+  const how = 'Certified: a certificate chain of the manufacturer is bound to the key. Claimed: only the machine states it. Simulated: neither.';
   return [compared('enclave_evidence', published, enclaveEvidenceOf(record, findings), how)];
 }
 

@@ -6,11 +6,11 @@ import { remedyFor } from '../verification/remedies.js';
 import type { TrustPart, TrustVerdict } from '../verification/trust-policy.js';
 
 const STATUS_REMEDIES: Readonly<Record<Exclude<ProviderStatus, 'online'>, string>> = {
-  draining: 'The provider asked for no more jobs. Start it again to serve.',
-  away: 'It takes no jobs for now: its owner, its schedule or the machine wants that. See the reason.',
+  draining: 'The provider is draining and gets no new jobs. Restart it to serve again.',
+  away: 'The provider takes no jobs for now, because of its owner, its schedule or the state of the machine. See the reason.',
   quarantined:
-    'Answers of this provider did not verify or its jobs keep failing, and it gets none. Look at its log and update it; it is tried again after the time that is told, or when the operator of the network reinstates it.',
-  cooling_down: 'Jobs went wrong on this machine, and it is left alone for a moment. If that comes again, look at its log.',
+    'Answers of this provider did not verify, or its jobs failed repeatedly, so it gets no jobs. Check its log and update it. It gets a job again at the time given, or after the operator of the network reinstates it.',
+  cooling_down: 'Jobs failed on this machine, so it gets no jobs for a short time. If this happens again, check its log.',
   untrusted: 'The provider is connected but gets no jobs. See the parts that are not ok.',
   below_min_trust_level:
     'This network sends jobs only to machines of trust level hardware (MIN_TRUST_LEVEL), and this one is self_signed. Its certificates and device management are missing: see the parts that are not ok.',

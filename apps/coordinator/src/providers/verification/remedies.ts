@@ -6,14 +6,14 @@ import type { ChainRejection, TrustReason } from '@inference/protocol';
 
 /** A sentence or two for the owner. */
 export const REMEDIES: Readonly<Record<TrustReason, string>> = {
-  attestation_missing: 'The machine has not shown an attestation yet. Restart the provider if this stays.',
+  attestation_missing: 'The machine has sent no attestation yet. If this persists, restart the provider.',
   attestation_stale:
-    'The attestation was older than a day when it was shown. Check that the clock of this Mac is right, then restart the provider.',
+    'The attestation was older than a day when it arrived. Check that the clock of this Mac is right, then restart the provider.',
   no_secure_enclave: 'The key is not kept in a Secure Enclave. Run the provider on a Mac with Apple silicon and its enclave helper.',
   sip_disabled: 'System Integrity Protection is off. Start in recovery mode, run "csrutil enable" in Terminal, and restart.',
   secure_boot_disabled:
     'Secure boot is not at full security. Start in recovery mode, open Startup Security Utility and choose Full Security.',
-  challenge_unanswered: 'No challenge was answered on this connection yet. This mends itself within seconds; if not, restart the provider.',
+  challenge_unanswered: 'No challenge was answered on this connection yet. This resolves within seconds; if not, restart the provider.',
   challenge_missed: 'The last challenge was not answered in time. Keep the Mac awake and its network stable; after three misses it is out.',
   challenge_stale: 'No challenge was answered for too long. Keep the Mac awake and its network stable.',
   sealing_key_missing: 'The provider has shown no sealing key. Restart the provider.',
@@ -33,17 +33,17 @@ export const REMEDIES: Readonly<Record<TrustReason, string>> = {
   managed_root_volume_unsealed:
     'Device management reports that the system volume is not sealed. In recovery mode run "csrutil authenticated-root enable", and reinstall macOS if that fails.',
   device_information_missing: 'Device management has not read the identity of this Mac yet. Keep it awake and online.',
-  device_information_incomplete: 'This Mac did not tell device management all of its identifiers. Update macOS, then enrol again.',
+  device_information_incomplete: 'This Mac did not report all of its identifiers to device management. Update macOS, then enrol again.',
   serial_number_differs:
-    'The serial numbers of attestation, device management and certificate differ. Enrol this very Mac, with its own profile.',
-  chain_missing: 'Apple has not attested this Mac to device management yet. This can take an hour; it is asked for again by itself.',
+    'The serial numbers of attestation, device management and certificate differ. Enrol this Mac with its own profile.',
+  chain_missing: 'Apple has not attested this Mac to device management yet. This can take an hour; the request is repeated automatically.',
   chain_refused: 'The certificate that attests this Mac was refused. If its protections are on, remove the profile and enrol again.',
-  chain_stale: 'The certificate that attests this Mac is too old. A new one is asked for by itself; keep the Mac awake and online.',
+  chain_stale: 'The certificate that attests this Mac is too old. A new one is requested automatically; keep the Mac awake and online.',
   chain_of_another_world:
     'A simulated enclave cannot use a real certificate, nor a real enclave a simulated one. This coordinator or this provider runs a simulation.',
-  binding_missing: 'No certificate binds this enclave key yet. It is asked for by itself; keep the Mac awake and online.',
+  binding_missing: 'No certificate binds this enclave key yet. It is requested automatically; keep the Mac awake and online.',
   binding_of_another_nonce:
-    'Apple returned an earlier certificate, which is bound to an older nonce. A new one is issued about once a week and asked for by itself.',
+    'Apple returned an earlier certificate, which is bound to an older nonce. A new one is issued about once a week and requested automatically.',
   binding_of_another_key:
     'The certificate was made for another enclave key. Keep the data directory of the provider; a new one is asked for by itself.',
 };
