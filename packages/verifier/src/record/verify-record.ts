@@ -118,7 +118,8 @@ function trustFinding(record: AttestationRecord, findings: readonly Finding[], a
 function publishedEvidence(record: AttestationRecord, findings: readonly Finding[]): Finding[] {
   const { enclave_evidence: published } = record;
   if (published === undefined) return [];
-  const how = 'Certified: a certificate chain of the manufacturer is bound to the key. Claimed: only the machine states it. Simulated: neither.';
+  const how =
+    'Certified: a certificate chain of the manufacturer is bound to the key. Claimed: only the machine states it. Simulated: neither.';
   return [compared('enclave_evidence', published, enclaveEvidenceOf(record, findings), how)];
 }
 

@@ -6,7 +6,6 @@
  */
 import { type ChainRejection, equalBytes, fromBase64, fromHex } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
-import { BoundedMap } from '../../../limits/bounded-map.js';
 import { type Certificate, CertificateError, extensionValues, nameAttributes, parseCertificate } from './certificate.js';
 import { DerError } from './der.js';
 import { chipOfUdid, DEVICE_OIDS, type DeviceFacts, readDeviceFacts } from './device-facts.js';
@@ -108,7 +107,7 @@ const MAX_CACHED_CHAINS = 1024;
  * Verified certificates by the hashes of both certificates and of the anchor. A chain is checked on arrival, for its session, and
  * after each change of other evidence; its signatures are verified once.
  */
-const verifiedChains = new BoundedMap<string, VerifiedCertificates>(MAX_CACHED_CHAINS);
+const verifiedChains = new Map<string, VerifiedCertificates>();
 
 /** `now` only preserves the order of refusals: validity is checked before the anchor. */
 function verifyCertificates(leafDer: Uint8Array, issuerDer: Uint8Array, anchor: TrustAnchor, now: number): VerifiedCertificates {
@@ -125,6 +124,7 @@ function verifyCertificates(leafDer: Uint8Array, issuerDer: Uint8Array, anchor: 
   requireExtensions(leaf, issuer, leafPoint);
   const facts = readDeviceFacts(leaf, refuse);
   const verified = { leaf, issuer, leafPoint, facts, leafSha256 };
+  if (verifiedChains.size >= MAX_CACHED_CHAINS) verifiedChains.clear();
   verifiedChains.set(key, verified);
   return verified;
 }
