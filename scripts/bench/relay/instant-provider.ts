@@ -6,7 +6,7 @@
 import { decodeFrame, type JobMessage, type JsonValue, parseCoordinatorMessage, type Register } from '@inference/protocol';
 import { generateSealingKeyPair, RequestOpener, responseHash, sha256Hex } from '@inference/protocol/crypto';
 import { WebSocket } from 'ws';
-import { ResponseFrames } from '../../../apps/provider/dist/work/response-frames.js';
+import { ResponseFrames } from '../../../apps/provider/dist/jobs/response-frames.js';
 import { SoftwareEnclave } from '../../../test/support/software-enclave.js';
 import { keepPace, type Pace, PLAIN_ANSWER, paceOf, STREAM_TOKENS, streamTokens, timedToken } from './answers.js';
 
