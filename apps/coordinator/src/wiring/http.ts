@@ -10,7 +10,7 @@ import { type RateLimits, rateLimits } from '../routes/plugins/rate-limits.js';
 import { RequestBodies } from '../routes/plugins/request-bodies.js';
 import { createHttpServer } from '../routes/plugins/server.js';
 import { type ConsoleFiles, openConsoleFiles } from '../routes/system/console-files.js';
-import { openApiPaths } from '../routes/system/openapi.js';
+import { openApi } from '../routes/system/openapi.js';
 import { registerBodyGauges } from '../telemetry/gauges.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Repositories } from './database.js';
@@ -63,7 +63,7 @@ export async function openHttpServer(context: StartContext, { ledger, repositori
   responses.attach(server.server);
   await server.register(rateLimits, config.rateLimits);
   const { apiKeyCache, auditLog } = repositories;
-  await server.register(openApiPaths);
+  await server.register(openApi);
   await server.register(operatorAuditLog, { auditLog, onFailure: onWriteError });
   const limits = server.rateLimits;
   return { server, bodies, limits, keys: { apiKeyCache, limits, now, onFailure: onWriteError }, responses, consoleFiles };

@@ -2,17 +2,9 @@
  * Route schemas, for documentation only. Handlers validate, so every refusal has the error format of the path, and bodies stay
  * exact bytes. Only routes with `tags` appear in the OpenAPI document.
  */
+import type {} from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import Type, { type TSchema } from 'typebox';
-
-declare module 'fastify' {
-  interface FastifySchema {
-    readonly summary?: string;
-    readonly tags?: readonly string[];
-    /** Empty: the route takes no credentials. Absent: the security of the whole document. */
-    readonly security?: readonly { readonly [scheme: string]: readonly string[] }[];
-  }
-}
 
 /** Accepts every request unchanged and serializes with `JSON.stringify`. For a server without routes. */
 export function useDocumentationSchemas(server: FastifyInstance): void {
