@@ -1,5 +1,6 @@
 /**
- * Structured output as vLLM, llama.cpp, SGLang, TGI and Ollama spell it. The engine enforces all of these, so schemas count as strict.
+ * Structured output in the spellings of vLLM, llama.cpp, SGLang, TGI and Ollama. The engine enforces every spelling, so schemas
+ * count as strict.
  */
 import Type from 'typebox';
 import { isGiven, reject } from './errors/refusal.js';

@@ -30,7 +30,7 @@ export type ChatMessage =
 
 export type ChatRole = ChatMessage['role'];
 
-/** Input that the model continues. */
+/** Input for the model to continue. */
 export type Prompt =
   /** At least one message, rendered by the model's chat template. System messages may occur anywhere. */
   | {
@@ -39,7 +39,7 @@ export type Prompt =
       /** The last message is the start of the response, without calls: its turn stays open, and the output excludes it. */
       readonly continuesLast: boolean;
     }
-  /** A text that the model continues as it is, without a template. */
+  /** Text to continue as is, without a template. */
   | { readonly type: 'text'; readonly text: string };
 
 /** A JSON Schema object. */
@@ -60,7 +60,7 @@ export type ToolChoice =
   | { readonly type: 'none' }
   /** At least one call. */
   | { readonly type: 'required' }
-  /** A call of this one of the tools. */
+  /** A call of the named tool. */
   | { readonly type: 'named'; readonly name: string };
 
 export type ResponseFormat =
@@ -75,9 +75,9 @@ export type ResponseFormat =
       /** Member of the schema in the request, if not the format's own. */
       readonly field?: string;
     }
-  /** One of these texts, as it is. */
+  /** One of these texts, verbatim. */
   | { readonly type: 'choice'; readonly choices: readonly string[]; readonly field: string }
-  /** A text that the regular expression (ECMA-262) matches as a whole. */
+  /** A text that matches the regular expression (ECMA-262) as a whole. */
   | { readonly type: 'regex'; readonly pattern: string; readonly field: string };
 
 /** Null: not requested. */
@@ -92,7 +92,7 @@ export interface Sampling {
   readonly minP: number | null;
   /** Added to the logits of tokens by vocabulary index. */
   readonly logitBias: readonly (readonly [token: number, bias: number])[];
-  /** Integer from -2^63 to 2^63; engines with narrower seeds reduce it. */
+  /** Integer from -2^63 to 2^63; engines with narrower seeds reduce the value. */
   readonly seed: number | null;
   /** -2 to 2. */
   readonly frequencyPenalty: number | null;
@@ -148,12 +148,12 @@ export interface ImageRequest {
   readonly prompt: string;
   /** 1 to 4. */
   readonly count: number;
-  /** `imageSizeOf` resolves it for a model. */
+  /** Resolved for a model by `imageSizeOf`. */
   readonly size: ImageSize;
   readonly format: 'png' | 'jpeg' | 'webp';
   /** `url`: the response contains the URLs of the job context; `b64_json`: the image data. */
   readonly delivery: 'url' | 'b64_json';
-  /** Integer from -2^63 to 2^63; engines with narrower seeds reduce it. Null: random. */
+  /** Integer from -2^63 to 2^63; engines with narrower seeds reduce the value. Null: random. */
   readonly seed: number | null;
   /** Higher quality takes more steps; null: the model's default. */
   readonly quality: 'low' | 'medium' | 'high' | null;

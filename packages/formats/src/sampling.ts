@@ -21,7 +21,7 @@ const seed = nullable(Type.Integer({ minimum: -(2 ** 63), maximum: 2 ** 63 }), '
 const min_p = nullable(Type.Number({ minimum: 0, maximum: 1 }), 'a number from 0 to 1');
 /** Maximum biases of one request. */
 const MAX_BIASES = 1024;
-/** Keys are token indices of the model's vocabulary; the engine refuses unknown ones. */
+/** Keys are token indices of the model's vocabulary; the engine refuses unknown indices. */
 const logit_bias = nullable(
   Type.Record(
     Type.String({ pattern: '^(0|[1-9][0-9]{0,8})$' }),

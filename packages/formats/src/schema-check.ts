@@ -26,7 +26,7 @@ interface SchemaError {
 }
 
 function violation(schema: TSchema, errors: readonly SchemaError[]): RequestError {
-  const error = mostTelling(errors.map(ofNamedField));
+  const error = deepestError(errors.map(ofNamedField));
   if (error === null) return new RequestError('invalid_request', null, 'The request is not valid.');
   const missing = missingProperty(error);
   const param = paramOf(missing === null ? error.instancePath : `${error.instancePath}/${missing}`);
@@ -43,8 +43,8 @@ function ofNamedField(error: SchemaError): SchemaError {
   return FIELD_NAME.test(error.instancePath.slice(name + 1)) ? error : { ...error, instancePath: error.instancePath.slice(0, name) };
 }
 
-/** Unions report every branch; the branch with the deepest path is probably the intended one. */
-function mostTelling(errors: readonly SchemaError[]): SchemaError | null {
+/** Unions report every branch; the branch with the deepest path is probably the intended branch. */
+function deepestError(errors: readonly SchemaError[]): SchemaError | null {
   const [first, ...others] = errors;
   if (first === undefined) return null;
   let best = first;

@@ -1,13 +1,13 @@
-/** Parameters of a chat completion request that change how its response is rendered. */
+/** Parameters of a chat completion request that affect the rendering of its response. */
 import type { CompletedFinishReason } from '../output-event.js';
 
 export interface ChatAnswerOptions {
-  /** The client requested a usage chunk at the end of its stream. */
+  /** The client requested a usage chunk at the end of the stream. */
   readonly includeUsage: boolean;
   /** Think sections are shown as `reasoning_content`. */
   readonly showReasoning: boolean;
   readonly logprobs: boolean;
-  /** The client named a service tier; the response then names the only one, `default`. */
+  /** The client named a service tier; the response then names `default`, the only tier. */
   readonly reportsServiceTier: boolean;
   /** The client gave `functions`, so a call is shown as `function_call`. */
   readonly legacyFunctions: boolean;

@@ -1,4 +1,4 @@
-/** Normalizes chat messages: one role vocabulary, and content as one text. */
+/** Normalizes chat messages: one role vocabulary, and content as a single text. */
 import { isGiven, refuse, reject } from '../errors/refusal.js';
 import type { ChatMessage, ToolCall } from '../request.js';
 import type { Message, Part } from './schema.js';
@@ -45,7 +45,7 @@ function toolCallOf(message: Message, index: number, path: string): ToolCall {
   return { id: call.id, name: call.function.name, arguments: call.function.arguments };
 }
 
-/** Legacy calls have no ids; the message index serves as one. */
+/** Legacy calls have no ids; the message index is used instead. */
 function functionCallOf({ function_call: call }: Message, index: number): ToolCall[] {
   return isGiven(call) ? [{ id: `call_${index}`, name: call.name, arguments: call.arguments }] : [];
 }

@@ -1,6 +1,6 @@
 /**
- * Renders a chat completion as a stream in the shape of the real API: role chunk, one chunk per visible piece, finish reason, usage if
- * requested. Constant parts are built once per stream, so each piece costs one string literal.
+ * Renders a chat completion as a stream in the shape of the real API: role chunk, a chunk per visible piece, finish reason, usage
+ * if requested. Constant parts are built once per stream, so each piece costs a single string literal.
  */
 import type { Envelope, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';
@@ -89,8 +89,8 @@ export class ChatStreamRenderer implements StreamRenderer {
 }
 
 /**
- * Signature event and terminator, outside the signed bytes. The event has the shape of a chunk, because clients validate every event as
- * one. The comment form is for clients that read a choice from every event.
+ * Signature event and terminator, outside the signed bytes. The event has the shape of a chunk, because clients validate every
+ * event as a chunk. The comment form serves clients that read a choice from every event.
  */
 export function chatSignatureEvent(envelope: Envelope, signed: SignedParts, form: SignatureForm = 'event'): string {
   if (form === 'comment') return signatureComment(signed) + SSE_DONE;

@@ -4,7 +4,7 @@ import { CONSTRAINTS } from '../constraints.js';
 import { anything, flag, JSON_SCHEMA, model, nullable, provider_serial, stop, TOOL_NAME, text, tokens, top_logprobs } from '../fields.js';
 import { COMPLETION_SAMPLING } from '../sampling.js';
 
-/** Accepts parts of any `type`, so that the parser can name unsupported ones. */
+/** Accepts parts of any `type`, so the parser can name unsupported types. */
 export const PartSchema = Type.Object(
   {
     type: Type.String({ description: 'a string' }),
@@ -64,7 +64,7 @@ export const FunctionSchema = Type.Object(
 );
 export type ChatFunction = Static<typeof FunctionSchema>;
 
-/** Accepts tools of any type, so that the parser can name unsupported ones. */
+/** Accepts tools of any type, so the parser can name unsupported types. */
 export const ToolSchema = Type.Object(
   { type: Type.String({ description: 'a string' }), function: Type.Optional(FunctionSchema) },
   { description: 'an object with type and function' },
@@ -121,7 +121,7 @@ export const ResponseFormatSchema = Type.Object(
 
 export const StreamOptionsSchema = Type.Object({ include_usage: flag });
 
-/** Thinking switches as other servers spell them. */
+/** Thinking switches in the spelling of other servers. */
 export const ReasoningSchema = Type.Object({ effort: text, enabled: flag });
 export const TemplateArgumentsSchema = Type.Object({ enable_thinking: flag });
 export const ThinkingSchema = Type.Object({ type: text });

@@ -68,7 +68,7 @@ const TYPES_OF_MEMBER = {
   pattern: ['regex'],
 } as const satisfies Partial<Record<keyof ChatResponseFormat, readonly string[]>>;
 
-/** Throws RequestError for a constraint that the format's type would ignore, and for two different ones. */
+/** Throws RequestError for a constraint that the format's type would ignore, and for conflicting constraints. */
 function refuseUnreadConstraint(format: ChatResponseFormat): void {
   let first: string | null = null;
   for (const [member, types] of Object.entries(TYPES_OF_MEMBER)) {

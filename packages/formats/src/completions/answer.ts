@@ -97,7 +97,7 @@ class CompletionStreamRenderer implements StreamRenderer {
   }
 }
 
-/** Signature event and terminator. The event has the shape of a chunk, because clients validate every event as one. */
+/** Signature event and terminator. The event has the shape of a chunk, because clients validate every event as a chunk. */
 function signatureEvent(envelope: Envelope, signed: SignedParts, form: SignatureForm = 'event'): string {
   if (form === 'comment') return signatureComment(signed) + SSE_DONE;
   return sseData(sseJson({ ...head(envelope), choices: [], ...signatureMembers(signed) })) + SSE_DONE;

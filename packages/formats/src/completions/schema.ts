@@ -8,7 +8,7 @@ import { COMPLETION_SAMPLING } from '../sampling.js';
 export const CompletionRequestSchema = Type.Object(
   {
     model,
-    /** Accepts arrays of prompts and tokens, so that the parser can refuse them with a reason. */
+    /** Accepts arrays of prompts and tokens, so the parser can refuse arrays with a reason. */
     prompt: Type.Union([Type.String(), Type.Array(Type.Unknown(), { minItems: 1 })], {
       description: 'a string, or an array of one string',
     }),

@@ -1,8 +1,8 @@
-/** Console API: who is signed in, what this coordinator offers, and API keys. */
+/** Console API: signed-in account, features of this coordinator, and API keys. */
 import Type, { type Static } from 'typebox';
 import { body, microUsd, name, page, time, timeOrNull } from './schema-parts.js';
 
-/** `GET /console/v1/settings`: what a page must know before anyone has signed in. */
+/** `GET /console/v1/settings`: settings that pages need before sign-in. */
 export const ConsoleSettingsSchema = Type.Object({
   development: Type.Boolean(),
   /** How money comes in. */
@@ -31,10 +31,10 @@ export const ConsoleMeSchema = Type.Object({
 });
 export type ConsoleMe = Static<typeof ConsoleMeSchema>;
 
-/** `GET /console/v1/session`: who is signed in, asked by a page that does not know yet. Signed out is no error. */
+/** `GET /console/v1/session`: the signed-in account. Signed out is not an error. */
 export const ConsoleSessionStateSchema = Type.Object({
   account: Type.Union([ConsoleMeSchema, Type.Null()]),
-  /** Somebody is signed in whose account is suspended; `account` is null then. */
+  /** The signed-in account is suspended; `account` is null then. */
   suspended: Type.Boolean(),
 });
 export type ConsoleSessionState = Static<typeof ConsoleSessionStateSchema>;
@@ -42,7 +42,7 @@ export type ConsoleSessionState = Static<typeof ConsoleSessionStateSchema>;
 /** A place where the account is signed in. */
 export const ConsoleSessionSchema = Type.Object({
   id: Type.String(),
-  /** The one that asks. */
+  /** Whether the request used this session. */
   current: Type.Boolean(),
   created_at: time,
   expires_at: time,
@@ -66,7 +66,7 @@ export const ConsoleKeySchema = Type.Object({
   spend_limit_micro_usd: Type.Union([microUsd, Type.Null()]),
   spent_micro_usd: microUsd,
   models: Type.Union([Type.Array(Type.String()), Type.Null()]),
-  /** How streams carry their signatures; null: as the format does by itself. */
+  /** Form of stream signatures; null: the format's default. */
   signature_form: Type.Union([Type.Literal('event'), Type.Literal('comment'), Type.Null()]),
 });
 export type ConsoleKey = Static<typeof ConsoleKeySchema>;
@@ -74,11 +74,11 @@ export type ConsoleKey = Static<typeof ConsoleKeySchema>;
 export const ConsoleKeyPageSchema = page(ConsoleKeySchema);
 export type ConsoleKeyPage = Static<typeof ConsoleKeyPageSchema>;
 
-/** The answer to a new key. `secret` is shown this once. */
+/** Response for a new key. `secret` is shown only once. */
 export const ConsoleNewKeySchema = Type.Object({ key: ConsoleKeySchema, secret: Type.String() });
 export type ConsoleNewKey = Static<typeof ConsoleNewKeySchema>;
 
-/** `POST /console/v1/playground-key`: a key for the page that asks, to be kept in its memory. `secret` is shown this once. */
+/** `POST /console/v1/playground-key`: a key that the requesting page stores in memory. `secret` is shown only once. */
 export const ConsolePlaygroundKeySchema = Type.Object({
   id: Type.String(),
   secret: Type.String(),
@@ -106,7 +106,7 @@ export const CreateKeySchema = body({
 });
 export type CreateKey = Static<typeof CreateKeySchema>;
 
-/** What is left out stays as it is. */
+/** Absent members stay unchanged. */
 export const UpdateKeySchema = body({
   name: Type.Optional(name),
   expires_at: Type.Optional(timeOrNull),

@@ -6,7 +6,7 @@ import { body, day, MAX_AMOUNT_MICRO_USD, page, time, timeOrNull } from './schem
 export const AdminAccountSchema = Type.Object({
   id: Type.String(),
   name: Type.String(),
-  /** Null for accounts that nobody signed up for, such as the one of development. */
+  /** Null for accounts without sign-up, such as the development account. */
   email: Type.Union([Type.String(), Type.Null()]),
   created_at: time,
   is_admin: Type.Boolean(),
@@ -14,7 +14,7 @@ export const AdminAccountSchema = Type.Object({
   deleted_at: timeOrNull,
 });
 export type AdminAccount = Static<typeof AdminAccountSchema>;
-/** An account as a list names it. */
+/** Account reference in a list. */
 const AdminAccountNameSchema = Type.Object({ id: Type.String(), name: Type.String(), email: Type.Union([Type.String(), Type.Null()]) });
 
 /** `GET /admin/v1/accounts/{id}`. */
@@ -24,21 +24,21 @@ export const AdminAccountViewSchema = Type.Interface([AdminAccountSchema], {
   withdrawable_micro_usd: Type.Integer(),
   /** Earnings that have not matured. */
   pending_micro_usd: Type.Integer(),
-  /** Machines that earn for it. */
+  /** Machines that earn for the account. */
   machines: Type.Array(Type.String()),
 });
 export type AdminAccountView = Static<typeof AdminAccountViewSchema>;
 export const AdminAccountPageSchema = page(AdminAccountSchema);
 export type AdminAccountPage = Static<typeof AdminAccountPageSchema>;
 
-/** What is left out stays as it is. */
+/** Absent members stay unchanged. */
 export const UpdateAccountSchema = body({
   suspended: Type.Optional(Type.Boolean({ description: 'a boolean' })),
   is_admin: Type.Optional(Type.Boolean({ description: 'a boolean' })),
 });
 export type UpdateAccount = Static<typeof UpdateAccountSchema>;
 
-/** A deposit by hand. The same reference deposits once, whatever is sent with it later. */
+/** Manual deposit. The same reference deposits once, regardless of the other members. */
 export const AdminDepositSchema = body({
   amount_micro_usd: Type.Integer({ minimum: 1, maximum: MAX_AMOUNT_MICRO_USD, description: 'a whole number of micro-USD of at least 1' }),
   reference: Type.String({
@@ -52,11 +52,11 @@ export const AdminDepositPageSchema = page(Type.Interface([ConsoleDepositSchema]
 export type AdminDepositPage = Static<typeof AdminDepositPageSchema>;
 
 /**
- * `GET /admin/v1/earnings/concentration`: pairs of an owner and one account that pays most of what the owner earns. The largest
- * amounts first.
+ * `GET /admin/v1/earnings/concentration`: owners paired with the account that pays the largest share of their earnings, by
+ * descending amount.
  */
 export const AdminEarningsConcentrationSchema = Type.Object({
-  /** First and last day (UTC) that count. */
+  /** First and last counted day (UTC). */
   from: day,
   to: day,
   min_share_percent: Type.Integer(),
@@ -68,15 +68,15 @@ export const AdminEarningsConcentrationSchema = Type.Object({
       /** The unclaimed machine; null where an account is the owner. */
       provider_id: Type.Union([Type.String(), Type.Null()]),
       payer: AdminAccountNameSchema,
-      /** What the owner earned from this payer. */
+      /** Owner's earnings from this payer. */
       earned_micro_usd: Type.Integer(),
-      /** What the owner earned from all accounts. Earnings from itself are not counted. */
+      /** Owner's earnings from all accounts except its own. */
       owner_earned_micro_usd: Type.Integer(),
-      /** What machines of all other accounts earned from this payer. */
+      /** Earnings of all other accounts' machines from this payer. */
       payer_paid_micro_usd: Type.Integer(),
-      /** Whole percent of the owner's earnings that come from this payer, rounded down. */
+      /** Payer's share of the owner's earnings in whole percent, rounded down. */
       owner_share_percent: Type.Integer(),
-      /** Whole percent of what the payer paid that goes to this owner, rounded down. */
+      /** Owner's share of the payer's payments in whole percent, rounded down. */
       payer_share_percent: Type.Integer(),
     }),
   ),
@@ -84,7 +84,7 @@ export const AdminEarningsConcentrationSchema = Type.Object({
 export type AdminEarningsConcentration = Static<typeof AdminEarningsConcentrationSchema>;
 
 export const EndWithdrawalSchema = body({
-  /** `transfer` pays through the processor; `paid` says that it was paid in another way. */
+  /** `transfer` pays through the processor; `paid` records a payment by other means. */
   end: Type.Union([Type.Literal('paid'), Type.Literal('rejected'), Type.Literal('transfer')], {
     description: 'one of paid, rejected and transfer',
   }),

@@ -1,4 +1,4 @@
-/** Admin API: providers, what operators hold back, health, prices, and the trail of what operators did. */
+/** Admin API: providers, quarantines, health, prices, and the audit log. */
 import { ProviderStatusSchema, RESTRICTION_STATES, TrustPartSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { ConsoleLastSeenSchema } from './machine-view.js';
@@ -77,7 +77,7 @@ export const AdminProviderSchema = Type.Object({
 });
 export type AdminProvider = Static<typeof AdminProviderSchema>;
 
-/** `GET /admin/v1/providers`. `restrained` and `held` name machines that are away, too. */
+/** `GET /admin/v1/providers`. `restrained` and `held` include disconnected machines. */
 export const AdminProviderListSchema = Type.Object({
   providers: Type.Array(AdminProviderSchema),
   restrained: Type.Array(Type.Interface([Reputation], { provider_id: Type.String() })),
@@ -87,12 +87,14 @@ export const AdminProviderListSchema = Type.Object({
 });
 export type AdminProviderList = Static<typeof AdminProviderListSchema>;
 
-/** `GET /admin/v1/providers/{id}`: what its owner sees, and who that is. 404 for one that was never linked, held back or seen lately. */
+/**
+ * `GET /admin/v1/providers/{id}`: the owner's view, plus the owner. 404 for a provider never linked, quarantined or seen lately.
+ */
 export const AdminProviderViewSchema = Type.Object({
   provider_id: Type.String(),
   owner: nullable(Type.Object({ account_id: Type.String(), email: nullable(Type.String()) })),
   provider: nullable(AdminProviderSchema),
-  /** What `GET /v1/providers/me` answers the machine; null while it is not connected. */
+  /** The machine's own status (`GET /v1/providers/me`); null while disconnected. */
   status: nullable(ProviderStatusSchema),
   last_seen: nullable(ConsoleLastSeenSchema),
   hold: nullable(AdminHoldSchema),
@@ -109,20 +111,20 @@ export const QuarantineSchema = body({
 });
 export type Quarantine = Static<typeof QuarantineSchema>;
 
-/** `GET /admin/v1/actions`: what operators did, newest first. */
+/** `GET /admin/v1/actions`: operator actions, newest first. */
 export const AdminActionSchema = Type.Object({
   id: Type.String(),
   at: time,
   /** `account:<id>` or `key:<id>`. */
   operator: Type.String(),
-  /** Name of the account's owner, or of the key; null where it is gone. */
+  /** Name of the account's owner, or of the key; null after deletion. */
   operator_name: nullable(Type.String()),
   /** Method and address of the admin API. */
   action: Type.String(),
   subject: nullable(Type.String()),
-  /** What was sent. */
+  /** Request parameters. */
   details: Type.Unknown(),
-  /** `done`, the code of an error, or null: it is not known how it ended. */
+  /** `done`, an error code, or null: outcome unknown. */
   outcome: nullable(Type.String()),
 });
 export type AdminAction = Static<typeof AdminActionSchema>;
@@ -131,10 +133,10 @@ export type AdminActionPage = Static<typeof AdminActionPageSchema>;
 
 const Counted = Type.Array(Type.Object({ code: Type.String(), count }));
 
-/** `GET /admin/v1/health`: of the process that answers, but for the ledger. */
+/** `GET /admin/v1/health`: state of the responding process; the ledger's figures are global. */
 export const AdminHealthSchema = Type.Object({
   ready: Type.Boolean(),
-  /** Why it is not. */
+  /** Reason for the problem. */
   reason: nullable(Type.String()),
   version: Type.String(),
   node_version: Type.String(),
@@ -174,7 +176,7 @@ export const AdminHealthSchema = Type.Object({
       requested_withdrawals_micro_usd: Type.Integer(),
       accounts: count,
       running_holds: count,
-      /** One sentence each; empty when all is well. */
+      /** One sentence each; empty when healthy. */
       problems: Type.Array(Type.String()),
     }),
   ),
@@ -207,7 +209,7 @@ export const AdminPriceHistorySchema = Type.Object({
 });
 export type AdminPriceHistory = Static<typeof AdminPriceHistorySchema>;
 
-/** `GET /admin/v1/catalogue`, entries of which `PUT /admin/v1/catalogue/{model}` answers. */
+/** `GET /admin/v1/catalogue`; `PUT /admin/v1/catalogue/{model}` returns an entry. */
 export const AdminCatalogueEntrySchema = Type.Object({
   id: Type.String(),
   display_name: Type.String(),

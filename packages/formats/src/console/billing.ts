@@ -5,16 +5,16 @@ import { body, count, day, MAX_AMOUNT_MICRO_USD, microUsd, page, time, timeOrNul
 export const ConsoleBalanceSchema = Type.Object({
   balance_micro_usd: microUsd,
   balance_usd: usd,
-  /** Held for requests that run now; part of the balance. */
+  /** Reserved for running requests; part of the balance. */
   reserved_micro_usd: microUsd,
   reserved_usd: usd,
   /** Matured earnings. */
   withdrawable_micro_usd: microUsd,
   withdrawable_usd: usd,
-  /** Earnings that cannot be withdrawn yet; part of the balance. */
+  /** Earnings before maturity; part of the balance. */
   pending_micro_usd: microUsd,
   pending_usd: usd,
-  /** When the pending earnings can be withdrawn, the earliest first. At most one entry per day. */
+  /** Dates of maturity, earliest first. At most one entry per day. */
   maturing: Type.Array(Type.Object({ at: time, amount_micro_usd: microUsd })),
 });
 export type ConsoleBalance = Static<typeof ConsoleBalanceSchema>;
@@ -87,6 +87,6 @@ export const AmountSchema = body({
 });
 export type Amount = Static<typeof AmountSchema>;
 
-/** Where withdrawals are paid to. `onboarding_url` is where the owner tells the processor what it must know. */
+/** Payout destination. `onboarding_url` is the processor's onboarding page for the owner. */
 export const ConsolePayoutAccountSchema = Type.Object({ ready: Type.Boolean(), onboarding_url: Type.Union([Type.String(), Type.Null()]) });
 export type ConsolePayoutAccount = Static<typeof ConsolePayoutAccountSchema>;

@@ -1,4 +1,4 @@
-/** The bodies of the console API and of the admin API: what a web console or an agent sends and gets. */
+/** Bodies of the console API and the admin API. */
 export * from './accounts.js';
 export * from './admin-accounts.js';
 export * from './admin-operations.js';

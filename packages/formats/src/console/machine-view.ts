@@ -1,11 +1,11 @@
-/** Console API: one machine of an account, as its owner sees it, connected or not. */
+/** Console API: one machine of an account, connected or not, in the owner's view. */
 import { NAME_PATTERN, ProviderStatusSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { body, count, time, timeOrNull } from './schema-parts.js';
 
 const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
-/** What was known of a machine when its connection began or ended. */
+/** Machine facts at the start or end of its last connection. */
 export const ConsoleLastSeenSchema = Type.Object({
   at: time,
   serial_number: Type.String(),
@@ -16,7 +16,7 @@ export const ConsoleLastSeenSchema = Type.Object({
   requests_served: count,
   tokens_generated: count,
   decode_tps: nullable(Type.Number()),
-  /** Why the connection ended: a code; null when that is not known. */
+  /** Code of the reason for the disconnect; null when unknown. */
   left: nullable(Type.String()),
 });
 export type ConsoleLastSeen = Static<typeof ConsoleLastSeenSchema>;
@@ -30,7 +30,7 @@ export const ConsoleMachineViewSchema = Type.Object({
   provider_id: Type.String(),
   name: nullable(Type.String()),
   linked_at: timeOrNull,
-  /** What `GET /v1/providers/me` answers the machine itself; null while it is not connected. */
+  /** The machine's own status (`GET /v1/providers/me`); null while disconnected. */
   status: nullable(ProviderStatusSchema),
   last_seen: nullable(ConsoleLastSeenSchema),
   hold: nullable(MachineHoldSchema),

@@ -1,15 +1,15 @@
-/** Console API: the machines that earn for an account, and the codes that link them. */
+/** Console API: machines that earn for an account, and link codes. */
 import Type, { type Static } from 'typebox';
 import { ConsoleLastSeenSchema } from './machine-view.js';
 import { count, time, timeOrNull } from './schema-parts.js';
 
-/** A machine's live part is null while it is not connected. */
+/** The live part is null while the machine is disconnected. */
 export const ConsoleMachineSchema = Type.Object({
   provider_id: Type.String(),
-  /** As its owner calls it, or as it called itself when it was signed in. */
+  /** Name given by the owner, or by the machine at sign-in. */
   name: Type.Union([Type.String(), Type.Null()]),
   linked_at: timeOrNull,
-  /** What was known of it last; null when it was never seen since it was linked. */
+  /** Last known facts; null when never connected since the link. */
   last_seen: Type.Union([ConsoleLastSeenSchema, Type.Null()]),
   live: Type.Union([
     Type.Object({
@@ -35,18 +35,18 @@ export type ConsoleMachine = Static<typeof ConsoleMachineSchema>;
 export const ConsoleMachineListSchema = Type.Object({ data: Type.Array(ConsoleMachineSchema) });
 export type ConsoleMachineList = Static<typeof ConsoleMachineListSchema>;
 
-/** `POST /console/v1/machine-codes`: a code that links one machine, once, until it expires. */
+/** `POST /console/v1/machine-codes`: a one-time code that links a machine until its expiry. */
 export const ConsoleMachineCodeSchema = Type.Object({ code: Type.String(), expires_at: time });
 export type ConsoleMachineCode = Static<typeof ConsoleMachineCodeSchema>;
 
-/** `GET /console/v1/device-codes/{user_code}`, `POST …/approve`, `POST …/deny`: a machine that asks to be linked (RFC 8628). */
+/** `GET /console/v1/device-codes/{user_code}`, `POST …/approve`, `POST …/deny`: a machine that requests a link (RFC 8628). */
 export const ConsoleDeviceCodeSchema = Type.Object({
-  /** As it is shown: `WDJB-MJHT`. */
+  /** Display form: `WDJB-MJHT`. */
   user_code: Type.String({ pattern: '^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$' }),
-  /** What the machine says of itself: nobody has proved it yet. */
+  /** Self-reported name, not verified. */
   machine_name: Type.String(),
   chip_name: Type.Union([Type.String(), Type.Null()]),
-  /** Network address that the request came from. */
+  /** Network address of the request. */
   address: Type.Union([Type.String(), Type.Null()]),
   requested_at: time,
   expires_at: time,
@@ -54,6 +54,6 @@ export const ConsoleDeviceCodeSchema = Type.Object({
 });
 export type ConsoleDeviceCode = Static<typeof ConsoleDeviceCodeSchema>;
 
-/** `DELETE /console/v1/machines/{provider_id}`: the machine earns for this account no longer, and its token is void. */
+/** `DELETE /console/v1/machines/{provider_id}`: the machine is unlinked, and its token revoked. */
 export const ConsoleUnlinkedMachineSchema = Type.Object({ provider_id: Type.String(), unlinked: Type.Literal(true) });
 export type ConsoleUnlinkedMachine = Static<typeof ConsoleUnlinkedMachineSchema>;

@@ -1,8 +1,8 @@
-/** Parts that several bodies of the console API share. Times are ISO 8601 texts; money is whole micro-USD. */
+/** Shared parts of console API bodies. Times are ISO 8601 texts; money is whole micro-USD. */
 import { NAME_PATTERN } from '@inference/protocol';
 import Type, { type TSchema } from 'typebox';
 
-/** Most micro-USD in one amount: a million dollars. */
+/** Maximum micro-USD in one amount: a million dollars. */
 export const MAX_AMOUNT_MICRO_USD = 1_000_000_000_000;
 
 export const time = Type.String({ format: 'date-time', description: 'a time such as 2026-01-31T12:00:00Z' });
@@ -18,10 +18,10 @@ export const name = Type.String({
 });
 export const day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'a day such as 2026-01-31' });
 
-/** A body of a request: what is not named in it is refused. */
+/** Request body; unknown members are refused. */
 export const body = <Properties extends Record<string, TSchema>>(properties: Properties) =>
   Type.Object(properties, { additionalProperties: false, description: 'an object with no other members than the documented ones' });
 
-/** One page of a list, newest first. `next_cursor` asks for the page after it. */
+/** One page of a list, newest first. `next_cursor` requests the next page. */
 export const page = <Item extends TSchema>(item: Item) =>
   Type.Object({ data: Type.Array(item), next_cursor: Type.Union([Type.String(), Type.Null()]) });

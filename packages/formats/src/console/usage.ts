@@ -2,16 +2,16 @@
 import Type, { type Static } from 'typebox';
 import { count, microUsd, page, time } from './schema-parts.js';
 
-/** One settled job. It says nothing of what was asked or answered. */
+/** One settled job, without any content. */
 export const ConsoleUsageEntrySchema = Type.Object({
-  /** The job; `X-Inference-Job-ID` of its answer. */
+  /** Job id; `X-Inference-Job-ID` of the response. */
   request_id: Type.String(),
   completed_at: time,
   model: Type.String(),
   endpoint: Type.String(),
-  /** The key that asked. `name` is null when nothing is known of it any more. */
+  /** API key of the request. `name` is null when unknown. */
   key: Type.Object({ id: Type.String(), name: Type.Union([Type.String(), Type.Null()]) }),
-  /** The machine that answered. */
+  /** Provider of the response. */
   provider_id: Type.Union([Type.String(), Type.Null()]),
   prompt_tokens: count,
   completion_tokens: count,

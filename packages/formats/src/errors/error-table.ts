@@ -27,7 +27,7 @@ interface ErrorRow {
   readonly anthropic: AnthropicType;
   /** `error.details` in the Messages format, for clients that act on them. */
   readonly anthropicDetails?: Readonly<Record<string, unknown>>;
-  /** False makes SDKs give up. By default they retry 408, 409, 429 and 5xx. */
+  /** False makes SDKs give up. By default, SDKs retry 408, 409, 429 and 5xx. */
   readonly retry: boolean;
   /** Default `Retry-After` in seconds. */
   readonly retryAfter?: number;

@@ -1,4 +1,4 @@
-/** Errors of one request and their headers. error-table.ts defines each code; one small renderer per public shape. */
+/** Errors of one request and their headers. error-table.ts defines each code; each public shape has a small renderer. */
 import { ERRORS, type ErrorCode, errorRow } from './error-table.js';
 
 /** Error as an HTTP response. */
@@ -57,7 +57,7 @@ export function errorHeaders(error: ApiError): Readonly<Record<string, string>> 
   else if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter);
   // RFC 9110 section 11.6.1: a 401 names the accepted scheme.
   if (row.status === 401) headers['www-authenticate'] = 'Bearer';
-  // RFC 9110 section 15.5.16: a 415 for an encoding names the accepted ones.
+  // RFC 9110 section 15.5.16: a 415 for an encoding names the accepted encodings.
   if (error.code === 'body_encoded') headers['accept-encoding'] = 'identity';
   if (error.code === 'encoding_unsupported') headers['accept-encoding'] = 'gzip, deflate';
   return headers;

@@ -44,8 +44,8 @@ export function responsesAnswer(echo: ResponsesEcho): AnswerFormat {
 }
 
 /**
- * Flat members as in the real API, and `error` as in Open Responses. The sender of this event does not know the stream's last sequence
- * number; clients do not use it.
+ * Flat members as in the real API, and `error` as in Open Responses. The sender does not know the stream's last sequence number;
+ * clients do not use the number.
  */
 function streamError({ code, message, param }: ApiError): string {
   const row = errorRow(code);

@@ -18,7 +18,7 @@ import { OPEN_AI_SAMPLING } from '../sampling.js';
 
 const STRING = Type.String({ description: 'a string' });
 
-/** Accepts items of any `type`; the parser reads the known ones. */
+/** Accepts items of any `type`; the parser reads known types. */
 const ItemSchema = Type.Object(
   {
     type: text,
@@ -41,7 +41,7 @@ export const ToolSchema = Type.Object(
     description: text,
     parameters: nullable(JSON_SCHEMA, 'a JSON Schema object'),
     strict: flag,
-    /** For web searches: whether pages may be fetched. Codex sends it in every request. */
+    /** For web searches: whether pages may be fetched. Part of every Codex request. */
     external_web_access: flag,
     /** Of custom tools: the grammar of their input. */
     format: anything,

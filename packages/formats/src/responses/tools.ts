@@ -23,10 +23,10 @@ export function toolsOf(body: ResponsesRequest): { readonly tools: readonly Tool
 }
 
 /**
- * Tools that Codex sends in every request and works without: namespaces, a web search beside them or with Codex's own member, and tools
- * with a grammar. They are reported as ignored; other tool types are refused.
+ * Tools in every Codex request that Codex works without: namespaces, web search beside namespaces or with Codex's own member, and
+ * tools with a grammar. Reported as ignored; other tool types are refused.
  */
-function isLeftOut({ type, external_web_access, format }: ResponsesTool, all: readonly ResponsesTool[]): boolean {
+function isIgnoredTool({ type, external_web_access, format }: ResponsesTool, all: readonly ResponsesTool[]): boolean {
   switch (type) {
     case 'namespace':
       return true;
@@ -42,11 +42,11 @@ function isLeftOut({ type, external_web_access, format }: ResponsesTool, all: re
 /** Paths and types of ignored tools. */
 export function ignoredTools({ tools }: ResponsesRequest): readonly string[] {
   const all = tools ?? [];
-  return all.flatMap((tool, index) => (isLeftOut(tool, all) ? [`tools[${index}] (${tool.type})`] : []));
+  return all.flatMap((tool, index) => (isIgnoredTool(tool, all) ? [`tools[${index}] (${tool.type})`] : []));
 }
 
 function functionTool(tool: ResponsesTool, index: number, all: readonly ResponsesTool[]): Tool[] {
-  if (isLeftOut(tool, all)) return [];
+  if (isIgnoredTool(tool, all)) return [];
   if (tool.type !== 'function') return refuseToolType(tool.type, `tools[${index}]`);
   const name = tool.name ?? reject(`tools[${index}].name`, `tools[${index}].name is required.`);
   return [{ name, description: tool.description ?? null, parameters: tool.parameters ?? NO_PARAMETERS, strict: tool.strict ?? false }];
