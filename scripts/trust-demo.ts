@@ -27,14 +27,14 @@ async function record(network: Network): Promise<AttestationRecord | undefined> 
 /** Waits until the public record reports `level`, printing every change of its components. */
 async function watchUntil(network: Network, level: AttestationRecord['trust_level']): Promise<void> {
   const deadline = Date.now() + STEP_DEADLINE_MS;
-  let told = '';
+  let lastLine = '';
   for (;;) {
     const now = await record(network);
     if (now !== undefined) {
       const open = now.trust_parts.filter(({ state }) => state !== 'ok').map(({ part, state, reason }) => `${part} ${state} (${reason})`);
       const line = `${now.trust_level}${open.length === 0 ? ': every part holds' : `: ${open.join(', ')}`}`;
-      if (line !== told) say(line);
-      told = line;
+      if (line !== lastLine) say(line);
+      lastLine = line;
       if (now.trust_level === level) return;
     }
     if (Date.now() > deadline) throw new Error(`the record did not come to ${level} within ${STEP_DEADLINE_MS / 1000} s`);

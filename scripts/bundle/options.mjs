@@ -26,7 +26,7 @@ export const BUNDLE = {
   target: 'node20.19',
   external: EXTERNAL,
   banner: { js: REQUIRE },
-  // Half the text is parsed in half the time. Names are kept, and lines are short enough to tell where an error was.
+  // Half the text is parsed in half the time. Names are retained, and lines are short enough to locate errors.
   minifyWhitespace: true,
   minifySyntax: true,
   lineLimit: 160,

@@ -14,7 +14,7 @@ export interface SuperviseOptions {
   readonly start: () => Promise<Child>;
   /** Called on every unrequested exit that leads to a restart. */
   readonly onRestart: (ended: Child) => void;
-  /** Told when the child ended too often. */
+  /** Called when the child ended too often. */
   readonly onGivenUp: (ended: Child) => void;
 }
 

@@ -12,7 +12,7 @@ import type { Job } from './workload.js';
 export interface JobEvents {
   firstToken(): void;
   done(cachedTokens: number): void;
-  failed(reason: 'fault' | 'gone' | 'full'): void;
+  failed(reason: 'fault' | 'offline' | 'full'): void;
 }
 
 interface Running {
@@ -186,7 +186,7 @@ export class SimulatedMac {
       if (resident.state === 'loading') resident.state = 'on_demand';
     }
     this.#tell();
-    for (const { events } of lost) events.failed('gone');
+    for (const { events } of lost) events.failed('offline');
   }
 
   #chooseModels(chance: Random, share: number): void {

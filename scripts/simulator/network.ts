@@ -56,7 +56,7 @@ export class SimulatedCoordinator {
   readonly #macs = new Map<ProviderId, SimulatedMac>();
   readonly speeds: ThroughputStats;
   readonly #boards: ModelIndex<SimulatedMac>;
-  readonly #warmth = new PrefixAffinity();
+  readonly #prefixAffinity = new PrefixAffinity();
   readonly #sessions = new Map<ProviderId, Session>();
   readonly #queues = new Map<string, FairQueue<Request>>();
   readonly #times = new ServiceTimes();
@@ -171,7 +171,7 @@ export class SimulatedCoordinator {
       this.#statistics.refused(job, 'none');
       return true;
     }
-    const prefixCandidates = this.#warmth.candidates(job.chain, now, (providerId) => this.#jobsOf(providerId));
+    const prefixCandidates = this.#prefixAffinity.candidates(job.chain, now, (providerId) => this.#jobsOf(providerId));
     const began = performance.now();
     const picked = pick(
       this.#policy.kind,
@@ -227,7 +227,7 @@ export class SimulatedCoordinator {
           now,
         );
         const jobs = this.#jobsOf(providerId);
-        if (jobs !== null) this.#warmth.record(job.chain, cachedTokens, providerId, jobs, now);
+        if (jobs !== null) this.#prefixAffinity.record(job.chain, cachedTokens, providerId, jobs, now);
         this.#statistics.done(job, mac, cachedTokens, now);
         this.#answered(job);
         this.changed(mac);

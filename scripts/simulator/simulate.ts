@@ -39,7 +39,7 @@ export function simulate(world: Scenario, policy: Policy): Outcome {
   const endMs = world.hours * HOUR_MS;
   const events = new EventQueue();
   // Machines and demand are identical for every policy; only a policy's own draws differ.
-  const [fleetChance, demandChance, ownChance] = [new Random(world.seed), new Random(world.seed + 1), new Random(world.seed + 2)];
+  const [machineChance, demandChance, ownChance] = [new Random(world.seed), new Random(world.seed + 1), new Random(world.seed + 2)];
   const statistics = new Statistics(endMs * WARM_UP_SHARE, () => events.now);
   const network: SimulatedCoordinator = new SimulatedCoordinator(policy, events, ownChance, statistics, (job) => workload.answered(job));
   const macs = Array.from(
@@ -47,7 +47,7 @@ export function simulate(world: Scenario, policy: Policy): Outcome {
     (_, index) =>
       new SimulatedMac(index, {
         events,
-        chance: new Random(fleetChance.next() * 2 ** 32),
+        chance: new Random(machineChance.next() * 2 ** 32),
         inMemory: world.inMemory,
         changed: (mac) => network.changed(mac),
       }),
@@ -64,8 +64,8 @@ export function simulate(world: Scenario, policy: Policy): Outcome {
     });
   };
   for (const mac of macs) {
-    if (fleetChance.happens(ONLINE_SHARE)) arrive(mac);
-    else events.after(fleetChance.exponential(AWAY_MS), () => arrive(mac));
+    if (machineChance.happens(ONLINE_SHARE)) arrive(mac);
+    else events.after(machineChance.exponential(AWAY_MS), () => arrive(mac));
   }
   const rate = (world.machines * ONLINE_SHARE * world.requestsPerMachine) / 3600;
   const { accounts, burstShare } = world;

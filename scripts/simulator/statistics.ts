@@ -131,7 +131,7 @@ export class Statistics {
     this.#account(job).quality += minMs / Math.max(minMs, now - job.arrivedAt);
   }
 
-  failed(reason: 'fault' | 'gone' | 'full'): void {
+  failed(reason: 'fault' | 'offline' | 'full'): void {
     if (reason === 'fault') this.#faults++;
   }
 

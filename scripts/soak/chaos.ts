@@ -7,7 +7,7 @@ import { startTraffic } from '../../test/support/background-traffic.js';
 import { startFaultNetwork } from '../../test/support/faults/network.js';
 import { SHORT } from '../../test/support/faults/timings.js';
 import { type Behaviour, LightAgent } from '../../test/support/light/agent.js';
-import { startLightFleet } from '../../test/support/light/fleet.js';
+import { startLightAgents } from '../../test/support/light/agents.js';
 import { bytesOf, type LightJob } from '../../test/support/light/job.js';
 import { residentBytes } from '../../test/support/memory.js';
 import { SlowClient } from '../../test/support/slow-client.js';
@@ -47,7 +47,7 @@ export async function chaos(minutes: number, seed: number): Promise<boolean> {
   const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(random() * values.length)] as Value;
   const faults = await startFaultNetwork({ timings: SHORT, env: { LOG_LEVEL: 'warn' } });
   const url = faults.network.baseUrl;
-  const honest = await startLightFleet({ url, size: 8, models: () => ['steady', 'wild'], staysConnected: true });
+  const honest = await startLightAgents({ url, size: 8, models: () => ['steady', 'wild'], staysConnected: true });
   const steady = await faults.customers.customer();
   const traffic = startTraffic({ access: steady, model: 'steady', clients: 4 });
   const wild = await faults.customers.customer();

@@ -6,7 +6,7 @@
 import { startTraffic } from '../../test/support/background-traffic.js';
 import { startFaultNetwork } from '../../test/support/faults/network.js';
 import { makeKeys } from '../../test/support/light/agent.js';
-import { startLightFleet } from '../../test/support/light/fleet.js';
+import { startLightAgents } from '../../test/support/light/agents.js';
 import { processorSeconds, residentBytes } from '../../test/support/memory.js';
 import { waitUntilGone } from '../../test/support/processes.js';
 import { startProgress } from '../progress.js';
@@ -30,7 +30,7 @@ export async function crowd(size: number, trafficSeconds: number): Promise<boole
   let coordinatorCpu = await cpuOf();
   at = performance.now();
   state = 'agents register';
-  const fleet = await startLightFleet({
+  const fleet = await startLightAgents({
     url: faults.network.baseUrl,
     size,
     keys,
@@ -46,14 +46,14 @@ export async function crowd(size: number, trafficSeconds: number): Promise<boole
   coordinatorCpu = await cpuOf();
   const access = await faults.customers.customer();
   const traffic = startTraffic({ access, model: 'crowd', clients: 8, pauseMs: 0 });
-  const told = startProgress({
+  const reporter = startProgress({
     until: performance.now() + trafficSeconds * 1000,
     figures: () => `${traffic.answered} answers verified, ${traffic.failures.length} failed`,
   });
   progress.stop();
   await new Promise((resolve) => setTimeout(resolve, trafficSeconds * 1000));
   await traffic.stop();
-  told.stop();
+  reporter.stop();
   const times = [...traffic.times].sort((a, b) => a - b);
   const used = fleet.agents.filter(({ counts }) => counts.jobs > 0).length;
   print('verified answers, one after the other at 8 clients', `${traffic.answered}, ${traffic.failures.length} failed`);

@@ -9,13 +9,13 @@ import { type BackgroundTraffic, startTraffic } from '../support/background-traf
 import { type Customer, DEPOSIT } from '../support/customers.js';
 import { type FaultNetwork, startFaultNetwork } from '../support/faults/network.js';
 import { SHORT } from '../support/faults/timings.js';
-import { type LightFleet, startLightFleet } from '../support/light/fleet.js';
+import { type LightAgents, startLightAgents } from '../support/light/agents.js';
 import { SlowClient } from '../support/slow-client.js';
 import type { TcpProxy } from '../support/tcp-proxy.js';
 import { type Answer, type Ask, ask, ENDPOINTS } from '../support/verified-client.js';
 
 let faults: FaultNetwork;
-let honest: LightFleet;
+let honest: LightAgents;
 let traffic: BackgroundTraffic;
 /** Between the first agent and the coordinator. */
 let proxy: TcpProxy;
@@ -25,7 +25,7 @@ beforeAll(async () => {
   const timings = { ...SHORT, jobTimings: { ...SHORT.jobTimings, firstContentMs: 60_000 } };
   faults = await startFaultNetwork({ agents: 2, proxied: 1, timings, providerArgs: ['--drain', '30'] });
   proxy = faults.proxies[0] as TcpProxy;
-  honest = await startLightFleet({ url: faults.network.baseUrl, size: 2, models: () => ['steady'] });
+  honest = await startLightAgents({ url: faults.network.baseUrl, size: 2, models: () => ['steady'] });
   traffic = startTraffic({ access: await faults.customers.customer(), model: 'steady', clients: 1 });
 });
 afterAll(async () => {

@@ -9,14 +9,14 @@ import { type Customer, DEPOSIT } from '../support/customers.js';
 import { type FaultNetwork, startFaultNetwork } from '../support/faults/network.js';
 import { SHORT } from '../support/faults/timings.js';
 import { LightAgent } from '../support/light/agent.js';
-import { type LightFleet, startLightFleet } from '../support/light/fleet.js';
+import { type LightAgents, startLightAgents } from '../support/light/agents.js';
 import { textOf } from '../support/light/script.js';
 import { growthDuring } from '../support/memory.js';
 import { SlowClient } from '../support/slow-client.js';
 import { type Ask, ENDPOINTS } from '../support/verified-client.js';
 
 let faults: FaultNetwork;
-let honest: LightFleet;
+let honest: LightAgents;
 let traffic: BackgroundTraffic;
 /** Serves the misbehaving clients. */
 let agent: LightAgent;
@@ -26,7 +26,7 @@ let late: LightAgent;
 beforeAll(async () => {
   faults = await startFaultNetwork({ timings: SHORT });
   const url = faults.network.baseUrl;
-  honest = await startLightFleet({ url, size: 2, models: () => ['steady'] });
+  honest = await startLightAgents({ url, size: 2, models: () => ['steady'] });
   agent = await LightAgent.join({ url, models: ['patient'], slots: 64 });
   late = await LightAgent.join({
     url,

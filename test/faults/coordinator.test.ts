@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { DEPOSIT } from '../support/customers.js';
 import { type FaultNetwork, startFaultNetwork } from '../support/faults/network.js';
-import { type LightFleet, startLightFleet } from '../support/light/fleet.js';
+import { type LightAgents, startLightAgents } from '../support/light/agents.js';
 import { textOf } from '../support/light/script.js';
 import { waitUntilGone } from '../support/processes.js';
 import { SlowClient } from '../support/slow-client.js';
@@ -12,12 +12,12 @@ import { ask, ENDPOINTS } from '../support/verified-client.js';
 
 const AGENTS = 40;
 let faults: FaultNetwork;
-let crowd: LightFleet;
+let crowd: LightAgents;
 let gate: Promise<void> = Promise.resolve();
 
 beforeAll(async () => {
   faults = await startFaultNetwork({ agents: 1, env: { DRAIN_SECONDS: '60' } });
-  crowd = await startLightFleet({
+  crowd = await startLightAgents({
     url: faults.network.baseUrl,
     size: AGENTS,
     models: (index) => ['light', `light-${index % 10}`],

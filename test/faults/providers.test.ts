@@ -10,21 +10,21 @@ import { DEPOSIT } from '../support/customers.js';
 import { type FaultNetwork, startFaultNetwork } from '../support/faults/network.js';
 import { SHORT } from '../support/faults/timings.js';
 import { type Behaviour, LightAgent } from '../support/light/agent.js';
-import { type LightFleet, startLightFleet } from '../support/light/fleet.js';
+import { type LightAgents, startLightAgents } from '../support/light/agents.js';
 import { bytesOf, type CompletionChange, type LightJob } from '../support/light/job.js';
 import { textOf } from '../support/light/script.js';
 import { growthDuring } from '../support/memory.js';
 import { type Answer, ask, ENDPOINTS, type Generating } from '../support/verified-client.js';
 
 let faults: FaultNetwork;
-let honest: LightFleet;
+let honest: LightAgents;
 let traffic: BackgroundTraffic;
 let models = 0;
 
 beforeAll(async () => {
   faults = await startFaultNetwork({ timings: SHORT });
   const { baseUrl } = faults.network;
-  honest = await startLightFleet({ url: baseUrl, size: 4, models: () => ['steady'] });
+  honest = await startLightAgents({ url: baseUrl, size: 4, models: () => ['steady'] });
   traffic = startTraffic({ access: await faults.customers.customer(), model: 'steady', clients: 2 });
 });
 afterAll(async () => {

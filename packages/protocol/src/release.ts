@@ -21,7 +21,7 @@ export const ReleaseSchema = Type.Object(
   {
     version: ReleaseVersionSchema,
     platform: Type.Enum([...RELEASE_PLATFORMS]),
-    /** Address of the archive. The signed SHA-256 authenticates the content, whoever serves the file. */
+    /** Address of the archive. The signed SHA-256 authenticates the content, regardless of the server. */
     url: Type.String({ pattern: '^https?://[!-~]+$', maxLength: 2048 }),
     sha256: Sha256HexSchema,
     /** Bytes of the archive. */

@@ -1,4 +1,4 @@
-/** One provider pool per model, kept up to date as providers join, change, load models and leave. */
+/** One provider pool per model, updated as providers join, change, load models and leave. */
 import type { Hardware, ModelOffer, ModelType, ProviderId } from '@inference/protocol';
 import type { ProviderFacts } from './eligibility.js';
 import { loadAfterPlacement, loadFromOffer, type ModelLoad, READY_LOAD, wasReady } from './model-load.js';

@@ -32,7 +32,7 @@ export function withProbe<S>(
   const { now, random } = rules;
   const { trials, cooling } = restrictedMembers(snapshot, request, now);
   if (decision.kind === 'placed') {
-    // A job that failed once probes nobody.
+    // A job that failed once is no probe.
     if (request.exclude.size > 0 || namesProvider(request) || trials.length === 0) return decision;
     const fit = trials.filter((member) => request.revocable === true || !rules.isDistrusted(member));
     if (fit.length === 0 || random() >= PROBING_SHARE) return decision;

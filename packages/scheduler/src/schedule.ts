@@ -66,7 +66,7 @@ export type SchedulingDecision<S> = {
 
 /** Maximum choices per decision. */
 const MAX_CHOICES = 4;
-/** Draws at random before the members are gone through in order. */
+/** Draws at random before visiting members in order. */
 const MAX_RANDOM_DRAWS = 8;
 
 /** Maximum cost that counts as equal to the best, in milliseconds. */
@@ -117,7 +117,7 @@ export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, no
   const cached = cheapestPrefixCandidate(snapshot, request, now);
   if (cached !== null && cached.costMs <= nearMs && draw.take(cached.member)) add(cached, 'warm', cached.work);
   const lot = choices.length === 0 && (snapshot.hasUnmeasured || snapshot.hasOverdue) ? random() : 1;
-  // A job that failed once tries out nobody.
+  // A job that failed once goes to proven providers only.
   const canTryUnproven = maxUnprovenMs === Number.POSITIVE_INFINITY || (snapshot.mayTryUnproven && request.exclude.size === 0);
   const hasTurn = (group: OpenGroup<S>): boolean => mayServe(group) && (canTryUnproven || !isUnprovenGroup(group));
   if (lot < constants.measuringShare) {

@@ -88,7 +88,7 @@ export const anyMachine = (name: string): fc.Arbitrary<Machine> =>
         .map((speed) => machine(name, facts, speed)),
     );
 
-export const anyFleet: fc.Arbitrary<Machine[]> = fc
+export const anyProviders: fc.Arbitrary<Machine[]> = fc
   .integer({ min: 0, max: 24 })
   .chain((count) => fc.tuple(...Array.from({ length: count }, (_, index) => anyMachine(`m${index}`))));
 

@@ -4,7 +4,7 @@ import { DEFAULT_HOST_STATE, isTransient } from '../src/eligibility.js';
 import { costModelOf, costOf, traitsOf } from '../src/job-cost.js';
 import { ineligibleReasons, type PlacementRequest, type SchedulingDecision, schedule } from '../src/schedule.js';
 import { DEFAULT_CONSTANTS } from '../src/scheduler-constants.js';
-import { anyFleet, anyone, anyRequest, boardOf, chance, id, type Machine, machine, NOW } from './providers.js';
+import { anyone, anyProviders, anyRequest, boardOf, chance, id, type Machine, machine, NOW } from './providers.js';
 
 const namesOf = (decision: SchedulingDecision<string>): string[] =>
   decision.kind === 'placed' ? decision.ordered.map(({ member }) => member.subject) : [decision.kind];
@@ -25,7 +25,7 @@ function firsts(machines: Machine[], rounds: number, request = anyone): Map<stri
 describe('a choice', () => {
   it('never falls on an ineligible provider, and never misses an eligible one', () => {
     fc.assert(
-      fc.property(anyFleet, anyRequest, fc.nat(), (machines, request, seed) => {
+      fc.property(anyProviders, anyRequest, fc.nat(), (machines, request, seed) => {
         const decision = place(machines, request, seed);
         const reasons = ineligibleReasons(boardOf(machines).members(), request, NOW);
         const eligible = machines.filter(({ facts }) => !reasons.has(facts.providerId));
@@ -43,7 +43,7 @@ describe('a choice', () => {
 
   it('is within the margin of the best found by exhaustive search, except for measuring', () => {
     fc.assert(
-      fc.property(anyFleet, anyRequest, fc.nat(), (machines, request, seed) => {
+      fc.property(anyProviders, anyRequest, fc.nat(), (machines, request, seed) => {
         const decision = place(machines, request, seed);
         if (decision.kind !== 'placed' || decision.ordered[0].why === 'measuring') return;
         const reasons = ineligibleReasons(boardOf(machines).members(), request, NOW);
@@ -68,7 +68,7 @@ describe('a choice', () => {
 
   it('is the same for the same snapshot, request, clock and random numbers', () => {
     fc.assert(
-      fc.property(anyFleet, anyRequest, fc.nat(), (machines, request, seed) => {
+      fc.property(anyProviders, anyRequest, fc.nat(), (machines, request, seed) => {
         expect(namesOf(place(machines, request, seed))).toEqual(namesOf(place(machines, request, seed)));
       }),
     );
@@ -141,7 +141,7 @@ describe('a choice', () => {
 
   it('distinguishes transient from lasting reasons', () => {
     fc.assert(
-      fc.property(anyFleet, anyRequest, (machines, request) => {
+      fc.property(anyProviders, anyRequest, (machines, request) => {
         const decision = place(machines, request);
         if (decision.kind === 'placed' || decision.expired.length > 0) return;
         const reasons = [...ineligibleReasons(boardOf(machines).members(), request, NOW).values()];

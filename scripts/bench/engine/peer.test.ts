@@ -17,7 +17,7 @@ function program(name: string, text: string): string {
 it.each([
   ['a signal', '#!/bin/sh\nkill -KILL $$\n', 'ended: SIGKILL'],
   ['an exit', '#!/bin/sh\nexit 3\n', 'ended: exit code 3'],
-])('a server that dies at its start, by %s, is told of', async (name, text, message) => {
+])('a server that dies at its start, by %s, is reported', async (name, text, message) => {
   await expect(startPeer(program(name.replace(' ', '-'), text), 'model', 1, 512)).rejects.toThrow(message);
 });
 

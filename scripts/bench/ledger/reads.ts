@@ -1,5 +1,5 @@
 /**
- * How long the public statistics take where nothing is kept: from the roll-ups of a year of jobs to the text of the answer,
+ * How long the public statistics take with an empty cache: from the roll-ups of a year of jobs to the text of the answer,
  * with 500 providers connected.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { LEADERBOARD_METRICS, STATISTICS_WINDOWS } from '@inference/formats';
 import { openDatabase } from '../../../apps/coordinator/src/database/connection/open-database.js';
 import type { ModelListing } from '../../../apps/coordinator/src/providers/placement/served-models.js';
 import type { ProviderSnapshot } from '../../../apps/coordinator/src/providers/provider-snapshot.js';
-import type { FleetView } from '../../../apps/coordinator/src/telemetry/statistics/network-statistics.js';
+import type { RegistryView } from '../../../apps/coordinator/src/telemetry/statistics/network-statistics.js';
 import { PublicStatistics } from '../../../apps/coordinator/src/telemetry/statistics/public-statistics.js';
 import { sized } from '../size.js';
 import { median, percentile } from '../statistics.js';
@@ -35,9 +35,9 @@ export async function benchReads(): Promise<boolean> {
     print(
       `  ${JOBS.toLocaleString('en')} jobs of ${ACCOUNTS} accounts on ${PROVIDERS} providers: ${rows.toLocaleString('en')} rows in ${seconds} s`,
     );
-    const fleet = madeUpFleet();
+    const registry = simulatedRegistry();
     // A new instance has an empty cache.
-    const fresh = () => new PublicStatistics({ database, fleet, now: () => now });
+    const fresh = () => new PublicStatistics({ database, registry, now: () => now });
     const results = [await measure('/v1/stats', () => fresh().stats())];
     for (const window of STATISTICS_WINDOWS) {
       results.push(await measure(`/v1/network/totals?window=${window}`, () => fresh().totals(window)));
@@ -76,7 +76,7 @@ async function measure(name: string, answer: () => Promise<{ readonly value: obj
 }
 
 /** Provider view of a large network, as statistics read it. */
-function madeUpFleet(): FleetView {
+function simulatedRegistry(): RegistryView {
   const snapshots = Array.from({ length: PROVIDERS }, (_, index) => {
     const id = index.toString(16).padStart(32, '0');
     return {

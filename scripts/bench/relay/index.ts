@@ -96,7 +96,7 @@ async function streamThroughput(processes: Processes, load: Load): Promise<boole
   printRates(ours.name, ourRates, STREAM_TOKENS);
   printRates('with a sealed frame for each token, the worst case', frameRates, STREAM_TOKENS);
   print(`  CPU per token, bare relay to coordinator ${ratio(bareRates.relayCpu, ourRates.relayCpu).toFixed(3)}`);
-  return judge('tokens/s, coordinator to bare relay', ratio(ourRates.perSecond, bareRates.perSecond), 0.6);
+  return meetsTarget('tokens/s, coordinator to bare relay', ratio(ourRates.perSecond, bareRates.perSecond), 0.6);
 }
 
 async function plainThroughput(processes: Processes, load: Load): Promise<boolean> {
@@ -109,8 +109,8 @@ async function plainThroughput(processes: Processes, load: Load): Promise<boolea
   printRates('@portkey-ai/gateway as a mere proxy', gatewayRates, 1);
   printRates(ours.name, ourRates, 1);
   print(`  CPU per answer, bare relay to coordinator ${ratio(bareRates.relayCpu, ourRates.relayCpu).toFixed(3)}`);
-  const met = judge('requests/s, coordinator to bare relay', ratio(ourRates.perSecond, bareRates.perSecond), 0.2);
-  return judge('requests/s, coordinator to @portkey-ai/gateway', ratio(ourRates.perSecond, gatewayRates.perSecond), 1) && met;
+  const met = meetsTarget('requests/s, coordinator to bare relay', ratio(ourRates.perSecond, bareRates.perSecond), 0.2);
+  return meetsTarget('requests/s, coordinator to @portkey-ai/gateway', ratio(ourRates.perSecond, gatewayRates.perSecond), 1) && met;
 }
 
 /** Measures the sides in turns, after a warm-up that compiles their code. */
@@ -202,7 +202,7 @@ async function manyStreams(processes: Processes, load: Load): Promise<boolean> {
   let met = judgeMax('added to a token at p99, ms', added, 50);
   met = judgeMax('memory of the coordinator, GiB', resident / GIB, 1) && met;
   met = judgeMax('longest pause of a stream, ms', result.longestGapMs, STARVED_MS) && met;
-  return judge('streams at once', result.peak, MANY.streams) && met;
+  return meetsTarget('streams at once', result.peak, MANY.streams) && met;
 }
 
 async function pacedLoad(load: Load, side: Side, trial: PacedTrial): Promise<PacedResult & CpuOfRound> {
@@ -216,7 +216,7 @@ function ratio(ours: readonly number[], others: readonly number[]): number {
   return median(ours) / median(others);
 }
 
-function judge(what: string, value: number, min: number): boolean {
+function meetsTarget(what: string, value: number, min: number): boolean {
   const met = value >= min;
   print(`  ${what} ${value.toFixed(3)} (target: at least ${min}): ${met ? 'met' : 'MISSED'}`);
   return met;

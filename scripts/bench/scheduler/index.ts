@@ -52,12 +52,12 @@ export async function benchScheduler(): Promise<boolean> {
   console.log(`${PROVIDERS} providers put on ${MODELS} boards in ${Math.round(performance.now() - filled)} ms`);
 
   const running: Machine[] = [];
-  const warmth = new PrefixAffinity();
+  const affinity = new PrefixAffinity();
   const byId = new Map(machines.map((one) => [one.facts.providerId, one]));
   const jobsOf = (providerId: ProviderId): ProviderJobs => ({ placements: 0, slots: byId.get(providerId)?.facts.slots ?? 0, since: 0 });
   const talks = Array.from({ length: CONVERSATIONS }, (_, index) => conversation(index, random));
   for (const chain of talks)
-    warmth.record(chain, 0, (machines[Math.floor(random() * PROVIDERS)] as Machine).facts.providerId, jobsOf(NOBODY), NOW);
+    affinity.record(chain, 0, (machines[Math.floor(random() * PROVIDERS)] as Machine).facts.providerId, jobsOf(NOBODY), NOW);
   const picks: number[] = [];
   const warmPicks: number[] = [];
   const changes: number[] = [];
@@ -71,14 +71,14 @@ export async function benchScheduler(): Promise<boolean> {
     const goesOn = count % 2 === 0;
     const picked = timed(goesOn ? warmPicks : picks, () => {
       if (!goesOn) return schedule(board, request, NOW, random);
-      const prefixCandidates = warmth.candidates(chain, NOW, jobsOf);
+      const prefixCandidates = affinity.candidates(chain, NOW, jobsOf);
       known += prefixCandidates.length > 0 ? 1 : 0;
       return schedule(board, { ...request, prefixCandidates }, NOW, random);
     });
     if (picked.kind === 'placed') {
       const { facts } = picked.ordered[0].member;
       if (picked.ordered[0].why === 'warm') warmed++;
-      if (goesOn) warmth.record(chain, chain.at(-1)?.tokens ?? 0, facts.providerId, jobsOf(facts.providerId), NOW);
+      if (goesOn) affinity.record(chain, chain.at(-1)?.tokens ?? 0, facts.providerId, jobsOf(facts.providerId), NOW);
     }
     timed(changes, () => {
       if (picked.kind === 'placed') running.push(use(picked.ordered[0].member.subject, 1));

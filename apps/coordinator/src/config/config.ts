@@ -20,11 +20,11 @@ export interface Config {
   readonly dataDir: string;
   /** PostgreSQL (`postgres://…`) in place of the database file under the data directory. */
   readonly databaseUrl: string | null;
-  /** First account and keys are made, and kept in a file. */
+  /** Creates the first account and keys, stored in a file. */
   readonly development: boolean;
   /** Prices of models without a price of their own, in micro-USD per million tokens and per image. */
   readonly defaultPrices: { readonly promptPerMillion: number; readonly completionPerMillion: number; readonly perImage: number };
-  /** Older usage entries are removed; null keeps all. */
+  /** Older usage entries are removed; null: never. */
   readonly usageRetentionDays: number | null;
   /** Admits providers with a simulated enclave. */
   readonly allowSimulatedEnclave: boolean;
@@ -37,7 +37,7 @@ export interface Config {
   readonly metrics: { readonly host: string; readonly port: number } | null;
   /** Interval between two challenges of one provider, in milliseconds. */
   readonly challengeIntervalMs: number;
-  /** Share of a job's price for the provider's owner, in percent; the platform keeps the rest. */
+  /** Share of a job's price for the provider's owner, in percent; the platform gets the rest. */
   readonly providerSharePercent: number;
   /** Jobs on a provider of the requesting account cost nothing. */
   readonly ownMachinesFree: boolean;

@@ -25,7 +25,7 @@ export class DeferredReceipts {
     this.#timer.unref();
   }
 
-  /** Keeps a receipt, in memory alone until a time in milliseconds. */
+  /** Holds a receipt, in memory alone until a time in milliseconds. */
   add(receipt: StoredReceipt, until: number): void {
     this.#held.set(receipt.jobId, { receipt, until });
   }

@@ -15,9 +15,9 @@ export interface ProviderSnapshot {
   readonly registration: Registration;
   /** `online`, or the lasting reason why the provider takes no jobs. */
   readonly status: ProviderStatus;
-  /** Why the provider gets no job at this moment, whoever asks; null: it may get one. */
+  /** Reason why the provider gets no job now, for any request; null: available. */
   readonly unavailableReason: UnavailableReason | null;
-  /** Set while an operator keeps the provider out of routing. */
+  /** Set while an operator quarantines the provider. */
   readonly quarantine: OperatorQuarantine | null;
   readonly trust: TrustVerdict;
   /** Whether the newest challenge was answered in time. */

@@ -35,17 +35,22 @@ export function registerBodyGauges(
   ]);
 }
 
-export function registerProviderGauges(metrics: Metrics, fleet: ProviderRegistry, requestQueue: RequestQueue, ended: EndedSessions): void {
+export function registerProviderGauges(
+  metrics: Metrics,
+  registry: ProviderRegistry,
+  requestQueue: RequestQueue,
+  ended: EndedSessions,
+): void {
   metrics.gauge('queue_length', 'Jobs in the request queue.', [], () => [[{}, requestQueue.waiting]]);
-  metrics.gauge('provider_connections', 'Open provider sockets, registered or not.', [], () => [[{}, fleet.connections]]);
+  metrics.gauge('provider_connections', 'Open provider sockets, registered or not.', [], () => [[{}, registry.connections]]);
   metrics.gauge('providers', 'Registered providers by trust level and status.', ['trust_level', 'status'], function* () {
-    for (const { trust, status } of fleet.snapshots()) yield [{ trust_level: trust.level ?? 'none', status }, 1];
+    for (const { trust, status } of registry.snapshots()) yield [{ trust_level: trust.level ?? 'none', status }, 1];
   });
   metrics.gauge('provider_trust_parts', 'Registered providers by the state of each trust part.', ['part', 'state'], function* () {
-    for (const { trust } of fleet.snapshots()) for (const { name, state } of trust.parts) yield [{ part: name, state }, 1];
+    for (const { trust } of registry.snapshots()) for (const { name, state } of trust.parts) yield [{ part: name, state }, 1];
   });
   metrics.gauge('provider_slots', 'Slots of registered providers, and slots in use.', ['state'], function* () {
-    for (const { registration, usedSlots } of fleet.snapshots()) {
+    for (const { registration, usedSlots } of registry.snapshots()) {
       yield [{ state: 'all' }, registration.slots];
       yield [{ state: 'used' }, usedSlots];
     }
@@ -55,16 +60,16 @@ export function registerProviderGauges(metrics: Metrics, fleet: ProviderRegistry
     'Provider models with far more tokens per response than on other providers.',
     ['kind'],
     function* () {
-      for (const { registration } of fleet.snapshots()) {
+      for (const { registration } of registry.snapshots()) {
         const { providerId } = registration.identity;
-        for (const { length } of fleet.placement.reports.answerLengths(providerId))
+        for (const { length } of registry.placement.reports.answerLengths(providerId))
           if (length.outlier !== null) yield [{ kind: length.outlier }, 1];
       }
     },
   );
-  metrics.gauge('models_served', 'Models that at least one provider serves.', [], () => [[{}, fleet.models.list().length]]);
+  metrics.gauge('models_served', 'Models that at least one provider serves.', [], () => [[{}, registry.models.list().length]]);
   metrics.gauge('provider_messages', 'Challenge answers and unexpected messages since the start, by kind.', ['kind'], function* () {
-    const running = [...fleet.snapshots()].map(({ counters }) => counters);
+    const running = [...registry.snapshots()].map(({ counters }) => counters);
     for (const [name, value] of ended.with(running))
       yield [{ kind: name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) }, value];
   });

@@ -127,7 +127,7 @@ export class Metrics implements JobObserver {
     this.#stepSeconds.observe({ step }, ms / 1000);
   }
 
-  fleetEvent(event: ProviderEvent): void {
+  providerEvent(event: ProviderEvent): void {
     switch (event.type) {
       case 'joined':
         this.#sessions.inc({ event: 'joined', code: '' });

@@ -56,7 +56,7 @@ export function openProviders(context: StartContext, { database, repositories, m
     quarantineOf: (providerId) => holds.of(providerId),
     onEvent: (event) => {
       logProviderEvent(log, event);
-      metrics.fleetEvent(event);
+      metrics.providerEvent(event);
       if (event.type === 'left') endedSessions.add(event.counters);
       devices.onProviderEvent(event);
       recordLastSeen(lastSeen, event, now());
@@ -66,7 +66,7 @@ export function openProviders(context: StartContext, { database, repositories, m
   catalogue.onChange = () => providers.reevaluateOffers();
   reputations.onChange = (providerId, reputation) => providers.reputations.adopt(providerId, reputation);
   holds.onChange = (providerIds) => providers.quarantinesChanged(providerIds);
-  const expectedModels = new RecentlySeenModels({ fleet: providers.models, catalogue, earlier: recentModels, now });
+  const expectedModels = new RecentlySeenModels({ registry: providers.models, catalogue, earlier: recentModels, now });
   disposal.defer(() => expectedModels.close());
   disposal.defer(() => devices.management.close());
   return { providers, devices, providerLinks, expectedModels, endedSessions };

@@ -130,7 +130,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
       dialect: dialectOf(database),
       database: readDatabaseState,
       ledger: () => ledgerSummary(database),
-      fleet: providers,
+      registry: providers,
       holds,
       queues: () => ({
         running_jobs: runner.running,
@@ -146,7 +146,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     },
   });
   await server.register(systemRoutes, {
-    statistics: new PublicStatistics({ database, fleet: providers, now }),
+    statistics: new PublicStatistics({ database, registry: providers, now }),
     isDraining,
     databaseState: readDatabaseState,
     consoleFiles,

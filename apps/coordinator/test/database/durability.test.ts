@@ -109,14 +109,14 @@ describe('the group commit', () => {
 
   it('resolves steps once durable, except steps that may be lost', async () => {
     const { commit, flushes } = group();
-    const told: string[] = [];
-    const settled = commit.submit('settle').then((outcome) => told.push(outcome));
-    await commit.submit('hold').then((outcome) => told.push(outcome));
+    const outcomes: string[] = [];
+    const settled = commit.submit('settle').then((outcome) => outcomes.push(outcome));
+    await commit.submit('hold').then((outcome) => outcomes.push(outcome));
     await vi.waitFor(() => expect(flushes).toHaveLength(1));
-    expect(told).toEqual(['did hold']);
+    expect(outcomes).toEqual(['did hold']);
     flushes[0]?.resolve();
     await settled;
-    expect(told).toEqual(['did hold', 'did settle']);
+    expect(outcomes).toEqual(['did hold', 'did settle']);
   });
 
   it('does not wait for the sync of earlier batches', async () => {

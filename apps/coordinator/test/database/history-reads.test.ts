@@ -46,7 +46,7 @@ describe('reading history', () => {
 
   it('uses only roll-ups for the public statistics, and scans none of them', async () => {
     const timings = SESSION_TIMINGS;
-    const fleet = new ProviderRegistry({
+    const registry = new ProviderRegistry({
       rules: {
         timings,
         allowSimulatedEnclave: true,
@@ -57,13 +57,13 @@ describe('reading history', () => {
       random: Math.random,
       onEvent: () => {},
     });
-    const statistics = new PublicStatistics({ database, fleet, now: Date.now });
+    const statistics = new PublicStatistics({ database, registry, now: Date.now });
     await statistics.stats();
     for (const window of STATISTICS_WINDOWS) {
       await statistics.totals(window);
       for (const metric of LEADERBOARD_METRICS) await statistics.leaderboard({ metric, window, limit: 200 });
     }
-    fleet.close();
+    registry.close();
     const lines = await plans();
     expect(lines.length).toBeGreaterThanOrEqual(2 + 4 + 12);
     for (const line of lines) expect(line).toMatch(new RegExp(`^SEARCH (?:${ROLL_UPS.join('|')}) USING `));

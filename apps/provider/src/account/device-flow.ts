@@ -167,7 +167,7 @@ async function pollOnce(coordinator: string, deviceCode: string, signal: AbortSi
   }
 }
 
-/** Gives a token back (RFC 7009). Throws {@link CoordinatorError} where the coordinator could not be told. */
+/** Gives a token back (RFC 7009). Throws {@link CoordinatorError} when the coordinator is unreachable. */
 export async function revokeToken(coordinator: string, token: string, ms: number): Promise<void> {
   const answer = await requestCoordinator(coordinator, '/oauth/revoke', { form: { client_id: CLIENT_ID, token }, ms });
   if (answer.status !== 200) throw new CoordinatorError('refused', errorSentence(answer), answer.status);

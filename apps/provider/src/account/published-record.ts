@@ -4,7 +4,7 @@ import { CoordinatorError, errorSentence, requestCoordinator } from './coordinat
 
 export interface PublishedRecord {
   readonly providerId: string;
-  /** Trust anchor of the certificates: the maker's root, or a simulation's. */
+  /** Trust anchor of the certificates: Apple's root, or a simulation's. */
   readonly anchor: 'maker' | 'simulated';
   readonly findings: readonly Finding[];
   /** True if no evidence contradicts the record. */

@@ -30,7 +30,7 @@ interface SessionJobsOptions extends JobDependencies {
   readonly onEnd: (event: JobEvent) => void;
   /** Failure code while this machine takes no jobs; null: jobs are taken. Default: null. */
   readonly away?: () => 'away' | 'busy' | null;
-  /** Told with the load; left out: nothing is told. */
+  /** Reported with the load; absent: not reported. */
   readonly machine?: () => MachineState;
   readonly now?: () => number;
 }

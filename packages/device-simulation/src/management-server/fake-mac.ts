@@ -85,7 +85,7 @@ export interface FakeMacOptions {
   readonly now: () => number;
   readonly protections?: Partial<MacProtections>;
   readonly misbehaviours?: readonly Misbehaviour[];
-  /** Least time between two attestations, in milliseconds; the maker's seven days unless given. */
+  /** Minimum time between two attestations, in milliseconds. Default: Apple's seven days. */
   readonly renewMs?: number;
 }
 

@@ -9,7 +9,7 @@ export const LEADERBOARD_METRICS = ['earnings', 'tokens', 'jobs'] as const;
 export type LeaderboardMetric = (typeof LEADERBOARD_METRICS)[number];
 
 /**
- * Sums are kept by the hour, UTC: a window includes the running hour and as many whole hours before it as its name says, so
+ * Sums are stored per UTC hour: a window includes the running hour and as many whole hours before it as its name says, so
  * `24h` covers at least the last 24 hours and less than 25.
  */
 export const STATISTICS_WINDOWS = ['24h', '7d', '30d', 'all'] as const;

@@ -23,7 +23,7 @@ export const AttestationSchema = Type.Object({
   v: Type.Literal(1),
   /** base64 of the 65-byte x963 P-256 public key. */
   se_public_key: Base64Schema,
-  /** How the key is kept: wrapped by the enclave in a file, in a keychain group, or in software (simulated). */
+  /** Storage of the key: wrapped by the enclave in a file, in a keychain group, or in software (simulated). */
   key_protection: Type.Union([Type.Literal('file'), Type.Literal('keychain_group'), Type.Literal('software')]),
   chip_name: Label,
   hardware_model: Label,

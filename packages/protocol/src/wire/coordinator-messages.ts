@@ -1,4 +1,4 @@
-/** Control messages from coordinator to provider: JSON text frames, told apart by `type`. Unknown members are tolerated. */
+/** Control messages from coordinator to provider: JSON text frames, distinguished by `type`. Unknown members are tolerated. */
 import Type, { type Static } from 'typebox';
 import { Base64Schema, JobIdSchema, MillisecondsSchema, ProviderIdSchema } from '../ids.js';
 import { JobContextSchema } from '../job-context.js';

@@ -1,4 +1,4 @@
-/** Control messages from provider to coordinator: JSON text frames, told apart by `type`. Unknown members are tolerated. */
+/** Control messages from provider to coordinator: JSON text frames, distinguished by `type`. Unknown members are tolerated. */
 import Type, { type Static } from 'typebox';
 import { Base64Schema, JobIdSchema, Sha256HexSchema } from '../ids.js';
 import { labelSchema } from '../label.js';

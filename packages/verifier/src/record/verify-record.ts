@@ -26,7 +26,7 @@ export interface FeedVerdict {
   readonly records: readonly RecordVerdict[];
 }
 
-/** Why a feed cannot be judged at all. */
+/** Reason why a feed cannot be evaluated. */
 export class FeedError extends Error {
   constructor(reason: string) {
     super(reason);

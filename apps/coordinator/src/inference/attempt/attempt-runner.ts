@@ -18,7 +18,7 @@ import { makesImages } from '../request/image-job.js';
 import { jobContext } from '../request/job-request.js';
 import { attemptSummary, providerIdOf, type RunningJob, recordAttempt } from '../running-job.js';
 import { EngineFailures } from '../settlement/engine-failures.js';
-import { clientGone, failed, type JobOutcome, notPlaced } from '../settlement/job-outcome.js';
+import { clientDisconnected, failed, type JobOutcome, notPlaced } from '../settlement/job-outcome.js';
 import { blamesClient, isFailure, outcomePolicy, PROVIDER_LEFT_REASONS } from '../settlement/outcome-policy.js';
 import { type ResultRecorders, recordResult } from '../settlement/record-result.js';
 import { RefusalTracker, refusalResult } from '../settlement/refusal-tracker.js';
@@ -103,7 +103,7 @@ export class AttemptRunner {
         if (supply === 'none') return failed(summary, apiError('no_provider'), 'no_image_provider');
         const { trustFloor, providerId } = running.job;
         const namedBy = providerId === null ? 'serial' : 'id';
-        return notPlaced(placement, { isClientGone: running.clientSignal.aborted, trustFloor, namedBy, summary, last });
+        return notPlaced(placement, { isClientDisconnected: running.clientSignal.aborted, trustFloor, namedBy, summary, last });
       }
       const step = await this.#tryProvider(placement, running);
       if ('done' in step) return step.done;
@@ -289,7 +289,7 @@ export class AttemptRunner {
     const role = attemptCount === 1 ? 'first' : 'retry';
     attemptRecords.push({ providerId: providerIdOf(provider), role, end: isStopped ? 'stopped' : reason, ms: 0 });
     const summary = attemptSummary(provider, running);
-    if (clientSignal.aborted) return { done: clientGone(summary) };
+    if (clientSignal.aborted) return { done: clientDisconnected(summary) };
     if (isStopped) return { done: failed(summary, error, reason) };
     slotRequest.exclude.add(providerIdOf(provider));
     return { retry: failed(summary, error, reason) };
@@ -314,7 +314,7 @@ export class AttemptRunner {
       return { retry: end };
     }
     recordResult(plan, outcome, 0, running, this.#recorders);
-    if (clientSignal.aborted) return { done: clientGone(summary) };
+    if (clientSignal.aborted) return { done: clientDisconnected(summary) };
     const { error, reason, retry } = outcomePolicy(blamesClient(outcome) ? refusalResult(running) : outcome);
     const end = failed(summary, error, reason);
     return retry ? { retry: end } : { done: end };

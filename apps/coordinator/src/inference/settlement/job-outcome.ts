@@ -8,10 +8,10 @@ import { unknownModel } from '../request/unknown-model.js';
 import type { Charge, JobUsage } from './bill.js';
 import type { CompletionProblem } from './completion-check.js';
 
-export type JobOutcome = (AttemptSummary & { readonly kind: 'delivered'; readonly billed: Billed }) | FailedJob | ClientGone;
+export type JobOutcome = (AttemptSummary & { readonly kind: 'delivered'; readonly billed: Billed }) | FailedJob | ClientDisconnected;
 
 /** The client disconnected. `billed`: the delivered part of its stream, if signed. */
-export type ClientGone = AttemptSummary & { readonly kind: 'client_gone'; readonly billed: Billed | null };
+export type ClientDisconnected = AttemptSummary & { readonly kind: 'client_gone'; readonly billed: Billed | null };
 
 export type FailedJob = AttemptSummary & {
   readonly kind: 'failed';
@@ -53,7 +53,7 @@ export function failed(summary: AttemptSummary, error: ApiError, reason: string)
   return { kind: 'failed', error, reason, ...summary };
 }
 
-export function clientGone(summary: AttemptSummary, billed: Billed | null = null): ClientGone {
+export function clientDisconnected(summary: AttemptSummary, billed: Billed | null = null): ClientDisconnected {
   return { kind: 'client_gone', billed, ...summary };
 }
 
@@ -65,7 +65,7 @@ export function notServed(model: string, expected: boolean, listed: () => readon
 }
 
 export interface NotPlacedContext {
-  readonly isClientGone: boolean;
+  readonly isClientDisconnected: boolean;
   /** Minimum trust level requested by the client itself. */
   readonly trustFloor: TrustLevel | null;
   /** How the client named its provider, if at all. */
@@ -78,12 +78,12 @@ export interface NotPlacedContext {
 /** Outcome of a job without a slot. */
 export function notPlaced(
   { reason, retryAfterMs }: Placement & { kind: 'refused' },
-  { isClientGone, trustFloor, namedBy, summary, last }: NotPlacedContext,
+  { isClientDisconnected, trustFloor, namedBy, summary, last }: NotPlacedContext,
 ): JobOutcome {
   const retryAfter = retryAfterMs === null ? {} : { retryAfter: retryAfterMs / 1000 };
   switch (reason) {
     case 'aborted':
-      return isClientGone ? clientGone(summary) : failed(summary, apiError('shutting_down'), 'shutting_down');
+      return isClientDisconnected ? clientDisconnected(summary) : failed(summary, apiError('shutting_down'), 'shutting_down');
     case 'no_such_serial':
       return failed(summary, providerNotAvailable(namedBy), reason);
     case 'queue_full':

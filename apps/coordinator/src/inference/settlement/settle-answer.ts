@@ -11,7 +11,7 @@ import { imageTokens } from '../request/image-job.js';
 import { attemptSummary, providerIdOf, type RunningJob } from '../running-job.js';
 import { chargedCost } from './bill.js';
 import { type CompletionCheck, checkCompletion, type Produced } from './completion-check.js';
-import { clientGone, type JobOutcome } from './job-outcome.js';
+import { clientDisconnected, type JobOutcome } from './job-outcome.js';
 import type { AttemptResult } from './outcome-policy.js';
 
 /** `rejected`: nothing was charged or delivered. */
@@ -34,7 +34,7 @@ export async function settleAnswer(
   const { receipt, signed } = check;
   // A connected client still gets its undrained bytes.
   const delivered = clientSignal.aborted ? delivery.delivered : completed.bytes;
-  if (clientSignal.aborted && delivered === 0) return clientGone(summary);
+  if (clientSignal.aborted && delivered === 0) return clientDisconnected(summary);
   if (delivery.attachments !== undefined) {
     try {
       await delivery.attachments.store();
@@ -42,7 +42,7 @@ export async function settleAnswer(
       onImageStoreError(error);
       return { kind: 'rejected', result: { kind: 'images_not_stored' } };
     }
-    if (clientSignal.aborted) return clientGone(summary);
+    if (clientSignal.aborted) return clientDisconnected(summary);
   }
   const claimed = {
     ...deliveredUsage(receipt, { delivered, signed: completed.bytes }),
@@ -72,7 +72,7 @@ export async function settleAnswer(
   const charge = await bill.settle({ providerId: providerIdOf(provider), ...usage });
   settling.end({ 'inference.outcome': charge.kind });
   const billed = { receipt, signed, usage, charge };
-  if (clientSignal.aborted) return clientGone(summary, billed);
+  if (clientSignal.aborted) return clientDisconnected(summary, billed);
   delivery.deliver(signed, chargedCost(charge));
   return { kind: 'delivered', billed, ...summary };
 }

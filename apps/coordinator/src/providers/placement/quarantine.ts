@@ -1,4 +1,4 @@
-/** An operator keeps the provider out of routing until an operator releases it, whatever its trust and reputation. */
+/** Excludes a provider from routing until an operator releases the quarantine, regardless of trust and reputation. */
 
 export interface OperatorQuarantine {
   /** Written by the operator, at most 300 characters; the owner of the machine can read it. */

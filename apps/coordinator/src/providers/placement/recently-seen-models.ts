@@ -10,7 +10,7 @@ export const RECENTLY_SEEN_MS = 24 * 3_600_000;
 const MAX_MODELS = 10_000;
 
 export interface RecentlySeenModelsOptions {
-  readonly fleet: {
+  readonly registry: {
     serves(model: string): boolean;
     onCapacity(listener: (models: readonly ModelOffer[]) => void): () => void;
   };
@@ -28,11 +28,11 @@ export class RecentlySeenModels {
   readonly #stopListening: () => void;
 
   constructor(options: RecentlySeenModelsOptions) {
-    const { fleet, earlier } = options;
+    const { registry, earlier } = options;
     this.#options = options;
     for (const model of earlier) this.#note(model);
-    this.#stopListening = fleet.onCapacity((models) => {
-      for (const { id } of models) if (fleet.serves(id)) this.#note(id);
+    this.#stopListening = registry.onCapacity((models) => {
+      for (const { id } of models) if (registry.serves(id)) this.#note(id);
     });
   }
 

@@ -26,7 +26,7 @@ export interface ReputationStoreOptions {
   readonly persistence?: ReputationPersistence;
 }
 
-/** Keeps reputations over restarts. */
+/** Persists reputations across restarts. */
 export interface ReputationPersistence {
   /** Stored reputations, the oldest first. */
   readonly known: Iterable<readonly [ProviderId, Reputation]>;
@@ -49,7 +49,7 @@ export class ReputationStore {
 
   constructor(options: ReputationStoreOptions) {
     this.#options = options;
-    for (const [providerId, kept] of options.persistence?.known ?? []) this.#store(providerId, clampedToClock(kept, options.now()));
+    for (const [providerId, stored] of options.persistence?.known ?? []) this.#store(providerId, clampedToClock(stored, options.now()));
   }
 
   get size(): number {
@@ -94,8 +94,8 @@ export class ReputationStore {
   }
 
   /** Takes over a reputation that another coordinator wrote. */
-  adopt(providerId: ProviderId, kept: Reputation): void {
-    this.#store(providerId, clampedToClock(kept, this.#options.now()));
+  adopt(providerId: ProviderId, stored: Reputation): void {
+    this.#store(providerId, clampedToClock(stored, this.#options.now()));
     this.#options.onChange(providerId);
   }
 

@@ -129,16 +129,16 @@ export function quarantined(before: Reputation, reason: RestrictionReason, detai
  * Adapts a reputation written by another process to this clock: no time lies after `now`, and no restriction lasts longer than the
  * maximum, whatever clock wrote it.
  */
-export function clampedToClock(kept: Reputation, now: number): Reputation {
-  const restriction = kept.restriction;
+export function clampedToClock(stored: Reputation, now: number): Reputation {
+  const restriction = stored.restriction;
   const latest = now + jittered(MAX_QUARANTINE_MS, 1);
   return {
-    ...kept,
-    at: Math.min(kept.at, now),
+    ...stored,
+    at: Math.min(stored.at, now),
     restriction:
       restriction === null ? null : { ...restriction, since: Math.min(restriction.since, now), until: Math.min(restriction.until, latest) },
-    cooldownsAt: Math.min(kept.cooldownsAt, latest),
-    quarantinesAt: Math.min(kept.quarantinesAt, latest),
+    cooldownsAt: Math.min(stored.cooldownsAt, latest),
+    quarantinesAt: Math.min(stored.quarantinesAt, latest),
   };
 }
 

@@ -35,7 +35,7 @@ export function isProviderUpgrade({ method, url = '', headers }: IncomingMessage
  * Handles upgrade requests of an HTTP server for this path; other upgrades stay with other listeners. Returns the function that
  * unsubscribes.
  */
-export function openProviderServer(server: Server, fleet: ProviderRegistry, trustedProxies: readonly string[]): () => void {
+export function openProviderServer(server: Server, registry: ProviderRegistry, trustedProxies: readonly string[]): () => void {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false, autoPong: false });
   const unregistered = new FairBudget({
     maxBytes: MAX_UNREGISTERED_BYTES,
@@ -47,7 +47,7 @@ export function openProviderServer(server: Server, fleet: ProviderRegistry, trus
   const isTrusted = proxyAddress.compile([...trustedProxies]);
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     if (!isProviderUpgrade(request)) return;
-    if (fleet.connections >= MAX_CONNECTIONS) {
+    if (registry.connections >= MAX_CONNECTIONS) {
       refuse(socket);
       return;
     }
@@ -59,7 +59,7 @@ export function openProviderServer(server: Server, fleet: ProviderRegistry, trus
     }
     socket.once('close', () => claim.release());
     sockets.handleUpgrade(request, socket, head, (webSocket) => {
-      const session = fleet.accept(webSocket, socket, () => {
+      const session = registry.accept(webSocket, socket, () => {
         claim.release();
         socket.off('data', count);
         webSocket.off('message', took);

@@ -46,7 +46,7 @@ import { SessionStatistics } from './session-statistics.js';
 export interface SessionEvents {
   /** All statements verified. The registry adds the session before the provider gets its confirmation. */
   registered(session: OnlineSession): void;
-  /** Models, load, slots or standing changed. */
+  /** Models, load, slots or trust changed. */
   changed(session: OnlineSession): void;
   closed(session: ProviderSession, end: SessionEnd): void;
 }

@@ -8,7 +8,7 @@ import type { JobSink } from '../provider-connection.js';
 interface Entry {
   /** Null once cancelled. */
   sink: JobSink | null;
-  /** Runs from the moment the provider was told to stop. */
+  /** Starts with the stop request to the provider. */
   timer: NodeJS.Timeout | null;
 }
 

@@ -20,7 +20,7 @@ export interface AdminHealthRoutes {
   readonly database: () => Promise<DatabaseState>;
   /** Rejects when the database does not answer. */
   readonly ledger: () => Promise<LedgerSummary>;
-  readonly fleet: ProviderRegistry;
+  readonly registry: ProviderRegistry;
   readonly holds: Pick<QuarantineRepository, 'all'>;
   readonly queues: () => AdminHealth['queues'];
   readonly recentJobs: RecentCounts;
@@ -89,22 +89,22 @@ function ledgerBody(summary: LedgerSummary, now: number): NonNullable<AdminHealt
   };
 }
 
-function providerCounts({ fleet, holds }: AdminHealthRoutes): AdminHealth['fleet'] {
+function providerCounts({ registry, holds }: AdminHealthRoutes): AdminHealth['fleet'] {
   let [providers, routable, slots, usedSlots] = [0, 0, 0, 0];
-  for (const provider of fleet.snapshots()) {
+  for (const provider of registry.snapshots()) {
     providers++;
     if (provider.status === 'online') routable++;
     slots += provider.registration.slots;
     usedSlots += provider.usedSlots;
   }
   return {
-    connections: fleet.connections,
+    connections: registry.connections,
     providers,
     routable,
     held: holds.all.size,
-    restrained: [...fleet.reputations.restricted()].length,
+    restrained: [...registry.reputations.restricted()].length,
     slots,
     used_slots: usedSlots,
-    models: fleet.models.list().length,
+    models: registry.models.list().length,
   };
 }

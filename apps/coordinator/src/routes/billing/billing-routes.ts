@@ -40,7 +40,7 @@ export const billingRoutes: FastifyPluginAsync<BillingRoutesDeps> = async (serve
   const { access, database, ledger, prices, payments, deposits, withdrawals, processor, providers, development, log, now } = deps;
   const { accountGuard, adminGuard, limits, consoleAccess } = access;
   addPayments(server, accountGuard, { database, ledger });
-  addPrices(server, adminGuard, { prices, fleet: providers, now });
+  addPrices(server, adminGuard, { prices, registry: providers, now });
   addEarningsConcentration(server, adminGuard, { database, now });
   addMachineEarnings(server, { database, ledger, limits, now });
   const api = new ConsoleApi(server, consoleAccess);

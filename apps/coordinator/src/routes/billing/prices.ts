@@ -34,11 +34,11 @@ const checkChange = schemaCheck(PriceChangeSchema);
 
 export interface PriceRoutes {
   readonly prices: PriceRepository;
-  readonly fleet: Pick<ProviderRegistry, 'models'>;
+  readonly registry: Pick<ProviderRegistry, 'models'>;
   readonly now: () => number;
 }
 
-export function addPrices(server: FastifyInstance, adminGuard: onRequestHookHandler, { prices, fleet, now }: PriceRoutes): void {
+export function addPrices(server: FastifyInstance, adminGuard: onRequestHookHandler, { prices, registry, now }: PriceRoutes): void {
   const listSchema = { summary: 'Prices of the models that are served now.', tags: ['Models'], response: { 200: jsonResponse('Prices') } };
   addPublicRoute(server, '/v1/prices', listSchema, async (_request, reply) => {
     // A new price takes effect at once, so caches must not keep the old one.
@@ -46,7 +46,7 @@ export function addPrices(server: FastifyInstance, adminGuard: onRequestHookHand
     return {
       object: 'list',
       currency: 'micro_usd',
-      data: fleet.models.list().map(({ offer }) => ({ model: offer.id, ...ratesBody(prices.current(offer.id)) })),
+      data: registry.models.list().map(({ offer }) => ({ model: offer.id, ...ratesBody(prices.current(offer.id)) })),
     };
   });
   const options = { onRequest: adminGuard, bodyLimit: MAX_BODY_BYTES };

@@ -20,9 +20,14 @@ const OWNER = 'inference-network';
 type ListQuery = Static<typeof ModelListQuerySchema>;
 const readListQuery = queryReader(ModelListQuerySchema);
 
-export function addModels(server: FastifyInstance, guard: onRequestHookHandler, fleet: ProviderRegistry, requestQueue: RequestQueue): void {
-  const messagesMembers = (model: ServedModel) => modelInfo(model, fleet.models.contextLength(model.offer.id, null));
-  const entryOf = (model: ServedModel) => ({ ...modelEntry(model), ...limitsOf(model, fleet) });
+export function addModels(
+  server: FastifyInstance,
+  guard: onRequestHookHandler,
+  registry: ProviderRegistry,
+  requestQueue: RequestQueue,
+): void {
+  const messagesMembers = (model: ServedModel) => modelInfo(model, registry.models.contextLength(model.offer.id, null));
+  const entryOf = (model: ServedModel) => ({ ...modelEntry(model), ...limitsOf(model, registry) });
   const listSchema = {
     summary: `Models that are served now, ${MAX_LISTED_MODELS} at most. limit, after_id and before_id select a page.`,
     tags: ['Models'],
@@ -31,7 +36,7 @@ export function addModels(server: FastifyInstance, guard: onRequestHookHandler, 
   };
   server.get('/v1/models', { schema: listSchema, onRequest: guard }, async (request) => {
     const query = readListQuery(request.url);
-    const { models, hasMore } = pageOf(fleet.models.listing().models, query);
+    const { models, hasMore } = pageOf(registry.models.listing().models, query);
     const isMessages = isAnthropicClient(request);
     const data = models.map((model) => (isMessages ? { ...entryOf(model), ...messagesMembers(model) } : entryOf(model)));
     const list = { object: 'list', data };
@@ -47,11 +52,11 @@ export function addModels(server: FastifyInstance, guard: onRequestHookHandler, 
   // A wildcard, because model ids may contain slashes.
   server.get<{ Params: { '*': string } }>('/v1/models/*', { schema: modelSchema, onRequest: guard }, (request, reply) => {
     const id = request.params['*'];
-    const model = fleet.models.find(id);
-    if (model === null) return sendError(reply, unknownModel(id, fleet.models.listedNames()));
+    const model = registry.models.find(id);
+    if (model === null) return sendError(reply, unknownModel(id, registry.models.listedNames()));
     const { metadata, ...entry } = entryOf(model);
     const ofMessages = isAnthropicClient(request) ? messagesMembers(model) : {};
-    reply.send({ ...entry, ...ofMessages, metadata: { ...metadata, ...demandOf(model.offer.id, fleet, requestQueue) } });
+    reply.send({ ...entry, ...ofMessages, metadata: { ...metadata, ...demandOf(model.offer.id, registry, requestQueue) } });
   });
 }
 
@@ -69,13 +74,13 @@ function pageOf(
 }
 
 /** Current demand of a model, and the expected wait of a new request. */
-function demandOf(id: string, fleet: ProviderRegistry, requestQueue: RequestQueue) {
+function demandOf(id: string, registry: ProviderRegistry, requestQueue: RequestQueue) {
   const { waiting, waitMs } = requestQueue.outlook(id);
   const hardware = requestQueue.outlook(id, 'hardware');
   return {
-    slots: fleet.models.slotCount(id),
-    hardware_slots: fleet.models.slotCount(id, { providerSerial: null, trustFloor: 'hardware' }),
-    requests_last_5_minutes: fleet.placement.reports.recentRequests(id),
+    slots: registry.models.slotCount(id),
+    hardware_slots: registry.models.slotCount(id, { providerSerial: null, trustFloor: 'hardware' }),
+    requests_last_5_minutes: registry.placement.reports.recentRequests(id),
     waiting_requests: waiting,
     expected_wait_ms: waitMs === null ? null : Math.round(waitMs),
     hardware_expected_wait_ms: hardware.waitMs === null ? null : Math.round(hardware.waitMs),
@@ -103,9 +108,9 @@ function modelEntry({ offer, providers, firstSeenAt }: ServedModel) {
 }
 
 /** Context and output limits under the names of OpenRouter: the largest context of any current provider. Null without providers. */
-function limitsOf({ offer }: ServedModel, fleet: ProviderRegistry) {
+function limitsOf({ offer }: ServedModel, registry: ProviderRegistry) {
   if (offer.model_type === 'image') return {};
-  const contextLength = fleet.models.contextLength(offer.id, null);
+  const contextLength = registry.models.contextLength(offer.id, null);
   const maxOutputTokens = offer.model_type === 'text' ? contextLength : null;
   return {
     context_length: contextLength,

@@ -17,7 +17,7 @@ import { adminProviderBody, quarantineBody, quarantineBodyOrNull, reputationBody
 import { lastSeenBody } from './owned-provider.js';
 
 export interface AdminProviderRoutes {
-  readonly fleet: ProviderRegistry;
+  readonly registry: ProviderRegistry;
   readonly holds: QuarantineRepository;
   readonly machines: OwnedProviderRepository;
   readonly accounts: AccountRepository;
@@ -36,7 +36,7 @@ const MAX_BODY_BYTES = 4096;
 const checkQuarantine = schemaCheck(QuarantineSchema);
 
 export function addAdminProviders(server: FastifyInstance, guard: onRequestHookHandler, routes: AdminProviderRoutes): void {
-  const { fleet, holds } = routes;
+  const { registry, holds } = routes;
   const options = { onRequest: guard, bodyLimit: MAX_BODY_BYTES };
 
   server.get<ById>(
@@ -69,21 +69,21 @@ export function addAdminProviders(server: FastifyInstance, guard: onRequestHookH
     { machines, accounts, lastSeen, statusOf }: AdminProviderRoutes,
     id: ProviderId,
   ): Promise<AdminProviderView | null> {
-    const provider = fleet.snapshot(id);
+    const provider = registry.snapshot(id);
     const accountId = await machines.ownerOf(id);
     const seen = (await lastSeen.of([id])).get(id) ?? null;
-    const standing = fleet.reputations.summaryOf(id);
+    const reputation = registry.reputations.summaryOf(id);
     const hold = holds.of(id);
-    if (provider === null && accountId === null && seen === null && hold === null && standing.state === 'well') return null;
+    if (provider === null && accountId === null && seen === null && hold === null && reputation.state === 'well') return null;
     const owner = accountId === null ? null : await accounts.findListed(accountId);
     return {
       provider_id: id,
       owner: accountId === null ? null : { account_id: accountId, email: owner?.email ?? null },
-      provider: provider === null ? null : adminProviderBody(fleet, holds, provider),
+      provider: provider === null ? null : adminProviderBody(registry, holds, provider),
       status: provider === null ? null : await statusOf(provider),
       last_seen: seen === null ? null : lastSeenBody(seen),
       hold: quarantineBodyOrNull(hold),
-      reputation: reputationBody(standing),
+      reputation: reputationBody(reputation),
     };
   }
 }

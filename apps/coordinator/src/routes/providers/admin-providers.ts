@@ -13,21 +13,24 @@ import { pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 
 export interface AdminProviderListRoutes {
-  readonly fleet: ProviderRegistry;
+  readonly registry: ProviderRegistry;
   readonly requestQueue: RequestQueue;
   readonly holds: Pick<QuarantineRepository, 'of' | 'all'>;
 }
 
 export function addOperations(server: FastifyInstance, adminGuard: onRequestHookHandler, routes: AdminProviderListRoutes): void {
-  const { fleet, requestQueue, holds } = routes;
+  const { registry, requestQueue, holds } = routes;
   server.get(
     '/admin/v1/providers',
     { onRequest: adminGuard, schema: { response: { 200: AdminProviderListSchema } } },
     async (): Promise<AdminProviderList> => ({
-      providers: [...fleet.snapshots()].map((provider) => adminProviderBody(fleet, holds, provider)),
-      restrained: [...fleet.reputations.restricted()].map(([provider_id, standing]) => ({ provider_id, ...reputationBody(standing) })),
+      providers: [...registry.snapshots()].map((provider) => adminProviderBody(registry, holds, provider)),
+      restrained: [...registry.reputations.restricted()].map(([provider_id, reputation]) => ({
+        provider_id,
+        ...reputationBody(reputation),
+      })),
       held: [...holds.all].map(([provider_id, hold]) => ({ provider_id, ...quarantineBody(hold) })),
-      connections: fleet.connections,
+      connections: registry.connections,
       waiting_requests: requestQueue.waiting,
     }),
   );
@@ -36,7 +39,7 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
     { onRequest: adminGuard },
     async ({ query }) => {
       const model = query.model ?? '';
-      const reasons = fleet.placement.ineligibleReasons(model, {
+      const reasons = registry.placement.ineligibleReasons(model, {
         providerSerial: query.provider_serial ?? null,
         exclude: new Set(),
         trustFloor: null,
@@ -44,8 +47,8 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
       const { waiting, waitMs } = requestQueue.outlook(model);
       return {
         model,
-        serving: fleet.models.serves(model),
-        slots: fleet.models.slotCount(model),
+        serving: registry.models.serves(model),
+        slots: registry.models.slotCount(model),
         waiting_requests: waiting,
         expected_wait_ms: waitMs === null ? null : Math.round(waitMs),
         not_eligible: [...reasons].map(([provider_id, reason]) => ({ provider_id, reason })),
@@ -56,27 +59,27 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
     '/admin/v1/providers/:id/reinstate',
     { onRequest: adminGuard, schema: { params: pathParams('id') } },
     (request, reply) => {
-      if (fleet.reputations.reinstate(request.params.id)) reply.send({ provider_id: request.params.id, reinstated: true });
+      if (registry.reputations.reinstate(request.params.id)) reply.send({ provider_id: request.params.id, reinstated: true });
       else sendError(reply, apiError('not_found', { message: 'This provider is not restricted.' }));
     },
   );
 }
 
 export function adminProviderBody(
-  fleet: ProviderRegistry,
+  registry: ProviderRegistry,
   holds: Pick<QuarantineRepository, 'of'>,
   provider: ProviderSnapshot,
 ): AdminProvider {
   const { identity, agentName, agentVersion, slots, registeredAt } = provider.registration;
   const { trust, statistics, counters } = provider;
   const { host } = statistics;
-  const { reports } = fleet.placement;
-  const standing = fleet.reputations.summaryOf(identity.providerId);
+  const { reports } = registry.placement;
+  const reputation = registry.reputations.summaryOf(identity.providerId);
   return {
     provider_id: identity.providerId,
     session_id: provider.sessionId,
     status: provider.status,
-    reason: standing.detail ?? firstSelfSignedGap(trust),
+    reason: reputation.detail ?? firstSelfSignedGap(trust),
     trust_level: trust.level,
     trust_parts: trust.parts.map(({ name, state, reason, detail }) => ({ name, state, reason, detail })),
     attested: provider.isAttested,
@@ -109,7 +112,7 @@ export function adminProviderBody(
     running_jobs: provider.usedSlots,
     reported_jobs: statistics.reportedJobs,
     decode_tps: statistics.decodeTps,
-    reputation: reputationBody(standing),
+    reputation: reputationBody(reputation),
     requests_served: statistics.requestsServed,
     tokens_generated: statistics.tokensGenerated,
     key_expires_at: provider.key?.notAfter ?? null,

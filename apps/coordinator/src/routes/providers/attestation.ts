@@ -23,7 +23,7 @@ export const AttestationQuerySchema = Type.Object({
 });
 const readQuery = queryReader(AttestationQuerySchema);
 
-export function addAttestation(server: FastifyInstance, fleet: ProviderRegistry, anchor: TrustAnchor): void {
+export function addAttestation(server: FastifyInstance, registry: ProviderRegistry, anchor: TrustAnchor): void {
   const instructions = verificationInstructions(anchor);
   const schema = {
     summary: 'Attestation records of every connected provider, or of one.',
@@ -33,8 +33,8 @@ export function addAttestation(server: FastifyInstance, fleet: ProviderRegistry,
   };
   addPublicRoute(server, '/v1/providers/attestation', schema, async (request): Promise<AttestationFeed> => {
     const { provider_id: wanted } = readQuery(request.url);
-    const providers = wanted === undefined ? [...fleet.snapshots()] : [fleet.snapshot(wanted as ProviderId) ?? []].flat();
-    const { namesOf } = fleet.models.listing();
+    const providers = wanted === undefined ? [...registry.snapshots()] : [registry.snapshot(wanted as ProviderId) ?? []].flat();
+    const { namesOf } = registry.models.listing();
     return {
       providers: providers.map((provider) => attestationRecord(provider, namesOf(provider), anchor)),
       apple_root_ca_url: ROOT_CA_URL,

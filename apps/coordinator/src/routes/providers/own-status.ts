@@ -17,7 +17,7 @@ import { sendError } from '../plugins/send-error.js';
 import { providerStatus } from './status/provider-status.js';
 
 export interface StatusSources {
-  readonly fleet: ProviderRegistry;
+  readonly registry: ProviderRegistry;
   readonly requestQueue: RequestQueue;
   readonly database: Database;
   readonly now: () => number;
@@ -32,7 +32,7 @@ const NO_TOKEN = 'The session token is missing. Send the token of the "registere
 const WRONG_TOKEN = 'The session token is not valid: each token ends with its session.';
 
 export function addProviderMe(server: FastifyInstance, routes: ProviderMeRoutes): void {
-  const { fleet, limits } = routes;
+  const { registry, limits } = routes;
   const schema = {
     summary: 'Status of the calling provider. The bearer token is the session token of the provider, not an API key.',
     tags: ['Providers'],
@@ -41,7 +41,7 @@ export function addProviderMe(server: FastifyInstance, routes: ProviderMeRoutes)
   server.get('/v1/providers/me', { schema, onRequest: limits.publicRoutes }, async (request, reply) => {
     const token = presentedKey(request);
     if (token === null) return sendError(reply, apiError('missing_api_key', { message: NO_TOKEN }));
-    const provider = fleet.snapshotByToken(token);
+    const provider = registry.snapshotByToken(token);
     if (provider === null) return sendError(reply, apiError('invalid_api_key', { message: WRONG_TOKEN }));
     return reply.header('cache-control', 'no-store').send(await providerStatusOf(routes, provider));
   });
@@ -49,9 +49,9 @@ export function addProviderMe(server: FastifyInstance, routes: ProviderMeRoutes)
 
 /** Status of a provider, for the provider itself, its owner and operators. */
 export async function providerStatusOf(sources: StatusSources, provider: ProviderSnapshot): Promise<ProviderStatusAnswer> {
-  const { fleet, requestQueue, now } = sources;
+  const { registry, requestQueue, now } = sources;
   const earnings = await earningsOf(sources, provider.registration.identity.providerId);
-  return providerStatus(provider, { fleet, requestQueue, now: now(), earnings });
+  return providerStatus(provider, { registry, requestQueue, now: now(), earnings });
 }
 
 /** A failing ledger must not hide the rest of the status. */

@@ -13,7 +13,7 @@ import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 
 export interface OwnedProviderRoutes {
-  readonly fleet: ProviderRegistry;
+  readonly registry: ProviderRegistry;
   readonly machines: OwnedProviderRepository;
   readonly lastSeen: LastSeenRepository;
   /** Status as in `GET /v1/providers/me`. */
@@ -22,12 +22,12 @@ export interface OwnedProviderRoutes {
 
 const isProviderId = Compile(ProviderIdSchema);
 
-export function addMachineView(api: ConsoleApi, { fleet, machines, lastSeen, statusOf }: OwnedProviderRoutes): void {
+export function addMachineView(api: ConsoleApi, { registry, machines, lastSeen, statusOf }: OwnedProviderRoutes): void {
   const viewOf = async ({ providerId, name, linkedAt }: OwnedProvider) => {
     const id = providerId as ProviderId;
-    const provider = fleet.snapshot(id);
+    const provider = registry.snapshot(id);
     const seen = (await lastSeen.of([id])).get(id) ?? null;
-    const hold = fleet.reputations.quarantineOf(id);
+    const hold = registry.reputations.quarantineOf(id);
     return {
       provider_id: providerId,
       name,

@@ -21,25 +21,25 @@ import { lastSeenBody } from './owned-provider.js';
 export interface OwnedProvidersRoutes {
   readonly machines: OwnedProviderRepository;
   readonly lastSeen: LastSeenRepository;
-  readonly fleet: ProviderRegistry;
+  readonly registry: ProviderRegistry;
   readonly codes: MachineCodeRepository;
   readonly links: ProviderLinks;
 }
 
-export function addMachineRoutes(api: ConsoleApi, { machines, lastSeen, fleet, codes, links }: OwnedProvidersRoutes): void {
+export function addMachineRoutes(api: ConsoleApi, { machines, lastSeen, registry, codes, links }: OwnedProvidersRoutes): void {
   api.add({ method: 'GET', path: '/machines', response: ConsoleMachineListSchema }, async ({ caller }) => {
     const owned = await machines.list(caller.account.id);
     const seen = await lastSeen.of(owned.map(({ providerId }) => providerId));
     return {
       data: owned.map(({ providerId, name, linkedAt }): ConsoleMachine => {
-        const provider = fleet.snapshot(providerId as ProviderId);
+        const provider = registry.snapshot(providerId as ProviderId);
         const last = seen.get(providerId);
         return {
           provider_id: providerId,
           name,
           linked_at: isoTimeOrNull(linkedAt),
           last_seen: last === undefined ? null : lastSeenBody(last),
-          live: provider === null ? null : liveState(fleet, provider),
+          live: provider === null ? null : liveState(registry, provider),
         };
       }),
     };
@@ -57,12 +57,12 @@ export function addMachineRoutes(api: ConsoleApi, { machines, lastSeen, fleet, c
   });
 }
 
-function liveState(fleet: ProviderRegistry, provider: ProviderSnapshot): ConsoleMachine['live'] {
+function liveState(registry: ProviderRegistry, provider: ProviderSnapshot): ConsoleMachine['live'] {
   const { identity, slots, registeredAt } = provider.registration;
   const { trust, statistics } = provider;
   return {
     status: provider.status,
-    reason: fleet.reputations.summaryOf(identity.providerId).detail ?? firstSelfSignedGap(trust),
+    reason: registry.reputations.summaryOf(identity.providerId).detail ?? firstSelfSignedGap(trust),
     trust_level: trust.level,
     attested: provider.isAttested,
     simulated: identity.simulated,

@@ -44,18 +44,18 @@ export interface ProviderRoutesDeps {
 }
 
 export const providerRoutes: FastifyPluginAsync<ProviderRoutesDeps> = async (server, deps) => {
-  const { access, providers: fleet, requestQueue, database, holds, lastSeen, accounts, machines, now, onFailure } = deps;
+  const { access, providers: registry, requestQueue, database, holds, lastSeen, accounts, machines, now, onFailure } = deps;
   const { adminGuard, limits, consoleAccess } = access;
-  const statusSources = { fleet, requestQueue, database, now, onFailure };
+  const statusSources = { registry, requestQueue, database, now, onFailure };
   const statusOf = (provider: ProviderSnapshot) => providerStatusOf(statusSources, provider);
-  addAttestation(server, fleet, deps.anchor);
+  addAttestation(server, registry, deps.anchor);
   addProviderMe(server, { ...statusSources, limits });
   addAgentReleases(server, deps.releases);
-  addOperations(server, adminGuard, { fleet, requestQueue, holds });
-  addAdminProviders(server, adminGuard, { fleet, holds, lastSeen, statusOf, machines, accounts });
+  addOperations(server, adminGuard, { registry, requestQueue, holds });
+  addAdminProviders(server, adminGuard, { registry, holds, lastSeen, statusOf, machines, accounts });
   const api = new ConsoleApi(server, consoleAccess);
-  addMachineRoutes(api, { machines, lastSeen, fleet, codes: deps.machineCodes, links: deps.providerLinks });
-  addMachineView(api, { fleet, machines, lastSeen, statusOf });
+  addMachineRoutes(api, { machines, lastSeen, registry, codes: deps.machineCodes, links: deps.providerLinks });
+  addMachineView(api, { registry, machines, lastSeen, statusOf });
   server.get(PROVIDER_SOCKET_PATH, (_request, reply) => {
     const { body } = openAiError(apiError('invalid_request', { message: 'This address takes WebSocket connections only.' }));
     reply.code(426).headers({ upgrade: 'websocket', 'content-type': 'application/json; charset=utf-8' }).send(body);

@@ -9,7 +9,7 @@ import type { ServedModels } from '../../providers/placement/served-models.js';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 
 /** Connected providers and their models, as statistics read them. */
-export interface FleetView {
+export interface RegistryView {
   snapshots(): Iterable<ProviderSnapshot>;
   readonly models: Pick<ServedModels, 'listing'>;
 }
@@ -25,9 +25,9 @@ export function seriesStart(now: number): number {
 }
 
 /** `minutes` may omit idle minutes and may begin before the series. */
-export function networkStats(fleet: FleetView, lifetime: ActivitySums, minutes: readonly MinuteSums[], now: number): Stats {
-  const providers = [...fleet.snapshots()];
-  const { models, namesOf } = fleet.models.listing();
+export function networkStats(registry: RegistryView, lifetime: ActivitySums, minutes: readonly MinuteSums[], now: number): Stats {
+  const providers = [...registry.snapshots()];
+  const { models, namesOf } = registry.models.listing();
   const total = (of: (provider: ProviderSnapshot) => number): number => providers.reduce((sum, provider) => sum + of(provider), 0);
   const tokens = lifetime.promptTokens + lifetime.completionTokens;
   return {

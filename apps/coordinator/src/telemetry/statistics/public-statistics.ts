@@ -15,7 +15,7 @@ import { sharedSecret } from '../../database/secret-repository.js';
 import { readLeaders, readMinutes, readNetworkTotals } from '../../database/statistics-repository.js';
 import type { Database } from '../../database/tables.js';
 import { COLUMN_OF, leaderboard, networkTotals } from './leaderboard.js';
-import { type FleetView, networkStats, seriesStart } from './network-statistics.js';
+import { networkStats, type RegistryView, seriesStart } from './network-statistics.js';
 import { pseudonyms } from './pseudonym.js';
 import { type Cached, TimedCache } from './timed-cache.js';
 
@@ -28,7 +28,7 @@ const MAX_LEADERS = 200;
 
 export interface PublicStatisticsOptions {
   readonly database: Database;
-  readonly fleet: FleetView;
+  readonly registry: RegistryView;
   readonly now: () => number;
 }
 
@@ -39,11 +39,11 @@ export class PublicStatistics {
   #pseudonym: ((accountId: string) => string) | null = null;
 
   constructor(options: PublicStatisticsOptions) {
-    const { database, fleet, now } = options;
+    const { database, registry, now } = options;
     const cached = <T>(seconds: number, make: (now: number) => Promise<T>) => new TimedCache({ maxAgeMs: seconds * 1000, now, make });
     this.#stats = cached(MAX_AGE_SECONDS.stats, async (time) => {
       const lifetime = await readNetworkTotals(database, 'all');
-      return networkStats(fleet, lifetime, await readMinutes(database, seriesStart(time)), time);
+      return networkStats(registry, lifetime, await readMinutes(database, seriesStart(time)), time);
     });
     const choices = LEADERBOARD_METRICS.flatMap((metric) => STATISTICS_WINDOWS.map((window) => ({ metric, window })));
     this.#leaderboards = new Map(

@@ -22,7 +22,7 @@ export function newJob(): JobId {
   return randomUUID() as JobId;
 }
 
-/** Holds 100 micro-USD unless told otherwise. */
+/** Holds 100 micro-USD by default. */
 export function reservation(over: Partial<Reservation> = {}): Reservation {
   return {
     jobId: newJob(),
@@ -39,7 +39,7 @@ export function reservation(over: Partial<Reservation> = {}): Reservation {
   };
 }
 
-/** Uses 10 prompt and 20 completion tokens unless told otherwise. */
+/** Uses 10 prompt and 20 completion tokens by default. */
 export function settlement(jobId: JobId, over: Partial<Settlement> = {}): Settlement {
   return { jobId, providerId: PROVIDER, promptTokens: 10, completionTokens: 20, hiddenTokens: 5, cachedTokens: 0, at: T0, ...over };
 }

@@ -72,7 +72,7 @@ describe('recently seen models', () => {
   let tell: (models: readonly { readonly id: string }[]) => void = () => {};
   const open = (earlier: readonly string[] = []): RecentlySeenModels =>
     new RecentlySeenModels({
-      fleet: {
+      registry: {
         serves: (model) => serving.has(model),
         onCapacity: (listener) => {
           tell = listener as typeof tell;

@@ -54,7 +54,7 @@ function settingsOf(dataDir: string): Config | null {
   try {
     return readConfig(configPath(dataDir));
   } catch {
-    // The check of the settings tells why.
+    // The check of the settings reports the reason.
     return null;
   }
 }

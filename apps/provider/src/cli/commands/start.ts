@@ -26,7 +26,7 @@ const UP_MS = 60_000;
 async function start(args: readonly string[]): Promise<number> {
   const command = await serviceCommand(args);
   const { dataDir, json, manager } = command;
-  // A bad setting is told here, and not found in a log.
+  // Reports a bad setting here instead of in a log.
   serveOptions(readServeFlags(['--data-dir', dataDir]), readConfig(configPath(dataDir)));
   const running = await runningDaemon(dataDir);
   const state = await manager.state(serviceDefinition(dataDir).label);

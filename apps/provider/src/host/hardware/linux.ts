@@ -10,7 +10,7 @@ export const LINUX_FILES = {
   product: 'sys/class/dmi/id/product_name',
   /** Read by root alone on most machines. */
   serial: 'sys/class/dmi/id/product_serial',
-  /** Lists of processors such as `0-7,16`, where the maker has two kinds. */
+  /** Lists of processors such as `0-7,16`, on chips with two kinds. */
   fastCores: 'sys/devices/cpu_core/cpus',
   thriftyCores: 'sys/devices/cpu_atom/cpus',
 } as const;

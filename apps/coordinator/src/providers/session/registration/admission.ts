@@ -58,7 +58,7 @@ export interface AdmissionRules {
   readonly sessionId: string;
 }
 
-/** Throws {@link Refusal} with the reason the provider is told. */
+/** Throws {@link Refusal} with the reason sent to the provider. */
 export function admit(register: Register, rules: AdmissionRules): Admitted {
   const identity = checkAttestation(register.attestation, rules);
   const answer = openAnswer(register.challenge, identity, rules.sessionId);

@@ -23,46 +23,46 @@ const MAX_DECODE_TPS = 5000;
 const MAX_PREFILL_PER_DECODE = 50;
 
 export function plausibleHardware(
-  told: Hardware,
+  reported: Hardware,
   { chip_name, memory_gb }: Pick<Attestation, 'chip_name' | 'memory_gb'>,
 ): PlausibleHardware {
   const chip = chipFacts(chip_name);
   const max = chip ?? DEFAULT_MAX;
-  const cpu_cores = Math.min(told.cpu_cores, max.cpuCores);
-  const gpu_cores = Math.min(told.gpu_cores, max.gpuCores);
+  const cpu_cores = Math.min(reported.cpu_cores, max.cpuCores);
+  const gpu_cores = Math.min(reported.gpu_cores, max.gpuCores);
   const hardware: Hardware = {
-    chip_family: chip?.family ?? told.chip_family,
+    chip_family: chip?.family ?? reported.chip_family,
     cpu_cores,
     gpu_cores,
-    bandwidth_gbs: plausibleBandwidth(told.bandwidth_gbs, gpu_cores, chip),
-    ...coresOf(told, cpu_cores),
-    ...(told.os_name === undefined ? {} : { os_name: told.os_name }),
-    ...(told.os_version === undefined ? {} : { os_version: told.os_version }),
-    ...(told.os_build === undefined ? {} : { os_build: told.os_build }),
+    bandwidth_gbs: plausibleBandwidth(reported.bandwidth_gbs, gpu_cores, chip),
+    ...coresOf(reported, cpu_cores),
+    ...(reported.os_name === undefined ? {} : { os_name: reported.os_name }),
+    ...(reported.os_version === undefined ? {} : { os_version: reported.os_version }),
+    ...(reported.os_build === undefined ? {} : { os_build: reported.os_build }),
   };
   const memoryGb = Math.min(memory_gb, max.memoryGb);
   const names = ['chip_family', 'cpu_cores', 'gpu_cores', 'bandwidth_gbs', 'performance_cores', 'efficiency_cores'] as const;
   // An agent that does not know a chip's bandwidth reports 0, which is no false report.
-  const adjusted = names.filter((name) => hardware[name] !== told[name] && !(name === 'bandwidth_gbs' && told[name] === 0));
+  const adjusted = names.filter((name) => hardware[name] !== reported[name] && !(name === 'bandwidth_gbs' && reported[name] === 0));
   return { hardware, memoryGb, adjusted: [...adjusted, ...(memoryGb === memory_gb ? [] : ['memory_gb'])] };
 }
 
 /** Limits a decode rate to what the memory bandwidth allows, in tokens per second. */
-export function plausibleDecodeTps(told: number, { bandwidth_gbs }: Hardware): number {
-  return Math.min(told, maxDecodeTps(bandwidth_gbs));
+export function plausibleDecodeTps(reported: number, { bandwidth_gbs }: Hardware): number {
+  return Math.min(reported, maxDecodeTps(bandwidth_gbs));
 }
 
 /** The same for the reading of a prompt. */
-export function plausiblePrefillTps(told: number, { bandwidth_gbs }: Hardware): number {
-  return Math.min(told, MAX_PREFILL_PER_DECODE * maxDecodeTps(bandwidth_gbs));
+export function plausiblePrefillTps(reported: number, { bandwidth_gbs }: Hardware): number {
+  return Math.min(reported, MAX_PREFILL_PER_DECODE * maxDecodeTps(bandwidth_gbs));
 }
 
 function maxDecodeTps(bandwidthGbs: number): number {
   return bandwidthGbs === 0 ? MAX_DECODE_TPS : bandwidthGbs / SMALLEST_MODEL_GB;
 }
 
-function plausibleBandwidth(told: number, gpuCores: number, chip: ChipFacts | null): number {
-  return chip === null ? Math.min(told, DEFAULT_MAX.bandwidthGbs) : bandwidthOf(chip, gpuCores);
+function plausibleBandwidth(reported: number, gpuCores: number, chip: ChipFacts | null): number {
+  return chip === null ? Math.min(reported, DEFAULT_MAX.bandwidthGbs) : bandwidthOf(chip, gpuCores);
 }
 
 /** Core counts that do not add up are dropped. */

@@ -1,5 +1,5 @@
 /**
- * Parses an X.509 version 3 certificate (RFC 5280 section 4.1) into the exact bytes of each part, without judging them. Optional
+ * Parses an X.509 version 3 certificate (RFC 5280 section 4.1) into the exact bytes of each part, without evaluation. Optional
  * parts that no attestation certificate has are refused.
  */
 import { fromUtf8 } from '@inference/protocol';

@@ -11,19 +11,19 @@ import { decisionText } from './decision-text.js';
 import { nextSteps } from './next-steps.js';
 
 export interface StatusInput {
-  readonly fleet: ProviderRegistry;
+  readonly registry: ProviderRegistry;
   readonly requestQueue: RequestQueue;
   readonly now: number;
   /** Null where the ledger did not answer. */
   readonly earnings: ProviderEarnings | null;
 }
 
-export function providerStatus(provider: ProviderSnapshot, { fleet, requestQueue, now, earnings }: StatusInput): ProviderStatusAnswer {
+export function providerStatus(provider: ProviderSnapshot, { registry, requestQueue, now, earnings }: StatusInput): ProviderStatusAnswer {
   const { identity, slots, registeredAt, agentName, agentVersion } = provider.registration;
   const { statistics } = provider;
   const { host } = statistics;
-  const { reports } = fleet.placement;
-  const standing = trustMessage(provider.trust, provider.status, null, provider.quarantine);
+  const { reports } = registry.placement;
+  const trust = trustMessage(provider.trust, provider.status, null, provider.quarantine);
   const facts = {
     object: 'provider.status' as const,
     provider_id: identity.providerId,
@@ -32,13 +32,13 @@ export function providerStatus(provider: ProviderSnapshot, { fleet, requestQueue
     agent: { name: agentName, version: agentVersion },
     connected_at: iso(registeredAt),
     server_time: iso(now),
-    status: standing.status,
-    status_remedy: standing.status_remedy ?? null,
+    status: trust.status,
+    status_remedy: trust.status_remedy ?? null,
     gate: provider.unavailableReason,
     availability: availabilityBody(provider.availability),
     hardware: { ...provider.registration.hardware, adjusted: [...provider.registration.adjusted] },
-    trust_level: standing.trust_level,
-    trust_parts: standing.parts,
+    trust_level: trust.trust_level,
+    trust_parts: trust.parts,
     slots,
     running_jobs: provider.usedSlots,
     host: { thermal: host.thermal, memory_pressure: host.memoryPressure, power: host.power },
@@ -46,7 +46,7 @@ export function providerStatus(provider: ProviderSnapshot, { fleet, requestQueue
     models: modelsOf(provider, reports, requestQueue),
     ...reports.share(identity.providerId, null),
     decisions: reports.decisions(identity.providerId).map(decisionOf),
-    reputation: reputationOf(fleet, provider, now),
+    reputation: reputationOf(registry, provider, now),
     earnings: earnings === null ? null : { of: earnings.of, today_micro_usd: earnings.today, total_micro_usd: earnings.total },
   };
   return { ...facts, next_steps: nextSteps(facts) };
@@ -122,8 +122,8 @@ export function availabilityBody({ state, reason, until }: ReportedAvailability)
   return { state, reason: reason ?? null, text, until: until === undefined ? null : new Date(until).toISOString() };
 }
 
-export function reputationOf(fleet: ProviderRegistry, provider: ProviderSnapshot, now: number): ProviderStatusAnswer['reputation'] {
-  const { state, reason, since, until, recentFailures } = fleet.reputations.summaryOf(provider.registration.identity.providerId);
+export function reputationOf(registry: ProviderRegistry, provider: ProviderSnapshot, now: number): ProviderStatusAnswer['reputation'] {
+  const { state, reason, since, until, recentFailures } = registry.reputations.summaryOf(provider.registration.identity.providerId);
   return {
     state,
     reason,

@@ -1,14 +1,14 @@
 /** Many light agents in this process, started a few at a time. */
 import { LightAgent, type LightKeys, type LightOptions, makeKeys } from './agent.js';
 
-export interface LightFleet {
+export interface LightAgents {
   readonly agents: readonly LightAgent[];
   /** Agents with a registered current connection, from their own point of view. */
   online(): number;
   leave(): void;
 }
 
-export interface LightFleetOptions extends Omit<LightOptions, 'models' | 'keys'> {
+export interface LightAgentsOptions extends Omit<LightOptions, 'models' | 'keys'> {
   readonly size: number;
   readonly models: (index: number) => readonly string[];
   /** Prepared keys; generated when absent. */
@@ -17,8 +17,8 @@ export interface LightFleetOptions extends Omit<LightOptions, 'models' | 'keys'>
   readonly atOnce?: number;
 }
 
-/** Starts a fleet and waits until every agent is registered. */
-export async function startLightFleet(options: LightFleetOptions): Promise<LightFleet> {
+/** Starts agents and waits until every agent is registered. */
+export async function startLightAgents(options: LightAgentsOptions): Promise<LightAgents> {
   const { size, models, keys, atOnce = 64, ...rest } = options;
   const agents: LightAgent[] = [];
   const worker = async (): Promise<void> => {
