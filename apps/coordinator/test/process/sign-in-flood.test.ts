@@ -13,7 +13,7 @@ describe('more than a hundred wrong sign-ins at once', () => {
   let coordinator: CoordinatorProgram;
   afterEach(() => coordinator.close());
 
-  /** Wrong sign-ins that wait for their answers. `answered`: how many have got one. */
+  /** Wrong sign-ins that wait for a response. `answered`: count of responses so far. */
   function flood(addressOf: (index: number) => string): { answered: () => number; leave: () => Promise<void> } {
     const left = new AbortController();
     let answered = 0;
@@ -35,7 +35,7 @@ describe('more than a hundred wrong sign-ins at once', () => {
       async leave() {
         left.abort();
         await Promise.all(all);
-        // Those who leave take their places in the queue along.
+        // A disconnected client frees its place in the queue.
         await until(async () => (await coordinator.metric(WAITING)) === 0);
       },
     };
@@ -56,7 +56,7 @@ describe('more than a hundred wrong sign-ins at once', () => {
       await until(async () => (await coordinator.metric(WAITING)) > 80);
       expect(await coordinator.metric(RUNNING)).toBeLessThanOrEqual(2);
       expect([await chat(false), await chat(true)]).toEqual([200, 200]);
-      // All the sign-ins came first: on a shared pool of threads these chats would be answered last.
+      // All sign-ins arrived first: on a shared thread pool these chats would be last.
       expect(attack.answered()).toBeLessThan(SIGN_INS - 8);
       await attack.leave();
     }

@@ -1,4 +1,4 @@
-/** A machine that accepts images and never makes them, and its owner's requests, against the real program. */
+/** A machine that accepts images and never completes them, and its owner's requests, against the real program. */
 import { afterEach, expect, it } from 'vitest';
 import { paint } from '../images/pictures.js';
 import { Browser } from '../support/console-client.js';
@@ -41,7 +41,7 @@ it('a machine that never answers reserves no room: a paying client gets every im
   let sent = 0;
   let refused = 0;
   const attack: Promise<unknown>[] = [];
-  // The largest first, then ever smaller ones, until nothing would be left for anybody.
+  // Decreasing sizes, until the budget is exhausted.
   for (const size of ATTACKERS_SIZES) {
     for (const n of [4, 1]) {
       for (let count = 0; count < 5; count++) {
@@ -52,7 +52,7 @@ it('a machine that never answers reserves no room: a paying client gets every im
         });
         attack.push(answered.catch((error: unknown) => (left.signal.aborted ? null : Promise.reject(error))));
       }
-      // Every one is refused, on the machine or in the queue for it.
+      // Every request is refused, on the machine or in its queue.
       await until(async () => refused + staller.jobs.size + (await coordinator.metric('inference_queue_length')) === sent);
     }
   }

@@ -12,7 +12,7 @@ import { ScriptedProvider } from '../support/scripted-provider.js';
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const PAYING_REQUESTS = 10;
-/** As in the settings below, small so that attacks are cheap to make. */
+/** Same as the settings below, small so that attacks are cheap. */
 const HELD_BYTES = 16 * 2 ** 20;
 
 let dataDir: string;
@@ -33,12 +33,12 @@ beforeAll(async () => {
       DEVELOPMENT: '1',
       ALLOW_SIMULATED_ENCLAVE: '1',
       MAX_HELD_REQUEST_BYTES: String(HELD_BYTES),
-      // It is the budgets that hold here.
+      // The budgets are the tested limit.
       RATE_LIMIT_SIGN_IN: '0',
       RATE_LIMIT_ADDRESS: '0',
       STRIPE_SECRET_KEY: 'sk_test_x',
       STRIPE_WEBHOOK_SECRET: 'whsec_x',
-      // Nobody listens there: the webhook alone is attacked.
+      // Nothing listens there: the test attacks the webhook alone.
       MDM_URL: 'http://127.0.0.1:1',
       MDM_API_KEY: 'management key',
       MDM_WEBHOOK_SECRET: 'a webhook secret of some length',
@@ -70,7 +70,7 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-/** Opens requests whose bodies never end. Resolves when the coordinator has taken what was sent, or has answered. */
+/** Opens requests with endless bodies. Resolves when the coordinator has read the sent bytes, or has responded. */
 async function holdOpen(count: number, path: string, headers: string, bodyBytes: number): Promise<void> {
   const { port } = new URL(address);
   const part = Buffer.alloc(bodyBytes - 1, 'x');
@@ -93,7 +93,7 @@ function letGo(): void {
   for (const socket of sockets.splice(0)) socket.destroy();
 }
 
-/** Statuses of a paying client, whose requests have bodies of many sizes. */
+/** Statuses of a paying client's requests with bodies of many sizes. */
 async function pay(): Promise<number[]> {
   const statuses: number[] = [];
   for (let index = 0; index < PAYING_REQUESTS; index++) {
@@ -130,7 +130,7 @@ describe('a paying client is served while others hold open', () => {
     await holdOpen(count, path, headers, bytes);
     expect(await pay()).toEqual(SERVED);
     expect(await reading('inference_stranger_bytes_held')).toBeLessThanOrEqual(16 * 2 ** 20);
-    // Somebody at the very address that attacks can still sign in.
+    // A user at the attacking address can still sign in.
     expect((await new Browser(address).signIn('nobody@example.com')).status).toBe(401);
     letGo();
   });
@@ -149,7 +149,7 @@ describe('a paying client is served while others hold open', () => {
     const strangers = await Promise.all(Array.from({ length: 60 }, () => ScriptedProvider.connect(address, { models: ['test/stranger'] })));
     const before = await reading('process_resident_memory_bytes');
     const control = Buffer.from([0x89, 0x80, 0, 0, 0, 0]);
-    // Fragments with pings between them are one message, too.
+    // Fragments interleaved with pings form a single message.
     const fragment = (first: boolean, bytes: number): Buffer => {
       const head = Buffer.from([first ? 0x02 : 0x00, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]);
       head.writeUInt32BE(bytes, 6);
@@ -162,14 +162,14 @@ describe('a paying client is served while others hold open', () => {
       if (index % 2 === 0) raw.write(Buffer.concat(fragments));
       else raw.write(fragment(true, 4_000_000).subarray(0, 3_999_000));
     }
-    // 240 MB, of which one address may hold 64 MiB.
+    // 240 MB, of which each address may hold 64 MiB.
     let openCount = strangers.length;
     await until(() => {
       openCount = strangers.filter(({ socket }) => socket.readyState === socket.OPEN).length;
       return openCount <= 20;
-      // Sooner than the coordinator would end them for their silence.
+      // Earlier than the coordinator's idle timeout.
     }, 15_000);
-    // Those that fit were not ended.
+    // Claims within the budget survived.
     expect(openCount).toBeGreaterThan(0);
     expect(await pay()).toEqual(SERVED);
     await until(async () => (await reading('process_resident_memory_bytes')) - before < 200e6, 60_000);
@@ -199,7 +199,7 @@ describe('a paying client is served while others hold open', () => {
       }),
     );
     expect(await pay()).toEqual(SERVED);
-    // Without bounds it would be 150 × 4 MB.
+    // Unbounded, the sum would be 150 × 4 MB.
     expect((await reading('process_resident_memory_bytes')) - before).toBeLessThan(250e6);
     const newcomer = await ScriptedProvider.connect(address, { models: ['test/newcomer'] });
     newcomer.close();

@@ -1,4 +1,4 @@
-/** A browser's part in tests of the console: keeps cookies, names its origin, sends JSON. */
+/** Browser side of console tests: stores cookies, sends its origin and JSON. */
 export class Browser {
   readonly #base: string;
   readonly cookies = new Map<string, string>();

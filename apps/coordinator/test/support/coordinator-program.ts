@@ -1,4 +1,4 @@
-/** The real coordinator program, for tests that attack it. */
+/** The real coordinator program, as a target for attacks. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ export interface CoordinatorProgram {
   readonly adminKey: string;
   /** Lines of the log so far. */
   log(): Record<string, unknown>[];
-  /** Value of a metric, which is named with its labels: `inference_x{state="y"}`. 0 where it is not told. */
+  /** Value of a metric with labels: `inference_x{state="y"}`. 0 when absent. */
   metric(name: string): Promise<number>;
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * Both databases for tests: `describeDatabases` runs its body once over a fresh SQLite file and once over a fresh PostgreSQL
- * database of this test file. Where no PostgreSQL can be reached it says so loudly, and in CI it fails.
+ * Both databases for tests: `describeDatabases` runs its body over a fresh SQLite file and over a fresh PostgreSQL database of this
+ * test file. An unreachable PostgreSQL prints a visible notice, and fails in CI.
  */
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Dialect } from '../../src/database/connection/dialect.js';
@@ -10,7 +10,7 @@ export { freshPostgres, freshSqlite, TEST_DATABASE_URL, type TestDatabase } from
 
 const unreachable: string | null = await whyUnreachable();
 
-/** Runs `body` once per database. `fresh` makes an empty database; the body opens and removes it. */
+/** Runs `body` per database. `fresh` creates an empty database; the body opens and removes it. */
 export function describeDatabases(name: string, body: (fresh: () => Promise<TestDatabase>, dialect: Dialect) => void): void {
   describe.each(['sqlite', 'postgres'] as const)(`${name} (%s)`, (dialect) => {
     if (dialect === 'sqlite') {

@@ -1,6 +1,6 @@
 /**
- * A server in place of Stripe's: the few calls that the coordinator makes, form-encoded as the real client sends them, with
- * idempotency keys honoured, and webhooks signed as the real ones are.
+ * Stand-in for Stripe's API: the coordinator's few calls, form-encoded like the real client's, with idempotency keys and signed
+ * webhooks.
  */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
@@ -21,9 +21,9 @@ export class FakeStripe {
   readonly requests: Recorded[] = [];
   readonly checkouts = new Map<string, Record<string, unknown>>();
   readonly transfers: Record<string, unknown>[] = [];
-  /** What each payment was made with. */
+  /** Parameters of each payment. */
   readonly payments = new Map<string, Record<string, string>>();
-  /** Answers the next calls with this status instead. */
+  /** Status of the next responses. */
   failWith: { status: number; times: number } | null = null;
   payoutsEnabled = false;
   readonly #answered = new Map<string, object>();
@@ -61,7 +61,7 @@ export class FakeStripe {
     return { payload, signature };
   }
 
-  /** The customer pays: what Stripe says of the checkout then. */
+  /** Simulates the customer's payment: the checkout's later state. */
   paid(checkoutId: string, changes: object = {}): object {
     const checkout = this.checkouts.get(checkoutId);
     const paymentId = `pi_${checkoutId}`;

@@ -1,4 +1,4 @@
-/** Empty databases of both kinds, for tests and benches: a file in a fresh folder, or a PostgreSQL database of its own. */
+/** Empty databases of both kinds, for tests and benches: a file in a fresh folder, or a separate PostgreSQL database. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,18 +10,18 @@ import type { Database } from '../../src/database/tables.js';
 
 export interface TestDatabase {
   readonly dialect: Dialect;
-  /** Where it is, for a second process or for environment variables. */
+  /** Location, for a second process or for environment variables. */
   readonly target: DatabaseTarget;
-  /** Opens it (once more); who opens destroys. */
+  /** Opens another connection; the caller destroys it. */
   open(): Promise<Database>;
-  /** Removes it with all it holds. Connections still open are cut. */
+  /** Removes the database with its content. Open connections are cut. */
   remove(): Promise<void>;
 }
 
-/** The server that tests make databases on. */
+/** Server for test databases. */
 export const TEST_DATABASE_URL = process.env.TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/test';
 const NAME_PREFIX = 'inference_test_';
-/** Databases of test runs that were killed are removed after this long, in milliseconds. */
+/** Age after which databases of killed test runs are removed, in milliseconds. */
 const ABANDONED_MS = 3_600_000;
 
 export async function freshSqlite(): Promise<TestDatabase> {
@@ -35,10 +35,10 @@ export async function freshSqlite(): Promise<TestDatabase> {
   };
 }
 
-/** Emptied databases, to be used again: the server makes and drops one far more slowly than it empties one. */
+/** Emptied databases for reuse: creating and dropping is far slower than emptying. */
 const spares: string[] = [];
 
-/** An empty PostgreSQL database of its own. Rejects when the server cannot be reached. */
+/** Creates an empty PostgreSQL database. Rejects when the server is unreachable. */
 export async function freshPostgres(): Promise<TestDatabase> {
   const name = spares.pop() ?? (await createOnServer());
   const url = new URL(TEST_DATABASE_URL);
@@ -94,7 +94,7 @@ async function onServer(work: (client: pg.Client) => Promise<void>, url = TEST_D
   }
 }
 
-/** Why no PostgreSQL can be reached, or null when one answers. */
+/** Reason why PostgreSQL is unreachable, or null. */
 export async function whyUnreachable(): Promise<string | null> {
   try {
     await onServer(async () => {});

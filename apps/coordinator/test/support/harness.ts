@@ -1,4 +1,4 @@
-/** A coordinator in this process, on a port of the system's choosing, with a fresh data directory and its log in memory. */
+/** A coordinator in this process, on a system-chosen port, with a fresh data directory and an in-memory log. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { type ProviderOptions, ScriptedProvider } from './scripted-provider.js';
 export const MODEL = 'test/model-1';
 export const NO_RATE_LIMITS = { keyPerMinute: 0, addressPerMinute: 0, badKeysPerMinute: 0, authPerMinute: 0, emailPerQuarter: 0 };
 
-/** An account with one key. */
+/** An account with an API key. */
 export interface Customer {
   readonly accountId: string;
   readonly apiKey: string;
@@ -29,12 +29,12 @@ export interface Harness {
   provider(options?: ProviderOptions): Promise<ScriptedProvider>;
   /** POST /v1/chat/completions with a small default body. */
   chat(body?: Record<string, unknown>, init?: { headers?: Record<string, string>; signal?: AbortSignal }): Promise<Response>;
-  /** POST of a body to any path, with the key as the clients of the Messages format send it. */
+  /** Posts a body to any path, with the key in the header of Messages clients. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
   get(path: string, key?: string | null): Promise<Response>;
   /** The account of `apiKey`. */
   readonly developer: Customer;
-  /** A new account with this many micro-USD. */
+  /** A new account with this balance in micro-USD. */
   customer(amount: number): Promise<Customer>;
   /** Another key of an account. */
   addKey(accountId: string): Promise<string>;

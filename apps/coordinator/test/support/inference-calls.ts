@@ -1,4 +1,4 @@
-/** A small request for every endpoint, and the checks that a client without our code makes of what comes back. */
+/** A small request for every endpoint, and verification of the responses independent of our code. */
 import { createHash, verify } from 'node:crypto';
 import { type Endpoint, fromBase64, fromBase64Url, type Receipt, utf8 } from '@inference/protocol';
 import { p256PublicKeyPem } from '@inference/protocol/crypto';
@@ -13,10 +13,10 @@ export const BODIES = {
   '/v1/messages': { model: MODEL, messages, max_tokens: 64 },
 } as const;
 export type Streaming = keyof typeof BODIES;
-/** The endpoints that can stream. */
+/** Endpoints with streaming. */
 export const STREAMING = Object.keys(BODIES) as Streaming[];
 
-/** The response as a client without our code checks it: the signature over the digits of the hash of these bytes. */
+/** Independent verification: signature over the hex digits of the hash of these bytes. */
 function expectSigned(response: Response, signed: string | Buffer, said: { hash: string; signature: string }): void {
   const hash = createHash('sha256').update(signed).digest('hex');
   const key = p256PublicKeyPem(fromBase64(response.headers.get('x-attestation-se-public-key') ?? ''));
@@ -24,7 +24,7 @@ function expectSigned(response: Response, signed: string | Buffer, said: { hash:
   expect(verify('sha256', utf8(hash), key, fromBase64(said.signature))).toBe(true);
 }
 
-/** Checks a whole answer and its receipt. */
+/** Verifies a whole response and its receipt. */
 export async function expectSignedPlain(
   response: Response,
   endpoint: Endpoint,
@@ -38,7 +38,7 @@ export async function expectSignedPlain(
   return { answer: JSON.parse(body.toString()), receipt };
 }
 
-/** Splits a stream at its signature, whichever way the format carries it, and checks it. Returns the signed bytes and what follows them. */
+/** Splits a stream at its signature, in either form, and verifies it. Returns the signed bytes and the rest. */
 export async function expectSignedStream(response: Response): Promise<{ signed: string; end: string }> {
   expect(response.status).toBe(200);
   expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');

@@ -1,7 +1,4 @@
-/**
- * A provider whose every step a test can change: a real WebSocket, real sealing and a real P-256 key; honest unless told
- * otherwise.
- */
+/** A provider with scriptable steps: a real WebSocket, real sealing and a real P-256 key; honest by default. */
 import { formatFor, imagesBody, type OutputEvent, type ParsedImages, type ParsedRequest } from '@inference/formats';
 import {
   type Attestation,
@@ -39,17 +36,17 @@ import {
 import { WebSocket } from 'ws';
 import { EnclaveKey } from '../../../../test/support/enclave-key.js';
 
-/** Sizes that scripted image models make, their own first. */
+/** Sizes of scripted image models, native size first. */
 export const IMAGE_SIZES = ['64x48', '32x32'] as const;
-/** Bytes that it sends at once. */
+/** Bytes per frame. */
 const PART_BYTES = 64 * 1024;
 
 export interface ProviderOptions {
   readonly models?: readonly string[];
   readonly slots?: number;
-  /** Version of the receipts that it registers to sign. Default: 1. */
+  /** Receipt version announced at registration. Default: 1. */
   readonly receiptVersion?: 1 | 2;
-  /** Its models make images. */
+  /** The provider offers image models. */
   readonly image?: ImageOffer;
   readonly serial?: string;
   readonly enclave?: EnclaveKey;
@@ -59,9 +56,9 @@ export interface ProviderOptions {
   readonly attestation?: (attestation: Attestation) => Attestation;
   readonly register?: (register: Register) => Register;
   readonly keyStatement?: (statement: JsonValue) => JsonValue;
-  /** What it does with a job; the honest answer by default. */
+  /** Job handling; default: an honest response. */
   readonly onJob?: (job: ScriptedJob) => void | Promise<void>;
-  /** What it does when it is told to stop; the honest thing by default. */
+  /** Cancel handling; default: honest. */
   readonly onCancel?: (job: ScriptedJob) => void;
   /** Answers to challenges after the first. Null: none. */
   readonly onChallenge?: (nonce: string, provider: ScriptedProvider) => SignedStatement | null;
@@ -99,7 +96,7 @@ export class ScriptedProvider {
     await Promise.race([
       provider.next('registered'),
       provider.closed.then((code) => {
-        // A session may be over before it is seen to have begun.
+        // A session may end before its start is observed.
         if (provider.received.some(({ type }) => type === 'registered')) return;
         throw new Error(`closed with ${code}: ${provider.rejection ?? 'no reason'}`);
       }),
@@ -111,17 +108,17 @@ export class ScriptedProvider {
     return providerIdOf(this.enclave.publicKey);
   }
 
-  /** The code of `rejected`, if it came. */
+  /** Code of `rejected`, if received. */
   get rejection(): string | undefined {
     return this.received.find((message) => message.type === 'rejected')?.code;
   }
 
-  /** The exact reason in `rejected`, if one was given. */
+  /** Reason in `rejected`, if given. */
   get rejectionReason(): string | undefined {
     return this.received.find((message) => message.type === 'rejected')?.reason;
   }
 
-  /** What the coordinator said last of this provider's standing. */
+  /** Latest trust message. */
   get standing(): TrustMessage | undefined {
     return this.received.findLast((message) => message.type === 'trust');
   }
@@ -182,7 +179,7 @@ export class ScriptedProvider {
   }
 
   keyStatement(): SignedStatement {
-    // Read once: one millisecond more than an hour is refused.
+    // Read once: an hour plus one millisecond is refused.
     const now = Date.now();
     const statement = {
       v: 1,
@@ -251,7 +248,7 @@ export class ScriptedProvider {
   }
 }
 
-/** One job at a scripted provider. Its steps can be taken one by one. */
+/** One job at a scripted provider. Each step can run separately. */
 export class ScriptedJob {
   readonly provider: ScriptedProvider;
   readonly message: JobMessage;
@@ -263,14 +260,14 @@ export class ScriptedJob {
   parsed: ParsedRequest | null = null;
   parsedImages: ParsedImages | null = null;
   sealer: ResponseSealer | null = null;
-  /** Of the images that it has made. */
+  /** Data of the generated images. */
   imageSha256: string[] = [];
   credit: number;
   sent = 0;
   tokens = 0;
   /** The final frame is out. */
   finished = false;
-  /** It has said that it completed or failed. */
+  /** Whether the job reported completion or failure. */
   over = false;
   readonly #cancelled = new AbortController();
   #onCredit: (() => void)[] = [];
@@ -309,7 +306,7 @@ export class ScriptedJob {
     (this.provider.options.onCancel ?? ((job) => job.endWhereItStands()))(this);
   }
 
-  /** What honest providers do when they are told to stop: sign what a stream has sent, or else confirm. */
+  /** Honest reaction to a cancel: sign a stream's sent part, or confirm. */
   endWhereItStands(): void {
     if (this.over) return;
     if (this.context.stream && this.sent > 0) {
@@ -343,13 +340,13 @@ export class ScriptedJob {
     return this.sealer.seal(bytes, final);
   }
 
-  /** Sends as an honest provider does: never more than it has credit for. */
+  /** Sends within the granted credit, like an honest provider. */
   async pushWithinCredit(bytes: Uint8Array): Promise<void> {
     while (this.credit < bytes.length && !this.cancelled.aborted) await new Promise<void>((resolve) => this.#onCredit.push(resolve));
     if (!this.cancelled.aborted) this.push(bytes);
   }
 
-  /** The bytes of an answer that consists of these words, as the real formats render it; streams in several parts. */
+  /** Bytes of a response with these words, rendered by the real formats; streams in several parts. */
   render(words: readonly string[]): Uint8Array[] {
     if (this.parsed === null) throw new Error('the request is not complete');
     const { context } = this;
@@ -369,15 +366,15 @@ export class ScriptedJob {
     return [utf8(plain.body())];
   }
 
-  /** Accepts and sends the beginning of a streamed answer, all but its ending. */
+  /** Accepts the job and sends all of a streamed response except its end. */
   beginStream(words: readonly string[]): void {
     this.accept();
     for (const part of this.render(words).slice(0, -1)) if (part.length > 0) this.push(part);
   }
 
   /**
-   * Answers an image request with these images: as parts where URLs were allotted, in the body otherwise. `change` says what is not
-   * honest about it.
+   * Answers an image request with these images: as parts when URLs were allotted, otherwise in the body. `change` makes the
+   * response dishonest.
    */
   async answerImages(
     images: readonly Uint8Array[],
