@@ -38,7 +38,7 @@ import { EnclaveKey } from '../../../../test/support/enclave-key.js';
 
 /** Sizes of scripted image models, native size first. */
 export const IMAGE_SIZES = ['64x48', '32x32'] as const;
-/** Bytes per frame. */
+/** Plaintext bytes per frame. */
 const PART_BYTES = 64 * 1024;
 
 export interface ProviderOptions {
@@ -260,7 +260,7 @@ export class ScriptedJob {
   parsed: ParsedRequest | null = null;
   parsedImages: ParsedImages | null = null;
   sealer: ResponseSealer | null = null;
-  /** Data of the generated images. */
+  /** Hashes of the generated images. */
   imageSha256: string[] = [];
   credit: number;
   sent = 0;
