@@ -7,12 +7,13 @@ const ALL = ['packages/*/test/**/*.test.ts', 'apps/*/test/**/*.test.ts', 'test/*
 const ALONE = ['scripts/make-model.test.ts', 'apps/provider/test/engine/logprobs.test.ts', 'apps/provider/test/engine/chat-prompt.test.ts'];
 
 // One run for the whole repository. Packages are tested through their sources, and see each other through their builds.
-// Test files share two processes, as loading the sources anew for each file took a third of the run; `leaves-no-trace`
+// Test files share three processes, as loading the sources anew for each file took a third of the run; `leaves-no-trace`
 // fails a file that would be felt by the next.
 export default defineConfig({
   test: {
     pool: 'forks',
-    maxWorkers: 2,
+    // Most whole-network tests wait for processes, so a third worker keeps two cores busy.
+    maxWorkers: 3,
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // The default of a second is no time for a machine under load.

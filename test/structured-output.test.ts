@@ -125,7 +125,7 @@ describe('chat completions', () => {
     const refused = await network.post('/v1/chat/completions', { model: network.model, ...chat, response_format });
     const { error } = (await refused.json()) as { error: { param: string; message: string } };
     expect([refused.status, error.param]).toEqual([400, 'response_format.json_schema.schema.minItems']);
-    expect(error.message).toMatch(/minItems is limited to 1000 here: answers are held to the schema while they are written/);
+    expect(error.message).toMatch(/minItems is limited to 1000 here, because enforcing the schema takes memory for each item/);
   });
 
   it('that ask for what cannot be promised are refused by the place in the schema', async () => {

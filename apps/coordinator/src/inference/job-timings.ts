@@ -22,7 +22,7 @@ export interface JobTimings extends BillingTimings {
   readonly completionMs: number;
   /** From a client's disconnect to the provider's signature over the delivered part. */
   readonly closingMs: number;
-  /** From the first acceptance to a stream's status and headers, even without content. */
+  /** From the first acceptance, or a later second attempt's start, to a stream's status and headers, even without content. */
   readonly commitMs: number;
   /** Silence after which a committed stream gets a comment. */
   readonly keepAliveMs: number;

@@ -36,7 +36,7 @@ const brokenRecord = Compile(BrokenSchema);
 export const trialPath = (prefix: string): string => join(prefix, 'trial.json');
 const brokenPath = (prefix: string): string => join(prefix, 'broken.json');
 
-/** Null without a trial. Removes a record whose version never became current. */
+/** Null without a valid trial of the current version; deletes any other record. */
 export function readTrial(prefix: string): Trial | null {
   const value = readRecord(trialPath(prefix));
   if (value === undefined) return null;
@@ -45,7 +45,7 @@ export function readTrial(prefix: string): Trial | null {
   return null;
 }
 
-/** Makes an installed version current, on trial. */
+/** Makes an installed version current, on trial. The previous version's guard supervises the trial. */
 export function beginTrial(prefix: string, version: string, previous: string, trialTimeoutMs: number, now: number): void {
   point(prefix, 'guard', previous);
   writeRecord(trialPath(prefix), { version, previous, since: now, starts: 0, patience_ms: trialTimeoutMs } satisfies Trial);
@@ -95,7 +95,7 @@ function readRecord(path: string): unknown {
   }
 }
 
-/** Whole or not at all, also when the machine loses power. */
+/** Atomic: after a power loss the file has the old or the new content. */
 function writeRecord(path: string, value: unknown): void {
   const draft = `${path}.${process.pid}`;
   const file = openSync(draft, 'w', 0o600);
@@ -112,9 +112,9 @@ function writeRecord(path: string, value: unknown): void {
 export const DEFAULT_TRIAL_TIMEOUT_MS = 5 * 60_000;
 const POLL_INTERVAL_MS = 200;
 
-/** Activates a version on trial from the next start. Throws {@link UpdateError} if not installed. */
+/** Makes an installed version current from the next start, on trial. Throws {@link UpdateError} if not installed. */
 export function switchTo(prefix: string, version: string, trialTimeoutMs: number, now: number): void {
-  if (!presentVersions(prefix).includes(version)) throw new UpdateError(`version ${version} is not here`);
+  if (!presentVersions(prefix).includes(version)) throw new UpdateError(`version ${version} is not installed`);
   const previous = currentVersion(prefix);
   if (previous === version) return;
   if (previous === null) throw new UpdateError('the installation is damaged: run install.sh again');

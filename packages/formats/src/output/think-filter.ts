@@ -1,7 +1,7 @@
 /**
- * Removes think segments and their tags from streamed text. Independent of chunk boundaries: a possible tag prefix is withheld. Segments
- * nest; an unclosed one hides the rest. An unmatched closing tag is removed alone. Tags count everywhere, code included. An unfinished
- * tag at the end is text.
+ * Splits streamed text into visible text and reasoning, without think tags. Chunk boundaries have no effect: text that may begin a tag
+ * is withheld. Segments nest; an unclosed segment runs to the end. An unmatched closing tag is dropped. Tags count everywhere, code
+ * included. An unfinished tag at the end is text.
  */
 import type { OutputEvent } from '../output-event.js';
 import { Automaton } from './automaton.js';
@@ -44,22 +44,22 @@ export const DEFAULT_THINK_TAGS: ThinkTags = { open: '<think>', close: '</think>
 /** Visible text, or the text of a think segment, without tags. */
 export type Segment = Extract<OutputEvent, { type: 'text' | 'reasoning' }>;
 
-/** Called for the next `length` UTF-16 units: whether a segment (tags included) contains them. */
-export type Settled = (length: number, hidden: boolean) => void;
+/** Called for the next `length` UTF-16 units. `hidden`: in a think segment, or part of any tag. */
+export type OnVisibilityDecided = (length: number, hidden: boolean) => void;
 
 export class ThinkFilter {
   readonly #tags: ThinkTags;
-  readonly #onSettled: Settled;
+  readonly #onSettled: OnVisibilityDecided;
   readonly #gap = new SectionGap();
   readonly #guard: TagGuard;
   readonly #tally = new TokenTally();
-  /** Sections open. */
+  /** Nesting depth of think segments. */
   #depth: number;
   /** Possible prefix of a tag; shorter than the longer tag. */
   #tail = '';
 
   /** Throws RangeError if a tag is empty or contains the other. */
-  constructor(tags: ThinkTags, startsInside: boolean, onSettled: Settled = () => {}) {
+  constructor(tags: ThinkTags, startsInside: boolean, onSettled: OnVisibilityDecided = () => {}) {
     if (tags.open === '' || tags.close === '' || tags.open.includes(tags.close) || tags.close.includes(tags.open)) {
       throw new RangeError('think tags must not be empty or contain each other');
     }
@@ -70,12 +70,12 @@ export class ThinkFilter {
     if (startsInside) this.#gap.tag();
   }
 
-  /** Tokens so far with at least half of their text in think segments, tags included. */
+  /** Approximate tokens in think segments so far, tags included; each piece counts in proportion to its hidden text. */
   get hiddenTokens(): number {
     return this.#tally.hidden;
   }
 
-  /** Decided segments in order; neighbours differ in type. */
+  /** Output decided so far, in order; adjacent parts of the same type are merged. */
   push(piece: string, tokens: number): Segment[] {
     this.#tally.expect(piece.length, tokens);
     const segments: Segment[] = [];

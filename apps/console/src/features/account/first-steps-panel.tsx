@@ -18,7 +18,7 @@ import { type FirstStep, firstSteps, nextStep } from './first-steps.js';
 /** Micro-USD per click in development mode. */
 const TEST_FUNDS_MICRO_USD = 10_000_000;
 
-/** Steps while any is open; null if all are done; undefined while loading. */
+/** All steps if any is open; null if none is, or on failure; undefined while loading. */
 export function useFirstSteps(): readonly FirstStep[] | null | undefined {
   const { data: balance, isError: noBalance } = useBalance();
   const { data: facts, isError } = useQuery({
@@ -43,7 +43,7 @@ export function useFirstSteps(): readonly FirstStep[] | null | undefined {
   return nextStep(steps) === null ? null : steps;
 }
 
-/** Shows the checklist above `children`. Renders neither until the checklist is known, so that nothing shifts. */
+/** Shows the checklist above `children`. Renders a placeholder until the checklist is known, so that the layout does not shift. */
 export function WithFirstSteps({ children }: { readonly children: ReactNode }) {
   const steps = useFirstSteps();
   if (steps === undefined) return <Skeleton height="32rem" />;

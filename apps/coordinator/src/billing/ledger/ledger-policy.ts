@@ -1,8 +1,4 @@
-/**
- * Decisions of the ledger: the effect of each step on the draft of its batch, and its outcome.
- *
- * Pure: a decision depends only on the draft, the step and the terms.
- */
+/** Rules of the ledger: each step updates the in-memory draft of its batch and returns an outcome. Deterministic, without I/O. */
 import type { JobId } from '@inference/protocol';
 import { DAY_MS } from '../../database/ledger/activity.js';
 import type { AccountBalance } from '../../database/ledger/ledger-records.js';
@@ -27,7 +23,7 @@ import type { Step, StepOutcome } from './ledger-steps.js';
 export interface LedgerTerms {
   /** Whole percent of a job's cost that the provider earns, rounded down. The rest is the network's fee. */
   readonly providerSharePercent: number;
-  /** A job on an own provider costs nothing and earns nothing. */
+  /** A job on a provider of the same account costs nothing and earns nothing. */
   readonly ownMachinesFree: boolean;
   /** Whole days until earnings can be withdrawn; 0: at once. */
   readonly maturityDays: number;
@@ -35,7 +31,7 @@ export interface LedgerTerms {
 }
 
 /** Applies a step. Throws, with the draft unchanged, if the step is impossible. */
-export function decide(draft: LedgerDraft, step: Step, terms: LedgerTerms): StepOutcome {
+export function applyStep(draft: LedgerDraft, step: Step, terms: LedgerTerms): StepOutcome {
   switch (step.type) {
     case 'reserve':
       return reserve(draft, step.reservation, terms);
@@ -54,7 +50,10 @@ export function decide(draft: LedgerDraft, step: Step, terms: LedgerTerms): Step
   }
 }
 
-/** Amount that can be paid out: matured earnings, less the part of the reservations not covered by deposited money. */
+/**
+ * Amount that can be paid out: matured earnings, but at most the unreserved balance. Reservations use deposited money first, then
+ * pending earnings.
+ */
 export function withdrawableOf({ balance, reserved, earned }: AccountBalance, pendingEarnings: number): MicroUsd {
   return microUsd(Math.max(0, Math.min(earned - pendingEarnings, balance - reserved)));
 }
@@ -123,7 +122,7 @@ function settle(draft: LedgerDraft, settlement: Settlement, terms: LedgerTerms):
   const balance = draft.balance(reservation.accountId);
   const ofEarnings = (amount: number): number => Math.max(0, amount - (balance.balance - balance.earned));
   const fees = { account: FEES, amount: fee, earned: 0 };
-  // The share of an own provider returns as the kind of money that was spent, so the account only spends the fee.
+  // An own provider's share returns to the account as the money it was spent from; the account therefore pays only the fee.
   const postings = isOwnProvider
     ? [{ account: earner, amount: -fee, earned: -ofEarnings(fee) }, fees]
     : [{ account: reservation.accountId, amount: -cost, earned: -ofEarnings(cost) }, { account: earner, amount: earned, earned }, fees];
@@ -222,7 +221,7 @@ function maxCostOf({ price, maxPromptTokens, maxCompletionTokens }: Reservation,
   return amount;
 }
 
-/** Ledger's own account for the outside world: minus all deposits, plus all payouts. No customer account begins with `system:`. */
+/** Counterparty outside the ledger; its balance is payouts minus deposits. No customer account begins with `system:`. */
 export const OUTSIDE = 'system:outside';
 /** Ledger's own account for the network's fees. */
 export const FEES = 'system:fees';

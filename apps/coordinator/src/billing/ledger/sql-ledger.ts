@@ -35,7 +35,7 @@ import type {
 } from './ledger.js';
 import { LedgerDraft } from './ledger-draft.js';
 import { LedgerError } from './ledger-error.js';
-import { decide, firstPendingDay, type LedgerTerms, maturesAt, withdrawableOf } from './ledger-policy.js';
+import { applyStep, firstPendingDay, type LedgerTerms, maturesAt, withdrawableOf } from './ledger-policy.js';
 import { checkAccount, checkStep, rowKeysOf, type Step, type StepOutcome, type StepOutcomes } from './ledger-steps.js';
 
 export interface LedgerOptions {
@@ -208,7 +208,7 @@ class SqlLedger implements Ledger {
       const draft = new LedgerDraft(await this.#repository.load(transaction, keys));
       const results = steps.map((step): StepResult<StepOutcome> => {
         try {
-          return { ok: decide(draft, step, this.#terms) };
+          return { ok: applyStep(draft, step, this.#terms) };
         } catch (error) {
           return { error };
         }

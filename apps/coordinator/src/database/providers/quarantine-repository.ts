@@ -30,10 +30,10 @@ export class QuarantineRepository {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #refreshing: PeriodicRefresh;
-  #holds: ReadonlyMap<ProviderId, Quarantine> = new Map();
-  /** Number of changes made here. A read that began before a change is repeated. */
+  #quarantines: ReadonlyMap<ProviderId, Quarantine> = new Map();
+  /** Counts local writes, so that a read overtaken by a write is repeated. */
   #changes = 0;
-  /** Called with the providers whose quarantine began, changed or ended. */
+  /** Called with providers whose quarantine began or ended, or whose reason or start changed. */
   onChange: (providerIds: readonly ProviderId[]) => void = () => {};
 
   /** Loads the quarantines and starts the periodic refresh. Callers close the repository. */
@@ -50,14 +50,14 @@ export class QuarantineRepository {
   }
 
   of(providerId: ProviderId): Quarantine | null {
-    return this.#holds.get(providerId) ?? null;
+    return this.#quarantines.get(providerId) ?? null;
   }
 
   get all(): ReadonlyMap<ProviderId, Quarantine> {
-    return this.#holds;
+    return this.#quarantines;
   }
 
-  /** Quarantines a provider. A repeated quarantine has the old start and the new reason. */
+  /** Quarantines a provider. Quarantining again retains `since` and replaces reason and operator. */
   async put(providerId: ProviderId, reason: string, by: string): Promise<Quarantine> {
     await this.#database
       .insertInto('provider_holds')
@@ -82,10 +82,12 @@ export class QuarantineRepository {
     const changes = this.#changes;
     const rows = await this.#database.selectFrom('provider_holds').selectAll().execute();
     if (changes !== this.#changes) return this.refresh();
-    const before = this.#holds;
-    this.#holds = new Map(rows.map((row) => [row.provider_id as ProviderId, { reason: row.reason, since: row.since, by: row.held_by }]));
-    const changed = [...new Set([...before.keys(), ...this.#holds.keys()])].filter(
-      (id) => before.get(id)?.reason !== this.#holds.get(id)?.reason || before.get(id)?.since !== this.#holds.get(id)?.since,
+    const before = this.#quarantines;
+    this.#quarantines = new Map(
+      rows.map((row) => [row.provider_id as ProviderId, { reason: row.reason, since: row.since, by: row.held_by }]),
+    );
+    const changed = [...new Set([...before.keys(), ...this.#quarantines.keys()])].filter(
+      (id) => before.get(id)?.reason !== this.#quarantines.get(id)?.reason || before.get(id)?.since !== this.#quarantines.get(id)?.since,
     );
     if (changed.length > 0) this.onChange(changed);
   }

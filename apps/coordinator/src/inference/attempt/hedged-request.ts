@@ -1,7 +1,8 @@
 /**
- * The concurrent attempts at one job: a first one, and a second on an idle provider when the first content is late. The first
- * attempt with content wins; the other is cancelled in the same turn, so the client sees bytes of one provider only. Callers read
- * decisions from `next` and answer with `start` or `abandon`.
+ * Up to two concurrent attempts at one job. The caller starts the second when the first is late. The first attempt to deliver content,
+ * to complete, or to be chosen when headers are due wins. The other is cancelled at once, so the client sees bytes of one provider only.
+ *
+ * Callers read decisions from `next` and answer with `start` or `abandon`.
  */
 import { Deadline } from '../deadline.js';
 import type { Delivery } from '../delivery/delivery.js';
@@ -16,17 +17,17 @@ export interface EndedAttempt {
 
 export type HedgingDecision =
   /**
-   * No content in time. `silent`: the only attempt, without activity, to be abandoned if another provider is free.
+   * No content in time. `silent`: the only running attempt, if it has shown no activity; the caller abandons it if another provider is free.
    *
    * `isLate`: a second attempt may start. Repeated until either happens or content arrives.
    */
   | { readonly kind: 'overdue'; readonly running: readonly AttemptPlan[]; readonly silent: AttemptPlan | null; readonly isLate: boolean }
   /** An attempt ended without deciding the job. */
   | ({ readonly kind: 'ended' } & EndedAttempt)
-  /** The outcome that decides the job, or else the last outcome. No decision follows. */
+  /** The winner's outcome, or the last outcome if no attempt won. No decision follows. */
   | ({ readonly kind: 'decided' } & EndedAttempt);
 
-/** Node.js fires longer timers at once. Milliseconds. */
+/** Maximum delay of a Node.js timer, in milliseconds; a longer delay fires immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class HedgedRequest implements AttemptGroup {
@@ -35,7 +36,7 @@ export class HedgedRequest implements AttemptGroup {
   readonly #timings: JobTimings;
   #running: Attempt[] = [];
   /** The attempt of the provider named by the delivery. */
-  #named: Attempt | null = null;
+  #deliveringAttempt: Attempt | null = null;
   #winner: Attempt | null = null;
   #isHedged = false;
   /** Reported once every overtaken attempt has ended. */
@@ -102,14 +103,14 @@ export class HedgedRequest implements AttemptGroup {
   }
 
   deliveryOf(attempt: Attempt): Delivery | null {
-    return this.#named === attempt ? this.#delivery : null;
+    return this.#deliveringAttempt === attempt ? this.#delivery : null;
   }
 
   started(attempt: Attempt): void {
-    if (this.#named === null) this.#name(attempt);
+    if (this.#deliveringAttempt === null) this.#bindDelivery(attempt);
   }
 
-  /** A stream's headers name one provider. They are sent `commitMs` after the first acceptance. */
+  /** A stream's headers name one provider. Sent `commitMs` after the first acceptance, or after the second attempt's start if later. */
   accepted(): void {
     if (this.#winner === null && this.#commitTimer === null) this.#commitIn(this.#timings.commitMs);
   }
@@ -132,7 +133,7 @@ export class HedgedRequest implements AttemptGroup {
     } else {
       this.#report({ kind: 'ended', ...ended });
       const [other] = this.#running;
-      if (this.#named === attempt && other !== undefined) this.#name(other);
+      if (this.#deliveringAttempt === attempt && other !== undefined) this.#bindDelivery(other);
       this.#scheduleCheck();
     }
     if (this.#decided !== null && this.#running.length === 0) this.#report(this.#decided);
@@ -145,16 +146,16 @@ export class HedgedRequest implements AttemptGroup {
   }
 
   /** Makes the delivery name the attempt's provider. */
-  #name(attempt: Attempt): void {
-    if (this.#named !== null) this.#delivery.withdraw();
-    this.#named = attempt;
+  #bindDelivery(attempt: Attempt): void {
+    if (this.#deliveringAttempt !== null) this.#delivery.withdraw();
+    this.#deliveringAttempt = attempt;
     this.#delivery.begin(attempt.plan.slot.provider, (bytes) => attempt.drained(bytes));
   }
 
   #award(attempt: Attempt): void {
     this.#winner = attempt;
     this.#clearTimers();
-    if (this.#named !== attempt) this.#name(attempt);
+    if (this.#deliveringAttempt !== attempt) this.#bindDelivery(attempt);
     for (const other of this.#running) if (other !== attempt) other.overtake();
   }
 

@@ -1,6 +1,6 @@
 /**
- * The table of attempt results: whether another attempt may follow, who is to blame, and the error for the client if no attempt
- * does better. Callers follow the table. Every result here is free of charge; only a verified response is charged
+ * The table of attempt results: whether another attempt may follow, who is to blame, and the error sent to the client if this was
+ * the last attempt. Callers follow the table. Every result here is free of charge; only a verified response is charged
  * (`settle-answer.ts`).
  */
 import { type ApiError, apiError } from '@inference/formats';
@@ -20,12 +20,13 @@ export type AttemptResult =
   /** The provider blames the client; see `RefusalTracker`. */
   | { readonly kind: 'refused'; readonly failure: JobFailure; readonly credibility: RefusalCredibility };
 
-/** `false`: the provider's own offer contradicts the refusal. `confirmed`: enough providers refused. */
+/** `false`: the refusal contradicts the provider's own offer. `confirmed`: enough providers refused. */
 export type RefusalCredibility = 'false' | 'unconfirmed' | 'confirmed';
 
 /**
- * Consequence for the provider. `busy` and `draining`: no fault; the provider may get the same job again. `client`: the provider blames
- * the client. Lost connections are counted by the registry, once for all jobs of a session.
+ * Consequence for the provider. `none`: not a fault, but this job avoids the provider from now on. `slow`: overtaken by another
+ * attempt. `busy` and `draining`: no fault; the provider may get the same job again. `client`: the provider blames the client.
+ * `misbehaved`: the provider broke the protocol. Lost connections are counted by the registry, once for all jobs of a session.
  */
 export type Blame = 'none' | 'slow' | 'busy' | 'draining' | 'client' | 'failed' | 'timed_out' | 'unverified' | 'misbehaved';
 
@@ -69,6 +70,7 @@ export function outcomePolicy(result: AttemptResult): OutcomePolicy {
       return policy(true, 'misbehaved', apiError('provider_failed'), result.violation);
     case 'unsealable':
       return policy(true, 'misbehaved', apiError('provider_failed'), 'unusable_key');
+    // Error and reason of the next two are never sent: the job ended, or another attempt answered.
     case 'stopped':
       return policy(false, 'none', apiError('shutting_down'), 'shutting_down');
     case 'overtaken':
@@ -89,11 +91,13 @@ export function outcomePolicy(result: AttemptResult): OutcomePolicy {
 function reportedFailurePolicy(failure: JobFailure): OutcomePolicy {
   const reason = failure.code;
   switch (JOB_FAILURES[failure.code].blame) {
+    // Only the reason is used: `RefusalTracker` decides retry and blame of reviewed refusals.
     case 'client':
       return refusalPolicy(failure, 'confirmed');
     case 'capacity':
       return policy(true, failure.code === 'draining' ? 'draining' : 'busy', apiError('no_provider'), reason);
     case 'provider':
+    // `cancelled` without a disconnected client: the provider ended the job by itself.
     case 'nobody':
       return policy(true, 'failed', apiError('provider_failed'), reason);
   }
@@ -123,7 +127,7 @@ const SCHEMA_FIELD = /schema|^tools|^guided_|^structured_outputs|^format|^respon
 /** Grammars enforce schemas while the answer is generated; their size grows with the counts in the schema. */
 function unsupportedText({ param = '', limit }: JobFailure): string {
   if (limit !== undefined) {
-    return `is limited to ${limit} here: answers are held to the schema while they are written, which takes more memory with each more to count. Lower it, or leave it out and check it yourself.`;
+    return `is limited to ${limit} here, because enforcing the schema takes memory for each item. Lower it, or omit it and validate the answer yourself.`;
   }
   if (!SCHEMA_FIELD.test(param)) return 'is not offered for this model.';
   return 'cannot be enforced while the answer is written: the keyword is not supported, or the schema is too complex. Simplify it, or set strict to false where the format has it.';

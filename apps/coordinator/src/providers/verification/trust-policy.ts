@@ -15,13 +15,13 @@ import {
 import type { TrustEvidence } from './evidence.js';
 
 export interface TrustLimits {
-  /** Oldest passed challenge, in milliseconds. */
+  /** Maximum age of the last passed challenge, in milliseconds. */
   readonly maxChallengeAgeMs: number;
-  /** Oldest answer of device management, in milliseconds. */
+  /** Maximum age of the last device-management answer, in milliseconds. */
   readonly maxManagementAgeMs: number;
 }
 
-/** Maximum age of an attestation when it is received, in milliseconds. Every challenge renews its posture. */
+/** Maximum age of an attestation on arrival, in milliseconds. Later challenges report the current posture. */
 export const MAX_ATTESTATION_AGE_MS = 24 * 60 * 60_000;
 /** Maximum age of device-management answers, in milliseconds. The coordinator asks again well before. */
 export const MAX_MANAGEMENT_AGE_MS = 24 * 60 * 60_000;
@@ -31,13 +31,13 @@ export interface TrustPart {
   readonly state: PartState;
   /** Always given unless the state is `ok`. */
   readonly reason: TrustReason | null;
-  /** With `chain_refused` and `chain_stale`. */
+  /** Why the certificate chain was rejected. With `chain_refused`, `chain_stale` and `binding_of_another_nonce`. */
   readonly detail: ChainRejection | null;
 }
 
 export interface TrustVerdict {
   readonly level: TrustLevel | null;
-  /** Every part, in the order of the list. */
+  /** All parts: `SELF_SIGNED_PARTS`, then `HARDWARE_PARTS`. */
   readonly parts: readonly TrustPart[];
   /** First time at which the clock alone may change the verdict, in milliseconds; Infinity: never. */
   readonly validUntil: number;
@@ -128,7 +128,7 @@ class TrustEvaluator {
   #posture(): Finding {
     const { attestation, challenge } = this.evidence;
     if (attestation === null) return missing('attestation_missing');
-    // Both postures are checked: a newer posture does not heal an attestation that admits to a gap.
+    // Both must be clean: a good later posture does not excuse a gap in the attestation.
     for (const posture of [attestation.posture, challenge?.posture ?? attestation.posture]) {
       const gap = postureGap(posture, true);
       if (gap !== null) return failed(gap);
@@ -204,7 +204,7 @@ class TrustEvaluator {
       case 'unbound':
         return failed('binding_of_another_key');
       case 'refused':
-        // A device issues its old certificate for about a week, bound to an earlier nonce.
+        // A device may return its cached certificate, bound to an earlier nonce, for about a week.
         return chain.code === 'freshness_mismatch' ? stale('binding_of_another_nonce', chain.code) : missing('binding_missing');
       case 'verified':
         return OK;

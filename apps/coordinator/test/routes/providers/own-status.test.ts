@@ -95,7 +95,7 @@ describe('provider status', () => {
     expect(status.next_steps[0]?.code).toBe('too_hot');
     well.send({ type: 'draining' });
     await until(async () => (await statusOf(well)).status === 'draining');
-    expect((await statusOf(well)).next_steps[0]).toMatchObject({ code: 'draining', text: expect.stringContaining('Start it again') });
+    expect((await statusOf(well)).next_steps[0]).toMatchObject({ code: 'draining', text: expect.stringContaining('Restart it') });
   });
 
   it('shows lacking demand, failures and earnings', async () => {

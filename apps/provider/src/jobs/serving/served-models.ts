@@ -2,7 +2,8 @@
  * The models of one machine and their shared memory. A job leases its model; the lease loads the model if needed. Unused models are
  * unloaded to make room.
  *
- * Memory in use never exceeds the ceiling, and jobs are served in order, so no model starves behind another.
+ * No load exceeds the memory ceiling; a lowered ceiling takes effect as models become unused. Jobs of loaded models may go first, but
+ * a job that has waited `priorityAfterMs` holds back newer jobs, except jobs of always-loaded models.
  *
  * The list of models may change at any time: a removed model finishes its jobs first and counts until its memory is free.
  */
@@ -11,7 +12,7 @@ import type { KeepAlive } from './keep-alive.js';
 import { type ModelEvent, SERVING_TIMINGS, ServedModel, type Serving, type ServingTimings, type StartEngine } from './served-model.js';
 
 export interface ServedModelsOptions {
-  /** Each fits under the ceiling alone, and beside the models that are always loaded. */
+  /** Each fits under the ceiling together with all always-loaded models. */
   readonly models: readonly Serving[];
   /** Maximum bytes of all models together. */
   readonly ceiling: number;
@@ -25,7 +26,7 @@ export interface ServedModelsOptions {
 /** The model is unavailable: not served, failing, or without memory. */
 export class ModelUnavailable extends Error {
   constructor(readonly reason: 'not_served' | 'disabled' | 'no_room' | 'resting' | 'closed') {
-    super(`the model cannot be had: ${reason}`);
+    super(`the model is unavailable: ${reason}`);
     this.name = 'ModelUnavailable';
   }
 }
@@ -48,7 +49,7 @@ export class ServedModels {
   readonly #options: ServedModelsOptions;
   readonly #timings: ServingTimings;
   #models: ReadonlyMap<string, ServedModel>;
-  /** Removed models whose jobs are still running. */
+  /** Removed models that have not ended yet. */
   readonly #leaving = new Set<ServedModel>();
   readonly #waiting = new Set<Waiter>();
   #started = false;
@@ -122,8 +123,8 @@ export class ServedModels {
   }
 
   /**
-   * Applies new keep-alive settings (by id) and a new memory ceiling. Models that no longer fit are unloaded when unused and not
-   * offered. Returns the models that do not fit.
+   * Applies new keep-alive settings (by id) and a new memory ceiling. Models that no longer fit are not
+   * offered, and are unloaded once unused. Returns the models that do not fit.
    */
   adjust(keeps: ReadonlyMap<string, KeepAlive>, ceiling: number): readonly ServedModel[] {
     for (const model of this.#models.values()) model.keep = keeps.get(model.id) ?? model.keep;
@@ -263,7 +264,7 @@ export class ServedModels {
     else model.startIdleTimer(() => this.#unloadIdle(model));
   }
 
-  /** Grants leases in queue order. Called after every change. */
+  /** Grants leases, oldest job first where memory is contested. Called after every change. */
   #grantLeases(): void {
     this.#again = true;
     if (this.#isGranting || this.#closed) return;
@@ -278,7 +279,7 @@ export class ServedModels {
   #grantOnce(): void {
     this.#loadAlwaysLoaded();
     const now = performance.now();
-    /** An older job waits for memory of models in use. */
+    /** Whether an older job waits for memory that models in use occupy. */
     let isHeldBack = false;
     let nextWakeMs = Number.POSITIVE_INFINITY;
     const older = new Set<ServedModel>();

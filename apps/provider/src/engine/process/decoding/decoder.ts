@@ -1,7 +1,7 @@
 /**
- * The decode loop of a context. Each round decodes a token of every running stream in a single batch and samples for all.
+ * The decode loop of a context. Each round decodes one token of every stream that is not paused, in one batch where possible.
  *
- * Then the round reads a slice or two of prompts, so streams join and leave between batches and long prompts delay nobody.
+ * Then the round reads prompt slices for up to `PROMPT_MS`, so streams join and leave between batches, and long prompts delay no stream.
  *
  * A batch and its samplings are queued together and cost a single trip to the compute thread.
  */
@@ -55,7 +55,7 @@ export class Decoder {
   #sweep: NodeJS.Timeout | null = null;
   /** Measured prompt time per token; decides the slice size. */
   #msPerToken = 0;
-  /** Milliseconds by which slices of repeatable prompts exceeded their rounds while streams were running. */
+  /** Debt of repeatable prompts in milliseconds: time of their slices while streams ran, less `PROMPT_MS` per round. */
   #overdrawnMs = 0;
 
   constructor(private readonly options: DecoderOptions) {
@@ -101,7 +101,7 @@ export class Decoder {
       }
       this.#writeAll();
       if (this.#streams.length + this.#waiting.length === 0) break;
-      // All streams are paused; only a message of the daemon can change the state.
+      // All streams are paused; only a new stream or a message of the daemon can change the state.
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
     this.#isRunning = false;
@@ -158,7 +158,7 @@ export class Decoder {
     context.initBatch(rows.reduce((sum, own) => sum + own, 0));
     const places = ordered.map(({ held, next }, index) => {
       const own = rows[index] as number;
-      // The logits of copies are wanted too: rows without are left out of the last layer.
+      // Requests logits for the duplicate row too: llama.cpp skips rows without logits in the last layer.
       return context.addToBatch(
         held.id,
         held.tokens.length,
@@ -168,7 +168,7 @@ export class Decoder {
     });
     await this.#compute(ordered, places, () => {
       for (const [index, { held, next }] of ordered.entries()) {
-        // Attention is computed row by row here, and in tiles in a slice of a prompt.
+        // `false`: single tokens are summed differently from prompt slices, so generated tokens never count as repeatable prefix.
         this.#hold(held, [next as Token], false);
         if ((rows[index] as number) > 1) context.removeTokenCellsFromSequence(held.id, held.tokens.length, -1);
       }
@@ -213,7 +213,7 @@ export class Decoder {
     const { repeatability, batchTokens } = this.options;
     const { prompt, repeatable } = stream.options;
     const at = held.tokens.length;
-    // Cut positions are fixed, independent of reuse.
+    // Cuts at multiples of `slice`, regardless of the cached part of the prompt.
     if (repeatable && repeatability.minRows === null) return repeatability.slice - (at % repeatability.slice);
     const min = repeatable ? repeatability.slice : MIN_SLICE;
     const fitting = this.#msPerToken === 0 ? min : Math.floor(PROMPT_MS / this.#msPerToken);
@@ -236,8 +236,8 @@ export class Decoder {
   }
 
   /**
-   * Decodes the batch and samples for the given streams. Text of the previous tokens is written meanwhile. A failure ends all
-   * streams with tokens in the batch. `hold` records the decoded tokens.
+   * Decodes the batch and samples for the given streams. Text of the previous tokens is written meanwhile. A failed
+   * batch ends all admitted streams; a failed sampling ends only its stream. `hold` records the decoded tokens.
    */
   async #compute(batch: readonly Running[], places: readonly number[], hold: () => void): Promise<void> {
     const { context } = this.options;
