@@ -15,7 +15,7 @@ export interface DrainDemand {
   readonly jobs: number;
 }
 
-/** Equals the attempts of one job, so that failures leave one provider over. */
+/** Equals the attempts of one job, so failures leave one provider over. */
 const MIN_PROVIDERS = 3;
 
 /** Selects idle providers of a model with a slot for each of these jobs, as far as there are enough. `now` in milliseconds. */

@@ -1,6 +1,6 @@
 /**
  * Estimates a request on a provider: time to the first and last token, from its rates and running jobs, plus a penalty for recent
- * failures. Rates are rounded to steps, so that thousands of providers fall into a few classes that are evaluated once each.
+ * failures. Rates are rounded to steps, so thousands of providers fall into a few classes that are evaluated once each.
  */
 
 import type { ProviderFacts } from './eligibility.js';
@@ -119,7 +119,7 @@ export function traitsOf(facts: ProviderFacts, speed: ThroughputEstimate, { load
   };
 }
 
-/** The estimate as coefficients, so that each request costs two multiplications. Milliseconds, and milliseconds per token. */
+/** The estimate as coefficients, so each request costs two multiplications. Milliseconds, and milliseconds per token. */
 export interface CostModel {
   /** Until the first token of an empty prompt. */
   readonly waitMs: number;

@@ -37,7 +37,7 @@ const MAX_PROVIDERS_PER_PREFIX = 4;
 const MAX_PROVIDERS = 200_000;
 /** For how long, in milliseconds. */
 const LIFETIME_MS = 15 * 60_000;
-/** Hit rate assumed before any observation; and the minimum, so that a provider can recover. */
+/** Hit rate assumed before any observation; and the minimum, so a provider can recover. */
 const INITIAL_HIT_RATE = 0.5;
 const MIN_HIT_RATE = 0.05;
 const NEWEST_WEIGHT = 0.3;

@@ -1,6 +1,6 @@
 /**
  * The providers of one model in groups: available members by traits, others by their reason. A change moves one member between two
- * groups, so that placement visits groups and never every member.
+ * groups, so placement visits groups and never every member.
  */
 import type { ProviderId } from '@inference/protocol';
 import { CostTable } from './cost-table.js';

@@ -129,7 +129,7 @@ export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, no
   const alone = near.length === 1 && near[0]?.members.length === 1;
   if (choices.length === 0) add(draw.from(near), alone ? 'cheapest' : 'near_tie');
   while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from(near), 'alternate'));
-  // Each of the cheapest groups offers a member, so that others are visited only when all of these have expired.
+  // Each of the cheapest groups offers a member, so others are visited only when all of these have expired.
   for (const group of cheapest.groups) {
     while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from([group]), 'alternate'));
   }
@@ -168,7 +168,7 @@ interface PrefixChoice<S> extends Drawn<S> {
 }
 
 /**
- * The cheapest provider with a cached prefix, or null. A provider's last free slot is never given for this reason alone, so that a
+ * The cheapest provider with a cached prefix, or null. A provider's last free slot is never given for this reason alone, so a
  * long conversation leaves room for other accounts.
  */
 function cheapestPrefixCandidate<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number): PrefixChoice<S> | null {

@@ -1,5 +1,5 @@
 /**
- * Constants of placement in one value, so that the simulator (docs/scheduler-simulation.md) can try others. The values were chosen
+ * Constants of placement in one value, so the simulator (docs/scheduler-simulation.md) can try others. The values were chosen
  * with the simulator.
  */
 export interface SchedulerConstants {

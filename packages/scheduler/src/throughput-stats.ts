@@ -59,7 +59,7 @@ export class ThroughputStats {
     const prefill = prefillRate(sample, this.#constants);
     const decode = decodeRate(sample, known, this.#constants);
     if (prefill === null && decode === null) return null;
-    // The first answers are averaged, so that the hardware estimate fades quickly.
+    // The first answers are averaged, so the hardware estimate fades quickly.
     const weight = Math.max(NEWEST_WEIGHT, 1 / (known.samples + 1));
     const estimate = {
       prefillTps: blend(known.prefillTps, prefill, weight),

@@ -7,7 +7,7 @@ export { sha256Hex } from './digest.js';
 export { verifyP256InBrowser } from './p256.js';
 export { unsupportedHeaders } from './provider-headers.js';
 export type { Expected } from './receipt-checks.js';
-export type { ActiveTrustAnchor as AnchorInForce } from './record/certificate-evidence.js';
+export type { ActiveTrustAnchor } from './record/certificate-evidence.js';
 export { deviceNonce, legacyNonce } from './record/certificate-evidence.js';
 export * from './record/finding.js';
 export * from './record/finding.js';

@@ -144,7 +144,7 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
-/** Printable ASCII in lines that end with LF. Unsigned parts contain nothing else, so that every reader sees the same lines. */
+/** Printable ASCII in lines that end with LF. Unsigned parts contain nothing else, so every reader sees the same lines. */
 function isPrintableAscii(bytes: Uint8Array): boolean {
   return bytes.every((byte) => byte === LF || (byte >= 0x20 && byte <= 0x7e));
 }

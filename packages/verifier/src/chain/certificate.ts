@@ -138,7 +138,7 @@ function wholeOctets({ tag, contents }: DerValue): Uint8Array {
   return contents.subarray(1);
 }
 
-/** Read from the DER and not by the library, so that repeated or odd extensions are seen unchanged. */
+/** Read from the DER and not by the library, so repeated or odd extensions are seen unchanged. */
 function extensionsOf(tbs: DerValue): CertificateExtension[] {
   const list = derChildren(tbs).find(({ tag }) => tag === 0xa3);
   const extensions = list === undefined ? [] : derChildren(list).flatMap(derChildren);

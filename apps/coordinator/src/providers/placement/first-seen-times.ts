@@ -29,7 +29,7 @@ export class FirstSeenTimes {
     return this.#at.get(model) ?? null;
   }
 
-  /** The bound grows with the map, so that each name is visited about once. */
+  /** The bound grows with the map, so each name is visited about once. */
   #forget(): void {
     for (const model of this.#at.keys()) if (!this.#isOffered(model)) this.#at.delete(model);
     this.#max = Math.max(MAX_MODELS, 2 * this.#at.size);

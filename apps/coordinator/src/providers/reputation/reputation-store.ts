@@ -87,7 +87,7 @@ export class ReputationStore {
   clear(providerId: ProviderId): boolean {
     if (stateAt(this.get(providerId), this.#options.now()) === 'well') return false;
     this.#drop(providerId);
-    // Written explicitly, so that other coordinators read the clearing too.
+    // Written explicitly, so other coordinators read the clearing too.
     this.#options.persistence?.put(providerId, { ...CLEAN_REPUTATION, at: this.#options.now() });
     this.#options.onChange(providerId);
     return true;
@@ -116,7 +116,7 @@ export class ReputationStore {
       return false;
     }
     this.#drop(providerId);
-    // The newest entry is last, so that the oldest is evicted first.
+    // The newest entry is last, so the oldest is evicted first.
     this.#entries.set(providerId, { reputation, timer: this.#timerFor(providerId, reputation, now) });
     if (this.#entries.size > (this.#options.max ?? MAX_ENTRIES)) this.#forget(this.#evictionCandidate());
     return true;

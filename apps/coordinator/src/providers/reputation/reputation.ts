@@ -173,7 +173,7 @@ function countAfterForgiveness(count: number, since: number, everyMs: number, no
   return Math.max(0, count - Math.floor(Math.max(0, now - since) / everyMs));
 }
 
-/** A quarter more or less, so that providers that failed together are not tried together. */
+/** A quarter more or less, so providers that failed together are not tried together. */
 function jittered(ms: number, random: number): number {
   return Math.round(ms * (0.75 + random / 2));
 }

@@ -18,7 +18,7 @@ const MAX_CONNECTIONS = 20_000;
 const MAX_UNREGISTERED_BYTES = 32 * 2 ** 20;
 const BYTES_PER_CONNECTION = 4096;
 /**
- * Bytes of one message before registration. Above the cap of a text frame, so that a slightly larger message still gets a reason.
+ * Bytes of one message before registration. Above the cap of a text frame, so a slightly larger message still gets a reason.
  */
 const MAX_UNREGISTERED_MESSAGE_BYTES = 2 * MAX_TEXT_FRAME_BYTES;
 /** All unfinished messages of registered providers: 256 frames of the largest size. Anybody can register a machine. */

@@ -487,7 +487,7 @@ export class ProviderSession {
     this.#backoff.stop();
     this.#challenges?.stop();
     this.#trust.stop();
-    // The registry removes the session first, so that a lost job is not placed on it again.
+    // The registry removes the session first, so a lost job is not placed on it again.
     this.#events.closed(this, rejection === null ? { by: 'provider' } : { by: 'coordinator', ...rejection });
     this.jobs.loseAll();
   }

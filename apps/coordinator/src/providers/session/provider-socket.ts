@@ -23,7 +23,7 @@ export interface Transport {
   on(event: 'drain', listener: () => void): unknown;
 }
 
-/** The cap of the WebSocket library. Above our own, so that a slightly larger message still gets a reason. */
+/** The cap of the WebSocket library. Above our own, so a slightly larger message still gets a reason. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 /** Buffered bytes above which request frames wait for the stream's `drain`. */
 export const SEND_WINDOW_BYTES = 1024 * 1024;
@@ -124,7 +124,7 @@ export class ProviderSocket {
   }
 
   /**
-   * Sends a job and its request frames. A request that fits the window is written in one call, so that the provider starts while
+   * Sends a job and its request frames. A request that fits the window is written in one call, so the provider starts while
    * the next job is sealed. Frames of other requests are queued until the stream drains.
    */
   sendJob(message: JobMessage, frames: readonly Uint8Array[]): void {
@@ -264,7 +264,7 @@ export class ProviderSocket {
     this.#events.backlogChanged();
   }
 
-  /** WebSocket headers and pings count only as unsent, so that they never look like progress. */
+  /** WebSocket headers and pings count only as unsent, so they never look like progress. */
   #noteTaken(): void {
     this.#taken = Math.max(this.#taken, this.#written - this.#socket.bufferedAmount);
   }

@@ -76,7 +76,7 @@ export class RunningJobs {
     this.#jobs.get(jobId)?.sink?.sending();
   }
 
-  /** Each of the following returns false for an unknown job, so that the session can count it. */
+  /** Each of the following returns false for an unknown job, so the session can count it. */
   accepted(jobId: JobId): boolean {
     const entry = this.#jobs.get(jobId);
     entry?.sink?.accepted();

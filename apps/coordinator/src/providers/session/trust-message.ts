@@ -21,7 +21,7 @@ const STATUS_REMEDIES: Readonly<Record<Exclude<ProviderStatus, 'online'>, string
 /** The restriction that the provider is under now. */
 export type RestrictionMessage = NonNullable<TrustMessage['restraint']>;
 
-/** Remembers the last message, so that a provider gets only changes. */
+/** Remembers the last message, so a provider gets only changes. */
 export class LastReported {
   #verdict: TrustVerdict | null = null;
   #status: ProviderStatus | null = null;

@@ -1,6 +1,6 @@
 /**
  * Bearer token with which a provider reads its own status over HTTP. Made for one session, sent only to its provider, stored as a
- * hash, and void after the session. The token names the provider, so that one lookup finds the session.
+ * hash, and void after the session. The token names the provider, so one lookup finds the session.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ProviderId } from '@inference/protocol';

@@ -1,6 +1,6 @@
 /**
  * The nonce that binds a managed-device chain to an enclave key: the coordinator derives the chain's freshness code from the key.
- * The preimage is stored and published, so that anyone can compute the nonce again.
+ * The preimage is stored and published, so anyone can compute the nonce again.
  */
 import { createHash } from 'node:crypto';
 import { fromBase64OrNull, type NoncePreimage, toBase64, utf8 } from '@inference/protocol';
