@@ -17,7 +17,7 @@ import { hashedSessionTokens } from './hashed-session-tokens.js';
 import type { Mailer } from './mailer.js';
 import type { PasswordHasher } from './passwords/password-hasher.js';
 
-export interface AuthSettings {
+interface AuthSettings {
   readonly database: Database;
   readonly secret: string;
   /** Address used by browsers, such as `https://gateway.example`. Null: the address of each request, checked by the routes. */

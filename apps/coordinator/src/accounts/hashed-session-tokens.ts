@@ -12,7 +12,7 @@ import type { DBAdapter, Where } from 'better-auth/adapters';
 const MODEL = 'session';
 const FIELD = 'token';
 
-export function hashSessionToken(token: string): string {
+function hashSessionToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 

@@ -17,11 +17,11 @@ import {
 } from '../database/providers/machine-token-repository.js';
 import type { Database } from '../database/tables.js';
 
-export type LinkResult =
+type LinkResult =
   | { readonly kind: 'linked'; readonly accountId: string; readonly accountName: string }
   | { readonly kind: 'refused'; readonly reason: 'token_revoked' | 'other_machine' | 'other_account' | 'account_suspended' };
 
-export interface ProviderLinksOptions {
+interface ProviderLinksOptions {
   readonly database: Database;
   readonly now: () => number;
   /** A provider was unlinked. */

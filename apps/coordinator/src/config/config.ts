@@ -78,7 +78,7 @@ export interface Config {
   readonly stripe: StripeConfig | null;
 }
 
-export interface ImageConfig {
+interface ImageConfig {
   /** How long the URL of an image is good, from the request on, in milliseconds. */
   readonly urlMs: number;
   /** Maximum bytes on disk for images that wait to be fetched. */
@@ -96,7 +96,7 @@ export interface RateLimitConfig {
   readonly emailPerQuarter: number;
 }
 
-export interface ConsoleConfig {
+interface ConsoleConfig {
   /** Origin of this coordinator in browsers, such as `https://gateway.example`; null: loopback addresses only. */
   readonly publicOrigin: string | null;
   /** Secret for signing session cookies; null: a generated secret in the data directory. */
@@ -108,7 +108,7 @@ export interface ConsoleConfig {
   readonly adminKey: string | null;
 }
 
-export interface StripeConfig {
+interface StripeConfig {
   readonly secretKey: string;
   readonly webhookSecret: string;
   /** API address for tests; null: Stripe's own. */

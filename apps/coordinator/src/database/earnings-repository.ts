@@ -83,7 +83,7 @@ export interface AccountName {
 }
 
 /** One owner and one payer. Amounts are micro-USD. */
-export interface PayerConcentration {
+interface PayerConcentration {
   /** Null: an unclaimed provider. */
   readonly owner: AccountName | null;
   readonly providerId: string | null;

@@ -1,6 +1,6 @@
 /** Rereads cached rows every few seconds, so a change on one coordinator reaches the others. Requests never wait for a read. */
 
-export interface PeriodicRefreshOptions {
+interface PeriodicRefreshOptions {
   readonly read: () => Promise<void>;
   readonly everyMs: number;
   /** A later read failed; the cached rows stay valid. */

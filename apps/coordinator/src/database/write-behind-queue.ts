@@ -6,7 +6,7 @@
  */
 import { BoundedMap } from '../limits/bounded-map.js';
 
-export interface WriteBehindQueueOptions<Key, Value> {
+interface WriteBehindQueueOptions<Key, Value> {
   /** Writes a piece of the rows, in arrival order. */
   readonly write: (piece: readonly (readonly [Key, Value])[]) => Promise<unknown>;
   /** Called after a flush has written everything. */

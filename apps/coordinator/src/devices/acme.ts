@@ -19,9 +19,9 @@ const MAX_OBJECT_TEXT = 32_768;
 const TOKEN = /^[A-Za-z0-9_-]{22,256}$/;
 
 export type AcmeRejection = 'acme_token_invalid' | 'acme_object_malformed' | 'acme_format_unknown' | ChainRejection;
-export type AcmeVerdict = { readonly ok: true; readonly facts: ChainFacts } | { readonly ok: false; readonly code: AcmeRejection };
+type AcmeVerdict = { readonly ok: true; readonly facts: ChainFacts } | { readonly ok: false; readonly code: AcmeRejection };
 
-export interface AcmeAnswer {
+interface AcmeAnswer {
   /** Challenge token, as issued by the ACME server. */
   readonly token: string;
   /** `attObj` of the device's answer. */
@@ -84,7 +84,7 @@ const AcmeResultSchema = Type.Object({
 type AcmeResult = Static<typeof AcmeResultSchema>;
 const schema = Compile(AcmeResultSchema);
 
-export type OpenedAcmeResult =
+type OpenedAcmeResult =
   | { readonly ok: true; readonly result: { readonly enrolmentToken: string; readonly token: string; readonly attestationObject: string } }
   | { readonly ok: false; readonly code: WebhookRefusal };
 

@@ -78,8 +78,8 @@ export type Decision =
   | { readonly act: 'send'; readonly reason: SendReason }
   | { readonly act: 'wait'; readonly until: number; readonly reason: WaitReason };
 
-export type SendReason = 'first' | 'due' | 'doubted' | 'retry' | 'renew';
-export type WaitReason =
+type SendReason = 'first' | 'due' | 'doubted' | 'retry' | 'renew';
+type WaitReason =
   | 'awaiting_answer'
   | 'fresh'
   | 'certificate_young'

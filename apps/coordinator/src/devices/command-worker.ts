@@ -14,7 +14,7 @@ import { COMMAND_KINDS, type CommandKind, type DeviceCommand } from './commands.
 import type { DeviceEvidenceCache, WatchedDevice } from './device-evidence-cache.js';
 import { type ManagementClient, ManagementError } from './management-client.js';
 
-export interface CommandWorkerOptions {
+interface CommandWorkerOptions {
   readonly database: Database;
   readonly evidence: DeviceEvidenceCache;
   readonly client: Pick<ManagementClient, 'enqueue'>;

@@ -21,7 +21,7 @@ export const REQUEST_TYPES: Readonly<Record<CommandKind, string>> = {
 };
 
 /** Queried together, because each must match the certificate in the same answer. */
-export const IDENTITY_QUERIES = ['SerialNumber', 'ProvisioningUDID', 'SoftwareUpdateDeviceID', 'DevicePropertiesAttestation'] as const;
+const IDENTITY_QUERIES = ['SerialNumber', 'ProvisioningUDID', 'SoftwareUpdateDeviceID', 'DevicePropertiesAttestation'] as const;
 
 /** XML property list of a command. Throws RangeError for a nonce that devices would refuse. */
 export function encodeCommand(command: DeviceCommand): string {

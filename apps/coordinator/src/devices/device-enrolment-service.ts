@@ -10,7 +10,7 @@ import { offerEnrolment, takeDownload } from '../database/devices/enrolment-repo
 import type { Database } from '../database/tables.js';
 import { ENROLMENT_PARAMETER, enrolmentProfile, hashToken, newToken, type ProfileSettings } from './enrolment-profile.js';
 
-export interface DeviceEnrolmentServiceOptions {
+interface DeviceEnrolmentServiceOptions {
   readonly database: Database;
   readonly profile: ProfileSettings;
   /** Base address of profile downloads; the token is appended. */
@@ -21,7 +21,7 @@ export interface DeviceEnrolmentServiceOptions {
 }
 
 /** Identity that the session proved. */
-export interface Applicant {
+interface Applicant {
   readonly providerId: ProviderId;
   /** 65-byte x963 point. */
   readonly publicKey: Uint8Array;

@@ -12,7 +12,7 @@ import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.j
 import type { DeviceEvidence } from '../providers/verification/evidence.js';
 import { certifiedAt, readEvidence } from './device-evidence.js';
 
-export interface DeviceEvidenceCacheOptions {
+interface DeviceEvidenceCacheOptions {
   readonly database: Database;
   readonly anchor: TrustAnchor;
   readonly now: () => number;

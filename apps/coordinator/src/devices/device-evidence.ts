@@ -15,7 +15,7 @@ import type { DeviceEvidence, DeviceInformationEvidence, SecurityInfoEvidence } 
 import { certificatesIn } from './acme.js';
 import { type DeviceInformation, type ReportContent, readReport, type SecurityInfo } from './reports.js';
 
-export interface EvidenceRules {
+interface EvidenceRules {
   readonly anchor: TrustAnchor;
   /** Milliseconds. */
   readonly now: number;
@@ -41,7 +41,7 @@ export const payloads = {
 };
 
 /** Enrolment that evidence must belong to. */
-export interface CurrentEnrolment {
+interface CurrentEnrolment {
   readonly id: string;
   /** Time since which the device accepts commands; null before. */
   readonly enrolledAt: number | null;
@@ -100,7 +100,7 @@ export function certifiedAt(records: readonly EvidenceRecord[], enrolmentId: str
 }
 
 /** Protections as evidence. A missing report counts as off; only the seal of the system volume may stay unreported. */
-export function securityEvidence(info: SecurityInfo, receivedAt: number): SecurityInfoEvidence {
+function securityEvidence(info: SecurityInfo, receivedAt: number): SecurityInfoEvidence {
   return {
     receivedAt,
     sipEnabled: info.systemIntegrityProtection === true,

@@ -10,7 +10,7 @@ import { ManagementClient } from './management-client.js';
 import type { DeviceManagementSettings } from './settings.js';
 import { WebhookReceiver } from './webhook-receiver.js';
 
-export interface DeviceManagementOptions {
+interface DeviceManagementOptions {
   readonly database: Database;
   readonly anchor: TrustAnchor;
   /** Null: no device management; stored evidence is still read. */

@@ -22,7 +22,7 @@ export interface ProfileSettings {
   readonly organization: string;
 }
 
-export interface ProfileSubject {
+interface ProfileSubject {
   readonly token: string;
   readonly parameter: string;
   readonly providerId: string;

@@ -7,7 +7,7 @@ import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { type DeviceCommand, encodeCommand, REQUEST_TYPES } from './commands.js';
 
-export type ManagementFailure =
+type ManagementFailure =
   /** Timeout or no connection. */
   | 'management_unreachable'
   /** Status 401 or 403: the key is wrong. */

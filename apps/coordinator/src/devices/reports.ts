@@ -36,10 +36,10 @@ export interface DeviceReport {
   readonly content: ReportContent;
 }
 
-export const REPORT_STATUSES = ['Acknowledged', 'Error', 'CommandFormatError', 'Idle', 'NotNow'] as const;
-export type ReportStatus = (typeof REPORT_STATUSES)[number];
+const REPORT_STATUSES = ['Acknowledged', 'Error', 'CommandFormatError', 'Idle', 'NotNow'] as const;
+type ReportStatus = (typeof REPORT_STATUSES)[number];
 
-export interface DeviceCheckIn {
+interface DeviceCheckIn {
   readonly messageType: string;
   readonly udid: string | null;
 }

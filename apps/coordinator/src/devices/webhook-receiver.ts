@@ -33,8 +33,8 @@ export type WebhookOutcome =
   | { readonly kind: 'ignored'; readonly reason: IgnoredReason }
   | { readonly kind: 'refused'; readonly code: WebhookRejection };
 
-export type IgnoredReason = 'other_topic' | 'no_enrolment_token' | 'unknown_device' | 'unknown_command' | 'device_idle' | 'device_busy';
-export type WebhookRejection =
+type IgnoredReason = 'other_topic' | 'no_enrolment_token' | 'unknown_device' | 'unknown_command' | 'device_idle' | 'device_busy';
+type WebhookRejection =
   | 'replayed'
   | 'answered_too_late'
   | 'command_of_other_device'
@@ -45,7 +45,7 @@ export type WebhookRejection =
   | 'enrolment_expired'
   | 'enrolment_ended';
 
-export interface WebhookReceiverOptions {
+interface WebhookReceiverOptions {
   readonly database: Database;
   readonly anchor: TrustAnchor;
   readonly now: () => number;

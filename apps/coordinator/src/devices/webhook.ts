@@ -34,7 +34,7 @@ interface Origin {
   readonly createdAt: number;
 }
 
-export type CheckInTopic = 'Authenticate' | 'TokenUpdate' | 'CheckOut';
+type CheckInTopic = 'Authenticate' | 'TokenUpdate' | 'CheckOut';
 
 export type WebhookEvent =
   | (Origin & {
@@ -46,7 +46,7 @@ export type WebhookEvent =
   /** Any other topic; ignored. */
   | { readonly kind: 'other'; readonly topic: string };
 
-export type ReadWebhook = { readonly ok: true; readonly event: WebhookEvent } | { readonly ok: false; readonly code: WebhookRefusal };
+type ReadWebhook = { readonly ok: true; readonly event: WebhookEvent } | { readonly ok: false; readonly code: WebhookRefusal };
 
 const Text = Type.String({ minLength: 1, maxLength: 256 });
 const Common = {

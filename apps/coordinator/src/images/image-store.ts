@@ -15,7 +15,7 @@ import {
 } from './image-address.js';
 import { Semaphore } from './semaphore.js';
 
-export interface ImageStoreOptions {
+interface ImageStoreOptions {
   readonly directory: string;
   /** Maximum of stored bytes plus bytes received from providers for unfinished images. */
   readonly maxBytes: number;

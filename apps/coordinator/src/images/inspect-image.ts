@@ -7,7 +7,7 @@ import type { ImageRequest } from '@inference/formats';
 import sharp from 'sharp';
 import { Semaphore } from './semaphore.js';
 
-export interface ExpectedImage {
+interface ExpectedImage {
   readonly format: ImageRequest['format'];
   /** Pixels. */
   readonly width: number;
@@ -15,7 +15,7 @@ export interface ExpectedImage {
 }
 
 /** Fault of an image. */
-export type ImageProblem = 'image.unreadable' | 'image.format' | 'image.size';
+type ImageProblem = 'image.unreadable' | 'image.format' | 'image.size';
 
 // No image data stays cached after the check.
 sharp.cache(false);

@@ -16,7 +16,7 @@ import type { RunningJob } from './running-job.js';
 import type { Billing } from './settlement/billing.js';
 import { failed, type JobOutcome, NO_ATTEMPTS, notServed } from './settlement/job-outcome.js';
 
-export interface JobRunnerOptions extends AttemptRunnerOptions {
+interface JobRunnerOptions extends AttemptRunnerOptions {
   readonly expected: Pick<RecentlySeenModels, 'has'>;
   readonly billing: Billing;
   /** Minimum trust level of a model's providers; null: any. */

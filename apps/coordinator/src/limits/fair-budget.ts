@@ -5,7 +5,7 @@
  * oldest unfinished claim of the largest holder above the claimant. Without such a holder, the claimant's own oldest claim is
  * evicted (`evictsOwn`), or the claim of a larger member; else `grow` returns false.
  */
-export interface FairBudgetOptions {
+interface FairBudgetOptions {
   readonly maxBytes: number;
   /** Maximum bytes of a holder, as a multiple of the free bytes. 1: half of the budget for a single holder; 9: nine tenths. */
   readonly freeMultiple: number;
@@ -16,7 +16,7 @@ export interface FairBudgetOptions {
 }
 
 /** An account with a key, or an address alone. */
-export interface Claimant {
+interface Claimant {
   readonly holder: string;
   /** Without `evictsOwn`, claims of one member never displace a smaller member of the same holder. */
   readonly member?: string;

@@ -36,7 +36,7 @@ export type ProviderEvent =
   | { readonly type: 'trust_reported'; readonly provider: ProviderSnapshot; readonly status: ProviderStatus }
   | ReputationEvent;
 
-export interface ProviderRegistryOptions {
+interface ProviderRegistryOptions {
   readonly rules: SessionOptions;
   /** Numbers in [0, 1). */
   readonly random: () => number;

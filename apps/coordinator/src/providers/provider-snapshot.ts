@@ -53,7 +53,7 @@ export interface ProviderSnapshot {
 }
 
 /** Counts since the beginning of the connection, and the load as the provider reported it. */
-export interface StatisticsSnapshot {
+interface StatisticsSnapshot {
   readonly placements: number;
   readonly requestsServed: number;
   readonly tokensGenerated: number;
@@ -68,7 +68,7 @@ export interface StatisticsSnapshot {
 }
 
 /** What the registry knows of a session beside the session itself. */
-export type RegistryState = Pick<ProviderSnapshot, 'status' | 'unavailableReason' | 'quarantine'>;
+type RegistryState = Pick<ProviderSnapshot, 'status' | 'unavailableReason' | 'quarantine'>;
 
 export function snapshotOf(session: OnlineSession, { status, unavailableReason, quarantine }: RegistryState): ProviderSnapshot {
   const { statistics } = session;

@@ -18,7 +18,7 @@ const MAX_MODELS = 64;
 const RECENT_MINUTES = 60;
 
 /** Outcome of a job, as counted. */
-export interface CountedJob {
+interface CountedJob {
   readonly endpoint: Endpoint;
   readonly stream: boolean;
   /** `delivered`, `client_gone`, or the code of the error. */

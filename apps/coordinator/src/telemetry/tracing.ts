@@ -9,7 +9,7 @@ import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
 import { NO_TRACER, type TraceAttributes, type Tracer, type TraceSpan } from '../inference/job-observer.js';
 import type { TracingSettings } from './tracing-settings.js';
 
-export interface Tracing {
+interface Tracing {
   readonly tracer: Tracer;
   /** Sends the remaining spans, for at most `ms`. */
   close(ms: number): Promise<void>;
@@ -67,7 +67,7 @@ function watched(exporter: SpanExporter, onError: (error: unknown) => void): Spa
 }
 
 /** Spans on a tracer of OpenTelemetry's. */
-export function tracerOn(tracer: OtelTracer): Tracer {
+function tracerOn(tracer: OtelTracer): Tracer {
   return {
     start: (name, attributes, traceparent) => {
       const [, traceId, spanId, flags] = TRACEPARENT.exec(traceparent ?? '') ?? [];

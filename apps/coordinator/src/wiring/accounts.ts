@@ -43,7 +43,7 @@ export interface AccountServices {
   readonly access: RouteAccess;
 }
 
-export interface AccountDeps {
+interface AccountDeps {
   readonly database: Database;
   readonly ledger: Ledger;
   readonly metrics: Metrics;

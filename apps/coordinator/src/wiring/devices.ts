@@ -27,7 +27,7 @@ export interface ManagedDevices {
   notifyProviders(providers: ProviderRegistry): void;
 }
 
-export interface DevicesDeps {
+interface DevicesDeps {
   readonly database: Database;
   /** Address of the HTTP server; empty until it listens. */
   readonly address: () => string;

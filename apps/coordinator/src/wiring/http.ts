@@ -30,7 +30,7 @@ export interface HttpServices {
   readonly consoleFiles: ConsoleFiles | null;
 }
 
-export interface HttpDeps {
+interface HttpDeps {
   readonly ledger: Ledger;
   readonly repositories: Repositories;
   readonly metrics: Metrics;

@@ -20,7 +20,7 @@ export interface InferenceServices {
   readonly runner: JobRunner;
 }
 
-export interface InferenceDeps {
+interface InferenceDeps {
   readonly repositories: Repositories;
   readonly billing: BillingServices;
   readonly images: ImageServices;

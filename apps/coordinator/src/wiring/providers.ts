@@ -26,7 +26,7 @@ export interface ProviderServices {
   readonly endedSessions: EndedSessions;
 }
 
-export interface ProviderDeps {
+interface ProviderDeps {
   readonly database: Database;
   readonly repositories: Repositories;
   readonly metrics: Metrics;

@@ -33,7 +33,7 @@ import type { Telemetry } from './telemetry.js';
 /** A database that takes longer to answer is not ready. */
 const READY_TIMEOUT_MS = 2000;
 
-export interface RoutesDeps {
+interface RoutesDeps {
   readonly database: Database;
   readonly repositories: Repositories;
   readonly telemetry: Telemetry;

@@ -9,7 +9,7 @@ import type { StartContext } from './start-context.js';
 /** Time for last responses, closing handshakes and settlements after the grace period, in milliseconds. */
 const FLUSH_MS = 750;
 
-export interface ShutdownDeps {
+interface ShutdownDeps {
   readonly server: FastifyInstance;
   readonly responses: ResponseDrain;
   readonly providers: ProviderRegistry;

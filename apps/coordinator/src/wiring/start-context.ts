@@ -41,7 +41,7 @@ export function createStartContext(options: AppOptions): StartContext {
 }
 
 /** Closes resources in reverse order of their registration, as `AsyncDisposableStack` does (Node.js 24). */
-export class DisposalStack {
+class DisposalStack {
   readonly #closers: (() => unknown)[] = [];
 
   /** Registers a function to run before earlier registrations. */

@@ -9,7 +9,7 @@ const LOOK_MS = 100;
 const STARTING_MS = 10_000;
 const ANSWER_MS = 2_000;
 
-export interface StartWait {
+interface StartWait {
   readonly dataDir: string;
   /** Receives the output of a failed start. */
   readonly outputFile: string;

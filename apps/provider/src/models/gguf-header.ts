@@ -13,7 +13,7 @@ export class ModelFileError extends Error {
   }
 }
 
-export type GgufScalar = string | number | bigint | boolean;
+type GgufScalar = string | number | bigint | boolean;
 
 export interface GgufHeader {
   /** Scalar values by key; arrays only by length. */

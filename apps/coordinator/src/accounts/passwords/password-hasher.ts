@@ -20,7 +20,7 @@ interface Task {
   readonly reject: (error: Error) => void;
 }
 
-export interface PasswordHasherOptions {
+interface PasswordHasherOptions {
   /** Leaves one processor free where several exist. */
   readonly maxThreads?: number;
   readonly startThread?: () => Worker;

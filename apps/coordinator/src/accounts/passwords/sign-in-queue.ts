@@ -5,7 +5,7 @@
  * A request waits before the sign-in library runs, so a refusal has no effect (for example, a reset link stays valid).
  */
 
-export interface SignInQueueOptions {
+interface SignInQueueOptions {
   /** Maximum number of running requests. */
   readonly maxRunning: number;
   readonly maxWaiting?: number;

@@ -9,7 +9,7 @@ import { LedgerError } from './ledger-error.js';
 /** Result of one step of a batch. */
 export type StepResult<Outcome> = { readonly ok: Outcome } | { readonly error: unknown };
 
-export interface GroupCommitOptions<Step, Outcome> {
+interface GroupCommitOptions<Step, Outcome> {
   /** Runs the steps as one transaction, committed when the promise resolves. Rejects if no step happened. */
   readonly run: (steps: readonly Step[]) => Promise<readonly StepResult<Outcome>[]>;
   /** Resolves when all commits before the call are durable. */

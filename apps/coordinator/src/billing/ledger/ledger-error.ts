@@ -1,6 +1,6 @@
 /** Reason why a ledger step was rejected. No money moved, except possibly after `unavailable`. */
 
-export type LedgerFault =
+type LedgerFault =
   /** Malformed value: a fraction, a negative amount, an empty id. A bug of the caller. */
   | 'invalid'
   /** The job id was used before: by an ended job, or by another account. */

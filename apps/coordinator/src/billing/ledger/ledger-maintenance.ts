@@ -6,7 +6,7 @@
 import type { JobId } from '@inference/protocol';
 import type { Ledger } from './ledger.js';
 
-export interface UsageRetentionJobOptions {
+interface UsageRetentionJobOptions {
   /** Maximum age of an entry in days; null: no maximum. */
   readonly days: number | null;
   readonly now: () => number;
@@ -60,7 +60,7 @@ export class UsageRetentionJob {
   }
 }
 
-export interface ReservationSweeperOptions {
+interface ReservationSweeperOptions {
   readonly ledger: Pick<Ledger, 'sweep'>;
   readonly liveJobs: () => ReadonlySet<JobId>;
   readonly now: () => number;

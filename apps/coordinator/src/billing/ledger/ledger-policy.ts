@@ -222,9 +222,9 @@ function maxCostOf({ price, maxPromptTokens, maxCompletionTokens }: Reservation,
 }
 
 /** Counterparty outside the ledger; its balance is payouts minus deposits. No customer account begins with `system:`. */
-export const OUTSIDE = 'system:outside';
+const OUTSIDE = 'system:outside';
 /** Ledger's own account for the network's fees. */
-export const FEES = 'system:fees';
+const FEES = 'system:fees';
 /** Ledger's own account for requested, unpaid withdrawals. */
 export const WITHDRAWALS = 'system:withdrawals';
 

@@ -3,7 +3,7 @@ import type { Ledger } from './ledger.js';
 import type { StepType } from './ledger-steps.js';
 
 /** `outcome`: kind of the step's outcome, or `failed`. */
-export type StepListener = (step: StepType, outcome: string, ms: number) => void;
+type StepListener = (step: StepType, outcome: string, ms: number) => void;
 
 /** Wraps a ledger: `listener` receives the outcome and the duration (ms) of every step. */
 export function observedLedger(ledger: Ledger, listener: StepListener): Ledger {

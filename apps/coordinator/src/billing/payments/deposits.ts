@@ -11,7 +11,7 @@ import type { Ledger } from '../ledger/ledger.js';
 import { microUsd } from '../micro-usd.js';
 import { centsOf, microUsdOfCents, type PaymentEvent, type PaymentEventContent, type PaymentProcessor } from './payment-processor.js';
 
-export interface DepositsOptions {
+interface DepositsOptions {
   readonly payments: PaymentRepository;
   readonly ledger: Pick<Ledger, 'deposit'>;
   readonly accounts: AccountRepository;
@@ -19,9 +19,9 @@ export interface DepositsOptions {
 }
 
 /** Outcome of a processor event: only `posted` moved money. */
-export type EventOutcome = 'posted' | 'noted' | 'flagged' | 'replayed' | 'mismatch' | 'unknown_order' | 'ignored';
+type EventOutcome = 'posted' | 'noted' | 'flagged' | 'replayed' | 'mismatch' | 'unknown_order' | 'ignored';
 
-export type OpenOutcome =
+type OpenOutcome =
   | { readonly kind: 'opened'; readonly order: DepositOrder; readonly url: string }
   | { readonly kind: 'failed'; readonly error: unknown };
 
@@ -143,7 +143,7 @@ function agrees(order: DepositOrder, event: PaymentEventContent & { kind: 'paid'
 }
 
 /** 100 dollars. */
-export const DEVELOPMENT_DEPOSIT = microUsd(100_000_000);
+const DEVELOPMENT_DEPOSIT = microUsd(100_000_000);
 
 /**
  * Deposits {@link DEVELOPMENT_DEPOSIT} into the account of development mode, so a first request is paid for. Idempotent by account.

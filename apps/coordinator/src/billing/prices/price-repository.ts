@@ -18,7 +18,7 @@ export const MAX_PER_MILLION = 1_000_000_000_000;
 /** Micro-USD per image, a thousand dollars. */
 export const MAX_PER_IMAGE = 1_000_000_000;
 
-export interface PriceRepositoryOptions {
+interface PriceRepositoryOptions {
   readonly database: Database;
   /** Rates of models while neither the model nor `*` has a price. */
   readonly defaults: Rates;

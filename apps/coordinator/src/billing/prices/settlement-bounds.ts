@@ -19,7 +19,7 @@ export interface ClaimedUsage {
 }
 
 /** Facts that the coordinator measured itself. */
-export interface DeliveryFacts {
+interface DeliveryFacts {
   /** Maximum prompt tokens of the request's bytes: {@link promptTokenBound}. */
   readonly maxPromptTokens: number;
   /** The job's `max_tokens`, hidden tokens included. */
@@ -44,7 +44,7 @@ export interface BoundedUsage {
 }
 
 /** Far above the decode rate of any machine for one sequence, small demonstration models included. */
-export const MAX_TOKENS_PER_SECOND = 20_000;
+const MAX_TOKENS_PER_SECOND = 20_000;
 
 /**
  * Billable usage. Each count is at most the claimed one, and:

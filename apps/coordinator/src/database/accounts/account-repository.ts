@@ -18,7 +18,7 @@ export interface ListedAccount extends Account {
   readonly email: string | null;
 }
 
-export interface AccountRepositoryOptions {
+interface AccountRepositoryOptions {
   readonly database: Database;
   readonly now: () => number;
   /** Called after an account was suspended, reinstated or closed, so cached keys are looked up again. */

@@ -8,7 +8,7 @@ import { BoundedMap } from '../../limits/bounded-map.js';
 import type { Database } from '../tables.js';
 import { type ApiKey, findKey, hashKey, looksLikeKey, recordKeyUse, revokeKey } from './api-key-repository.js';
 
-export interface ApiKeyCacheOptions {
+interface ApiKeyCacheOptions {
   readonly database: Database;
   /** How long a found key is trusted without asking again, in milliseconds. */
   readonly cacheMs?: number;

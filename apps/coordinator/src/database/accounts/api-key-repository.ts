@@ -51,7 +51,7 @@ export async function createAccount(database: Database, name: string, now: numbe
   return id;
 }
 
-export interface NewKey {
+interface NewKey {
   readonly accountId: string;
   readonly kind: ApiKeyKind;
   readonly text: string;

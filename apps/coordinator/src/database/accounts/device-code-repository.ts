@@ -32,13 +32,13 @@ export interface DeviceRequest {
   readonly address: string | null;
 }
 
-export interface NewDeviceCode {
+interface NewDeviceCode {
   readonly deviceCode: string;
   /** `WDJB-MJHT` */
   readonly userCode: string;
 }
 
-export type DeviceCodeState = 'waiting' | 'approved' | 'denied' | 'expired';
+type DeviceCodeState = 'waiting' | 'approved' | 'denied' | 'expired';
 
 export interface DeviceCode extends DeviceRequest {
   readonly userCode: string;
@@ -202,7 +202,7 @@ export class DeviceCodeRepository {
 }
 
 /** User code in its stored form; input may have lower case, spaces and no dash. Null for malformed input. */
-export function normaliseUserCode(text: string): string | null {
+function normaliseUserCode(text: string): string | null {
   if (text.length > 64) return null;
   const letters = text.toUpperCase().replace(/[\s-]/g, '');
   return USER_CODE.test(letters) ? letters : null;

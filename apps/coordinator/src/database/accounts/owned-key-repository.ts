@@ -16,7 +16,7 @@ export interface OwnedKey extends KeyLimits {
   readonly spent: number;
 }
 
-export interface KeyChange extends Partial<KeyLimits> {
+interface KeyChange extends Partial<KeyLimits> {
   readonly name?: string;
 }
 

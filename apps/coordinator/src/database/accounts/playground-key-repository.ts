@@ -10,12 +10,12 @@ import { addKey, type KeyLimits, newKeyText, revokeKey } from './api-key-reposit
 
 export const PLAYGROUND_KEY_MS = 3_600_000;
 /** Micro-USD: a dollar buys hundreds of responses at the default prices. */
-export const PLAYGROUND_SPEND_LIMIT = 1_000_000;
+const PLAYGROUND_SPEND_LIMIT = 1_000_000;
 /** Maximum per account, for parallel pages. Beyond the maximum the oldest key is revoked. */
 export const MAX_PLAYGROUND_KEYS = 10;
 const NAME = 'Playground';
 
-export interface PlaygroundKey {
+interface PlaygroundKey {
   readonly id: string;
   readonly text: string;
   readonly expiresAt: number;

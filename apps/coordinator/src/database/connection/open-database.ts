@@ -39,7 +39,7 @@ export async function openDatabase(target: DatabaseTarget): Promise<Database> {
 }
 
 /** Runs pending migrations. Throws {@link StartupError} if one fails, or if the database is from a newer program. */
-export async function migrate(database: Database): Promise<void> {
+async function migrate(database: Database): Promise<void> {
   const provider: MigrationProvider = { getMigrations: async () => ({ ...MIGRATIONS }) };
   const { error, results } = await new Migrator({ db: database, provider }).migrateToLatest();
   if (error === undefined) return;

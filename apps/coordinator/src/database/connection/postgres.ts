@@ -6,7 +6,7 @@ import { CompiledQuery, type Dialect, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { preparedClient, StatementNames } from './prepared-client.js';
 
-export interface PostgresOptions {
+interface PostgresOptions {
   /** `postgres://user:password@host:port/database` */
   readonly url: string;
   readonly maxConnections?: number;

@@ -18,7 +18,7 @@ type Columns<T extends keyof Tables> = keyof Tables[T] & string;
 type AnyTables = Record<string, Record<string, unknown>>;
 type AnyInsert = InsertQueryBuilder<AnyTables, string, InsertResult>;
 
-export interface RowWriter<Row> {
+interface RowWriter<Row> {
   /** Writes all rows in order. Resolves to the rows returned by the statements, if `finish` adds a returning clause. */
   write(database: Database, rows: readonly Row[]): Promise<unknown[]>;
 }

@@ -250,7 +250,7 @@ function openFile(file: string): Sqlite.Database {
 }
 
 /** Asynchronous lock: one holder at a time, first come, first served. */
-export class Mutex {
+class Mutex {
   #held = false;
   readonly #waiting: (() => void)[] = [];
 

@@ -49,7 +49,7 @@ export async function recordCommand(database: Database, command: CommandRecord &
   });
 }
 
-export type CommandMatch =
+type CommandMatch =
   | { readonly kind: 'matched'; readonly command: CommandRecord }
   | { readonly kind: 'unknown_command' | 'command_of_other_device' | 'already_answered' | 'answered_too_late' };
 

@@ -27,7 +27,7 @@ export async function evidenceOfKey(database: Database, seKeySha256: string): Pr
   return rows.map((row) => ({ kind: row.kind, enrolmentId: row.enrolment_id, payload: row.payload, receivedAt: row.received_at }));
 }
 
-export interface NonceRecord {
+interface NonceRecord {
   readonly epoch: number;
   /** base64 of 16 bytes. */
   readonly random: string;

@@ -24,7 +24,7 @@ export interface Enrolment {
   readonly boundAt: number | null;
 }
 
-export interface EnrolmentOffer {
+interface EnrolmentOffer {
   readonly id: string;
   readonly providerId: ProviderId;
   readonly seKeySha256: string;
@@ -86,7 +86,7 @@ export async function takeDownload(
   return row === undefined ? null : fromRow(row);
 }
 
-export type Binding =
+type Binding =
   | {
       readonly kind: 'bound';
       readonly enrolment: Enrolment /** Enclave keys of the enrolments that this binding ended. */;

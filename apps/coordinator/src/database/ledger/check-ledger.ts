@@ -8,7 +8,7 @@ import type { Database } from '../tables.js';
 import { ACTIVITY, DAY_MS, HOUR_MS, MAX_MATURITY_DAYS, QUARTER_MS, RETAINED_PAYER_DAYS, RETAINED_QUARTERS, WINDOWS } from './activity.js';
 import { oldestHour } from './totals.js';
 
-export interface LedgerFigures {
+interface LedgerFigures {
   readonly postings: number;
   readonly events: number;
   readonly accounts: number;
@@ -21,14 +21,14 @@ export interface LedgerFigures {
   readonly hours: number;
 }
 
-export interface LedgerReport {
+interface LedgerReport {
   readonly figures: LedgerFigures;
   /** One sentence each; empty if the ledger is correct. At most {@link MAX_NAMED} per kind are named. */
   readonly problems: readonly string[];
 }
 
 /** Maximum number of named problems per kind. */
-export const MAX_NAMED = 20;
+const MAX_NAMED = 20;
 /** Skips the oldest day of quarters, which pruning may be removing. */
 const QUARTERS_CHECKED = RETAINED_QUARTERS - 96;
 /** A reservation is abandoned if its coordinator's heartbeat is older than the newest heartbeat by this time, in milliseconds. */

@@ -9,7 +9,7 @@ import type { Activity, BalanceRow, DepositSource, JobRow, PostingRow, Withdrawa
 import type { Tables } from '../tables.js';
 
 /** Terms fixed by a reservation. A settlement is clamped to the maximums and priced at these rates. */
-export interface JobReservation {
+interface JobReservation {
   readonly jobId: JobId;
   readonly accountId: string;
   readonly apiKeyId: string;
@@ -29,7 +29,7 @@ export interface JobReservation {
 }
 
 /** `cost = earned + fee` */
-export interface JobSettlement {
+interface JobSettlement {
   readonly providerId: ProviderId;
   /** Credited account; null for a free job on an own provider. */
   readonly earner: string | null;

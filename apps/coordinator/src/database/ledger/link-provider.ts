@@ -6,7 +6,7 @@ import { ACTIVITY } from './activity.js';
 import { lockNetwork } from './totals.js';
 import { isUnclaimed, unclaimedAccount } from './unclaimed-accounts.js';
 
-export type LinkOutcome = 'linked' | 'other_account';
+type LinkOutcome = 'linked' | 'other_account';
 
 /**
  * Call inside a transaction. No effect if the provider already has this owner. `from: 'nobody'` links only an unowned provider;

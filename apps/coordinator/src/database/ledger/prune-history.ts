@@ -28,7 +28,7 @@ const SLICE = 500;
 const RETAINED_MINUTES = 2 * 24 * 60;
 const RETAINED_PENDING_DAYS = MAX_MATURITY_DAYS + 2;
 
-export interface Pruned {
+interface Pruned {
   readonly jobs: number;
   readonly postings: number;
   readonly hours: number;

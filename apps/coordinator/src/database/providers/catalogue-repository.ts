@@ -16,7 +16,7 @@ export interface CatalogueEntry {
   readonly updatedAt: number;
 }
 
-export interface CatalogueRepositoryOptions {
+interface CatalogueRepositoryOptions {
   readonly database: Database;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;

@@ -30,7 +30,7 @@ export interface LastSeen {
   readonly facts: LastFacts;
 }
 
-export interface LastSeenRepositoryOptions {
+interface LastSeenRepositoryOptions {
   readonly database: Database;
   readonly onWriteError: (error: unknown) => void;
   readonly writeEveryMs?: number;

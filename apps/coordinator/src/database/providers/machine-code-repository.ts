@@ -8,7 +8,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { lockAccount } from '../accounts/account-repository.js';
 import type { Database } from '../tables.js';
 
-export const MACHINE_CODE_LIFE_MS = 10 * 60_000;
+const MACHINE_CODE_LIFE_MS = 10 * 60_000;
 /** Maximum per account. Beyond the maximum the oldest code ends. */
 export const MAX_MACHINE_CODES = 100;
 

@@ -8,7 +8,7 @@ import type { Database } from '../tables.js';
 
 const TOKEN_PATTERN = /^machine-[A-Za-z0-9_-]{43}$/;
 
-export interface MachineToken {
+interface MachineToken {
   readonly accountId: string;
   readonly machineName: string;
   /** Null until a provider presents the token over its connection. */
@@ -16,14 +16,14 @@ export interface MachineToken {
 }
 
 /** `suspended`: the account is suspended. `void`: unknown, revoked, or of a closed account. */
-export type TokenState = ({ readonly kind: 'good' } & MachineToken) | { readonly kind: 'suspended' } | { readonly kind: 'void' };
+type TokenState = ({ readonly kind: 'good' } & MachineToken) | { readonly kind: 'suspended' } | { readonly kind: 'void' };
 
 export function newMachineToken(): string {
   return `machine-${randomBytes(32).toString('base64url')}`;
 }
 
 /** Whether a text has the form of a token. Checked first, so other texts cost no hash and no query. */
-export function looksLikeMachineToken(text: string): boolean {
+function looksLikeMachineToken(text: string): boolean {
   return TOKEN_PATTERN.test(text);
 }
 

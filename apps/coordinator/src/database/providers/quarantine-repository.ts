@@ -17,7 +17,7 @@ export interface Quarantine {
   readonly by: string;
 }
 
-export interface QuarantineRepositoryOptions {
+interface QuarantineRepositoryOptions {
   readonly database: Database;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;

@@ -18,7 +18,7 @@ export interface StoredReceipt {
   readonly createdAt: number;
 }
 
-export interface ReceiptRepositoryOptions {
+interface ReceiptRepositoryOptions {
   readonly database: Database;
   readonly maxRows?: number;
   readonly writeEveryMs?: number;

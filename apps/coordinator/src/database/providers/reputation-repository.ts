@@ -11,7 +11,7 @@ import type { Database, Tables } from '../tables.js';
 import { WriteBehindQueue } from '../write-behind-queue.js';
 
 /** Stored form of a provider's reputation. Times in milliseconds since 1970. */
-export interface StoredReputation {
+interface StoredReputation {
   readonly weight: number;
   readonly late: number;
   readonly at: number;
@@ -28,7 +28,7 @@ export interface StoredReputation {
   readonly quarantinesAt: number;
 }
 
-export interface ReputationRepositoryOptions {
+interface ReputationRepositoryOptions {
   readonly database: Database;
   /** Milliseconds since 1970. */
   readonly now: () => number;

@@ -140,7 +140,7 @@ export interface Activity {
 
 /** `24h` covers at least the last 24 hours and less than 25; the others likewise. */
 export type StatsWindow = '24h' | '7d' | '30d' | 'all';
-export type JobState = 'reserved' | 'settled' | 'released';
+type JobState = 'reserved' | 'settled' | 'released';
 export type DepositSource = 'stripe' | 'development' | 'admin';
 export type WithdrawalState = 'requested' | 'paid' | 'rejected';
 

@@ -12,7 +12,7 @@ import { guardXml } from './xml-guard.js';
 
 export type { PlistDict, PlistRefusal, PlistValue } from './value.js';
 
-export type ParsedPlist = { readonly ok: true; readonly value: PlistValue } | { readonly ok: false; readonly code: PlistRefusal };
+type ParsedPlist = { readonly ok: true; readonly value: PlistValue } | { readonly ok: false; readonly code: PlistRefusal };
 
 /** Parses an XML (UTF-8) or binary property list. Never throws. */
 export function parsePlist(bytes: Uint8Array): ParsedPlist {

@@ -13,9 +13,9 @@ import { type ReadResponse, ResponseReader, type ResponseViolation } from './res
 import { StallBudget } from './stall-budget.js';
 
 /** Ways in which a provider breaks the job protocol. */
-export type Violation = ResponseViolation | 'out_of_turn' | 'too_large';
+type Violation = ResponseViolation | 'out_of_turn' | 'too_large';
 /** `progress`: content arrives, but too slowly ever to complete the answer. */
-export type TimedPhase = 'acceptance' | 'first_content' | 'next_frame' | 'progress' | 'completion';
+type TimedPhase = 'acceptance' | 'first_content' | 'next_frame' | 'progress' | 'completion';
 /** `closing`: the client disconnected; the provider may still sign the delivered part. */
 type Phase = Exclude<TimedPhase, 'progress'> | 'closing';
 

@@ -15,7 +15,7 @@ export interface EndedAttempt {
   readonly elapsedMs: number;
 }
 
-export type HedgingDecision =
+type HedgingDecision =
   /**
    * No content in time. `silent`: the only running attempt, if it has shown no activity; the caller abandons it if another provider is free.
    *

@@ -14,7 +14,7 @@ const MAX_MODELS = 10_000;
 /** Silence is limited by a multiple of the expected prefill time: later phases show activity. */
 const SILENT_FACTOR = 4;
 
-export interface LatencyFloors {
+interface LatencyFloors {
   readonly lateMs: number;
   readonly silentMs: number;
 }

@@ -5,7 +5,7 @@
  */
 import type { LatencyEstimate, Work } from '@inference/scheduler';
 
-export interface StallBudgetOptions {
+interface StallBudgetOptions {
   /** Maximum time without content or progress. */
   readonly maxMs: number;
   /** Expected time per output token. */

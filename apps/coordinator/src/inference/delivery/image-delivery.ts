@@ -22,7 +22,7 @@ import type { ProviderConnection } from '../../providers/provider-connection.js'
 import { type ImageJob, maxBodyBytes, maxBytesOf } from '../request/image-job.js';
 import type { Attachments, Delivery } from './delivery.js';
 
-export interface ImageDeliveryOptions {
+interface ImageDeliveryOptions {
   /** Sends the body. */
   readonly plain: Delivery;
   readonly envelope: Envelope;

@@ -7,7 +7,7 @@ import type { ClientConnection } from './client-connection.js';
 import type { Delivery } from './delivery.js';
 import { ignoredHeader, providerHeaders, signatureHeaders } from './response-headers.js';
 
-export interface PlainOptions {
+interface PlainOptions {
   readonly client: ClientConnection;
   readonly format: Pick<TextFormat, 'error'>;
   readonly requestId: string;

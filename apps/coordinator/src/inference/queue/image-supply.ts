@@ -10,7 +10,7 @@ import type { ServedModels } from '../../providers/placement/served-models.js';
 import { makesImages } from '../request/image-job.js';
 import { unknownModel } from '../request/unknown-model.js';
 
-export interface ImageQuery {
+interface ImageQuery {
   /** Null: any model. */
   readonly model: string | null;
   readonly image: ImageFacts;
@@ -19,14 +19,14 @@ export interface ImageQuery {
   readonly accountId: string;
 }
 
-export type ImageMatch =
+type ImageMatch =
   | { readonly kind: 'matched'; readonly model: string; readonly pixels: string }
   /** Waiting would not help. */
   | { readonly kind: 'refused'; readonly error: ApiError; readonly reason: string }
   /** No suitable image provider is connected. */
   | { readonly kind: 'none' };
 
-export type AwaitedMatch = Exclude<ImageMatch, { kind: 'none' }> | { readonly kind: 'disconnected' };
+type AwaitedMatch = Exclude<ImageMatch, { kind: 'none' }> | { readonly kind: 'disconnected' };
 
 /** Maximum queued requests; each holds a connection and a small body. */
 const MAX_WAITING = 1024;

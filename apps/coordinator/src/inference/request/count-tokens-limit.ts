@@ -4,7 +4,7 @@
  */
 import { BoundedMap } from '../../limits/bounded-map.js';
 
-export interface CountTokensLimitOptions {
+interface CountTokensLimitOptions {
   /** 0 sets no limit. */
   readonly bytesPerMinute: number;
   /** Monotonic time in milliseconds. */
@@ -19,7 +19,7 @@ interface Usage {
   heldBytes: number;
 }
 
-export type CountTokensAdmission =
+type CountTokensAdmission =
   | { readonly kind: 'admitted'; release(): void }
   | { readonly kind: 'refused'; readonly retryAfterSeconds: number };
 

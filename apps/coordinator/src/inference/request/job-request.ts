@@ -126,7 +126,7 @@ function jobOf(input: RequestInput, parsed: Pick<JobRequest, 'facts' | 'answer' 
   };
 }
 
-export interface ContextInput {
+interface ContextInput {
   readonly providerId: ProviderId;
   readonly keyId: KeyId;
   /** Separates the prefix caches of accounts; see `CacheScopes`. */

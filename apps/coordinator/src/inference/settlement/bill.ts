@@ -58,7 +58,7 @@ export interface BillDependencies {
 }
 
 /** A refusal to begin, in the words for the client and for the log. */
-export interface ReserveRefusal {
+interface ReserveRefusal {
   readonly error: ApiError;
   readonly reason: 'insufficient_balance' | 'key_limit_reached' | 'ledger_unavailable';
 }

@@ -11,7 +11,7 @@ import { pixelCount } from '../request/image-job.js';
 import type { JobRequest } from '../request/job-request.js';
 import { Bill, type BillDependencies } from './bill.js';
 
-export interface BillingOptions extends Omit<BillDependencies, 'stopping'> {
+interface BillingOptions extends Omit<BillDependencies, 'stopping'> {
   readonly prices: { current(model: string): Price };
 }
 

@@ -55,7 +55,7 @@ export interface Produced {
 }
 
 /** Bounds of the counts of one job. */
-export interface PossibleUsage {
+interface PossibleUsage {
   readonly requestBytes: number;
   /** Of the response, hashed. */
   readonly responseBytes: number;
@@ -64,7 +64,7 @@ export interface PossibleUsage {
 }
 
 /** Bounds of tokens without bytes in the response. */
-export interface HiddenBounds {
+interface HiddenBounds {
   /** Whether the model writes think sections; null: not known. */
   readonly thinks: boolean | null;
   /** False: far beyond the provider's measured decode rate. */

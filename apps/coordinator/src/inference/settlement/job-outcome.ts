@@ -11,7 +11,7 @@ import type { CompletionProblem } from './completion-check.js';
 export type JobOutcome = (AttemptSummary & { readonly kind: 'delivered'; readonly billed: Billed }) | FailedJob | ClientDisconnected;
 
 /** The client disconnected. `billed`: the delivered part of its stream, if signed. */
-export type ClientDisconnected = AttemptSummary & { readonly kind: 'client_gone'; readonly billed: Billed | null };
+type ClientDisconnected = AttemptSummary & { readonly kind: 'client_gone'; readonly billed: Billed | null };
 
 export type FailedJob = AttemptSummary & {
   readonly kind: 'failed';
@@ -64,7 +64,7 @@ export function notServed(model: string, expected: boolean, listed: () => readon
   return failed(NO_ATTEMPTS, apiError('no_provider', { param: 'model', message }), 'none_serving');
 }
 
-export interface NotPlacedContext {
+interface NotPlacedContext {
   readonly isClientDisconnected: boolean;
   /** Minimum trust level requested by the client itself. */
   readonly trustFloor: TrustLevel | null;

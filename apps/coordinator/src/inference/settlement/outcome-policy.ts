@@ -21,7 +21,7 @@ export type AttemptResult =
   | { readonly kind: 'refused'; readonly failure: JobFailure; readonly credibility: RefusalCredibility };
 
 /** `false`: the refusal contradicts the provider's own offer. `confirmed`: enough providers refused. */
-export type RefusalCredibility = 'false' | 'unconfirmed' | 'confirmed';
+type RefusalCredibility = 'false' | 'unconfirmed' | 'confirmed';
 
 /**
  * Consequence for the provider. `none`: not a fault, but this job avoids the provider from now on. `slow`: overtaken by another
@@ -30,7 +30,7 @@ export type RefusalCredibility = 'false' | 'unconfirmed' | 'confirmed';
  */
 export type Blame = 'none' | 'slow' | 'busy' | 'draining' | 'client' | 'failed' | 'timed_out' | 'unverified' | 'misbehaved';
 
-export interface OutcomePolicy {
+interface OutcomePolicy {
   /** Another attempt may follow, within the limits of the job. */
   readonly retry: boolean;
   readonly blame: Blame;

@@ -42,7 +42,7 @@ const MIN_SHARE_OF_OTHER_AGENT = 0.9;
 const CONTRADICTED_REFUSAL = 'refusal_contradicted';
 const FREQUENT_REFUSALS = 'refusals_frequent';
 
-export interface RefusalTrackerOptions {
+interface RefusalTrackerOptions {
   readonly registry: { readonly placement: Pick<PlacementService, 'providersOfOwner'> };
   /** Milliseconds. */
   readonly now: () => number;

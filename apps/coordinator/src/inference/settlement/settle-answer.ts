@@ -136,7 +136,7 @@ function throughputSample(
   };
 }
 
-export interface DeliveredBytes {
+interface DeliveredBytes {
   /** Content bytes taken by the client's connection. */
   readonly delivered: number;
   /** Content bytes covered by the receipt. */

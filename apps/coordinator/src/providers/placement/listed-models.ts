@@ -10,12 +10,12 @@ export const MAX_NAMES_PER_OWNER = 128;
 export const MAX_NAMES_WITHOUT_OWNER = 256;
 export const MAX_LISTED_MODELS = 1000;
 
-export interface ListingCandidate<S> {
+interface ListingCandidate<S> {
   readonly id: string;
   readonly sessions: readonly S[];
 }
 
-export interface ListingRules<S> {
+interface ListingRules<S> {
   /** Whether the provider has proven itself with the model. */
   isProven(session: S, model: string): boolean;
   /** Null: the provider has no owner. */

@@ -29,7 +29,7 @@ const MERGE_WINDOW_MS = 60_000;
 /** Newest entries that are searched for the same kind. */
 const MAX_LOOKBACK = 6;
 
-export class DecisionHistory {
+class DecisionHistory {
   /** The oldest first. */
   readonly #entries: Mutable[] = [];
 
@@ -59,7 +59,7 @@ export class DecisionHistory {
 const MAX_OTHERS = 2;
 
 /** The parts of a session that the log reads. */
-export interface LoggedProvider {
+interface LoggedProvider {
   readonly models: readonly { readonly id: string }[];
   /** The newest challenge that was answered correctly. */
   readonly lastChallenge: { readonly answeredAt: number } | null;

@@ -23,7 +23,7 @@ import type { ProviderMeasurements } from './provider-measurements.js';
 import { ProviderReports } from './provider-reports.js';
 import { imageOfferOf } from './served-models.js';
 
-export interface PlacementServiceOptions {
+interface PlacementServiceOptions {
   readonly index: ModelIndex<OnlineSession>;
   readonly connected: ConnectedProviders;
   readonly reputations: ReputationRegistry;

@@ -19,7 +19,7 @@ import {
 } from '@inference/scheduler';
 
 /** Why a provider was chosen. `named`: the client named this provider. */
-export type ChosenReason = Exclude<Choice<unknown>['why'], 'alternate'> | 'named';
+type ChosenReason = Exclude<Choice<unknown>['why'], 'alternate'> | 'named';
 /** Why an eligible provider was not chosen. */
 export type PassedReason = 'slower' | 'near_tie' | 'measuring_other' | 'overdue_other' | 'warm_other' | 'probing_other';
 export type NotEligibleReason = Exclude<IneligibleReason, UnavailableReason | 'other_serial'>;

@@ -16,7 +16,7 @@ import { AnswerLengthStats, type ComparedLength } from '../reputation/answer-len
 import type { ConnectedProviders } from '../session/connected-providers.js';
 import type { OnlineSession } from '../session/provider-session.js';
 
-export interface ProviderMeasurementsOptions {
+interface ProviderMeasurementsOptions {
   readonly index: ModelIndex<OnlineSession>;
   readonly connected: ConnectedProviders;
   /** Milliseconds. */

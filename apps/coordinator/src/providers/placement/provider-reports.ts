@@ -11,7 +11,7 @@ import type { OnlineSession } from '../session/provider-session.js';
 import type { LoggedDecision, PlacementLog, PlacementShare } from './placement-log.js';
 import type { ProviderMeasurements } from './provider-measurements.js';
 
-export interface ProviderReportsOptions {
+interface ProviderReportsOptions {
   readonly log: PlacementLog<OnlineSession>;
   readonly connected: ConnectedProviders;
   readonly measurements: ProviderMeasurements;
@@ -65,10 +65,10 @@ export class ProviderReports {
 
 const MINUTE_MS = 60_000;
 /** Minutes in the sum, the current one included. */
-export const WINDOW_MINUTES = 5;
+const WINDOW_MINUTES = 5;
 const MAX_MODELS = 10_000;
 
-export class RequestCounts {
+class RequestCounts {
   readonly #models = new BoundedMap<string, { minute: number; count: number }[]>(MAX_MODELS);
 
   /** A request for the model came. */

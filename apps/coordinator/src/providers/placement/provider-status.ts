@@ -7,7 +7,7 @@ import type { OnlineSession } from '../session/provider-session.js';
 /** A short pause or a full provider is no status of its own; a provider on probation is `online`. */
 export type ProviderStatus = 'online' | Exclude<UnavailableReason, 'too_hot' | 'no_memory' | 'held_off' | 'on_probation' | 'no_free_slot'>;
 
-export interface StatusRules {
+interface StatusRules {
   /** An operator took the provider out of routing. */
   readonly isQuarantined: boolean;
   readonly minTrustLevel: TrustLevel;

@@ -9,7 +9,7 @@ import { BoundedMap } from '../../limits/bounded-map.js';
 export const RECENTLY_SEEN_MS = 24 * 3_600_000;
 const MAX_MODELS = 10_000;
 
-export interface RecentlySeenModelsOptions {
+interface RecentlySeenModelsOptions {
   readonly registry: {
     serves(model: string): boolean;
     onCapacity(listener: (models: readonly ModelOffer[]) => void): () => void;

@@ -18,7 +18,7 @@ import type { ProviderMeasurements } from './provider-measurements.js';
 /** Which providers a request may go to. */
 export type ProviderSelector = Pick<PlacementConstraints, 'providerSerial' | 'providerId' | 'trustFloor'>;
 
-export const ANY_PROVIDER: ProviderSelector = { providerSerial: null, trustFloor: null };
+const ANY_PROVIDER: ProviderSelector = { providerSerial: null, trustFloor: null };
 
 export interface ServedModel {
   readonly offer: ModelOffer;
@@ -28,7 +28,7 @@ export interface ServedModel {
 }
 
 /** A provider that serves a model. */
-export interface ModelProvider {
+interface ModelProvider {
   /** The provider's own offer of this model. */
   readonly offer: ModelOffer | undefined;
   readonly trustLevel: TrustLevel | null;

@@ -5,14 +5,14 @@
 import type { ProviderId } from '@inference/protocol';
 import { BoundedMap } from '../../limits/bounded-map.js';
 
-export interface AnswerLength {
+interface AnswerLength {
   readonly answers: number;
   /** Means; newer answers count for more. */
   readonly hiddenTokens: number;
   readonly completionTokens: number;
 }
 
-export type LengthOutlier = 'hidden_tokens' | 'completion_tokens';
+type LengthOutlier = 'hidden_tokens' | 'completion_tokens';
 
 /** Means of one provider beside the medians of the model's providers. Medians are null below the minimum number of providers. */
 export interface ComparedLength extends AnswerLength {

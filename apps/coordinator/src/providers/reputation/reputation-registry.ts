@@ -24,7 +24,7 @@ export type ReputationEvent =
   | { readonly type: 'cooling_down'; readonly providerId: ProviderId; readonly reason: RestrictionReason; readonly until: number }
   | { readonly type: 'reinstated'; readonly providerId: ProviderId };
 
-export interface ReputationRegistryOptions extends Omit<ReputationStoreOptions, 'max'> {
+interface ReputationRegistryOptions extends Omit<ReputationStoreOptions, 'max'> {
   /** Providers that an operator took out of routing. Left out: none. */
   readonly quarantineOf?: (providerId: ProviderId) => OperatorQuarantine | null;
   readonly onEvent: (event: ReputationEvent) => void;

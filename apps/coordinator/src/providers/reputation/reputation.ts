@@ -56,7 +56,7 @@ const COOLDOWN_WEIGHT = 2.5;
 /** Slow answers in a row that cost as much as one failure. */
 const MAX_SLOW_ANSWERS = 3;
 export const FIRST_COOLDOWN_MS = 10_000;
-export const MAX_COOLDOWN_MS = 10 * 60_000;
+const MAX_COOLDOWN_MS = 10 * 60_000;
 /** Consecutive cooldowns that lead to a quarantine. */
 export const MAX_COOLDOWNS = 6;
 export const FIRST_QUARANTINE_MS = 30 * 60_000;

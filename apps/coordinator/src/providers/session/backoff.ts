@@ -2,7 +2,7 @@
  * The pause for a provider that reported itself full. The pause doubles with each further report after its end, up to a bound. A
  * verified answer ends the pause and resets the duration.
  */
-export interface BackoffOptions {
+interface BackoffOptions {
   readonly firstMs: number;
   readonly maxMs: number;
 }

@@ -6,7 +6,7 @@ import { type ProviderSnapshot, snapshotOf } from '../provider-snapshot.js';
 import type { ReputationRegistry } from '../reputation/reputation-registry.js';
 import type { OnlineSession } from './provider-session.js';
 
-export interface ConnectedProvidersOptions {
+interface ConnectedProvidersOptions {
   readonly reputations: ReputationRegistry;
   readonly minTrustLevel: TrustLevel;
   /** Milliseconds. */

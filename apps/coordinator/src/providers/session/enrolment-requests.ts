@@ -5,7 +5,7 @@
 import type { CoordinatorMessage, EnrolmentRefusal } from '@inference/protocol';
 import type { Identity } from './registration/admission.js';
 
-export type EnrolmentAnswer =
+type EnrolmentAnswer =
   | { readonly kind: 'offered'; readonly url: string; readonly expiresAt: number }
   | { readonly kind: 'refused'; readonly reason: EnrolmentRefusal };
 

@@ -6,7 +6,7 @@
 import { type DrainDemand, type PoolMember, providersToRetain } from '@inference/scheduler';
 import type { ProviderSession } from './provider-session.js';
 
-export interface ShutdownDependencies {
+interface ShutdownDependencies {
   /** Every open connection, registered or not. */
   readonly connected: Iterable<ProviderSession>;
   readonly membersOf: (model: string) => Iterable<PoolMember<ProviderSession>>;

@@ -4,7 +4,7 @@
  */
 import type { CoordinatorMessage, LinkRefusal, ProviderId } from '@inference/protocol';
 
-export type LinkAnswer =
+type LinkAnswer =
   | { readonly kind: 'linked'; readonly accountId: string; readonly accountName: string }
   | { readonly kind: 'refused'; readonly reason: LinkRefusal };
 

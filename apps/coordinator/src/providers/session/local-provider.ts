@@ -8,7 +8,7 @@ import type { OnlineSession } from './provider-session.js';
 import type { SealingKey } from './registration/admission.js';
 import type { Registration } from './session-options.js';
 
-export interface LocalProviderDependencies {
+interface LocalProviderDependencies {
   readonly connected: ConnectedProviders;
   readonly reputations: ReputationRegistry;
   readonly measurements: ProviderMeasurements;

@@ -5,7 +5,7 @@
 import type { ModelOffer, ModelRefusal, ModelsRefused } from '@inference/protocol';
 
 /** Catalogue entry of one model. */
-export interface CatalogueTerms {
+interface CatalogueTerms {
   readonly displayName: string;
   readonly quantization: string;
   readonly modelType: ModelOffer['model_type'];
@@ -13,7 +13,7 @@ export interface CatalogueTerms {
   readonly fileSha256: readonly string[];
 }
 
-export interface OfferRules {
+interface OfferRules {
   readonly catalogue: ReadonlyMap<string, CatalogueTerms>;
   /** Only models of the catalogue are served. */
   readonly onlyCatalogued: boolean;

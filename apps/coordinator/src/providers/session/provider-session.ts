@@ -43,7 +43,7 @@ import type { Registration, SessionCounters, SessionEnd, SessionOptions } from '
 import { maxChallengeAge } from './session-options.js';
 import { SessionStatistics } from './session-statistics.js';
 
-export interface SessionEvents {
+interface SessionEvents {
   /** All statements verified. The registry adds the session before the provider gets its confirmation. */
   registered(session: OnlineSession): void;
   /** Models, load, slots or trust changed. */

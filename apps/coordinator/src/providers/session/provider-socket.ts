@@ -26,7 +26,7 @@ export interface Transport {
 /** The cap of the WebSocket library. Above our own, so a slightly larger message still gets a reason. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 /** Buffered bytes above which request frames wait for the stream's `drain`. */
-export const SEND_WINDOW_BYTES = 1024 * 1024;
+const SEND_WINDOW_BYTES = 1024 * 1024;
 /** Requests up to this size overtake larger queued ones, up to twice the window. */
 const MAX_SMALL_JOB_BYTES = 64 * 1024;
 /** Unsent bytes above which the provider gets no new job: a request of maximum size would exceed `MAX_UNSENT_BYTES`. */
@@ -47,7 +47,7 @@ export interface Rejection {
   readonly message: string;
 }
 
-export interface SocketEvents {
+interface SocketEvents {
   text(text: string): void;
   binary(bytes: Uint8Array): void;
   /** A ping or a pong came. */

@@ -10,7 +10,7 @@ import type { Identity } from './registration/admission.js';
 import { type ChallengeTranscript, checkAnswer, openAnswer, requireSafePosture } from './registration/challenge-answer.js';
 import { MAX_MISSED_CHALLENGES, type SessionTimings } from './session-options.js';
 
-export interface ChallengeEvents {
+interface ChallengeEvents {
   send(nonce: string): void;
   passed(posture: Posture, transcript: ChallengeTranscript): void;
   missed(inARow: number): void;
@@ -27,7 +27,7 @@ export function newNonce(): string {
 /** Nonces remembered, to distinguish late and repeated answers from unknown ones. */
 const MAX_NONCES = 32;
 
-export class PeriodicChallenge {
+class PeriodicChallenge {
   readonly #identity: Identity;
   readonly #sessionId: string;
   readonly #timings: SessionTimings;
@@ -126,7 +126,7 @@ function remember(nonces: string[], nonce: string): void {
   if (nonces.length > MAX_NONCES) nonces.shift();
 }
 
-export interface SessionChallengesOptions {
+interface SessionChallengesOptions {
   readonly identity: Identity;
   readonly timings: SessionTimings;
   readonly now: () => number;

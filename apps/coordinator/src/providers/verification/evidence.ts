@@ -60,7 +60,7 @@ export interface DeviceChainEvidence {
 }
 
 /** A chain from an ACME device-attest-01 order. */
-export interface AcmeChainEvidence {
+interface AcmeChainEvidence {
   readonly receivedAt: number;
   readonly certificates: readonly string[];
   /** Token of the challenge; its SHA-256 is the freshness code. */

@@ -9,7 +9,7 @@ import type { AttestationEvidence, ChallengeEvidence, DeviceEvidence, DeviceFind
 import { evaluateTrust, type TrustLimits, type TrustVerdict } from './trust-policy.js';
 import { verifyDeviceEvidence } from './verify-device-evidence.js';
 
-export interface SessionTrustOptions {
+interface SessionTrustOptions {
   readonly limits: TrustLimits;
   readonly allowSimulatedEnclave: boolean;
   readonly anchor: TrustAnchor;

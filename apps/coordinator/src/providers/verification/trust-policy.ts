@@ -63,7 +63,7 @@ export function isPartOk(verdict: TrustVerdict, name: TrustPartName): boolean {
   return verdict.parts.some((part) => part.name === name && part.state === 'ok');
 }
 
-export type PostureGap = 'no_secure_enclave' | 'sip_disabled' | 'secure_boot_disabled';
+type PostureGap = 'no_secure_enclave' | 'sip_disabled' | 'secure_boot_disabled';
 
 /**
  * The first protection that is off, or null. An admitted simulation needs no enclave; all other protections are required of it too.

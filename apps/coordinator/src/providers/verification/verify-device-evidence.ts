@@ -9,7 +9,7 @@ import type { TrustAnchor } from './chain/trust-anchor.js';
 import { type DeviceClaims, verifyDeviceChain } from './chain/verify-chain.js';
 import type { AttestationEvidence, ChainFinding, DeviceEvidence, DeviceFindings } from './evidence.js';
 
-export interface DeviceVerificationContext {
+interface DeviceVerificationContext {
   /** Enclave key of the connection. */
   readonly publicKeySha256: string;
   /** Claims of the machine itself. */

@@ -25,7 +25,7 @@ import { addDeviceCodeRoutes } from './device-codes.js';
 import { addMeRoutes, addSession, addSettings } from './me.js';
 import { addAuthRoutes } from './sign-in.js';
 
-export interface AccountRoutesDeps {
+interface AccountRoutesDeps {
   readonly access: RouteAccess;
   readonly auth: Auth;
   readonly accounts: AccountRepository;

@@ -34,7 +34,7 @@ import { MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
 import { bytesOf } from '../plugins/request-bodies.js';
 import { pathParams } from '../plugins/route-schemas.js';
 
-export interface AdminRoutes {
+interface AdminRoutes {
   readonly accounts: AccountRepository;
   readonly payments: PaymentRepository;
   readonly deposits: Deposits;

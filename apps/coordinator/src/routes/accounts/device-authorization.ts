@@ -19,7 +19,7 @@ const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 const LINK_PATH = '/link';
 const MAX_LABEL = 64;
 
-export interface OAuthRoutes {
+interface OAuthRoutes {
   readonly codes: DeviceCodeRepository;
   readonly links: ProviderLinks;
   readonly limits: RateLimits;
@@ -124,9 +124,9 @@ function metadata(origin: string): object {
   };
 }
 
-export const MAX_FORM_BYTES = 8 * 1024;
+const MAX_FORM_BYTES = 8 * 1024;
 
-export class OAuthError extends Error {
+class OAuthError extends Error {
   constructor(
     readonly code: OAuthErrorCode,
     message: string,
@@ -137,7 +137,7 @@ export class OAuthError extends Error {
 }
 
 /** Reads a form. Throws {@link OAuthError}. */
-export function readForm(request: FastifyRequest): ReadonlyMap<string, string> {
+function readForm(request: FastifyRequest): ReadonlyMap<string, string> {
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(request.headers['content-type'] ?? '')) {
     throw new OAuthError('invalid_request', 'The body must be application/x-www-form-urlencoded.');
   }
@@ -157,7 +157,7 @@ export function parameter(form: ReadonlyMap<string, string>, name: string): stri
   return value;
 }
 
-export function sendOAuthError(reply: FastifyReply, error: OAuthError): FastifyReply {
+function sendOAuthError(reply: FastifyReply, error: OAuthError): FastifyReply {
   return reply.code(400).send({ error: error.code, error_description: error.message });
 }
 

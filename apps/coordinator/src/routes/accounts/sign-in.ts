@@ -48,7 +48,7 @@ const ROUTES: readonly AuthRoute[] = [
   { method: 'GET', path: '/verify-email', redirects: true },
 ];
 
-export interface AuthRoutes {
+interface AuthRoutes {
   readonly auth: Auth;
   readonly consoleAccess: ConsoleAccess;
   /** Queue of requests with password hashing. */

@@ -6,7 +6,7 @@ import type { RouteAccess } from '../plugins/guards.js';
 import { addAuditLogRoutes } from '../plugins/operator-audit-log.js';
 import { type AdminHealthRoutes, addAdminHealth } from './health.js';
 
-export interface AdminRoutesDeps {
+interface AdminRoutesDeps {
   readonly access: RouteAccess;
   readonly metrics: Metrics;
   readonly auditLog: OperatorAuditLog;
@@ -21,7 +21,7 @@ export const adminRoutes: FastifyPluginAsync<AdminRoutesDeps> = async (server, {
   addMetrics(server, access.adminGuard, metrics);
 };
 
-export function addMetrics(server: FastifyInstance, adminGuard: onRequestHookHandler, metrics: Metrics): void {
+function addMetrics(server: FastifyInstance, adminGuard: onRequestHookHandler, metrics: Metrics): void {
   server.get('/metrics', { onRequest: adminGuard }, async (_request, reply) => {
     const { contentType, text } = await metrics.read();
     reply.header('content-type', contentType).send(text);

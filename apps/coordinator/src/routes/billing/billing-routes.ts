@@ -19,7 +19,7 @@ import { addPrices } from './prices.js';
 import { addMachineEarnings } from './provider-earnings.js';
 import { addPaymentWebhook } from './stripe-webhook.js';
 
-export interface BillingRoutesDeps {
+interface BillingRoutesDeps {
   readonly access: RouteAccess;
   readonly database: Database;
   readonly ledger: Ledger;

@@ -27,7 +27,7 @@ import { dayText, isoTime, isoTimeOrNull, readDayRange } from '../parameters/tim
 import type { ConsoleApi } from '../plugins/console-api.js';
 import { maturingBody } from './payments.js';
 
-export interface MoneyRoutes {
+interface MoneyRoutes {
   readonly database: Database;
   readonly ledger: Pick<Ledger, 'balance' | 'pendingEarnings'>;
   readonly payments: PaymentRepository;

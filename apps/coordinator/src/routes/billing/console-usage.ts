@@ -8,7 +8,7 @@ import { dayText, isoTime, readDayRange } from '../parameters/times.js';
 import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
 import { CSV_TYPE, csvLine } from './csv.js';
 
-export interface UsageRoutes {
+interface UsageRoutes {
   readonly database: Database;
   readonly now: () => number;
 }

@@ -4,7 +4,7 @@
  * A text with the start of a spreadsheet formula gets a leading apostrophe, hidden by spreadsheets.
  */
 
-export type CsvField = string | number;
+type CsvField = string | number;
 
 export const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 

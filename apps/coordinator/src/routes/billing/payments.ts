@@ -154,7 +154,7 @@ function entryLine(row: UsageEntryRow): string {
   return csvLine([timestamp, request_id, model, prompt_tokens, completion_tokens, cost_micro_usd, usd, images]);
 }
 
-export interface UsageCursor {
+interface UsageCursor {
   /** Milliseconds. */
   readonly completedAt: number;
   readonly jobId: string;

@@ -32,7 +32,7 @@ const MAX_BODY_BYTES = 4096;
 const modelId = Compile(ModelOfferSchema.properties.id);
 const checkChange = schemaCheck(PriceChangeSchema);
 
-export interface PriceRoutes {
+interface PriceRoutes {
   readonly prices: PriceRepository;
   readonly registry: Pick<ProviderRegistry, 'models'>;
   readonly now: () => number;

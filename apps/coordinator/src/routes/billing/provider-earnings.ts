@@ -19,7 +19,7 @@ import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 import { maturingBody } from './payments.js';
 
-export interface ProviderEarningsRoutes {
+interface ProviderEarningsRoutes {
   readonly database: Database;
   readonly ledger: Pick<Ledger, 'balance' | 'pendingEarnings'>;
   readonly limits: RateLimits;
@@ -175,7 +175,7 @@ export function isTimeZone(name: string): boolean {
 }
 
 /** Names the day of a time in milliseconds: `2026-01-31`. */
-export function localDayFormatter(timeZone: string): (ms: number) => string {
+function localDayFormatter(timeZone: string): (ms: number) => string {
   const format = new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' });
   return (ms) => format.format(ms);
 }

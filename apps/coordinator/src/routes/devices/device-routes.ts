@@ -4,7 +4,7 @@ import type { DeviceManagement } from '../../devices/device-management.js';
 import type { RouteAccess } from '../plugins/guards.js';
 import { addDeviceOperations, addDevices } from './devices.js';
 
-export interface DeviceRoutesDeps {
+interface DeviceRoutesDeps {
   readonly access: RouteAccess;
   readonly devices: DeviceManagement;
   readonly now: () => number;

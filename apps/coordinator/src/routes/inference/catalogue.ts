@@ -30,7 +30,7 @@ const MAX_BODY_BYTES = 16_384;
 const modelId = Compile(ModelOfferSchema.properties.id);
 const checkChange = schemaCheck(CatalogueChangeSchema);
 
-export interface CatalogueRoutes {
+interface CatalogueRoutes {
   readonly catalogue: CatalogueRepository;
   readonly prices: PriceRepository;
   /** Only models of the catalogue are served. */

@@ -14,7 +14,7 @@ import { sendError } from '../plugins/send-error.js';
 
 export const IMAGE_FILES_PATH = '/v1/images/files';
 
-export interface ImageFileRoutes {
+interface ImageFileRoutes {
   readonly store: Pick<ImageStore, 'find'>;
   readonly metrics: Pick<Metrics, 'imageFetched'>;
   readonly now: () => number;
@@ -99,7 +99,7 @@ function matchesEntityTag(header: string | undefined, tag: string): boolean {
   return header.trim() === '*' || header.split(',').some((one) => one.trim().replace(/^W\//, '') === tag);
 }
 
-export interface ByteRange {
+interface ByteRange {
   /** Offsets of the first and the last byte. */
   readonly first: number;
   readonly last: number;

@@ -23,7 +23,7 @@ import { addImages } from './image-generations.js';
 import { addModels } from './models.js';
 import { addReceipts } from './receipts.js';
 
-export interface InferenceRoutesDeps {
+interface InferenceRoutesDeps {
   readonly access: RouteAccess;
   readonly runner: JobRunner;
   readonly requestQueue: RequestQueue;

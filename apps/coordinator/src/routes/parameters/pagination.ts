@@ -18,7 +18,7 @@ export function readPageQuery(query: Readonly<Record<string, string | undefined>
 }
 
 /** Position of the last row of a page, by time and id. */
-export interface PageCursor {
+interface PageCursor {
   readonly at: number;
   readonly id: string;
 }

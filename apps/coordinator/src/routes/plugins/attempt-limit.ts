@@ -5,7 +5,7 @@
  * refunded.
  */
 
-export interface AttemptLimitOptions {
+interface AttemptLimitOptions {
   /** Maximum wrong attempts per name and window. */
   readonly maxAttempts: number;
   readonly windowMs: number;

@@ -34,7 +34,7 @@ export interface ConsoleCall<Body> {
   readonly address: string;
 }
 
-export interface ConsoleOperation<Answer extends TSchema, Body extends TSchema> {
+interface ConsoleOperation<Answer extends TSchema, Body extends TSchema> {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly body?: Body;
@@ -111,7 +111,7 @@ export class ConsoleApi {
   }
 }
 
-export interface ConsoleCaller {
+interface ConsoleCaller {
   readonly caller: SignedIn;
   /** Origin of the console. */
   readonly origin: string;

@@ -15,7 +15,7 @@ import { sendError } from './send-error.js';
 const ADMIN = '/admin/v1/';
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-export interface AuditLogOptions {
+interface AuditLogOptions {
   readonly auditLog: OperatorAuditLog;
   readonly onFailure: (error: unknown) => void;
 }
@@ -55,7 +55,7 @@ export const operatorAuditLog = fastifyPlugin<AuditLogOptions>(async (server, { 
   });
 });
 
-export interface AuditLogRoutes {
+interface AuditLogRoutes {
   readonly auditLog: OperatorAuditLog;
   /** Names of operators, by `account:<id>` and `key:<id>`. */
   readonly namesOf: (operators: readonly string[]) => Promise<ReadonlyMap<string, string>>;

@@ -11,7 +11,7 @@ import { sendError } from './send-error.js';
 import { SignInLimits } from './sign-in-limits.js';
 
 /** Maximum requests per window; 0: no limit. */
-export interface RateLimitSettings {
+interface RateLimitSettings {
   /** Requests per API key and minute. */
   readonly keyPerMinute: number;
   /** Requests per address and minute on routes without a key. */

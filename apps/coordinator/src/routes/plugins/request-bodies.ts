@@ -23,7 +23,7 @@ declare module 'fastify' {
   }
 }
 
-export interface RequestBodiesOptions {
+interface RequestBodiesOptions {
   /** Maximum bytes of accounts with a balance, together. */
   readonly maxBytes: number;
   readonly maxRequestBytes: number;
@@ -38,7 +38,7 @@ type Done = (error: Error | null, body?: Buffer) => void;
 /** Multiple of the limit up to which a refused body is read and discarded. */
 const MAX_DISCARD_FACTOR = 8;
 const WINDOW_MS = 10_000;
-export const MIN_BYTES_PER_WINDOW = 4096;
+const MIN_BYTES_PER_WINDOW = 4096;
 /** Maximum bytes of requests without an account, all together, and of a single body. */
 const MAX_UNAUTHENTICATED_BYTES = 16 * 2 ** 20;
 const MAX_UNAUTHENTICATED_BODY_BYTES = 512 * 1024;

@@ -14,7 +14,7 @@ import { normalizeUrl } from './request-path.js';
 import { useDocumentationSchemas } from './route-schemas.js';
 import { sendError } from './send-error.js';
 
-export interface HttpServerOptions extends ErrorHandlingOptions {
+interface HttpServerOptions extends ErrorHandlingOptions {
   readonly maxRequestBytes: number;
   /** Reads bodies and bounds their memory. */
   readonly bodies: RequestBodies;

@@ -7,7 +7,7 @@
 import { BoundedMap } from '../../limits/bounded-map.js';
 import { AttemptLimit } from './attempt-limit.js';
 
-export interface SignInLimitOptions {
+interface SignInLimitOptions {
   /** Attempts per client and e-mail address in fifteen minutes; 0: no limit. */
   readonly perQuarter: number;
   readonly now: () => number;

@@ -16,7 +16,7 @@ import { sendError } from '../plugins/send-error.js';
 import { adminProviderBody, quarantineBody, quarantineBodyOrNull, reputationBody } from './admin-providers.js';
 import { lastSeenBody } from './owned-provider.js';
 
-export interface AdminProviderRoutes {
+interface AdminProviderRoutes {
   readonly registry: ProviderRegistry;
   readonly holds: QuarantineRepository;
   readonly machines: OwnedProviderRepository;

@@ -12,7 +12,7 @@ import { isoTime } from '../parameters/times.js';
 import { pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 
-export interface AdminProviderListRoutes {
+interface AdminProviderListRoutes {
   readonly registry: ProviderRegistry;
   readonly requestQueue: RequestQueue;
   readonly holds: Pick<QuarantineRepository, 'of' | 'all'>;

@@ -16,7 +16,7 @@ import { verificationInstructions } from './verification-instructions.js';
 const ROOT_CA_URL = 'https://www.apple.com/certificateauthority/private/';
 const ROOT_CA_NAME = 'Apple Enterprise Attestation Root CA';
 
-export const AttestationQuerySchema = Type.Object({
+const AttestationQuerySchema = Type.Object({
   provider_id: Type.Optional(
     Type.String({ pattern: PROVIDER_ID_PATTERN, description: 'a provider id: 32 digits of lowercase hexadecimal' }),
   ),

@@ -16,7 +16,7 @@ import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 import { providerStatus } from './status/provider-status.js';
 
-export interface StatusSources {
+interface StatusSources {
   readonly registry: ProviderRegistry;
   readonly requestQueue: RequestQueue;
   readonly database: Database;
@@ -24,7 +24,7 @@ export interface StatusSources {
   readonly onFailure: (error: unknown) => void;
 }
 
-export interface ProviderMeRoutes extends StatusSources {
+interface ProviderMeRoutes extends StatusSources {
   readonly limits: RateLimits;
 }
 

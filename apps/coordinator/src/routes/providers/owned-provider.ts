@@ -12,7 +12,7 @@ import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 
-export interface OwnedProviderRoutes {
+interface OwnedProviderRoutes {
   readonly registry: ProviderRegistry;
   readonly machines: OwnedProviderRepository;
   readonly lastSeen: LastSeenRepository;

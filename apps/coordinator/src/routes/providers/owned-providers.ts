@@ -18,7 +18,7 @@ import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 import { lastSeenBody } from './owned-provider.js';
 
-export interface OwnedProvidersRoutes {
+interface OwnedProvidersRoutes {
   readonly machines: OwnedProviderRepository;
   readonly lastSeen: LastSeenRepository;
   readonly registry: ProviderRegistry;

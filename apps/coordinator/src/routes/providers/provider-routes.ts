@@ -24,7 +24,7 @@ import { addProviderMe, providerStatusOf } from './own-status.js';
 import { addMachineView } from './owned-provider.js';
 import { addMachineRoutes } from './owned-providers.js';
 
-export interface ProviderRoutesDeps {
+interface ProviderRoutesDeps {
   readonly access: RouteAccess;
   readonly providers: ProviderRegistry;
   /** Trust anchor of managed-device certificate chains. */

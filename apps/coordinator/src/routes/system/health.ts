@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import type { DatabaseState } from '../../database/connection/database-state.js';
 import { jsonResponse, NO_CREDENTIALS } from '../plugins/route-schemas.js';
 
-export interface HealthRoutes {
+interface HealthRoutes {
   readonly isDraining: () => boolean;
   /** Never rejects. */
   readonly database: () => Promise<DatabaseState>;

@@ -8,7 +8,7 @@ import { addHealth } from './health.js';
 import { addOpenApi } from './openapi.js';
 import { addStatistics } from './statistics.js';
 
-export interface SystemRoutesDeps {
+interface SystemRoutesDeps {
   readonly statistics: PublicStatistics;
   readonly isDraining: () => boolean;
   /** Never rejects. */

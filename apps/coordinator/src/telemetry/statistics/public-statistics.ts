@@ -26,7 +26,7 @@ export const LEADERBOARD_SECRET = 'leaderboard';
 /** Maximum length of a leaderboard. All lengths are cut from one computed list. */
 const MAX_LEADERS = 200;
 
-export interface PublicStatisticsOptions {
+interface PublicStatisticsOptions {
   readonly database: Database;
   readonly registry: RegistryView;
   readonly now: () => number;

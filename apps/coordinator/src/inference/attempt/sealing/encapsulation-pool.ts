@@ -27,7 +27,7 @@ interface RecipientPool {
   lastJobAt: number;
 }
 
-export interface EncapsulationPoolOptions {
+interface EncapsulationPoolOptions {
   readonly now?: () => number;
   /** Reports that the thread has failed. Later jobs are sealed without it. */
   readonly onError: (error: unknown) => void;

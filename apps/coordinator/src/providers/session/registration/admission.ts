@@ -50,7 +50,7 @@ export interface Admitted {
   readonly key: SealingKey;
 }
 
-export interface AdmissionRules {
+interface AdmissionRules {
   readonly now: number;
   readonly allowSimulatedEnclave: boolean;
   /** The challenge that must be answered. */

@@ -5,11 +5,6 @@ import { postureGap } from '../../verification/trust-policy.js';
 import { openOrRefuse, Refusal } from '../refusal.js';
 import type { Identity } from './admission.js';
 
-export interface ChallengeRules {
-  readonly now: number;
-  readonly sessionId: string;
-}
-
 /** A correct answer, with all that outsiders need to verify it. */
 export interface ChallengeTranscript {
   /** The statement as received. */

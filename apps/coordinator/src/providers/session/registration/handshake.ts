@@ -17,7 +17,7 @@ import { type Admitted, admit } from './admission.js';
 import type { ChallengeTranscript } from './challenge-answer.js';
 import { plausibleHardware } from './plausible-hardware.js';
 
-export interface HandshakeEvents {
+interface HandshakeEvents {
   welcome(message: CoordinatorMessage & { type: 'welcome' }): void;
   /** The provider did not go on in time. */
   tooSlow(waitedFor: 'hello' | 'register'): void;

@@ -4,7 +4,7 @@
  */
 import { type Attestation, bandwidthOf, type ChipFacts, chipFacts, type Hardware } from '@inference/protocol';
 
-export interface PlausibleHardware {
+interface PlausibleHardware {
   readonly hardware: Hardware;
   /** Unified memory in GiB. */
   readonly memoryGb: number;

@@ -210,7 +210,7 @@ type Refuse = (code: ChainRejection) => never;
  * Checks the roles: the leaf is no authority, and its issuer may sign exactly such leaves. Passes the first problem to `refuse`,
  * which must throw.
  */
-export function requirePathRoles(leaf: Certificate, issuer: Certificate, refuse: Refuse): void {
+function requirePathRoles(leaf: Certificate, issuer: Certificate, refuse: Refuse): void {
   requireLeaf(leaf, refuse);
   requireIssuer(issuer, refuse);
 }

@@ -10,7 +10,7 @@ import { trustMessage } from '../../../providers/session/trust-message.js';
 import { decisionText } from './decision-text.js';
 import { nextSteps } from './next-steps.js';
 
-export interface StatusInput {
+interface StatusInput {
   readonly registry: ProviderRegistry;
   readonly requestQueue: RequestQueue;
   readonly now: number;
@@ -122,7 +122,7 @@ export function availabilityBody({ state, reason, until }: ReportedAvailability)
   return { state, reason: reason ?? null, text, until: until === undefined ? null : new Date(until).toISOString() };
 }
 
-export function reputationOf(registry: ProviderRegistry, provider: ProviderSnapshot, now: number): ProviderStatusAnswer['reputation'] {
+function reputationOf(registry: ProviderRegistry, provider: ProviderSnapshot, now: number): ProviderStatusAnswer['reputation'] {
   const { state, reason, since, until, recentFailures } = registry.reputations.summaryOf(provider.registration.identity.providerId);
   return {
     state,

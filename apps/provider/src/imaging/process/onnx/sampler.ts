@@ -6,7 +6,7 @@ import type { SchedulerConfig } from '../../../models/image/scheduler-config.js'
 import type { Noise } from './noise.js';
 import { alphasOf, timestepsOf } from './noise-schedule.js';
 
-export interface Sampler {
+interface Sampler {
   /** Timesteps passed to the model, noisiest first. */
   readonly timesteps: readonly number[];
   /** Scale of the initial noise. */
