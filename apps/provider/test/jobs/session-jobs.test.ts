@@ -691,7 +691,7 @@ describe('a cancelled job', () => {
   });
 
   test('that never gets credit is cancelled after a timeout', async () => {
-    const { bench, responses, generation, cancel } = await started({}, { credit: 10, closeTimeoutMs: 30 });
+    const { bench, responses, generation, cancel } = await started({}, { credit: 10, closeTimeoutMs: 500 });
     generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
     generation.push({ text: 'Hello', tokens: 1 });
     await bench.settle();
