@@ -34,7 +34,7 @@ export interface Repositories {
   readonly reputations: ReputationRepository;
   readonly lastSeen: LastSeenRepository;
   /** Quarantines that operators have imposed. */
-  readonly holds: QuarantineRepository;
+  readonly quarantines: QuarantineRepository;
   readonly catalogue: CatalogueRepository;
   readonly auditLog: OperatorAuditLog;
   readonly cacheScopes: CacheScopes;
@@ -49,15 +49,15 @@ export async function openRepositories({ now, onWriteError, disposal }: StartCon
   disposal.defer(() => reputations.close());
   const lastSeen = new LastSeenRepository({ database, onWriteError });
   disposal.defer(() => lastSeen.close());
-  const holds = await QuarantineRepository.open({ database, now, onError: onWriteError });
-  disposal.defer(() => holds.close());
+  const quarantines = await QuarantineRepository.open({ database, now, onError: onWriteError });
+  disposal.defer(() => quarantines.close());
   const catalogue = await CatalogueRepository.open({ database, now, onError: onWriteError });
   disposal.defer(() => catalogue.close());
   return {
     apiKeyCache,
     reputations,
     lastSeen,
-    holds,
+    quarantines,
     catalogue,
     auditLog: new OperatorAuditLog({ database, now }),
     cacheScopes: new CacheScopes(await sharedSecret(database, CACHE_SCOPE_SECRET)),

@@ -36,7 +36,7 @@ interface ProviderDeps {
 
 export function openProviders(context: StartContext, { database, repositories, metrics, address }: ProviderDeps): ProviderServices {
   const { config, options, log, now, random, disposal } = context;
-  const { catalogue, holds, lastSeen, reputations, recentModels } = repositories;
+  const { catalogue, quarantines, lastSeen, reputations, recentModels } = repositories;
   const devices = openDevices(context, { database, address });
   const endedSessions = new EndedSessions();
   const providerLinks = new ProviderLinks({ database, now, onUnlink: (providerId) => providers.unlinked(providerId) });
@@ -53,7 +53,7 @@ export function openProviders(context: StartContext, { database, repositories, m
     },
     random,
     reputations,
-    quarantineOf: (providerId) => holds.of(providerId),
+    quarantineOf: (providerId) => quarantines.of(providerId),
     onEvent: (event) => {
       logProviderEvent(log, event);
       metrics.providerEvent(event);
@@ -65,7 +65,7 @@ export function openProviders(context: StartContext, { database, repositories, m
   devices.notifyProviders(providers);
   catalogue.onChange = () => providers.reevaluateOffers();
   reputations.onChange = (providerId, reputation) => providers.reputations.adopt(providerId, reputation);
-  holds.onChange = (providerIds) => providers.quarantinesChanged(providerIds);
+  quarantines.onChange = (providerIds) => providers.quarantinesChanged(providerIds);
   const expectedModels = new RecentlySeenModels({ registry: providers.models, catalogue, earlier: recentModels, now });
   disposal.defer(() => expectedModels.close());
   disposal.defer(() => devices.management.close());

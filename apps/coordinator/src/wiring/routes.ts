@@ -52,7 +52,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
   const { metrics, tracer } = deps.telemetry;
   const { ledger, prices } = deps.billing;
   const { receipts, deferredReceipts, imageStore } = deps.images;
-  const { catalogue, holds, lastSeen, auditLog } = deps.repositories;
+  const { catalogue, quarantines, lastSeen, auditLog } = deps.repositories;
   const { providers, providerLinks, devices } = deps.providers;
   const { runner, requestQueue, imageSupply } = inference;
   const { access, payments } = accounts;
@@ -105,7 +105,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     anchor: devices.anchor,
     requestQueue,
     database,
-    holds,
+    quarantines,
     lastSeen,
     accounts: accounts.accounts,
     machines: accounts.machines,
@@ -131,7 +131,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
       database: readDatabaseState,
       ledger: () => ledgerSummary(database),
       registry: providers,
-      holds,
+      quarantines,
       queues: () => ({
         running_jobs: runner.running,
         waiting_requests: requestQueue.waiting,

@@ -175,7 +175,7 @@ describeDatabases('the database', (fresh, dialect) => {
 
   describe('the receipt repository', () => {
     it('retains the newest receipts, for their account only', async () => {
-      const book = new ReceiptRepository({ database, maxRows: 2, onWriteError });
+      const receipts = new ReceiptRepository({ database, maxRows: 2, onWriteError });
       const accountId = await createAccount(database, 'a', 1);
       const receipt = (n: number) => ({
         jobId: `job-${n}`,
@@ -185,13 +185,13 @@ describeDatabases('the database', (fresh, dialect) => {
         responseSignature: 't',
         createdAt: n,
       });
-      for (const n of [1, 2, 3]) book.add(receipt(n));
-      expect(await book.find('job-1', accountId)).toEqual(receipt(1));
-      expect(await book.find('job-1', 'other')).toBeNull();
-      await book.close();
-      expect(await book.find('job-1', accountId)).toBeNull();
-      expect(await book.find('job-3', accountId)).toEqual(receipt(3));
-      expect(await book.find('job-3', 'other')).toBeNull();
+      for (const n of [1, 2, 3]) receipts.add(receipt(n));
+      expect(await receipts.find('job-1', accountId)).toEqual(receipt(1));
+      expect(await receipts.find('job-1', 'other')).toBeNull();
+      await receipts.close();
+      expect(await receipts.find('job-1', accountId)).toBeNull();
+      expect(await receipts.find('job-3', accountId)).toEqual(receipt(3));
+      expect(await receipts.find('job-3', 'other')).toBeNull();
     });
   });
 });

@@ -9,7 +9,7 @@ describe('the write-behind queue', () => {
   afterEach(() => Promise.all(opened.splice(0).map((rows) => rows.close())));
 
   /** `write` fails while `broken` says so. */
-  function book(maxWaiting = 100) {
+  function queueOf(maxWaiting = 100) {
     const written: (readonly (readonly [string, number])[])[] = [];
     const problems: unknown[] = [];
     const state = { broken: false, rounds: 0, written, problems };
@@ -29,7 +29,7 @@ describe('the write-behind queue', () => {
   }
 
   it('writes in pieces, in arrival order, the newest row of each key', async () => {
-    const { rows, state } = book();
+    const { rows, state } = queueOf();
     for (const [key, value] of [
       ['a', 1],
       ['b', 2],
@@ -52,7 +52,7 @@ describe('the write-behind queue', () => {
   });
 
   it('retries failed rows later, and drops the oldest beyond the maximum', async () => {
-    const { rows, state } = book(3);
+    const { rows, state } = queueOf(3);
     state.broken = true;
     for (const key of ['a', 'b', 'c', 'd']) rows.put(key, 1);
     await rows.flush();

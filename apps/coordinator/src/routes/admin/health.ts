@@ -21,7 +21,7 @@ export interface AdminHealthRoutes {
   /** Rejects when the database does not answer. */
   readonly ledger: () => Promise<LedgerSummary>;
   readonly registry: ProviderRegistry;
-  readonly holds: Pick<QuarantineRepository, 'all'>;
+  readonly quarantines: Pick<QuarantineRepository, 'all'>;
   readonly queues: () => AdminHealth['queues'];
   readonly recentJobs: RecentCounts;
   readonly recentProblems: RecentCounts;
@@ -89,7 +89,7 @@ function ledgerBody(summary: LedgerSummary, now: number): NonNullable<AdminHealt
   };
 }
 
-function providerCounts({ registry, holds }: AdminHealthRoutes): AdminHealth['fleet'] {
+function providerCounts({ registry, quarantines }: AdminHealthRoutes): AdminHealth['fleet'] {
   let [providers, routable, slots, usedSlots] = [0, 0, 0, 0];
   for (const provider of registry.snapshots()) {
     providers++;
@@ -101,7 +101,7 @@ function providerCounts({ registry, holds }: AdminHealthRoutes): AdminHealth['fl
     connections: registry.connections,
     providers,
     routable,
-    held: holds.all.size,
+    held: quarantines.all.size,
     restrained: [...registry.reputations.restricted()].length,
     slots,
     used_slots: usedSlots,

@@ -18,7 +18,7 @@ import { lastSeenBody } from './owned-provider.js';
 
 interface AdminProviderRoutes {
   readonly registry: ProviderRegistry;
-  readonly holds: QuarantineRepository;
+  readonly quarantines: QuarantineRepository;
   readonly machines: OwnedProviderRepository;
   readonly accounts: AccountRepository;
   readonly lastSeen: LastSeenRepository;
@@ -36,7 +36,7 @@ const MAX_BODY_BYTES = 4096;
 const checkQuarantine = schemaCheck(QuarantineSchema);
 
 export function addAdminProviders(server: FastifyInstance, guard: onRequestHookHandler, routes: AdminProviderRoutes): void {
-  const { registry, holds } = routes;
+  const { registry, quarantines } = routes;
   const options = { onRequest: guard, bodyLimit: MAX_BODY_BYTES };
 
   server.get<ById>(
@@ -55,13 +55,13 @@ export function addAdminProviders(server: FastifyInstance, guard: onRequestHookH
     async (request) => {
       const id = parseProviderId(request.params.id);
       const { reason } = checkQuarantine(readJsonBody(bytesOf(request)));
-      return { provider_id: id, hold: quarantineBody(await holds.put(id, reason, operatorOf(request))) };
+      return { provider_id: id, hold: quarantineBody(await quarantines.put(id, reason, operatorOf(request))) };
     },
   );
 
   server.post<ById>('/admin/v1/providers/:id/release', { ...options, schema: { params: BY_ID } }, async (request, reply) => {
     const id = parseProviderId(request.params.id);
-    if (await holds.remove(id)) return { provider_id: id, released: true };
+    if (await quarantines.remove(id)) return { provider_id: id, released: true };
     return sendError(reply, apiError('not_found', { message: 'No operator has quarantined this provider.' }));
   });
 
@@ -73,13 +73,13 @@ export function addAdminProviders(server: FastifyInstance, guard: onRequestHookH
     const accountId = await machines.ownerOf(id);
     const seen = (await lastSeen.of([id])).get(id) ?? null;
     const reputation = registry.reputations.summaryOf(id);
-    const hold = holds.of(id);
+    const hold = quarantines.of(id);
     if (provider === null && accountId === null && seen === null && hold === null && reputation.state === 'well') return null;
     const owner = accountId === null ? null : await accounts.findListed(accountId);
     return {
       provider_id: id,
       owner: accountId === null ? null : { account_id: accountId, email: owner?.email ?? null },
-      provider: provider === null ? null : adminProviderBody(registry, holds, provider),
+      provider: provider === null ? null : adminProviderBody(registry, quarantines, provider),
       status: provider === null ? null : await statusOf(provider),
       last_seen: seen === null ? null : lastSeenBody(seen),
       hold: quarantineBodyOrNull(hold),

@@ -15,21 +15,21 @@ import { sendError } from '../plugins/send-error.js';
 interface AdminProviderListRoutes {
   readonly registry: ProviderRegistry;
   readonly requestQueue: RequestQueue;
-  readonly holds: Pick<QuarantineRepository, 'of' | 'all'>;
+  readonly quarantines: Pick<QuarantineRepository, 'of' | 'all'>;
 }
 
 export function addOperations(server: FastifyInstance, adminGuard: onRequestHookHandler, routes: AdminProviderListRoutes): void {
-  const { registry, requestQueue, holds } = routes;
+  const { registry, requestQueue, quarantines } = routes;
   server.get(
     '/admin/v1/providers',
     { onRequest: adminGuard, schema: { response: { 200: AdminProviderListSchema } } },
     async (): Promise<AdminProviderList> => ({
-      providers: [...registry.snapshots()].map((provider) => adminProviderBody(registry, holds, provider)),
+      providers: [...registry.snapshots()].map((provider) => adminProviderBody(registry, quarantines, provider)),
       restrained: [...registry.reputations.restricted()].map(([provider_id, reputation]) => ({
         provider_id,
         ...reputationBody(reputation),
       })),
-      held: [...holds.all].map(([provider_id, hold]) => ({ provider_id, ...quarantineBody(hold) })),
+      held: [...quarantines.all].map(([provider_id, hold]) => ({ provider_id, ...quarantineBody(hold) })),
       connections: registry.connections,
       waiting_requests: requestQueue.waiting,
     }),
@@ -67,7 +67,7 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
 
 export function adminProviderBody(
   registry: ProviderRegistry,
-  holds: Pick<QuarantineRepository, 'of'>,
+  quarantines: Pick<QuarantineRepository, 'of'>,
   provider: ProviderSnapshot,
 ): AdminProvider {
   const { identity, agentName, agentVersion, slots, registeredAt } = provider.registration;
@@ -89,7 +89,7 @@ export function adminProviderBody(
     models: provider.models.map((model) => model.id),
     refused_models: provider.refusedModels.map(({ id, reason }) => ({ id, reason })),
     gate: provider.unavailableReason,
-    hold: quarantineBodyOrNull(holds.of(identity.providerId)),
+    hold: quarantineBodyOrNull(quarantines.of(identity.providerId)),
     placements: statistics.placements,
     share_of_placements: reports.share(identity.providerId, null).share ?? 0,
     speeds: reports.throughput(identity.providerId).map(({ model, speed }) => ({

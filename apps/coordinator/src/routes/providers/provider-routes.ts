@@ -31,7 +31,7 @@ interface ProviderRoutesDeps {
   readonly anchor: TrustAnchor;
   readonly requestQueue: RequestQueue;
   readonly database: Database;
-  readonly holds: QuarantineRepository;
+  readonly quarantines: QuarantineRepository;
   readonly lastSeen: LastSeenRepository;
   readonly accounts: AccountRepository;
   readonly machines: OwnedProviderRepository;
@@ -44,15 +44,15 @@ interface ProviderRoutesDeps {
 }
 
 export const providerRoutes: FastifyPluginAsync<ProviderRoutesDeps> = async (server, deps) => {
-  const { access, providers: registry, requestQueue, database, holds, lastSeen, accounts, machines, now, onFailure } = deps;
+  const { access, providers: registry, requestQueue, database, quarantines, lastSeen, accounts, machines, now, onFailure } = deps;
   const { adminGuard, limits, consoleAccess } = access;
   const statusSources = { registry, requestQueue, database, now, onFailure };
   const statusOf = (provider: ProviderSnapshot) => providerStatusOf(statusSources, provider);
   addAttestation(server, registry, deps.anchor);
   addProviderMe(server, { ...statusSources, limits });
   addAgentReleases(server, deps.releases);
-  addOperations(server, adminGuard, { registry, requestQueue, holds });
-  addAdminProviders(server, adminGuard, { registry, holds, lastSeen, statusOf, machines, accounts });
+  addOperations(server, adminGuard, { registry, requestQueue, quarantines });
+  addAdminProviders(server, adminGuard, { registry, quarantines, lastSeen, statusOf, machines, accounts });
   const api = new ConsoleApi(server, consoleAccess);
   addMachineRoutes(api, { machines, lastSeen, registry, codes: deps.machineCodes, links: deps.providerLinks });
   addMachineView(api, { registry, machines, lastSeen, statusOf });

@@ -15,23 +15,23 @@ interface Subject {
 /** Providers with one model, and a function that places requests on them. */
 function fleetOf(machines: readonly Machine[]) {
   const board = new ProviderPool<Subject>();
-  const book = new PlacementLog<Subject>();
+  const log = new PlacementLog<Subject>();
   const subjects = new Map<string, Subject>();
   for (const { facts, speed } of machines) {
     const subject = { name: facts.providerId, models: [{ id: 'm' }], lastChallenge: { answeredAt: NOW - 420_000 } };
     subjects.set(subject.name, subject);
     board.put(subject, facts, speed, 8192, NOW);
-    book.follow(subject);
+    log.follow(subject);
   }
   const random = chance(7);
   const place = (request: PlacementRequest = anyone, now = NOW) => {
     const decision = schedule(board, request, now, random);
-    book.decided('m', board, request, decision, now);
+    log.decided('m', board, request, decision, now);
     return decision;
   };
   const of = (name: string): Subject => subjects.get(name) as Subject;
-  const told = (name: string) => book.entries(of(name)).map(({ verdict: { outcome, reason }, count }) => `${count} ${outcome} ${reason}`);
-  return { board, book, place, of, told };
+  const reportedOf = (name: string) => log.entries(of(name)).map(({ verdict: { outcome, reason }, count }) => `${count} ${outcome} ${reason}`);
+  return { board, log, place, of, reportedOf };
 }
 
 describe('the verdict of a decision', () => {
@@ -66,33 +66,33 @@ describe('the verdict of a decision', () => {
   });
 
   it('names trust where the request required more', () => {
-    const { place, told } = fleetOf([machine('hard', { trustLevel: 'hardware' }), machine('soft')]);
+    const { place, reportedOf } = fleetOf([machine('hard', { trustLevel: 'hardware' }), machine('soft')]);
     place({ ...anyone, trustFloor: 'hardware' });
-    expect(told('soft')).toEqual(['1 not_eligible below_trust_floor']);
-    expect(told('hard')).toEqual(['1 chosen cheapest']);
+    expect(reportedOf('soft')).toEqual(['1 not_eligible below_trust_floor']);
+    expect(reportedOf('hard')).toEqual(['1 chosen cheapest']);
   });
 
   it('concerns nobody else when the client named a machine', () => {
-    const { place, told } = fleetOf([machine('a'), machine('b')]);
+    const { place, reportedOf } = fleetOf([machine('a'), machine('b')]);
     place({ ...anyone, providerSerial: 'S-a' });
-    expect([told('a'), told('b')]).toEqual([['1 chosen named'], []]);
+    expect([reportedOf('a'), reportedOf('b')]).toEqual([['1 chosen named'], []]);
   });
 
   it('exists also when no provider got the request, with the age of the challenge where trust is missing', () => {
-    const { place, told, book, of } = fleetOf([machine('stale', { trustLevel: null })]);
+    const { place, reportedOf, log, of } = fleetOf([machine('stale', { trustLevel: null })]);
     place();
     place();
-    expect(told('stale')).toEqual(['2 gate untrusted']);
-    expect(NOW - (book.entries(of('stale'))[0]?.challengedAt ?? 0)).toBe(420_000);
+    expect(reportedOf('stale')).toEqual(['2 gate untrusted']);
+    expect(NOW - (log.entries(of('stale'))[0]?.challengedAt ?? 0)).toBe(420_000);
   });
 });
 
 describe('the history', () => {
   it('of a few providers has every decision, in few entries', () => {
-    const { place, told, book, of } = fleetOf([machine('a', {}, { decodeTps: 100, prefillTps: 1200 }), machine('b')]);
+    const { place, reportedOf, log, of } = fleetOf([machine('a', {}, { decodeTps: 100, prefillTps: 1200 }), machine('b')]);
     for (let count = 0; count < 500; count++) place();
-    expect([told('a'), told('b')]).toEqual([['500 chosen cheapest'], ['500 not_chosen slower']]);
-    expect([book.share(of('a'), 'm'), book.share(of('b'), 'm')]).toEqual([
+    expect([reportedOf('a'), reportedOf('b')]).toEqual([['500 chosen cheapest'], ['500 not_chosen slower']]);
+    expect([log.share(of('a'), 'm'), log.share(of('b'), 'm')]).toEqual([
       { placements: 500, share: 1 },
       { placements: 0, share: 0 },
     ]);
@@ -100,9 +100,9 @@ describe('the history', () => {
 
   it('of many providers visits every one, two at a time', () => {
     const names = Array.from({ length: 1000 }, (_, index) => `p${index}`);
-    const { place, book, of } = fleetOf([machine('fast', {}, { decodeTps: 200, prefillTps: 2400 }), ...names.map((name) => machine(name))]);
+    const { place, log, of } = fleetOf([machine('fast', {}, { decodeTps: 200, prefillTps: 2400 }), ...names.map((name) => machine(name))]);
     for (let count = 0; count < 300; count++) place();
-    const recorded = () => names.filter((name) => book.entries(of(name)).length > 0).length;
+    const recorded = () => names.filter((name) => log.entries(of(name)).length > 0).length;
     expect(recorded()).toBeGreaterThan(590);
     expect(recorded()).toBeLessThanOrEqual(600);
     for (let count = 0; count < 300; count++) place();
@@ -110,27 +110,27 @@ describe('the history', () => {
   });
 
   it('stays bounded, with the newest first', () => {
-    const { place, book, of } = fleetOf([machine('a', {}, { decodeTps: 100, prefillTps: 1200 }), machine('b')]);
+    const { place, log, of } = fleetOf([machine('a', {}, { decodeTps: 100, prefillTps: 1200 }), machine('b')]);
     place();
     for (const model of Array.from({ length: 200 }, (_, index) => `m${index}`)) {
       const board = new ProviderPool<Subject>();
       const { facts, speed } = machine('b', { isDraining: true });
       board.put(of('b'), facts, speed, 8192, NOW);
-      book.decided(model, board, anyone, { kind: 'busy', expired: [] }, NOW + Number(model.slice(1)));
+      log.decided(model, board, anyone, { kind: 'busy', expired: [] }, NOW + Number(model.slice(1)));
     }
-    const entries = book.entries(of('b'));
+    const entries = log.entries(of('b'));
     expect(entries.map(({ model }) => model)).toEqual(Array.from({ length: 24 }, (_, index) => `m${199 - index}`));
   });
 
   it('counts the share of placements since a connection began', () => {
-    const { place, book, board } = fleetOf([machine('a'), machine('b')]);
+    const { place, log, board } = fleetOf([machine('a'), machine('b')]);
     for (let count = 0; count < 100; count++) place();
     const late = { name: 'late', models: [{ id: 'm' }], lastChallenge: { answeredAt: NOW } };
     const { facts, speed } = machine('late', {}, { decodeTps: 400, prefillTps: 4800 });
     board.put(late, facts, speed, 8192, NOW);
-    book.follow(late);
-    expect(book.share(late, 'm')).toEqual({ placements: 0, share: null });
+    log.follow(late);
+    expect(log.share(late, 'm')).toEqual({ placements: 0, share: null });
     for (let count = 0; count < 10; count++) place();
-    expect(book.share(late, 'm')).toEqual({ placements: 10, share: 1 });
+    expect(log.share(late, 'm')).toEqual({ placements: 10, share: 1 });
   });
 });

@@ -45,7 +45,7 @@ describeDatabases('kept reputations', (fresh) => {
   });
 
   it('come back unchanged, whatever their history', async () => {
-    const book = await open();
+    const store = await open();
     const reputations = new Map<string, Reputation>([
       ['failed', afterFault(CLEAN_REPUTATION, 'failed', 'engine_failed', now, 0.5)],
       ['late', afterSlowAnswer(CLEAN_REPUTATION, now + 0.25)],
@@ -59,13 +59,13 @@ describeDatabases('kept reputations', (fresh) => {
       ],
       ['lied', afterFault(CLEAN_REPUTATION, 'unverified', 'receipt.model', now, 0.987)],
     ]);
-    for (const [name, reputation] of reputations) book.put(id(name), reputation);
-    book.put(id('gone'), afterFault(CLEAN_REPUTATION, 'failed', 'x', now, 0.5));
-    await book.flush();
+    for (const [name, reputation] of reputations) store.put(id(name), reputation);
+    store.put(id('gone'), afterFault(CLEAN_REPUTATION, 'failed', 'x', now, 0.5));
+    await store.flush();
     now += 61_000;
-    book.put(id('gone'), null);
-    book.put(id('never'), null);
-    await book.close();
+    store.put(id('gone'), null);
+    store.put(id('never'), null);
+    await store.close();
     const again = await open();
     await again.close();
     const expected = [...reputations].map(([name, reputation]) => [name, { ...reputation, at: Math.round(reputation.at) }]);
@@ -74,12 +74,12 @@ describeDatabases('kept reputations', (fresh) => {
   });
 
   it('are written in pieces, the newest of each key', async () => {
-    const book = await open();
+    const store = await open();
     for (let times = 0; times < 2; times++) {
-      for (let index = 0; index < 1200; index++) book.put(id(`p${index}`), { ...CLEAN_REPUTATION, weight: 1 + times + index, at: 5 });
-      if (times === 0) await book.flush();
+      for (let index = 0; index < 1200; index++) store.put(id(`p${index}`), { ...CLEAN_REPUTATION, weight: 1 + times + index, at: 5 });
+      if (times === 0) await store.flush();
     }
-    await book.close();
+    await store.close();
     const again = await open();
     await again.close();
     expect(new Map(again.known).size).toBe(1200);
@@ -87,13 +87,13 @@ describeDatabases('kept reputations', (fresh) => {
   });
 
   it('wait while the database fails, and unknown rows are left alone', async () => {
-    const book = await open();
-    book.put(id('a'), { ...CLEAN_REPUTATION, weight: 1, at: 1 });
+    const store = await open();
+    store.put(id('a'), { ...CLEAN_REPUTATION, weight: 1, at: 1 });
     await database.schema.alterTable('provider_reputations').renameTo('elsewhere').execute();
-    await book.flush();
+    await store.flush();
     expect(errors).toHaveLength(1);
     await database.schema.alterTable('elsewhere').renameTo('provider_reputations').execute();
-    await book.close();
+    await store.close();
     const row = await database.selectFrom('provider_reputations').selectAll().executeTakeFirstOrThrow();
     const strange = {
       ...row,
@@ -227,41 +227,41 @@ describeDatabases('kept reputations of coordinators that share a database', (fre
 });
 
 describe('a store that loads persisted reputations', () => {
-  const bookOf = (known: readonly [ProviderId, Reputation][], now: number) => {
+  const storeOf = (known: readonly [ProviderId, Reputation][], now: number) => {
     const put: [ProviderId, Reputation | null][] = [];
     const persistence = { known, put: (...entry: (typeof put)[number]) => void put.push(entry) };
-    return { put, book: new ReputationStore({ now: () => now, random: () => 0.5, onChange: () => {}, persistence }) };
+    return { put, store: new ReputationStore({ now: () => now, random: () => 0.5, onChange: () => {}, persistence }) };
   };
   const twice = [1, 2].reduce((before) => afterFault(before, 'failed', 'x', 1000, 0.5), CLEAN_REPUTATION);
 
   it('applies the decay since then, and drops expired reputations', () => {
-    const { book, put } = bookOf([[id('a'), twice]], 1000 + HALF_LIFE_MS);
-    expect(recentFailures(book.get(id('a')), 1000 + HALF_LIFE_MS)).toBe(1);
-    book.close();
+    const { store, put } = storeOf([[id('a'), twice]], 1000 + HALF_LIFE_MS);
+    expect(recentFailures(store.get(id('a')), 1000 + HALF_LIFE_MS)).toBe(1);
+    store.close();
     // Ending is no forgetting.
     expect(put).toEqual([]);
-    const later = bookOf([[id('a'), twice]], 1000 + 20 * HALF_LIFE_MS);
-    expect([later.book.size, later.put]).toEqual([0, [[id('a'), null]]]);
-    later.book.close();
+    const later = storeOf([[id('a'), twice]], 1000 + 20 * HALF_LIFE_MS);
+    expect([later.store.size, later.put]).toEqual([0, [[id('a'), null]]]);
+    later.store.close();
   });
 
   it('persists changes of a key, and its clearing', () => {
-    const { book, put } = bookOf([], 1000);
-    book.faulted(id('a'), 'unverified', 'receipt.model');
-    expect(put.at(-1)).toEqual([id('a'), book.get(id('a'))]);
-    expect(book.clear(id('a'))).toBe(true);
+    const { store, put } = storeOf([], 1000);
+    store.faulted(id('a'), 'unverified', 'receipt.model');
+    expect(put.at(-1)).toEqual([id('a'), store.get(id('a'))]);
+    expect(store.clear(id('a'))).toBe(true);
     // Written explicitly, because other coordinators must read it.
     expect(put.at(-1)).toEqual([id('a'), { ...CLEAN_REPUTATION, at: 1000 }]);
-    book.close();
+    store.close();
   });
 
   it('adopts reputations of another coordinator without writing them again', () => {
-    const { book, put } = bookOf([], 1000);
-    book.adopt(id('a'), afterFault(CLEAN_REPUTATION, 'unverified', 'receipt.model', 1000, 0.5));
-    expect([stateAt(book.get(id('a')), 1000), put]).toEqual(['quarantined', []]);
-    book.adopt(id('a'), { ...CLEAN_REPUTATION, at: 1000 });
-    expect([stateAt(book.get(id('a')), 1000), book.size]).toEqual(['well', 0]);
-    book.close();
+    const { store, put } = storeOf([], 1000);
+    store.adopt(id('a'), afterFault(CLEAN_REPUTATION, 'unverified', 'receipt.model', 1000, 0.5));
+    expect([stateAt(store.get(id('a')), 1000), put]).toEqual(['quarantined', []]);
+    store.adopt(id('a'), { ...CLEAN_REPUTATION, at: 1000 });
+    expect([stateAt(store.get(id('a')), 1000), store.size]).toEqual(['well', 0]);
+    store.close();
   });
 
   it('restricts no provider longer than the maximum, whatever clock wrote the reputation', () => {

@@ -133,17 +133,17 @@ it('no provider is excluded for more than a day and a quarter, and the next chec
 
 it('the store is bounded, and restricted providers are evicted last', () => {
   const changed: string[] = [];
-  const book = new ReputationStore({ now: () => 0, random: () => MIDDLE, onChange: (id) => changed.push(id), max: 10 });
+  const store = new ReputationStore({ now: () => 0, random: () => MIDDLE, onChange: (id) => changed.push(id), max: 10 });
   const id = (index: number): ProviderId => `p${index}` as ProviderId;
-  book.faulted(id(0), 'unverified', 'code');
-  for (let index = 1; index < 100; index++) book.faulted(id(index), 'failed', 'code');
-  expect(book.size).toBe(10);
-  expect([...book.restricted()].map(([providerId]) => providerId)).toEqual(['p0']);
+  store.faulted(id(0), 'unverified', 'code');
+  for (let index = 1; index < 100; index++) store.faulted(id(index), 'failed', 'code');
+  expect(store.size).toBe(10);
+  expect([...store.restricted()].map(([providerId]) => providerId)).toEqual(['p0']);
   expect(changed).toHaveLength(100);
-  book.answered(id(1000));
-  expect(book.size).toBe(10);
-  expect([book.clear(id(0)), book.clear(id(0))]).toEqual([true, false]);
-  book.close();
+  store.answered(id(1000));
+  expect(store.size).toBe(10);
+  expect([store.clear(id(0)), store.clear(id(0))]).toEqual([true, false]);
+  store.close();
 });
 
 describe('a provider on probation', () => {

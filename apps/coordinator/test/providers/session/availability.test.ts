@@ -27,12 +27,12 @@ async function models(): Promise<string[]> {
   return ((await (await harness.get('/v1/models')).json()) as { data: { id: string }[] }).data.map(({ id }) => id);
 }
 
-const tell = (provider: ScriptedProvider, told: ReportedAvailability): void => provider.send({ type: 'availability', ...told });
+const tell = (provider: ScriptedProvider, reported: ReportedAvailability): void => provider.send({ type: 'availability', ...reported });
 const hasGate = (provider: ScriptedProvider, gate: string | null) => until(async () => (await statusOf(provider)).gate === gate);
-const registersAway = (told: ReportedAvailability) => ({
+const registersAway = (reported: ReportedAvailability) => ({
   register: (register: Parameters<NonNullable<NonNullable<Parameters<Harness['provider']>[0]>['register']>>[0]) => ({
     ...register,
-    availability: told,
+    availability: reported,
   }),
 });
 

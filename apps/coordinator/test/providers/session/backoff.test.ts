@@ -60,9 +60,9 @@ describe('a provider that is always full', () => {
       };
     expect((await read()).reputation.refused_in_a_row).toBe(0);
     expect((await harness.chat()).status).toBe(503);
-    const told = await read();
-    expect(told.reputation).toMatchObject({ state: 'well', refused_in_a_row: 3 });
-    expect(told.next_steps.find(({ code }) => code === 'refuses')?.text).toContain('3 requests in a row');
+    const reported = await read();
+    expect(reported.reputation).toMatchObject({ state: 'well', refused_in_a_row: 3 });
+    expect(reported.next_steps.find(({ code }) => code === 'refuses')?.text).toContain('3 requests in a row');
     full = false;
     expect((await harness.chat()).status).toBe(200);
     await until(async () => (await read()).reputation.refused_in_a_row === 0);
