@@ -359,7 +359,7 @@ describe('a version on trial', () => {
     expect(await hanging).toBe(false);
     expect(await confirm('1.1.0')).toBe(true);
     expect([readTrial(prefix), currentVersion(prefix), presentVersions(prefix).sort()]).toEqual([null, '1.1.0', ['1.0.0', '1.1.0']]);
-    expect(() => switchTo(prefix, '0.9.0', 1000, 1)).toThrow('not here');
+    expect(() => switchTo(prefix, '0.9.0', 1000, 1)).toThrow('not installed');
   });
 
   it('leaves a complete installation when the switching process is killed', async () => {
