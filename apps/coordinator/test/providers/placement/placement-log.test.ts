@@ -30,7 +30,8 @@ function fleetOf(machines: readonly Machine[]) {
     return decision;
   };
   const of = (name: string): Subject => subjects.get(name) as Subject;
-  const reportedOf = (name: string) => log.entries(of(name)).map(({ verdict: { outcome, reason }, count }) => `${count} ${outcome} ${reason}`);
+  const reportedOf = (name: string) =>
+    log.entries(of(name)).map(({ verdict: { outcome, reason }, count }) => `${count} ${outcome} ${reason}`);
   return { board, log, place, of, reportedOf };
 }
 
