@@ -97,7 +97,7 @@ describe('a request', () => {
   });
 
   it.each<[object, RegExp]>([
-    [{ param: 'response_format.json_schema.schema.minItems', limit: 1000 }, /schema\.minItems is limited to 1000 here: .*Lower it/],
+    [{ param: 'response_format.json_schema.schema.minItems', limit: 1000 }, /schema\.minItems is limited to 1000 here, because .*Lower it/],
     [{ param: 'response_format.json_schema.schema.uniqueItems' }, /uniqueItems cannot be enforced .*set strict to false/],
     [{ param: 'logprobs' }, /^logprobs is not offered for this model\.$/],
   ])('that a machine cannot serve is refused with a sentence that says why (%o)', async (failure, expected) => {
