@@ -150,13 +150,13 @@ async function firstToken(processes: Processes, load: Load): Promise<boolean> {
     print(`  p${share * 100}: bare relay ${bare.toFixed(2)} ms, coordinator ${ours.toFixed(2)} ms`);
     return ours - bare;
   };
-  let met = judgeMax(
+  let met = staysBelow(
     'added to the first token at p50, ms',
     added((result) => result.firstMs, 0.5),
     2,
   );
   met =
-    judgeMax(
+    staysBelow(
       'added to the first token at p99, ms',
       added((result) => result.firstMs, 0.99),
       5,
@@ -199,9 +199,9 @@ async function manyStreams(processes: Processes, load: Load): Promise<boolean> {
         `longest pause ${(longestGapMs / 1000).toFixed(2)} s; ${Math.round((relayCpu / MANY.streams / MANY.tokens) * 1e6)} µs of CPU per token`,
     );
   }
-  let met = judgeMax('added to a token at p99, ms', added, 50);
-  met = judgeMax('memory of the coordinator, GiB', resident / GIB, 1) && met;
-  met = judgeMax('longest pause of a stream, ms', result.longestGapMs, STARVED_MS) && met;
+  let met = staysBelow('added to a token at p99, ms', added, 50);
+  met = staysBelow('memory of the coordinator, GiB', resident / GIB, 1) && met;
+  met = staysBelow('longest pause of a stream, ms', result.longestGapMs, STARVED_MS) && met;
   return meetsTarget('streams at once', result.peak, MANY.streams) && met;
 }
 
@@ -222,7 +222,7 @@ function meetsTarget(what: string, value: number, min: number): boolean {
   return met;
 }
 
-function judgeMax(what: string, value: number, max: number): boolean {
+function staysBelow(what: string, value: number, max: number): boolean {
   const met = value <= max;
   print(`  ${what} ${value.toFixed(2)} (target: at most ${max}): ${met ? 'met' : 'MISSED'}`);
   return met;

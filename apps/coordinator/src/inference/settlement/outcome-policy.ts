@@ -70,7 +70,7 @@ export function outcomePolicy(result: AttemptResult): OutcomePolicy {
       return policy(true, 'misbehaved', apiError('provider_failed'), result.violation);
     case 'unsealable':
       return policy(true, 'misbehaved', apiError('provider_failed'), 'unusable_key');
-    // Error and reason of the next two are never sent: the job ended, or another attempt answered.
+    // The coordinator is shutting down, or the client disconnected and gets no error.
     case 'stopped':
       return policy(false, 'none', apiError('shutting_down'), 'shutting_down');
     case 'overtaken':

@@ -17,7 +17,7 @@ export class LinkRequests {
   readonly #send: (message: CoordinatorMessage) => void;
   #running = false;
   #waiting: string | null = null;
-  #answeredCount = 0;
+  #unlinkCount = 0;
   #ownerAccountId: string | null = null;
 
   constructor(service: LinkService, send: (message: CoordinatorMessage) => void) {
@@ -37,7 +37,7 @@ export class LinkRequests {
 
   /** The owner or an operator ended the link. Pending answers of the service no longer count. */
   unlink(): void {
-    this.#answeredCount++;
+    this.#unlinkCount++;
     this.#ownerAccountId = null;
     this.#send(linkRefused('token_revoked'));
   }
@@ -45,9 +45,9 @@ export class LinkRequests {
   async #work(providerId: ProviderId): Promise<void> {
     this.#running = true;
     for (let token = this.#take(); token !== null; token = this.#take()) {
-      const before = this.#answeredCount;
+      const before = this.#unlinkCount;
       const message = await this.#answer(providerId, token);
-      if (before !== this.#answeredCount) continue;
+      if (before !== this.#unlinkCount) continue;
       if (message.type === 'linked') this.#ownerAccountId = message.account_id;
       this.#send(message);
     }
