@@ -1,15 +1,15 @@
 /** Error shape of the Messages format: `{type: "error", error: {type, message}, request_id}`. */
-import { errorRow } from './error-table.js';
+import { ERRORS } from './error-table.js';
 import { type ApiError, errorHeaders, type HttpError } from './errors.js';
 
 export function anthropicError(error: ApiError, requestId?: string): HttpError {
-  const row = errorRow(error.code);
+  const row = ERRORS[error.code];
   return { status: row.anthropicStatus ?? row.status, headers: errorHeaders(error), body: anthropicErrorBody(error, requestId) };
 }
 
 /** JSON body of the error, also used as an event inside a stream. */
 export function anthropicErrorBody(error: ApiError, requestId?: string): string {
-  const { anthropic: type, anthropicDetails: details } = errorRow(error.code);
+  const { anthropic: type, anthropicDetails: details } = ERRORS[error.code];
   return JSON.stringify({ type: 'error', error: { type, message: messageOf(error), details }, request_id: requestId ?? null });
 }
 

@@ -1,5 +1,5 @@
 /** Errors of one request and their headers. error-table.ts defines each code; each public shape has a small renderer. */
-import { ERRORS, type ErrorCode, errorRow } from './error-table.js';
+import { ERRORS, type ErrorCode } from './error-table.js';
 
 /** Error as an HTTP response. */
 export interface HttpError {
@@ -50,7 +50,7 @@ export function apiError(code: ErrorCode, details: ErrorDetails = {}): ApiError 
 
 /** Headers of an error in every format. */
 export function errorHeaders(error: ApiError): Readonly<Record<string, string>> {
-  const row = errorRow(error.code);
+  const row = ERRORS[error.code];
   const headers: Record<string, string> = { 'content-type': 'application/json; charset=utf-8' };
   const retryAfter = error.retryAfter ?? row.retryAfter;
   if (!row.retry) headers['x-should-retry'] = 'false';

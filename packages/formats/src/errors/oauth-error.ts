@@ -1,5 +1,5 @@
 /** OAuth error shape: `{error, error_description}` (RFC 6749 section 5.2, RFC 8628 section 3.5). */
-import { errorRow } from './error-table.js';
+import { ERRORS } from './error-table.js';
 import { type ApiError, errorHeaders, type HttpError } from './errors.js';
 
 export const OAUTH_ERRORS = [
@@ -18,7 +18,7 @@ export type OAuthErrorCode = (typeof OAUTH_ERRORS)[number];
 
 /** General errors in the OAuth shape: rate limit, body too large, restart. */
 export function oauthError(error: ApiError): HttpError {
-  const { status } = errorRow(error.code);
+  const { status } = ERRORS[error.code];
   const code: OAuthErrorCode =
     status === 429 || status === 503 ? 'temporarily_unavailable' : status < 500 ? 'invalid_request' : 'server_error';
   return { status, headers: errorHeaders(error), body: JSON.stringify({ error: code, error_description: error.message }) };

@@ -1,14 +1,14 @@
 /** OpenAI error shape: `{error: {message, type, param, code}}`, all four members always present. */
-import { errorRow } from './error-table.js';
+import { ERRORS } from './error-table.js';
 import { type ApiError, errorHeaders, type HttpError } from './errors.js';
 
 export function openAiError(error: ApiError): HttpError {
-  return { status: errorRow(error.code).status, headers: errorHeaders(error), body: openAiErrorBody(error) };
+  return { status: ERRORS[error.code].status, headers: errorHeaders(error), body: openAiErrorBody(error) };
 }
 
 /** JSON body of the error, also used as an event inside a stream. */
 export function openAiErrorBody(error: ApiError): string {
-  const { type, code } = errorRow(error.code);
+  const { type, code } = ERRORS[error.code];
   return JSON.stringify({ error: { message: messageOf(error), type, param: error.param, code } });
 }
 

@@ -141,8 +141,7 @@ export function inferenceRouteSchema(endpoint: Endpoint) {
 }
 
 function statuses(errors: Operation['errors']): readonly number[] {
-  const rows: readonly { readonly status: number; readonly anthropicStatus?: number }[] = Object.values(ERRORS);
-  return [...new Set(rows.map((row) => (errors === 'AnthropicError' ? (row.anthropicStatus ?? row.status) : row.status)))];
+  return [...new Set(Object.values(ERRORS).map((row) => (errors === 'AnthropicError' ? (row.anthropicStatus ?? row.status) : row.status)))];
 }
 
 function reference(name: string) {

@@ -1,5 +1,5 @@
 /** How the answer to a Responses request is written. */
-import { errorRow } from '../errors/error-table.js';
+import { ERRORS } from '../errors/error-table.js';
 import type { ApiError } from '../errors/errors.js';
 import type { AnswerFormat, Envelope, PlainRenderer } from '../format.js';
 import { Transcript } from '../output/transcript.js';
@@ -48,7 +48,7 @@ export function responsesAnswer(echo: ResponsesEcho): AnswerFormat {
  * clients do not use the number.
  */
 function streamError({ code, message, param }: ApiError): string {
-  const row = errorRow(code);
+  const row = ERRORS[code];
   const error = { type: row.type, code: row.code, message, param };
   return sseEvent('error', sseJson({ type: 'error', sequence_number: 0, code: row.code, message, param, error }));
 }
