@@ -2,11 +2,11 @@
  * Structured output in the spellings of vLLM, llama.cpp, SGLang, TGI and Ollama. The engine enforces every spelling, so schemas
  * count as strict.
  */
-import Type from 'typebox';
+import Type, { type Static, type TObject } from 'typebox';
 import { isGiven, reject } from './errors/refusal.js';
-import { JSON_SCHEMA, nullable } from './fields.js';
+import { flag, JSON_SCHEMA, nullable } from './fields.js';
 import { isJsonObject, parsedJson } from './json/json-value.js';
-import type { JsonSchema, ResponseFormat } from './request.js';
+import type { ResponseFormat } from './request.js';
 
 /** Texts of `guided_choice`. */
 const MAX_CHOICES = 1000;
@@ -21,7 +21,6 @@ const choice = nullable(
   Type.Array(Type.String({ minLength: 1, maxLength: MAX_TEXT_LENGTH }), { minItems: 1, maxItems: MAX_CHOICES }),
   `an array of 1 to ${MAX_CHOICES} texts of 1 to ${MAX_TEXT_LENGTH} characters`,
 );
-const flag = nullable(Type.Boolean(), 'a boolean');
 
 export const StructuredOutputsSchema = Type.Object({ json: schemaOrText, regex, choice, json_object: flag });
 
@@ -38,23 +37,8 @@ export const CONSTRAINTS = {
 
 type Given<Schema> = Schema | null | undefined;
 
-export interface ConstraintFields {
-  readonly guided_json?: Given<JsonSchema | string>;
-  readonly guided_regex?: Given<string>;
-  readonly guided_choice?: Given<readonly string[]>;
-  readonly structured_outputs?: Given<{
-    readonly json?: Given<JsonSchema | string>;
-    readonly regex?: Given<string>;
-    readonly choice?: Given<readonly string[]>;
-    readonly json_object?: Given<boolean>;
-  }>;
-  readonly json_schema?: Given<JsonSchema | string>;
-  readonly regex?: Given<string>;
-  readonly format?: Given<'json' | '' | JsonSchema>;
-}
-
 /** The requested output format. Throws RequestError if two members disagree. */
-export function requestedFormat(body: ConstraintFields, responseFormat: ResponseFormat): ResponseFormat {
+export function requestedFormat(body: Static<TObject<typeof CONSTRAINTS>>, responseFormat: ResponseFormat): ResponseFormat {
   const { structured_outputs: structured } = body;
   const forms = [
     schemaForm(body.guided_json, 'guided_json'),
@@ -80,14 +64,14 @@ export function requestedFormat(body: ConstraintFields, responseFormat: Response
 const ANY_OBJECT: ResponseFormat = { type: 'json_object' };
 
 /** Response format for a schema, given as an object or as JSON text. */
-export function schemaForm(given: Given<JsonSchema | string | unknown>, field: string): ResponseFormat | null {
+export function schemaForm(given: unknown, field: string): ResponseFormat | null {
   if (!isGiven(given) || given === '') return null;
   const schema = typeof given === 'string' ? parsedJson(given) : given;
   if (!isJsonObject(schema)) return reject(field, `${field} must be a JSON Schema object, or its JSON text.`);
   return { type: 'json_schema', name: 'output', schema, strict: true, field };
 }
 
-export function regexForm(pattern: Given<string>, field: string): ResponseFormat | null {
+function regexForm(pattern: Given<string>, field: string): ResponseFormat | null {
   return isGiven(pattern) ? { type: 'regex', pattern, field } : null;
 }
 

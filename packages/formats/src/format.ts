@@ -83,55 +83,48 @@ export interface AnswerFormat {
   streamError(error: ApiError, requestId?: string): string;
 }
 
-export interface ParsedRequest {
-  readonly request: TextRequest;
-  readonly facts: RequestFacts;
-  /** The body of `/v1/responses` selects one of two response formats. */
+interface Parsed<Request, Facts> {
+  readonly request: Request;
+  readonly facts: Facts;
   readonly answer: AnswerFormat;
   /** Members and tools without effect, such as `tools[3] (web_search)`. */
   readonly ignored: readonly string[];
 }
+
+/** `answer`: the body of `/v1/responses` selects one of two response formats. */
+export type ParsedRequest = Parsed<TextRequest, RequestFacts>;
+/** A request for embeddings. The response is never streamed. */
+export type ParsedEmbeddings = Parsed<EmbeddingRequest, RequestFacts>;
+/**
+ * A request for images. The response is never streamed. `model` is null if the coordinator chooses the model; the job context then
+ * names the choice.
+ */
+export type ParsedImages = Parsed<
+  ImageRequest,
+  Omit<RequestFacts, 'model'> & { readonly model: string | null; readonly image: ImageFacts }
+>;
 
 export interface ParseOptions {
   /** Default: `ignore`. The coordinator refuses unknown members before a provider sees the request. */
   readonly unknownMembers?: UnknownMembers;
 }
 
-export interface TextFormat {
-  readonly endpoint: Endpoint;
+/** The format of an endpoint. */
+export interface Format<Request> {
   /** Parses a body. Throws RequestError that names the field and contains no value of the request. */
-  parse(body: Uint8Array, options?: ParseOptions): ParsedRequest;
+  parse(body: Uint8Array, options?: ParseOptions): Request;
   /** Error response before the first byte. `requestId` appears if the format has a member for it. */
   error(error: ApiError, requestId?: string): HttpError;
 }
 
-/** A request for embeddings. The response is never streamed. */
-export interface ParsedEmbeddings {
-  readonly request: EmbeddingRequest;
-  readonly facts: RequestFacts;
-  readonly answer: AnswerFormat;
-  readonly ignored: readonly string[];
-}
+export type TextFormat = Format<ParsedRequest>;
+export type EmbeddingFormat = Format<ParsedEmbeddings>;
+export type ImageFormat = Format<ParsedImages>;
 
-export interface EmbeddingFormat {
-  readonly endpoint: Endpoint;
-  /** Parses a body. Throws RequestError that names the field and contains no value of the request. */
-  parse(body: Uint8Array, options?: ParseOptions): ParsedEmbeddings;
-  error(error: ApiError, requestId?: string): HttpError;
-}
-
-/** A request for images. The response is never streamed. */
-export interface ParsedImages {
-  readonly request: ImageRequest;
-  /** `model` is null if the coordinator chooses the model; the job context then names the choice. */
-  readonly facts: Omit<RequestFacts, 'model'> & { readonly model: string | null; readonly image: ImageFacts };
-  readonly answer: AnswerFormat;
-  readonly ignored: readonly string[];
-}
-
-export interface ImageFormat {
-  readonly endpoint: Endpoint;
-  /** Parses a body. Throws RequestError that names the field and contains no value of the request. */
-  parse(body: Uint8Array, options?: ParseOptions): ParsedImages;
-  error(error: ApiError, requestId?: string): HttpError;
+/** Of a response without events: only `idPrefix` is used. */
+export function answerWithoutEvents(idPrefix: string): AnswerFormat {
+  const fail = (): never => {
+    throw new Error(`a response ${idPrefix} has no events`);
+  };
+  return { idPrefix, stream: fail, plain: fail, signatureEvent: fail, streamError: fail };
 }

@@ -15,36 +15,23 @@ import { parseResponses } from './responses/parse.js';
 /** Endpoints with generated text. */
 export type TextEndpoint = Exclude<Endpoint, '/v1/embeddings' | '/v1/images/generations'>;
 
-const CHAT_COMPLETIONS = '/v1/chat/completions';
-
-const TEXT_FORMATS: Readonly<Record<TextEndpoint, TextFormat>> = {
-  '/v1/chat/completions': {
-    endpoint: CHAT_COMPLETIONS,
-    parse: (body, options) => parseChatCompletion(body, CHAT_COMPLETIONS, options),
-    error: openAiError,
-  },
-  '/v1/completions': { endpoint: '/v1/completions', parse: parseCompletion, error: openAiError },
-  '/v1/responses': { endpoint: '/v1/responses', parse: parseResponses, error: openAiError },
-  '/v1/messages': { endpoint: '/v1/messages', parse: parseMessages, error: anthropicError },
-  '/v1/messages/count_tokens': { endpoint: '/v1/messages/count_tokens', parse: parseCountTokens, error: anthropicError },
+type Formats = Readonly<Record<TextEndpoint, TextFormat>> & {
+  readonly '/v1/embeddings': EmbeddingFormat;
+  readonly '/v1/images/generations': ImageFormat;
 };
 
-const EMBEDDINGS: EmbeddingFormat = { endpoint: '/v1/embeddings', parse: parseEmbeddings, error: openAiError };
-const IMAGES: ImageFormat = { endpoint: '/v1/images/generations', parse: parseImages, error: openAiError };
+const FORMATS: Formats = {
+  '/v1/chat/completions': { parse: parseChatCompletion, error: openAiError },
+  '/v1/completions': { parse: parseCompletion, error: openAiError },
+  '/v1/responses': { parse: parseResponses, error: openAiError },
+  '/v1/messages': { parse: parseMessages, error: anthropicError },
+  '/v1/messages/count_tokens': { parse: parseCountTokens, error: anthropicError },
+  '/v1/embeddings': { parse: parseEmbeddings, error: openAiError },
+  '/v1/images/generations': { parse: parseImages, error: openAiError },
+};
 
-export function formatFor(endpoint: TextEndpoint): TextFormat;
-export function formatFor(endpoint: '/v1/images/generations'): ImageFormat;
-export function formatFor(endpoint: TextEndpoint | '/v1/embeddings'): TextFormat | EmbeddingFormat;
-export function formatFor(endpoint: Endpoint): TextFormat | EmbeddingFormat | ImageFormat;
-export function formatFor(endpoint: Endpoint): TextFormat | EmbeddingFormat | ImageFormat {
-  switch (endpoint) {
-    case '/v1/embeddings':
-      return EMBEDDINGS;
-    case '/v1/images/generations':
-      return IMAGES;
-    default:
-      return TEXT_FORMATS[endpoint];
-  }
+export function formatFor<Path extends Endpoint>(endpoint: Path): Formats[Path] {
+  return FORMATS[endpoint];
 }
 
 /** Model type required by an endpoint. */

@@ -28,8 +28,6 @@ export type ChatMessage =
       readonly isError: boolean;
     };
 
-export type ChatRole = ChatMessage['role'];
-
 /** Input for the model to continue. */
 export type Prompt =
   /** At least one message, rendered by the model's chat template. System messages may occur anywhere. */

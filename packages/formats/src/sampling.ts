@@ -1,5 +1,5 @@
 /** Sampling parameters with equal names in all formats. */
-import Type from 'typebox';
+import Type, { type Static, type TObject } from 'typebox';
 import { isGiven, reject } from './errors/refusal.js';
 import { nullable } from './fields.js';
 import type { Sampling } from './request.js';
@@ -52,21 +52,8 @@ export const OPEN_AI_SAMPLING = {
 /** Parameters of formats that generate visible tokens one by one. */
 export const COMPLETION_SAMPLING = { ...OPEN_AI_SAMPLING, logit_bias };
 
-interface SamplingFields {
-  readonly temperature?: number | null;
-  readonly top_p?: number | null;
-  readonly top_k?: number | null;
-  readonly min_p?: number | null;
-  readonly logit_bias?: Readonly<Record<string, number>> | null;
-  readonly seed?: number | null;
-  readonly frequency_penalty?: number | null;
-  readonly presence_penalty?: number | null;
-  readonly repetition_penalty?: number | null;
-  readonly repeat_penalty?: number | null;
-}
-
 /** Throws RequestError. */
-export function samplingOf(body: SamplingFields): Sampling {
+export function samplingOf(body: Static<TObject<typeof COMPLETION_SAMPLING>>): Sampling {
   // `top_p` 0 selects only the most probable token. Engines interpret 0 differently, so it becomes greedy sampling.
   const greedy = body.top_p === 0;
   if (isGiven(body.repetition_penalty) && isGiven(body.repeat_penalty) && body.repetition_penalty !== body.repeat_penalty)

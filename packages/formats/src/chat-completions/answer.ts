@@ -1,18 +1,59 @@
-/** How the answer to a chat completion request is written. */
-
+/** Renders the response to a chat completion request: one JSON body in the shape of the real API, or a stream. */
 import { openAiErrorBody } from '../errors/open-ai-error.js';
-import type { AnswerFormat } from '../format.js';
+import type { AnswerFormat, Envelope, PlainRenderer } from '../format.js';
+import { openAiUsage } from '../open-ai-usage.js';
+import { plainRenderer, Transcript } from '../output/transcript.js';
 import { sseData } from '../sse.js';
-import type { ChatAnswerOptions } from './answer-options.js';
-import { ChatPlainRenderer } from './render-plain.js';
-import { ChatStreamRenderer, chatSignatureEvent } from './render-stream.js';
+import { type ChatAnswerOptions, ChatStreamRenderer, chatSignatureEvent, SERVICE_TIER, shownReason } from './render-stream.js';
 
 export function chatAnswer(options: ChatAnswerOptions): AnswerFormat {
   return {
     idPrefix: 'chatcmpl-',
     stream: (envelope) => new ChatStreamRenderer(envelope, options),
-    plain: (envelope) => new ChatPlainRenderer(envelope, options),
+    plain: (envelope) => chatPlainRenderer(envelope, options),
     signatureEvent: chatSignatureEvent,
     streamError: (error) => sseData(openAiErrorBody(error)),
+  };
+}
+
+function chatPlainRenderer({ responseId, created, model, systemFingerprint }: Envelope, options: ChatAnswerOptions): PlainRenderer {
+  const transcript = new Transcript(options);
+  return plainRenderer(transcript, (finish) => ({
+    id: responseId,
+    object: 'chat.completion',
+    created,
+    model,
+    ...(systemFingerprint === undefined ? {} : { system_fingerprint: systemFingerprint }),
+    ...(options.reportsServiceTier ? { service_tier: SERVICE_TIER } : {}),
+    choices: [
+      {
+        index: 0,
+        message: messageOf(transcript, options),
+        logprobs: options.logprobs ? { content: transcript.logprobs, refusal: null } : null,
+        finish_reason: shownReason(finish.reason, options),
+      },
+    ],
+    usage: openAiUsage(finish),
+  }));
+}
+
+function messageOf({ text, reasoning, toolCalls }: Transcript, { legacyFunctions }: ChatAnswerOptions) {
+  const [call] = toolCalls;
+  return {
+    role: 'assistant',
+    content: text === '' && toolCalls.length > 0 ? null : text,
+    refusal: null,
+    ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
+    ...(legacyFunctions && call !== undefined
+      ? { function_call: { name: call.name, arguments: call.arguments } }
+      : toolCalls.length === 0
+        ? {}
+        : {
+            tool_calls: toolCalls.map((call) => ({
+              id: call.id,
+              type: 'function',
+              function: { name: call.name, arguments: call.arguments },
+            })),
+          }),
   };
 }

@@ -6,28 +6,25 @@ import { isFilled, isGiven, refuse, reject } from '../errors/refusal.js';
 import { stopOf } from '../fields.js';
 import type { ParsedRequest, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
-import { unrecognized } from '../members/common-members.js';
-import { ignoredMembers } from '../members/member-table.js';
+import { bodyReader } from '../members/body-reader.js';
 import type { TextRequest } from '../request.js';
 import { samplingOf } from '../sampling.js';
-import { schemaCheck } from '../schema-check.js';
 import { chatAnswer } from './answer.js';
 import { CHAT_MEMBERS } from './members.js';
 import { normaliseMessages } from './messages.js';
 import { type ChatCompletionRequest, ChatCompletionRequestSchema } from './schema.js';
 import { responseFormatOf, toolsOf } from './tools.js';
 
-const check = schemaCheck(ChatCompletionRequestSchema);
+const read = bodyReader(ChatCompletionRequestSchema, CHAT_MEMBERS);
 
 /** Throws RequestError. */
-export function parseChatCompletion(bytes: Uint8Array, endpoint: Endpoint, options?: ParseOptions): ParsedRequest {
-  return chatCompletionOf(readJsonBody(bytes), endpoint, options);
+export function parseChatCompletion(bytes: Uint8Array, options?: ParseOptions): ParsedRequest {
+  return chatCompletionOf(readJsonBody(bytes), '/v1/chat/completions', options);
 }
 
 /** Parses a decoded JSON body. Throws RequestError. */
-export function chatCompletionOf(json: unknown, endpoint: Endpoint, { unknownMembers = 'ignore' }: ParseOptions = {}): ParsedRequest {
-  const ignored = ignoredMembers(json, CHAT_MEMBERS, unknownMembers, unrecognized);
-  const body = check(json);
+export function chatCompletionOf(json: unknown, endpoint: Endpoint, options?: ParseOptions): ParsedRequest {
+  const { body, ignored } = read(json, options);
   refuseUnsupported(body);
   const stream = body.stream ?? false;
   if (!stream && isGiven(body.stream_options)) {

@@ -4,10 +4,29 @@
  */
 import type { Envelope, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';
-import type { OutputEvent } from '../output-event.js';
+import type { CompletedFinishReason, OutputEvent } from '../output-event.js';
 import { signatureComment, signatureMembers } from '../signature.js';
-import { SSE_DONE, sseData, sseJson, sseString } from '../sse.js';
-import { type ChatAnswerOptions, SERVICE_TIER, shownReason } from './answer-options.js';
+import { SSE_DONE, sseData, sseJson } from '../sse.js';
+
+/** Parameters of a chat completion request that affect the rendering of its response. */
+export interface ChatAnswerOptions {
+  /** The client requested a usage chunk at the end of the stream. */
+  readonly includeUsage: boolean;
+  /** Think sections are shown as `reasoning_content`. */
+  readonly showReasoning: boolean;
+  readonly logprobs: boolean;
+  /** The client named a service tier; the response then names `default`, the only tier. */
+  readonly reportsServiceTier: boolean;
+  /** The client gave `functions`, so a call is shown as `function_call`. */
+  readonly legacyFunctions: boolean;
+}
+
+/** Tier name of the real API for requests without a special tier. */
+export const SERVICE_TIER = 'default';
+
+export function shownReason(reason: CompletedFinishReason, { legacyFunctions }: Pick<ChatAnswerOptions, 'legacyFunctions'>) {
+  return legacyFunctions && reason === 'tool_calls' ? 'function_call' : reason;
+}
 
 export class ChatStreamRenderer implements StreamRenderer {
   /** JSON of a chunk before its choices. */
@@ -41,7 +60,7 @@ export class ChatStreamRenderer implements StreamRenderer {
         return this.#text(event);
       case 'reasoning':
         if (!this.#options.showReasoning || event.text === '') return '';
-        return `${this.#opening('""')}${this.#chunk(`{"reasoning_content":${sseString(event.text)}}`)}`;
+        return `${this.#opening('""')}${this.#chunk(`{"reasoning_content":${sseJson(event.text)}}`)}`;
       case 'tool_call_start': {
         const named = { name: event.name, arguments: '' };
         if (this.#options.legacyFunctions) return `${this.#opening('null')}${this.#chunk(sseJson({ function_call: named }))}`;
@@ -71,9 +90,9 @@ export class ChatStreamRenderer implements StreamRenderer {
   #text({ text, logprobs }: OutputEvent & { type: 'text' }): string {
     if (this.#options.logprobs && logprobs !== undefined) {
       const shown = `{"content":${sseJson(logprobs)},"refusal":null}`;
-      return `${this.#opening('""')}${this.#chunk(`{"content":${sseString(text)}}`, 'null', shown)}`;
+      return `${this.#opening('""')}${this.#chunk(`{"content":${sseJson(text)}}`, 'null', shown)}`;
     }
-    return text === '' ? '' : `${this.#opening('""')}${this.#beforeText}${sseString(text)}${this.#afterText}`;
+    return text === '' ? '' : `${this.#opening('""')}${this.#beforeText}${sseJson(text)}${this.#afterText}`;
   }
 
   /** The chunk with the role, before the first of the others. */
@@ -100,6 +119,6 @@ export function chatSignatureEvent(envelope: Envelope, signed: SignedParts, form
 
 /** JSON of the members that all chunks share, without the closing brace. */
 function chunkHead({ responseId, created, model, systemFingerprint }: Envelope): string {
-  const fingerprint = systemFingerprint === undefined ? '' : `,"system_fingerprint":${sseString(systemFingerprint)}`;
-  return `{"id":${sseString(responseId)},"object":"chat.completion.chunk","created":${created},"model":${sseString(model)}${fingerprint}`;
+  const fingerprint = systemFingerprint === undefined ? '' : `,"system_fingerprint":${sseJson(systemFingerprint)}`;
+  return `{"id":${sseJson(responseId)},"object":"chat.completion.chunk","created":${created},"model":${sseJson(model)}${fingerprint}`;
 }

@@ -2,12 +2,12 @@
 import { openAiErrorBody } from '../errors/open-ai-error.js';
 import type { AnswerFormat, Envelope, PlainRenderer, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';
-import { Transcript } from '../output/transcript.js';
+import { plainRenderer, Transcript } from '../output/transcript.js';
 import type { CompletedFinishReason, OutputEvent, TokenLogprob } from '../output-event.js';
 import { signatureComment, signatureMembers } from '../signature.js';
 import { SSE_DONE, sseData, sseJson } from '../sse.js';
 
-export interface CompletionAnswerOptions {
+interface CompletionAnswerOptions {
   readonly includeUsage: boolean;
   readonly logprobs: boolean;
 }
@@ -16,36 +16,23 @@ export function completionAnswer(options: CompletionAnswerOptions): AnswerFormat
   return {
     idPrefix: 'cmpl-',
     stream: (envelope) => new CompletionStreamRenderer(envelope, options),
-    plain: (envelope) => new CompletionPlainRenderer(envelope, options),
+    plain: (envelope) => completionPlainRenderer(envelope, options),
     signatureEvent,
     streamError: (error) => sseData(openAiErrorBody(error)),
   };
 }
 
-class CompletionPlainRenderer implements PlainRenderer {
-  readonly #envelope: Envelope;
-  readonly #options: CompletionAnswerOptions;
-  readonly #transcript = new Transcript({ showReasoning: false });
-
-  constructor(envelope: Envelope, options: CompletionAnswerOptions) {
-    this.#envelope = envelope;
-    this.#options = options;
-  }
-
-  add(...events: readonly OutputEvent[]): void {
-    for (const event of events) this.#transcript.add(event);
-  }
-
-  body(): string {
-    const finish = this.#transcript.finished();
-    const { text, logprobs } = this.#transcript;
-    const shown = this.#options.logprobs ? legacyLogprobs(logprobs, 0) : null;
-    return JSON.stringify({
-      ...head(this.#envelope),
+function completionPlainRenderer(envelope: Envelope, options: CompletionAnswerOptions): PlainRenderer {
+  const transcript = new Transcript({ showReasoning: false });
+  return plainRenderer(transcript, (finish) => {
+    const { text, logprobs } = transcript;
+    const shown = options.logprobs ? legacyLogprobs(logprobs, 0) : null;
+    return {
+      ...head(envelope),
       choices: [{ text, index: 0, logprobs: shown, finish_reason: shownReason(finish.reason) }],
       usage: openAiUsage(finish),
-    });
-  }
+    };
+  });
 }
 
 class CompletionStreamRenderer implements StreamRenderer {

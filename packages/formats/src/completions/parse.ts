@@ -5,24 +5,20 @@ import { isGiven, refuse, reject } from '../errors/refusal.js';
 import { stopOf } from '../fields.js';
 import type { ParsedRequest, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
-import { unrecognized } from '../members/common-members.js';
-import { ignoredMembers } from '../members/member-table.js';
+import { bodyReader } from '../members/body-reader.js';
 import type { TextRequest } from '../request.js';
 import { samplingOf } from '../sampling.js';
-import { schemaCheck } from '../schema-check.js';
 import { completionAnswer } from './answer.js';
 import { COMPLETION_MEMBERS } from './members.js';
 import { type CompletionRequest, CompletionRequestSchema } from './schema.js';
 
 const ENDPOINT = '/v1/completions';
 
-const check = schemaCheck(CompletionRequestSchema);
+const read = bodyReader(CompletionRequestSchema, COMPLETION_MEMBERS);
 
 /** Throws RequestError. */
-export function parseCompletion(bytes: Uint8Array, { unknownMembers = 'ignore' }: ParseOptions = {}): ParsedRequest {
-  const json = readJsonBody(bytes);
-  const ignored = ignoredMembers(json, COMPLETION_MEMBERS, unknownMembers, unrecognized);
-  const body = check(json);
+export function parseCompletion(bytes: Uint8Array, options?: ParseOptions): ParsedRequest {
+  const { body, ignored } = read(readJsonBody(bytes), options);
   refuseUnsupported(body);
   const stream = body.stream ?? false;
   if (!stream && isGiven(body.stream_options)) {

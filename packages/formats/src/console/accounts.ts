@@ -114,4 +114,3 @@ export const UpdateKeySchema = body({
   models: Type.Optional(models),
   signature_form: Type.Optional(signatureForm),
 });
-export type UpdateKey = Static<typeof UpdateKeySchema>;

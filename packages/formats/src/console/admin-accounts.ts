@@ -29,14 +29,12 @@ export const AdminAccountViewSchema = Type.Interface([AdminAccountSchema], {
 });
 export type AdminAccountView = Static<typeof AdminAccountViewSchema>;
 export const AdminAccountPageSchema = page(AdminAccountSchema);
-export type AdminAccountPage = Static<typeof AdminAccountPageSchema>;
 
 /** Absent members stay unchanged. */
 export const UpdateAccountSchema = body({
   suspended: Type.Optional(Type.Boolean({ description: 'a boolean' })),
   is_admin: Type.Optional(Type.Boolean({ description: 'a boolean' })),
 });
-export type UpdateAccount = Static<typeof UpdateAccountSchema>;
 
 /** Manual deposit. The same reference deposits once, regardless of the other members. */
 export const AdminDepositSchema = body({
@@ -46,7 +44,6 @@ export const AdminDepositSchema = body({
     description: 'a text of 1 to 64 letters, digits, dots, dashes and underscores that names this deposit',
   }),
 });
-export type AdminDeposit = Static<typeof AdminDepositSchema>;
 
 export const AdminDepositPageSchema = page(Type.Interface([ConsoleDepositSchema], { account_id: Type.String() }));
 export type AdminDepositPage = Static<typeof AdminDepositPageSchema>;
@@ -89,7 +86,5 @@ export const EndWithdrawalSchema = body({
     description: 'one of paid, rejected and transfer',
   }),
 });
-export type EndWithdrawal = Static<typeof EndWithdrawalSchema>;
 
 export const LinkMachineSchema = body({ account_id: Type.String({ minLength: 1, maxLength: 64, description: 'the id of an account' }) });
-export type LinkMachine = Static<typeof LinkMachineSchema>;

@@ -23,7 +23,6 @@ const Reputation = Type.Object({
   until: nullable(milliseconds),
   recent_failures: count,
 });
-export type AdminReputation = Static<typeof Reputation>;
 
 export const AdminProviderSchema = Type.Object({
   provider_id: Type.String(),

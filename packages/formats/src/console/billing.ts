@@ -76,7 +76,6 @@ export const ConsoleWithdrawalSchema = Type.Object({
 });
 export type ConsoleWithdrawal = Static<typeof ConsoleWithdrawalSchema>;
 export const ConsoleWithdrawalPageSchema = page(ConsoleWithdrawalSchema);
-export type ConsoleWithdrawalPage = Static<typeof ConsoleWithdrawalPageSchema>;
 
 export const AmountSchema = body({
   amount_micro_usd: Type.Integer({

@@ -23,7 +23,6 @@ export type ConsoleLastSeen = Static<typeof ConsoleLastSeenSchema>;
 
 /** An operator took the machine out of routing. */
 export const MachineHoldSchema = Type.Object({ reason: Type.String(), since: time });
-export type MachineHold = Static<typeof MachineHoldSchema>;
 
 /** `GET /console/v1/machines/{provider_id}`. */
 export const ConsoleMachineViewSchema = Type.Object({
@@ -45,4 +44,3 @@ export const RenameMachineSchema = body({
     description: 'a name of 1 to 64 characters, without space around it or control characters, or null for none',
   }),
 });
-export type RenameMachine = Static<typeof RenameMachineSchema>;

@@ -37,7 +37,6 @@ export type ConsoleMachineList = Static<typeof ConsoleMachineListSchema>;
 
 /** `POST /console/v1/machine-codes`: a one-time code that links a machine until its expiry. */
 export const ConsoleMachineCodeSchema = Type.Object({ code: Type.String(), expires_at: time });
-export type ConsoleMachineCode = Static<typeof ConsoleMachineCodeSchema>;
 
 /** `GET /console/v1/device-codes/{user_code}`, `POST …/approve`, `POST …/deny`: a machine that requests a link (RFC 8628). */
 export const ConsoleDeviceCodeSchema = Type.Object({
@@ -56,4 +55,3 @@ export type ConsoleDeviceCode = Static<typeof ConsoleDeviceCodeSchema>;
 
 /** `DELETE /console/v1/machines/{provider_id}`: the machine is unlinked, and its token revoked. */
 export const ConsoleUnlinkedMachineSchema = Type.Object({ provider_id: Type.String(), unlinked: Type.Literal(true) });
-export type ConsoleUnlinkedMachine = Static<typeof ConsoleUnlinkedMachineSchema>;

@@ -1,6 +1,6 @@
 /** Renders the response to an embeddings request: one body with all vectors. */
 import type { Usage } from '@inference/protocol';
-import type { AnswerFormat, Envelope } from '../format.js';
+import { answerWithoutEvents, type Envelope } from '../format.js';
 
 export interface EmbeddingsOutput {
   /** One vector per input, in order: base64 of little-endian 32-bit floats. */
@@ -19,22 +19,11 @@ export function embeddingsBody({ model }: Envelope, { vectors, encoding, usage }
   });
 }
 
-/** Only `idPrefix` is used: the response has no events. */
-export const embeddingsAnswer: AnswerFormat = {
-  idPrefix: 'embd-',
-  stream: neverStreamed,
-  plain: neverStreamed,
-  signatureEvent: neverStreamed,
-  streamError: neverStreamed,
-};
+export const embeddingsAnswer = answerWithoutEvents('embd-');
 
 /** With as many digits as a 32-bit float has. */
 function floats(base64: string): number[] {
   const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
   const view = new DataView(bytes.buffer);
   return Array.from({ length: bytes.length / 4 }, (_, index) => Number(view.getFloat32(4 * index, true).toPrecision(9)));
-}
-
-function neverStreamed(): never {
-  throw new Error('embeddings have no events');
 }

@@ -3,22 +3,18 @@
 import { refuse } from '../errors/refusal.js';
 import type { ParsedEmbeddings, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
-import { unrecognized } from '../members/common-members.js';
-import { ignoredMembers } from '../members/member-table.js';
-import { schemaCheck } from '../schema-check.js';
+import { bodyReader } from '../members/body-reader.js';
 import { embeddingsAnswer } from './answer.js';
 import { EMBEDDINGS_MEMBERS } from './members.js';
 import { type EmbeddingsRequest, EmbeddingsRequestSchema } from './schema.js';
 
 const ENDPOINT = '/v1/embeddings';
 
-const check = schemaCheck(EmbeddingsRequestSchema);
+const read = bodyReader(EmbeddingsRequestSchema, EMBEDDINGS_MEMBERS);
 
 /** Throws RequestError. */
-export function parseEmbeddings(bytes: Uint8Array, { unknownMembers = 'ignore' }: ParseOptions = {}): ParsedEmbeddings {
-  const json = readJsonBody(bytes);
-  const ignored = ignoredMembers(json, EMBEDDINGS_MEMBERS, unknownMembers, unrecognized);
-  const body = check(json);
+export function parseEmbeddings(bytes: Uint8Array, options?: ParseOptions): ParsedEmbeddings {
+  const { body, ignored } = read(readJsonBody(bytes), options);
   if (body.stream === true) refuse('stream', 'stream is not supported: vectors come all at once.');
   const { model } = body;
   return {

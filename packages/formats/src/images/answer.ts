@@ -1,10 +1,10 @@
 /** Renders the response to an image request: one body with URLs or image data. */
 import type { Usage } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import type { AnswerFormat, Envelope } from '../format.js';
+import { answerWithoutEvents, type Envelope } from '../format.js';
 import type { ImageRequest } from '../request.js';
 
-export interface ImagesOutput {
+interface ImagesOutput {
   /** One entry per image, in order: URL, or padded base64. */
   readonly images: readonly ({ readonly url: string } | { readonly base64: string })[];
   readonly format: ImageRequest['format'];
@@ -66,15 +66,4 @@ export const IMAGE_CONTENT_TYPES = { png: 'image/png', jpeg: 'image/jpeg', webp:
   string
 >;
 
-/** Only `idPrefix` is used: the response has no events. */
-export const imagesAnswer: AnswerFormat = {
-  idPrefix: 'img-',
-  stream: neverStreamed,
-  plain: neverStreamed,
-  signatureEvent: neverStreamed,
-  streamError: neverStreamed,
-};
-
-function neverStreamed(): never {
-  throw new Error('images have no events');
-}
+export const imagesAnswer = answerWithoutEvents('img-');

@@ -3,23 +3,19 @@
 import { refuse } from '../errors/refusal.js';
 import type { ImageFacts, ParsedImages, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
-import { unrecognized } from '../members/common-members.js';
-import { ignoredMembers } from '../members/member-table.js';
+import { bodyReader } from '../members/body-reader.js';
 import type { ImageRequest, ImageSize } from '../request.js';
-import { schemaCheck } from '../schema-check.js';
 import { imagesAnswer } from './answer.js';
 import { IMAGES_MEMBERS } from './members.js';
 import { type ImagesRequest, ImagesRequestSchema } from './schema.js';
 
 const ENDPOINT = '/v1/images/generations';
 
-const check = schemaCheck(ImagesRequestSchema);
+const read = bodyReader(ImagesRequestSchema, IMAGES_MEMBERS);
 
 /** Throws RequestError. */
-export function parseImages(bytes: Uint8Array, { unknownMembers = 'ignore' }: ParseOptions = {}): ParsedImages {
-  const json = readJsonBody(bytes);
-  const ignored = ignoredMembers(json, IMAGES_MEMBERS, unknownMembers, unrecognized);
-  const body = check(json);
+export function parseImages(bytes: Uint8Array, options?: ParseOptions): ParsedImages {
+  const { body, ignored } = read(readJsonBody(bytes), options);
   if (body.stream === true) refuse('stream', 'stream is not supported: images come whole.');
   const model = body.model ?? null;
   const image: ImageFacts = {

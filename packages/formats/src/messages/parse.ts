@@ -3,15 +3,14 @@ import { ERRORS } from '../errors/error-table.js';
 import { RequestError } from '../errors/errors.js';
 import { isFilled, isGiven, refuse, reject } from '../errors/refusal.js';
 import { stopOf } from '../fields.js';
-import type { AnswerFormat, ParsedRequest, ParseOptions, PlainRenderer } from '../format.js';
+import { type AnswerFormat, answerWithoutEvents, type ParsedRequest, type ParseOptions, type PlainRenderer } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
 import { isJsonObject } from '../json/json-value.js';
+import { bodyReader } from '../members/body-reader.js';
 import { notPermitted } from '../members/common-members.js';
-import { ignoredMembers } from '../members/member-table.js';
 import type { OutputEvent } from '../output-event.js';
 import type { ResponseFormat, TextRequest, ToolChoice } from '../request.js';
 import { DEFAULT_TEMPERATURE, samplingOf } from '../sampling.js';
-import { schemaCheck } from '../schema-check.js';
 import { choiceAmong, requireDistinctNames } from '../tools.js';
 import { messagesAnswer } from './answer.js';
 import { clientTool, findsTools } from './client-tools.js';
@@ -20,13 +19,8 @@ import { COUNT_TOKENS_MEMBERS, MESSAGES_MEMBERS } from './members.js';
 import { type CountTokensRequest, CountTokensRequestSchema, type MessagesRequest, MessagesRequestSchema } from './schema.js';
 import { toolsAfterChanges } from './tool-changes.js';
 
-const countAnswer: AnswerFormat = {
-  idPrefix: 'count_',
-  stream: neverStreamed,
-  plain: () => new CountRenderer(),
-  signatureEvent: neverStreamed,
-  streamError: neverStreamed,
-};
+/** `facts.stream` is always false for a count. */
+const countAnswer: AnswerFormat = { ...answerWithoutEvents('count_'), plain: () => new CountRenderer() };
 
 class CountRenderer implements PlainRenderer {
   #promptTokens: number | null = null;
@@ -44,19 +38,12 @@ class CountRenderer implements PlainRenderer {
   }
 }
 
-/** `facts.stream` is always false for a count. */
-function neverStreamed(): never {
-  throw new Error('a token count is never streamed');
-}
-
-const checkMessages = schemaCheck(MessagesRequestSchema);
-const checkCount = schemaCheck(CountTokensRequestSchema);
+const readMessages = bodyReader(MessagesRequestSchema, MESSAGES_MEMBERS, notPermitted);
+const readCount = bodyReader(CountTokensRequestSchema, COUNT_TOKENS_MEMBERS, notPermitted);
 
 /** Throws RequestError. */
-export function parseMessages(bytes: Uint8Array, { unknownMembers = 'ignore' }: ParseOptions = {}): ParsedRequest {
-  const json = readJsonBody(bytes);
-  const ignored = ignoredMembers(json, MESSAGES_MEMBERS, unknownMembers, notPermitted);
-  const body = checkMessages(json);
+export function parseMessages(bytes: Uint8Array, options?: ParseOptions): ParsedRequest {
+  const { body, ignored } = readMessages(readJsonBody(bytes), options);
   if (isGiven(body.compaction)) refuse('compaction', 'compaction is not supported. Ask for a summary in a message.');
   const stream = body.stream ?? false;
   const request: TextRequest = {
@@ -77,10 +64,8 @@ export function parseMessages(bytes: Uint8Array, { unknownMembers = 'ignore' }: 
 }
 
 /** Throws RequestError. */
-export function parseCountTokens(bytes: Uint8Array, { unknownMembers = 'ignore' }: ParseOptions = {}): ParsedRequest {
-  const json = readJsonBody(bytes);
-  const ignored = ignoredMembers(json, COUNT_TOKENS_MEMBERS, unknownMembers, notPermitted);
-  const body = checkCount(json);
+export function parseCountTokens(bytes: Uint8Array, options?: ParseOptions): ParsedRequest {
+  const { body, ignored } = readCount(readJsonBody(bytes), options);
   const request: TextRequest = {
     task: 'count',
     ...sharedOf(body),

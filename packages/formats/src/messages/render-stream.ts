@@ -5,7 +5,7 @@
 import type { Envelope, StreamRenderer } from '../format.js';
 import { Transcript, type TranscriptItem } from '../output/transcript.js';
 import type { FinishEvent, OutputEvent } from '../output-event.js';
-import { sseEvent, sseJson, sseString } from '../sse.js';
+import { sseEvent, sseJson } from '../sse.js';
 import type { MessagesAnswerOptions } from './answer.js';
 import { blockOf, endOf, inputUsage, messageOf, usageOf } from './message.js';
 
@@ -46,15 +46,15 @@ export class MessagesStreamRenderer implements StreamRenderer {
         return this.#end(event);
       case 'text':
         if (event.text === '') return '';
-        return this.#item(event) + this.#delta(`{"type":"text_delta","text":${sseString(event.text)}}`);
+        return this.#item(event) + this.#delta(`{"type":"text_delta","text":${sseJson(event.text)}}`);
       case 'reasoning':
         if (!this.#options.showReasoning || event.text === '') return '';
-        return this.#item(event) + this.#delta(`{"type":"thinking_delta","thinking":${sseString(event.text)}}`);
+        return this.#item(event) + this.#delta(`{"type":"thinking_delta","thinking":${sseJson(event.text)}}`);
       case 'tool_call_start':
         return this.#item(event);
       case 'tool_call_arguments':
         if (event.delta === '') return this.#item(event);
-        return this.#item(event) + this.#delta(`{"type":"input_json_delta","partial_json":${sseString(event.delta)}}`);
+        return this.#item(event) + this.#delta(`{"type":"input_json_delta","partial_json":${sseJson(event.delta)}}`);
       default:
         return event satisfies never;
     }

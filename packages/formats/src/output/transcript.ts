@@ -2,18 +2,19 @@
  * Groups output events into response items: reasoning, visible text, tool calls. Independent of chunk boundaries, so streams and plain
  * responses have equal items.
  */
+import type { PlainRenderer } from '../format.js';
 import type { FinishEvent, OutputEvent, TokenLogprob } from '../output-event.js';
 
-export interface TextItem {
+interface TextItem {
   readonly type: 'text';
   text: string;
   readonly logprobs: TokenLogprob[];
 }
-export interface ReasoningItem {
+interface ReasoningItem {
   readonly type: 'reasoning';
   text: string;
 }
-export interface ToolCallItem {
+interface ToolCallItem {
   readonly type: 'tool_call';
   readonly id: string;
   readonly name: string;
@@ -113,4 +114,14 @@ export class Transcript {
     this.#items.push(item);
     return item;
   }
+}
+
+/** Collects the events of a response; `bodyOf` gives the JSON body of the finished transcript. */
+export function plainRenderer(transcript: Transcript, bodyOf: (finish: FinishEvent) => object): PlainRenderer {
+  return {
+    add: (...events) => {
+      for (const event of events) transcript.add(event);
+    },
+    body: () => JSON.stringify(bodyOf(transcript.finished())),
+  };
 }

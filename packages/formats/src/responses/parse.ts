@@ -8,11 +8,9 @@ import { isGiven, refuse } from '../errors/refusal.js';
 import { stopOf } from '../fields.js';
 import type { ParsedRequest, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
-import { unrecognized } from '../members/common-members.js';
-import { ignoredMembers } from '../members/member-table.js';
+import { bodyReader } from '../members/body-reader.js';
 import type { TextRequest } from '../request.js';
 import { samplingOf } from '../sampling.js';
-import { schemaCheck } from '../schema-check.js';
 import { responsesAnswer } from './answer.js';
 import { conversationOf, ignoredItems } from './conversation.js';
 import { echoOf } from './echo.js';
@@ -22,14 +20,13 @@ import { ignoredTools, textFormatOf, toolsOf } from './tools.js';
 
 const ENDPOINT = '/v1/responses';
 
-const check = schemaCheck(ResponsesRequestSchema);
+const read = bodyReader(ResponsesRequestSchema, RESPONSES_MEMBERS);
 
 /** Throws RequestError. */
-export function parseResponses(bytes: Uint8Array, options: ParseOptions = {}): ParsedRequest {
+export function parseResponses(bytes: Uint8Array, options?: ParseOptions): ParsedRequest {
   const json = readJsonBody(bytes);
   if (hasMember(json, 'messages') && !hasMember(json, 'input')) return chatCompletionOf(json, ENDPOINT, options);
-  const ignored = ignoredMembers(json, RESPONSES_MEMBERS, options.unknownMembers ?? 'ignore', unrecognized);
-  const body = check(json);
+  const { body, ignored } = read(json, options);
   refuseUnsupported(body);
   const stream = body.stream ?? false;
   const request: TextRequest = {
