@@ -2,7 +2,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { type ChainRejection, toBase64 } from '@inference/protocol';
 import { SimulatedAuthority } from './authority.js';
-import { type CertificateTemplate, type Signer, signCertificate } from './certificate.js';
+import { type CertificateTemplate, type Extension, type Signer, signCertificate } from './certificate.js';
 import type { AttestedDevice } from './device-extensions.js';
 import { type P384Key, p384Key, type Random } from './key.js';
 
@@ -28,6 +28,41 @@ export interface ChainMutation {
   readonly name: string;
   readonly code: ChainRejection | null;
   make(bench: MutationBench): ChainSample;
+}
+
+export type Change = (template: CertificateTemplate) => CertificateTemplate;
+
+/** Replaces parts of a template. */
+export const replace =
+  (parts: Partial<CertificateTemplate>): Change =>
+  (template) => ({ ...template, ...parts });
+
+/** Replaces each extension of a template by any number of others. */
+export const eachExtension =
+  (change: (extension: Extension) => readonly Extension[]): Change =>
+  (template) => ({ ...template, extensions: template.extensions.flatMap(change) });
+export const setExtension = (oid: string, value: Uint8Array): Change =>
+  eachExtension((extension) => [extension.oid === oid ? { ...extension, value } : extension]);
+export const dropExtension = (oid: string): Change => eachExtension((extension) => (extension.oid === oid ? [] : [extension]));
+
+/** A mutation of anything that a verifier reads. */
+export function sample(name: string, code: ChainMutation['code'], make: ChainMutation['make']): ChainMutation {
+  return { name, code, make };
+}
+
+/** A mutation of the certificates. */
+export function chain(name: string, code: ChainMutation['code'], chainOf: (bench: MutationBench) => string[]): ChainMutation {
+  return sample(name, code, (bench) => bench.sample({ chain: chainOf(bench) }));
+}
+
+/** The genuine issuer signs a leaf after `change`. */
+export function changedLeaf(name: string, code: ChainMutation['code'], change: Change): ChainMutation {
+  return chain(name, code, (bench) => bench.chain(change));
+}
+
+/** The genuine root signs an issuer after `change`. */
+export function changedIssuer(name: string, code: ChainMutation['code'], change: Change, rootSigner: Partial<Signer> = {}): ChainMutation {
+  return chain(name, code, (bench) => bench.chainWithIssuer(change, rootSigner));
 }
 
 export const DEVICE: AttestedDevice = {
@@ -76,20 +111,17 @@ export class MutationBench {
   }
 
   /** Chain with a leaf that the genuine issuer signs after `change`. */
-  chain(change: (template: CertificateTemplate) => CertificateTemplate = (same) => same, device: Partial<AttestedDevice> = {}): string[] {
+  chain(change: Change = (same) => same, device: Partial<AttestedDevice> = {}): string[] {
     return encode(this.certificates(change, device));
   }
 
-  certificates(
-    change: (template: CertificateTemplate) => CertificateTemplate = (same) => same,
-    device: Partial<AttestedDevice> = {},
-  ): Uint8Array[] {
+  certificates(change: Change = (same) => same, device: Partial<AttestedDevice> = {}): Uint8Array[] {
     const { now, random, leafKey, freshness } = this;
     return [...this.authority.issue({ now, random, leafKey, freshness, device: { ...DEVICE, ...device }, change }).certificates];
   }
 
-  /** Chain with an issuer that the genuine root signs after `change`; `leafSigner` signs the leaf. */
-  chainWithIssuer(change: (template: CertificateTemplate) => CertificateTemplate, rootSigner: Partial<Signer> = {}): string[] {
+  /** Chain with an issuer that the genuine root signs after `change`. */
+  chainWithIssuer(change: Change, rootSigner: Partial<Signer> = {}): string[] {
     const { rootKey } = this.authority;
     const template = change(this.authority.issuerTemplate(NOW - 1000, this.random));
     const issuer = signCertificate(template, { privateKey: rootKey.privateKey, hash: 'sha384', ...rootSigner });
@@ -97,7 +129,7 @@ export class MutationBench {
   }
 
   /** Chain with a leaf signed by another key or hash. */
-  chainSignedBy(signer: Partial<Signer>, change: (template: CertificateTemplate) => CertificateTemplate = (same) => same): string[] {
+  chainSignedBy(signer: Partial<Signer>, change: Change = (same) => same): string[] {
     const { issuerKey, issuerCertificate } = this.authority;
     const { now, random, freshness } = this;
     const template = change(this.authority.leafTemplate(this.leafKey, { now, random, freshness, device: DEVICE }));

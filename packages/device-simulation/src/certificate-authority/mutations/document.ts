@@ -2,7 +2,7 @@
 import { concatBytes, fromBase64, toBase64, utf8 } from '@inference/protocol';
 import { ecdsaWith, encodeExtension, subjectKeyIdentifier } from '../certificate.js';
 import { bitString, explicit, integer, objectIdentifier, octetString, sequence, TAG, tlv } from '../der.js';
-import type { ChainMutation, MutationBench } from '../mutation-bench.js';
+import { type ChainMutation, chain, changedLeaf, type MutationBench, replace } from '../mutation-bench.js';
 
 /** Valid chain with leaf bytes changed after signing. */
 function leafBytes(bench: MutationBench, change: (leaf: Uint8Array) => Uint8Array): string[] {
@@ -43,185 +43,88 @@ function changedText(bench: MutationBench, change: (text: string) => string): st
 }
 
 export const documentMutations: readonly ChainMutation[] = [
-  { name: 'no certificate', code: 'chain_count', make: (b) => b.sample({ chain: [] }) },
-  { name: 'the leaf alone', code: 'chain_count', make: (b) => b.sample({ chain: b.chain().slice(0, 1) }) },
-  {
-    name: 'the root appended',
-    code: 'chain_count',
-    make: (b) => b.sample({ chain: [...b.chain(), toBase64(b.authority.rootCertificate)] }),
-  },
-  {
-    name: 'the leaf twice before its issuer',
-    code: 'chain_count',
-    make: (b) => b.sample({ chain: [b.chain()[0] as string, ...b.chain()] }),
-  },
-  {
-    name: 'a leaf of half a megabyte',
-    code: 'chain_too_large',
-    make: (b) =>
-      b.sample({
-        chain: b.chain((leaf) => ({
-          ...leaf,
-          extensions: [...leaf.extensions, { oid: '1.2.3', critical: false, value: new Uint8Array(500_000) }],
-        })),
-      }),
-  },
-  { name: 'a line feed in the base64', code: 'base64_not_canonical', make: (b) => b.sample({ chain: changedText(b, (t) => `${t}\n`) }) },
-  {
-    name: 'base64 without its padding',
-    code: 'base64_not_canonical',
-    make: (b) => b.sample({ chain: changedText(b, (t) => t.replace(/=+$/, '')) }),
-  },
-  {
-    name: 'base64url',
-    code: 'base64_not_canonical',
-    make: (b) => b.sample({ chain: changedText(b, (t) => `${t.replaceAll('+', '-').replaceAll('/', '_').slice(0, 40)}-_${t.slice(42)}`) }),
-  },
-  { name: 'base64 with unused bits set', code: 'base64_not_canonical', make: (b) => b.sample({ chain: changedText(b, blankTail) }) },
-  {
-    name: 'PEM instead of base64',
-    code: 'base64_not_canonical',
-    make: (b) => b.sample({ chain: changedText(b, (t) => `-----BEGIN CERTIFICATE-----\n${t}\n-----END CERTIFICATE-----`) }),
-  },
-  { name: 'an empty certificate', code: 'der_malformed', make: (b) => b.sample({ chain: ['', b.chain()[1] as string] }) },
-  { name: 'text instead of DER', code: 'der_malformed', make: (b) => b.sample({ chain: leafBytes(b, () => utf8('not a certificate')) }) },
-  {
-    name: 'the leaf cut short by a byte',
-    code: 'der_malformed',
-    make: (b) => b.sample({ chain: leafBytes(b, (leaf) => leaf.subarray(0, -1)) }),
-  },
-  {
-    name: 'a byte after the leaf',
-    code: 'der_trailing_bytes',
-    make: (b) => b.sample({ chain: leafBytes(b, (leaf) => concatBytes(leaf, Uint8Array.of(0))) }),
-  },
-  {
-    name: 'a second certificate after the leaf',
-    code: 'der_trailing_bytes',
-    make: (b) => b.sample({ chain: leafBytes(b, (leaf) => concatBytes(leaf, b.authority.issuerCertificate)) }),
-  },
-  {
-    name: 'a byte after the issuer',
-    code: 'der_trailing_bytes',
-    make: (b) => b.sample({ chain: [b.chain()[0] as string, toBase64(concatBytes(b.authority.issuerCertificate, Uint8Array.of(0)))] }),
-  },
-  {
-    name: 'indefinite length',
-    code: 'der_malformed',
-    make: (b) =>
-      b.sample({ chain: leafBytes(b, (leaf) => concatBytes(Uint8Array.of(TAG.sequence, 0x80), contentOf(leaf), Uint8Array.of(0, 0))) }),
-  },
-  {
-    name: 'a needlessly long length',
-    code: 'der_malformed',
-    make: (b) => b.sample({ chain: leafBytes(b, (leaf) => longLength(TAG.sequence, contentOf(leaf))) }),
-  },
-  {
-    name: 'a needlessly long length inside what is signed',
-    code: 'der_malformed',
-    make: (b) => b.sample({ chain: b.chain((leaf) => ({ ...leaf, subject: longLength(TAG.sequence, leaf.subject.subarray(3)) })) }),
-  },
-  {
-    name: 'a serial number with a needless zero',
-    code: 'der_malformed',
-    make: (b) => b.sample({ chain: b.chain((leaf) => ({ ...leaf, serialNumber: tlv(TAG.integer, Uint8Array.of(0, 1)) })) }),
-  },
-  {
-    name: 'TRUE as 01 in an extension',
-    code: 'der_malformed',
-    make: (b) =>
-      b.sample({
-        chain: b.chain((leaf) => {
-          const [first, ...rest] = leaf.extensions;
-          if (first === undefined) throw new TypeError('the leaf has no extension');
-          const critical = tlv(TAG.boolean, Uint8Array.of(1));
-          return {
-            ...leaf,
-            extensions: [{ ...first, encoded: sequence(objectIdentifier(first.oid), critical, octetString(first.value)) }, ...rest],
-          };
-        }),
-      }),
-  },
-  {
-    name: 'a default value written out',
-    code: 'certificate_malformed',
-    make: (b) =>
-      b.sample({
-        chain: b.chain((leaf) => {
-          const last = leaf.extensions.at(-1);
-          if (last === undefined) throw new TypeError('the leaf has no extension');
-          const notCritical = tlv(TAG.boolean, Uint8Array.of(0));
-          const encoded = sequence(objectIdentifier(last.oid), notCritical, octetString(last.value));
-          return { ...leaf, extensions: [...leaf.extensions.slice(0, -1), { ...last, encoded }] };
-        }),
-      }),
-  },
-  {
-    name: 'an extension of nothing but its name',
-    code: 'certificate_malformed',
-    make: (b) =>
-      b.sample({
-        chain: b.chain((leaf) => ({
-          ...leaf,
-          extensions: [
-            ...leaf.extensions,
-            { oid: '1.2.3', critical: false, value: new Uint8Array(), encoded: sequence(objectIdentifier('1.2.3')) },
-          ],
-        })),
-      }),
-  },
-  {
-    name: 'version 1',
-    code: 'certificate_malformed',
-    make: (b) => b.sample({ chain: b.chain((leaf) => ({ ...leaf, version: explicit(0, integer(Uint8Array.of(0))) })) }),
-  },
-  {
-    name: 'no version',
-    code: 'certificate_malformed',
-    make: (b) => b.sample({ chain: b.chain((leaf) => ({ ...leaf, version: new Uint8Array() })) }),
-  },
-  {
-    name: 'a serial number that is negative',
-    code: 'certificate_malformed',
-    make: (b) => b.sample({ chain: b.chain((leaf) => ({ ...leaf, serialNumber: tlv(TAG.integer, Uint8Array.of(0x80)) })) }),
-  },
-  {
-    name: 'a month that does not exist',
-    code: 'certificate_malformed',
-    make: (b) => b.sample({ chain: b.chain((leaf) => ({ ...leaf, notAfter: tlv(TAG.utcTime, utf8('261301000000Z')) })) }),
-  },
-  {
-    name: 'a time without its Z',
-    code: 'certificate_malformed',
-    make: (b) => b.sample({ chain: b.chain((leaf) => ({ ...leaf, notBefore: tlv(TAG.utcTime, utf8('2606010000+00')) })) }),
-  },
-  {
-    name: 'no extensions',
-    code: 'certificate_malformed',
-    make: (b) => b.sample({ chain: b.chain((leaf) => ({ ...leaf, extensions: [] })) }),
-  },
-  {
-    name: 'a signature with unused bits',
-    code: 'certificate_malformed',
-    make: (b) =>
-      b.sample({
-        chain: leafBytes(b, () => {
-          const signed = fromBase64(b.chain()[0] as string);
-          // The signed part of a leaf has two length bytes, too.
-          const part = signed.subarray(4, 8 + (((signed[6] as number) << 8) | (signed[7] as number)));
-          return sequence(part, ecdsaWith('sha384'), bitString(new Uint8Array(104), 1));
-        }),
-      }),
-  },
-  {
-    name: 'an extension list that is a set',
-    code: 'certificate_malformed',
-    make: (b) =>
-      b.sample({
-        chain: leafBytes(b, () => {
-          const extensions = tlv(TAG.set, encodeExtension({ oid: '1.2.3', critical: false, value: new Uint8Array(1) }));
-          return sequence(sequence(explicit(3, extensions)), ecdsaWith('sha384'), bitString(new Uint8Array(8)));
-        }),
-      }),
-  },
+  chain('no certificate', 'chain_count', () => []),
+  chain('the leaf alone', 'chain_count', (b) => b.chain().slice(0, 1)),
+  chain('the root appended', 'chain_count', (b) => [...b.chain(), toBase64(b.authority.rootCertificate)]),
+  chain('the leaf twice before its issuer', 'chain_count', (b) => [b.chain()[0] as string, ...b.chain()]),
+  changedLeaf('a leaf of half a megabyte', 'chain_too_large', (leaf) => ({
+    ...leaf,
+    extensions: [...leaf.extensions, { oid: '1.2.3', critical: false, value: new Uint8Array(500_000) }],
+  })),
+  chain('a line feed in the base64', 'base64_not_canonical', (b) => changedText(b, (t) => `${t}\n`)),
+  chain('base64 without its padding', 'base64_not_canonical', (b) => changedText(b, (t) => t.replace(/=+$/, ''))),
+  chain('base64url', 'base64_not_canonical', (b) =>
+    changedText(b, (t) => `${t.replaceAll('+', '-').replaceAll('/', '_').slice(0, 40)}-_${t.slice(42)}`),
+  ),
+  chain('base64 with unused bits set', 'base64_not_canonical', (b) => changedText(b, blankTail)),
+  chain('PEM instead of base64', 'base64_not_canonical', (b) =>
+    changedText(b, (t) => `-----BEGIN CERTIFICATE-----\n${t}\n-----END CERTIFICATE-----`),
+  ),
+  chain('an empty certificate', 'der_malformed', (b) => ['', b.chain()[1] as string]),
+  chain('text instead of DER', 'der_malformed', (b) => leafBytes(b, () => utf8('not a certificate'))),
+  chain('the leaf cut short by a byte', 'der_malformed', (b) => leafBytes(b, (leaf) => leaf.subarray(0, -1))),
+  chain('a byte after the leaf', 'der_trailing_bytes', (b) => leafBytes(b, (leaf) => concatBytes(leaf, Uint8Array.of(0)))),
+  chain('a second certificate after the leaf', 'der_trailing_bytes', (b) =>
+    leafBytes(b, (leaf) => concatBytes(leaf, b.authority.issuerCertificate)),
+  ),
+  chain('a byte after the issuer', 'der_trailing_bytes', (b) => [
+    b.chain()[0] as string,
+    toBase64(concatBytes(b.authority.issuerCertificate, Uint8Array.of(0))),
+  ]),
+  chain('indefinite length', 'der_malformed', (b) =>
+    leafBytes(b, (leaf) => concatBytes(Uint8Array.of(TAG.sequence, 0x80), contentOf(leaf), Uint8Array.of(0, 0))),
+  ),
+  chain('a needlessly long length', 'der_malformed', (b) => leafBytes(b, (leaf) => longLength(TAG.sequence, contentOf(leaf)))),
+  changedLeaf('a needlessly long length inside what is signed', 'der_malformed', (leaf) => ({
+    ...leaf,
+    subject: longLength(TAG.sequence, leaf.subject.subarray(3)),
+  })),
+  changedLeaf('a serial number with a needless zero', 'der_malformed', replace({ serialNumber: tlv(TAG.integer, Uint8Array.of(0, 1)) })),
+  changedLeaf('TRUE as 01 in an extension', 'der_malformed', (leaf) => {
+    const [first, ...rest] = leaf.extensions;
+    if (first === undefined) throw new TypeError('the leaf has no extension');
+    const critical = tlv(TAG.boolean, Uint8Array.of(1));
+    return {
+      ...leaf,
+      extensions: [{ ...first, encoded: sequence(objectIdentifier(first.oid), critical, octetString(first.value)) }, ...rest],
+    };
+  }),
+  changedLeaf('a default value written out', 'certificate_malformed', (leaf) => {
+    const last = leaf.extensions.at(-1);
+    if (last === undefined) throw new TypeError('the leaf has no extension');
+    const notCritical = tlv(TAG.boolean, Uint8Array.of(0));
+    const encoded = sequence(objectIdentifier(last.oid), notCritical, octetString(last.value));
+    return { ...leaf, extensions: [...leaf.extensions.slice(0, -1), { ...last, encoded }] };
+  }),
+  changedLeaf('an extension of nothing but its name', 'certificate_malformed', (leaf) => ({
+    ...leaf,
+    extensions: [
+      ...leaf.extensions,
+      { oid: '1.2.3', critical: false, value: new Uint8Array(), encoded: sequence(objectIdentifier('1.2.3')) },
+    ],
+  })),
+  changedLeaf('version 1', 'certificate_malformed', replace({ version: explicit(0, integer(Uint8Array.of(0))) })),
+  changedLeaf('no version', 'certificate_malformed', replace({ version: new Uint8Array() })),
+  changedLeaf(
+    'a serial number that is negative',
+    'certificate_malformed',
+    replace({ serialNumber: tlv(TAG.integer, Uint8Array.of(0x80)) }),
+  ),
+  changedLeaf('a month that does not exist', 'certificate_malformed', replace({ notAfter: tlv(TAG.utcTime, utf8('261301000000Z')) })),
+  changedLeaf('a time without its Z', 'certificate_malformed', replace({ notBefore: tlv(TAG.utcTime, utf8('2606010000+00')) })),
+  changedLeaf('no extensions', 'certificate_malformed', replace({ extensions: [] })),
+  chain('a signature with unused bits', 'certificate_malformed', (b) =>
+    leafBytes(b, () => {
+      const signed = fromBase64(b.chain()[0] as string);
+      // The signed part of a leaf has two length bytes, too.
+      const part = signed.subarray(4, 8 + (((signed[6] as number) << 8) | (signed[7] as number)));
+      return sequence(part, ecdsaWith('sha384'), bitString(new Uint8Array(104), 1));
+    }),
+  ),
+  chain('an extension list that is a set', 'certificate_malformed', (b) =>
+    leafBytes(b, () => {
+      const extensions = tlv(TAG.set, encodeExtension({ oid: '1.2.3', critical: false, value: new Uint8Array(1) }));
+      return sequence(sequence(explicit(3, extensions)), ecdsaWith('sha384'), bitString(new Uint8Array(8)));
+    }),
+  ),
 ];

@@ -1,21 +1,27 @@
 /** Mutations of extensions: unknown critical extensions, duplicates, absences, and values in other encodings. */
 import { utf8 } from '@inference/protocol';
 import { DEVICE_ATTESTATION_PURPOSE } from '../authority.js';
-import { type CertificateTemplate, type Extension, encodeName, extendedKeyUsage } from '../certificate.js';
+import { type Extension, encodeName, extendedKeyUsage } from '../certificate.js';
 import { boolean, octetString, printableString, TAG, tlv, utf8String } from '../der.js';
 import { DEVICE_OIDS } from '../device-extensions.js';
-import { type ChainMutation, DEVICE } from '../mutation-bench.js';
+import {
+  type ChainMutation,
+  type Change,
+  chain,
+  changedIssuer,
+  changedLeaf,
+  DEVICE,
+  dropExtension,
+  eachExtension,
+  replace,
+  sample,
+  setExtension,
+} from '../mutation-bench.js';
 
-type Change = (template: CertificateTemplate) => CertificateTemplate;
 const EXTENDED_KEY_USAGE = '2.5.29.37';
 const BASIC_CONSTRAINTS = '2.5.29.19';
 
-const each =
-  (change: (extension: Extension) => readonly Extension[]): Change =>
-  (template) => ({ ...template, extensions: template.extensions.flatMap(change) });
-const set = (oid: string, value: Uint8Array): Change => each((extension) => [extension.oid === oid ? { ...extension, value } : extension]);
-const drop = (oid: string): Change => each((extension) => (extension.oid === oid ? [] : [extension]));
-const double = (oid: string): Change => each((extension) => (extension.oid === oid ? [extension, extension] : [extension]));
+const double = (oid: string): Change => eachExtension((extension) => (extension.oid === oid ? [extension, extension] : [extension]));
 const add =
   (extension: Extension): Change =>
   (template) => ({ ...template, extensions: [...template.extensions, extension] });
@@ -35,93 +41,63 @@ const FIELDS = [
 
 function malformed(name: string, field: (typeof FIELDS)[number][0], value: Uint8Array): ChainMutation {
   const oid = FIELDS.find(([known]) => known === field)?.[1] ?? '';
-  return { name, code: `${field}_malformed`, make: (b) => b.sample({ chain: b.chain(set(oid, value)) }) };
+  return changedLeaf(name, `${field}_malformed`, setExtension(oid, value));
 }
 
 export const extensionMutations: readonly ChainMutation[] = [
-  {
-    name: 'an unknown critical extension in the leaf',
-    code: 'unknown_critical_extension',
-    make: (b) => b.sample({ chain: b.chain(add({ oid: '1.2.3.4', critical: true, value: Uint8Array.of(5, 0) })) }),
-  },
-  {
-    name: 'an unknown critical extension in the issuer',
-    code: 'unknown_critical_extension',
-    make: (b) => b.sample({ chain: b.chainWithIssuer(add({ oid: '2.5.29.30', critical: true, value: Uint8Array.of(0x30, 0) })) }),
-  },
-  {
-    name: 'an unknown extension that is not critical',
-    code: null,
-    make: (b) => b.sample({ chain: b.chain(add({ oid: '1.2.3.4', critical: false, value: Uint8Array.of(5, 0) })) }),
-  },
-  {
-    name: 'an extended key usage for web servers',
-    code: 'extended_key_usage',
-    make: (b) => b.sample({ chain: b.chain(set(EXTENDED_KEY_USAGE, extendedKeyUsage('1.3.6.1.5.5.7.3.1'))) }),
-  },
-  {
-    name: 'an extended key usage for anything',
-    code: 'extended_key_usage',
-    make: (b) => b.sample({ chain: b.chain(set(EXTENDED_KEY_USAGE, extendedKeyUsage('2.5.29.37.0'))) }),
-  },
-  {
-    name: 'an extended key usage of nothing',
-    code: 'extended_key_usage',
-    make: (b) => b.sample({ chain: b.chain(set(EXTENDED_KEY_USAGE, extendedKeyUsage())) }),
-  },
-  {
-    name: 'an extended key usage with another beside the needed one',
-    code: null,
-    make: (b) => b.sample({ chain: b.chain(set(EXTENDED_KEY_USAGE, extendedKeyUsage('1.3.6.1.5.5.7.3.2', DEVICE_ATTESTATION_PURPOSE))) }),
-  },
-  { name: 'no extended key usage, as in the ACME leaf', code: null, make: (b) => b.sample({ chain: b.chain(drop(EXTENDED_KEY_USAGE)) }) },
-  {
-    name: 'a common name that is the hash of another key',
-    code: 'common_name',
-    make: (b) => b.sample({ chain: b.chain((leaf) => ({ ...leaf, subject: encodeName({ commonName: 'ab'.repeat(32) }) })) }),
-  },
-  {
-    name: 'no common name',
-    code: 'common_name',
-    make: (b) => b.sample({ chain: b.chain((leaf) => ({ ...leaf, subject: Uint8Array.of(0x30, 0) })) }),
-  },
+  changedLeaf(
+    'an unknown critical extension in the leaf',
+    'unknown_critical_extension',
+    add({ oid: '1.2.3.4', critical: true, value: Uint8Array.of(5, 0) }),
+  ),
+  changedIssuer(
+    'an unknown critical extension in the issuer',
+    'unknown_critical_extension',
+    add({ oid: '2.5.29.30', critical: true, value: Uint8Array.of(0x30, 0) }),
+  ),
+  changedLeaf('an unknown extension that is not critical', null, add({ oid: '1.2.3.4', critical: false, value: Uint8Array.of(5, 0) })),
+  changedLeaf(
+    'an extended key usage for web servers',
+    'extended_key_usage',
+    setExtension(EXTENDED_KEY_USAGE, extendedKeyUsage('1.3.6.1.5.5.7.3.1')),
+  ),
+  changedLeaf(
+    'an extended key usage for anything',
+    'extended_key_usage',
+    setExtension(EXTENDED_KEY_USAGE, extendedKeyUsage('2.5.29.37.0')),
+  ),
+  changedLeaf('an extended key usage of nothing', 'extended_key_usage', setExtension(EXTENDED_KEY_USAGE, extendedKeyUsage())),
+  changedLeaf(
+    'an extended key usage with another beside the needed one',
+    null,
+    setExtension(EXTENDED_KEY_USAGE, extendedKeyUsage('1.3.6.1.5.5.7.3.2', DEVICE_ATTESTATION_PURPOSE)),
+  ),
+  changedLeaf('no extended key usage, as in the ACME leaf', null, dropExtension(EXTENDED_KEY_USAGE)),
+  changedLeaf(
+    'a common name that is the hash of another key',
+    'common_name',
+    replace({ subject: encodeName({ commonName: 'ab'.repeat(32) }) }),
+  ),
+  changedLeaf('no common name', 'common_name', replace({ subject: Uint8Array.of(0x30, 0) })),
   ...[...FIELDS, ['constraints', BASIC_CONSTRAINTS], ['purpose', EXTENDED_KEY_USAGE]].map(
-    ([field = '', oid = '']): ChainMutation => ({
-      name: `${field} twice`,
-      code: 'duplicate_extension',
-      make: (b) => b.sample({ chain: b.chain(double(oid)) }),
-    }),
+    ([field = '', oid = '']): ChainMutation => changedLeaf(`${field} twice`, 'duplicate_extension', double(oid)),
   ),
-  {
-    name: 'a second freshness code with another value',
-    code: 'duplicate_extension',
-    make: (b) => b.sample({ chain: b.chain(add({ oid: DEVICE_OIDS.freshness, critical: false, value: b.random(32) })) }),
-  },
-  {
-    name: 'an unknown extension twice',
-    code: 'duplicate_extension',
-    make: (b) => {
-      const extra = { oid: '1.2.3.4', critical: false, value: Uint8Array.of(5, 0) };
-      return b.sample({ chain: b.chain((leaf) => add(extra)(add(extra)(leaf))) });
-    },
-  },
-  ...FIELDS.map(
-    ([field, oid]): ChainMutation => ({
-      name: `no ${field}`,
-      code: `${field}_missing`,
-      make: (b) => b.sample({ chain: b.chain(drop(oid)) }),
-    }),
+  chain('a second freshness code with another value', 'duplicate_extension', (b) =>
+    b.chain(add({ oid: DEVICE_OIDS.freshness, critical: false, value: b.random(32) })),
   ),
+  sample('an unknown extension twice', 'duplicate_extension', (b) => {
+    const extra = { oid: '1.2.3.4', critical: false, value: Uint8Array.of(5, 0) };
+    return b.sample({ chain: b.chain((leaf) => add(extra)(add(extra)(leaf))) });
+  }),
+  ...FIELDS.map(([field, oid]): ChainMutation => changedLeaf(`no ${field}`, `${field}_missing`, dropExtension(oid))),
   ...FIELDS.map(([field]) => malformed(`a blank ${field}`, field, new Uint8Array())),
   ...FIELDS.filter(([field]) => field !== 'sip' && field !== 'kexts').map(
-    ([field, oid]): ChainMutation => ({
-      name: `${field} in an OCTET STRING of its own`,
-      code: `${field}_malformed`,
-      make: (b) =>
-        b.sample({
-          chain: b.chain(each((extension) => [extension.oid === oid ? { ...extension, value: octetString(extension.value) } : extension])),
-        }),
-    }),
+    ([field, oid]): ChainMutation =>
+      changedLeaf(
+        `${field} in an OCTET STRING of its own`,
+        `${field}_malformed`,
+        eachExtension((extension) => [extension.oid === oid ? { ...extension, value: octetString(extension.value) } : extension]),
+      ),
   ),
   malformed('SIP as BOOLEAN true', 'sip', boolean(true)),
   malformed('SIP as BOOLEAN false', 'sip', boolean(false)),

@@ -1,37 +1,36 @@
 /** Mutations of the path: issuing rights, chained names, keys, hashes, validity and anchor. */
 import { fromBase64, fromHex, toBase64, utf8 } from '@inference/protocol';
 import { SimulatedAuthority } from '../authority.js';
-import { basicConstraints, type CertificateTemplate, type Extension, ecdsaWith, encodeName, keyUsage } from '../certificate.js';
+import { basicConstraints, ecdsaWith, encodeName, keyUsage } from '../certificate.js';
 import { bitString, objectIdentifier, sequence, TAG, time, tlv } from '../der.js';
 import { p384Key, p384KeyInfo } from '../key.js';
-import { type ChainMutation, DEVICE, type MutationBench } from '../mutation-bench.js';
+import {
+  type ChainMutation,
+  chain,
+  changedIssuer,
+  changedLeaf,
+  DEVICE,
+  dropExtension,
+  type MutationBench,
+  replace,
+  sample,
+  setExtension,
+} from '../mutation-bench.js';
 
 const CONSTRAINTS = '2.5.29.19';
 const KEY_USAGE = '2.5.29.15';
 const DAY_MS = 24 * 60 * 60_000;
 
-type Change = (template: CertificateTemplate) => CertificateTemplate;
-
-const withExtension =
-  (oid: string, change: (extension: Extension) => Extension | null): Change =>
-  (template) => ({
-    ...template,
-    extensions: template.extensions.flatMap((extension) => (extension.oid === oid ? (change(extension) ?? []) : extension)),
-  });
-const value = (oid: string, bytes: Uint8Array): Change => withExtension(oid, (extension) => ({ ...extension, value: bytes }));
-const without = (oid: string): Change => withExtension(oid, () => null);
-const last = (certificate: string): Uint8Array => fromBase64(certificate);
-
 /** Leaf with one flipped signature bit. */
 function flippedSignature(certificate: string): string {
-  const bytes = last(certificate);
+  const bytes = fromBase64(certificate);
   bytes[bytes.length - 1] = (bytes[bytes.length - 1] as number) ^ 1;
   return toBase64(bytes);
 }
 
 /** Leaf with one digit of its serial number changed after signing. */
 function editedSerial(certificate: string): string {
-  const bytes = Buffer.from(last(certificate));
+  const bytes = Buffer.from(fromBase64(certificate));
   const at = bytes.indexOf(utf8(DEVICE.serialNumber));
   bytes[at] = 'A'.charCodeAt(0);
   return toBase64(bytes);
@@ -64,225 +63,90 @@ const RSA_SHA384 = sequence(objectIdentifier('1.2.840.113549.1.1.12'), tlv(TAG.n
 const POINT_NOT_ON_CURVE = Uint8Array.of(4, ...new Uint8Array(96).fill(1));
 
 export const pathMutations: readonly ChainMutation[] = [
-  { name: 'issuer before leaf', code: 'leaf_is_ca', make: (b) => b.sample({ chain: [...b.chain()].reverse() }) },
-  {
-    name: 'the issuer in the place of the leaf',
-    code: 'leaf_is_ca',
-    make: (b) => b.sample({ chain: [b.chain()[1] as string, b.chain()[1] as string] }),
-  },
-  {
-    name: 'a leaf that is a certificate authority',
-    code: 'leaf_is_ca',
-    make: (b) => b.sample({ chain: b.chain(value(CONSTRAINTS, basicConstraints(true))) }),
-  },
-  {
-    name: 'a leaf without basic constraints',
-    code: 'leaf_constraints_missing',
-    make: (b) => b.sample({ chain: b.chain(without(CONSTRAINTS)) }),
-  },
-  { name: 'a leaf without key usage', code: 'leaf_key_usage', make: (b) => b.sample({ chain: b.chain(without(KEY_USAGE)) }) },
-  {
-    name: 'a leaf that may sign certificates',
-    code: 'leaf_key_usage',
-    make: (b) => b.sample({ chain: b.chain(value(KEY_USAGE, keyUsage(0, 5))) }),
-  },
-  {
-    name: 'a leaf that may not sign',
-    code: 'leaf_key_usage',
-    make: (b) => b.sample({ chain: b.chain(value(KEY_USAGE, keyUsage(2, 3))) }),
-  },
-  {
-    name: 'key usage with trailing zero bits',
-    code: 'leaf_key_usage',
-    make: (b) => b.sample({ chain: b.chain(value(KEY_USAGE, bitString(Uint8Array.of(0xf0), 0))) }),
-  },
-  { name: 'a leaf as issuer', code: 'issuer_not_ca', make: (b) => b.sample({ chain: leafAsIssuer(b) }) },
-  {
-    name: 'an issuer that is no authority',
-    code: 'issuer_not_ca',
-    make: (b) => b.sample({ chain: b.chainWithIssuer(value(CONSTRAINTS, basicConstraints(false))) }),
-  },
-  {
-    name: 'an issuer without basic constraints',
-    code: 'issuer_not_ca',
-    make: (b) => b.sample({ chain: b.chainWithIssuer(without(CONSTRAINTS)) }),
-  },
-  {
-    name: 'an issuer without key usage',
-    code: 'issuer_key_usage',
-    make: (b) => b.sample({ chain: b.chainWithIssuer(without(KEY_USAGE)) }),
-  },
-  {
-    name: 'an issuer that may sign only revocation lists',
-    code: 'issuer_key_usage',
-    make: (b) => b.sample({ chain: b.chainWithIssuer(value(KEY_USAGE, keyUsage(6))) }),
-  },
-  {
-    name: 'an issuer of path length 1',
-    code: 'issuer_path_length',
-    make: (b) => b.sample({ chain: b.chainWithIssuer(value(CONSTRAINTS, basicConstraints(true, 1))) }),
-  },
-  {
-    name: 'an issuer without a path length',
-    code: 'issuer_path_length',
-    make: (b) => b.sample({ chain: b.chainWithIssuer(value(CONSTRAINTS, basicConstraints(true))) }),
-  },
-  {
-    name: 'a leaf that names another issuer',
-    code: 'names_not_chained',
-    make: (b) => b.sample({ chain: b.chain((leaf) => ({ ...leaf, issuer: encodeName({ commonName: 'Another Sub CA' }) })) }),
-  },
-  {
-    name: 'an issuer of another name',
-    code: 'names_not_chained',
-    make: (b) => b.sample({ chain: b.chainWithIssuer((issuer) => ({ ...issuer, subject: encodeName({ commonName: 'Another Sub CA' }) })) }),
-  },
-  {
-    name: 'names that chain by being empty',
-    code: 'names_not_chained',
-    make: (b) => {
-      const [leaf = ''] = b.chain((template) => ({ ...template, issuer: sequence() }));
-      const [, issuer = ''] = b.chainWithIssuer((template) => ({ ...template, subject: sequence() }));
-      return b.sample({ chain: [leaf, issuer] });
-    },
-  },
-  {
-    name: 'a leaf signed with SHA-256',
-    code: 'signature_algorithm',
-    make: (b) => b.sample({ chain: b.chainSignedBy({ hash: 'sha256' }, (leaf) => ({ ...leaf, signatureAlgorithm: ecdsaWith('sha256') })) }),
-  },
-  {
-    name: 'a leaf signed with SHA-1',
-    code: 'signature_algorithm',
-    make: (b) => b.sample({ chain: b.chainSignedBy({ hash: 'sha1' }, (leaf) => ({ ...leaf, signatureAlgorithm: ecdsaWith('sha1') })) }),
-  },
-  {
-    name: 'a leaf that says SHA-384 inside and SHA-256 outside',
-    code: 'signature_algorithm',
-    make: (b) =>
-      b.sample({ chain: b.chainSignedBy({ hash: 'sha256' }, (leaf) => ({ ...leaf, outerSignatureAlgorithm: ecdsaWith('sha256') })) }),
-  },
-  {
-    name: 'a leaf signed by an RSA key',
-    code: 'signature_algorithm',
-    make: (b) =>
-      b.sample({
-        chain: b.chainSignedBy({ privateKey: b.foreignKey('rsa').privateKey }, (leaf) => ({ ...leaf, signatureAlgorithm: RSA_SHA384 })),
-      }),
-  },
-  {
-    name: 'an issuer signed with SHA-256',
-    code: 'signature_algorithm',
-    make: (b) =>
-      b.sample({ chain: b.chainWithIssuer((issuer) => ({ ...issuer, signatureAlgorithm: ecdsaWith('sha256') }), { hash: 'sha256' }) }),
-  },
-  {
-    name: 'parameters in the signature algorithm',
-    code: 'signature_algorithm',
-    make: (b) =>
-      b.sample({
-        chain: b.chain((leaf) => ({
-          ...leaf,
-          signatureAlgorithm: sequence(objectIdentifier('1.2.840.10045.4.3.3'), tlv(TAG.null)),
-        })),
-      }),
-  },
+  chain('issuer before leaf', 'leaf_is_ca', (b) => [...b.chain()].reverse()),
+  chain('the issuer in the place of the leaf', 'leaf_is_ca', (b) => [b.chain()[1] as string, b.chain()[1] as string]),
+  changedLeaf('a leaf that is a certificate authority', 'leaf_is_ca', setExtension(CONSTRAINTS, basicConstraints(true))),
+  changedLeaf('a leaf without basic constraints', 'leaf_constraints_missing', dropExtension(CONSTRAINTS)),
+  changedLeaf('a leaf without key usage', 'leaf_key_usage', dropExtension(KEY_USAGE)),
+  changedLeaf('a leaf that may sign certificates', 'leaf_key_usage', setExtension(KEY_USAGE, keyUsage(0, 5))),
+  changedLeaf('a leaf that may not sign', 'leaf_key_usage', setExtension(KEY_USAGE, keyUsage(2, 3))),
+  changedLeaf('key usage with trailing zero bits', 'leaf_key_usage', setExtension(KEY_USAGE, bitString(Uint8Array.of(0xf0), 0))),
+  chain('a leaf as issuer', 'issuer_not_ca', leafAsIssuer),
+  changedIssuer('an issuer that is no authority', 'issuer_not_ca', setExtension(CONSTRAINTS, basicConstraints(false))),
+  changedIssuer('an issuer without basic constraints', 'issuer_not_ca', dropExtension(CONSTRAINTS)),
+  changedIssuer('an issuer without key usage', 'issuer_key_usage', dropExtension(KEY_USAGE)),
+  changedIssuer('an issuer that may sign only revocation lists', 'issuer_key_usage', setExtension(KEY_USAGE, keyUsage(6))),
+  changedIssuer('an issuer of path length 1', 'issuer_path_length', setExtension(CONSTRAINTS, basicConstraints(true, 1))),
+  changedIssuer('an issuer without a path length', 'issuer_path_length', setExtension(CONSTRAINTS, basicConstraints(true))),
+  changedLeaf('a leaf that names another issuer', 'names_not_chained', replace({ issuer: encodeName({ commonName: 'Another Sub CA' }) })),
+  changedIssuer('an issuer of another name', 'names_not_chained', replace({ subject: encodeName({ commonName: 'Another Sub CA' }) })),
+  sample('names that chain by being empty', 'names_not_chained', (b) => {
+    const [leaf = ''] = b.chain(replace({ issuer: sequence() }));
+    const [, issuer = ''] = b.chainWithIssuer(replace({ subject: sequence() }));
+    return b.sample({ chain: [leaf, issuer] });
+  }),
+  chain('a leaf signed with SHA-256', 'signature_algorithm', (b) =>
+    b.chainSignedBy({ hash: 'sha256' }, replace({ signatureAlgorithm: ecdsaWith('sha256') })),
+  ),
+  chain('a leaf signed with SHA-1', 'signature_algorithm', (b) =>
+    b.chainSignedBy({ hash: 'sha1' }, replace({ signatureAlgorithm: ecdsaWith('sha1') })),
+  ),
+  chain('a leaf that says SHA-384 inside and SHA-256 outside', 'signature_algorithm', (b) =>
+    b.chainSignedBy({ hash: 'sha256' }, replace({ outerSignatureAlgorithm: ecdsaWith('sha256') })),
+  ),
+  chain('a leaf signed by an RSA key', 'signature_algorithm', (b) =>
+    b.chainSignedBy({ privateKey: b.foreignKey('rsa').privateKey }, replace({ signatureAlgorithm: RSA_SHA384 })),
+  ),
+  changedIssuer('an issuer signed with SHA-256', 'signature_algorithm', replace({ signatureAlgorithm: ecdsaWith('sha256') }), {
+    hash: 'sha256',
+  }),
+  changedLeaf(
+    'parameters in the signature algorithm',
+    'signature_algorithm',
+    replace({ signatureAlgorithm: sequence(objectIdentifier('1.2.840.10045.4.3.3'), tlv(TAG.null)) }),
+  ),
   ...(['rsa', 'P-256', 'P-521'] as const).flatMap((kind): ChainMutation[] => [
-    {
-      name: `a leaf with a key of ${kind}`,
-      code: 'leaf_key_unsupported',
-      make: (b) => b.sample({ chain: b.chain((leaf) => ({ ...leaf, publicKeyInfo: b.foreignKey(kind).info })) }),
-    },
-    {
-      name: `an issuer with a key of ${kind}`,
-      code: 'issuer_key_unsupported',
-      make: (b) => b.sample({ chain: b.chainWithIssuer((issuer) => ({ ...issuer, publicKeyInfo: b.foreignKey(kind).info })) }),
-    },
+    chain(`a leaf with a key of ${kind}`, 'leaf_key_unsupported', (b) => b.chain(replace({ publicKeyInfo: b.foreignKey(kind).info }))),
+    chain(`an issuer with a key of ${kind}`, 'issuer_key_unsupported', (b) =>
+      b.chainWithIssuer(replace({ publicKeyInfo: b.foreignKey(kind).info })),
+    ),
   ]),
-  {
-    name: 'a leaf key in compressed form',
-    code: 'leaf_key_unsupported',
-    make: (b) =>
-      b.sample({
-        chain: b.chain((leaf) => ({ ...leaf, publicKeyInfo: p384KeyInfo(Uint8Array.of(2, ...b.leafKey.point.subarray(1, 49))) })),
-      }),
-  },
-  {
-    name: 'a leaf key that is no point of the curve',
-    code: 'leaf_key_unsupported',
-    make: (b) => b.sample({ chain: b.chain((leaf) => ({ ...leaf, publicKeyInfo: p384KeyInfo(POINT_NOT_ON_CURVE) })) }),
-  },
-  {
-    name: 'an issuer key that is no point of the curve',
-    code: 'issuer_key_unsupported',
-    make: (b) => b.sample({ chain: b.chainWithIssuer((issuer) => ({ ...issuer, publicKeyInfo: p384KeyInfo(POINT_NOT_ON_CURVE) })) }),
-  },
-  {
-    name: 'a bit of the leaf signature flipped',
-    code: 'leaf_signature',
-    make: (b) => b.sample({ chain: [flippedSignature(b.chain()[0] as string), b.chain()[1] as string] }),
-  },
-  {
-    name: 'a serial number edited after signing',
-    code: 'leaf_signature',
-    make: (b) => b.sample({ chain: [editedSerial(b.chain()[0] as string), b.chain()[1] as string] }),
-  },
-  {
-    name: 'a leaf signed by the key it certifies',
-    code: 'leaf_signature',
-    make: (b) => b.sample({ chain: b.chainSignedBy({ privateKey: b.leafKey.privateKey }) }),
-  },
-  {
-    name: 'a leaf signed with SHA-256 that says SHA-384',
-    code: 'leaf_signature',
-    make: (b) => b.sample({ chain: b.chainSignedBy({ hash: 'sha256' }) }),
-  },
-  {
-    name: 'a leaf with the signature of zero and zero',
-    code: 'leaf_signature',
-    make: (b) => {
-      const [leaf = '', issuer = ''] = b.chain();
-      const bytes = last(leaf);
-      const part = bytes.subarray(4, 8 + (((bytes[6] as number) << 8) | (bytes[7] as number)));
-      return b.sample({ chain: [toBase64(sequence(part, ecdsaWith('sha384'), bitString(fromHex('3006020100020100')))), issuer] });
-    },
-  },
-  {
-    name: 'an impostor of the same names issues the leaf',
-    code: 'leaf_signature',
-    make: (b) => b.sample({ chain: [otherAuthority(b)[0] as string, b.chain()[1] as string] }),
-  },
-  { name: 'a leaf that is not valid yet', code: 'leaf_not_yet_valid', make: (b) => b.sample({ now: b.now - 1 }) },
-  { name: 'an expired leaf', code: 'leaf_expired', make: (b) => b.sample({ now: b.now + 92 * DAY_MS }) },
-  {
-    name: 'an issuer that is not valid yet',
-    code: 'issuer_not_yet_valid',
-    make: (b) => b.sample({ chain: b.chainWithIssuer((issuer) => ({ ...issuer, notBefore: time(b.now + DAY_MS) })) }),
-  },
-  {
-    name: 'an expired issuer',
-    code: 'issuer_expired',
-    make: (b) => b.sample({ chain: b.chainWithIssuer((issuer) => ({ ...issuer, notAfter: time(b.now) })) }),
-  },
-  { name: 'an authority of other names', code: 'anchor_name', make: (b) => b.sample({ chain: strangerChain(b) }) },
-  {
-    name: 'an issuer that names another root',
-    code: 'anchor_name',
-    make: (b) => b.sample({ chain: b.chainWithIssuer((issuer) => ({ ...issuer, issuer: encodeName({ commonName: 'Another Root' }) })) }),
-  },
-  {
-    name: 'an impostor with the right names and other keys',
-    code: 'anchor_signature',
-    make: (b) => b.sample({ chain: otherAuthority(b) }),
-  },
-  {
-    name: 'an issuer signed by its own key',
-    code: 'anchor_signature',
-    make: (b) => b.sample({ chain: b.chainWithIssuer((same) => same, { privateKey: b.authority.issuerKey.privateKey }) }),
-  },
-  {
-    name: 'a bit of the issuer signature flipped',
-    code: 'anchor_signature',
-    make: (b) => b.sample({ chain: [b.chain()[0] as string, flippedSignature(b.chain()[1] as string)] }),
-  },
+  chain('a leaf key in compressed form', 'leaf_key_unsupported', (b) =>
+    b.chain(replace({ publicKeyInfo: p384KeyInfo(Uint8Array.of(2, ...b.leafKey.point.subarray(1, 49))) })),
+  ),
+  changedLeaf(
+    'a leaf key that is no point of the curve',
+    'leaf_key_unsupported',
+    replace({ publicKeyInfo: p384KeyInfo(POINT_NOT_ON_CURVE) }),
+  ),
+  changedIssuer(
+    'an issuer key that is no point of the curve',
+    'issuer_key_unsupported',
+    replace({ publicKeyInfo: p384KeyInfo(POINT_NOT_ON_CURVE) }),
+  ),
+  chain('a bit of the leaf signature flipped', 'leaf_signature', (b) => [flippedSignature(b.chain()[0] as string), b.chain()[1] as string]),
+  chain('a serial number edited after signing', 'leaf_signature', (b) => [editedSerial(b.chain()[0] as string), b.chain()[1] as string]),
+  chain('a leaf signed by the key it certifies', 'leaf_signature', (b) => b.chainSignedBy({ privateKey: b.leafKey.privateKey })),
+  chain('a leaf signed with SHA-256 that says SHA-384', 'leaf_signature', (b) => b.chainSignedBy({ hash: 'sha256' })),
+  sample('a leaf with the signature of zero and zero', 'leaf_signature', (b) => {
+    const [leaf = '', issuer = ''] = b.chain();
+    const bytes = fromBase64(leaf);
+    const part = bytes.subarray(4, 8 + (((bytes[6] as number) << 8) | (bytes[7] as number)));
+    return b.sample({ chain: [toBase64(sequence(part, ecdsaWith('sha384'), bitString(fromHex('3006020100020100')))), issuer] });
+  }),
+  chain('an impostor of the same names issues the leaf', 'leaf_signature', (b) => [otherAuthority(b)[0] as string, b.chain()[1] as string]),
+  sample('a leaf that is not valid yet', 'leaf_not_yet_valid', (b) => b.sample({ now: b.now - 1 })),
+  sample('an expired leaf', 'leaf_expired', (b) => b.sample({ now: b.now + 92 * DAY_MS })),
+  chain('an issuer that is not valid yet', 'issuer_not_yet_valid', (b) => b.chainWithIssuer(replace({ notBefore: time(b.now + DAY_MS) }))),
+  chain('an expired issuer', 'issuer_expired', (b) => b.chainWithIssuer(replace({ notAfter: time(b.now) }))),
+  chain('an authority of other names', 'anchor_name', strangerChain),
+  changedIssuer('an issuer that names another root', 'anchor_name', replace({ issuer: encodeName({ commonName: 'Another Root' }) })),
+  chain('an impostor with the right names and other keys', 'anchor_signature', otherAuthority),
+  chain('an issuer signed by its own key', 'anchor_signature', (b) =>
+    b.chainWithIssuer((same) => same, { privateKey: b.authority.issuerKey.privateKey }),
+  ),
+  chain('a bit of the issuer signature flipped', 'anchor_signature', (b) => [
+    b.chain()[0] as string,
+    flippedSignature(b.chain()[1] as string),
+  ]),
 ];
