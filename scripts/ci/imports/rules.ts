@@ -1,6 +1,6 @@
 /**
- * Import directions as a table. A layer is a folder; `uses` lists permitted layers (its own layer is implied), and `node` permits
- * Node's own modules. Wiring files of an app (`wires`) may import the whole app.
+ * Import directions as tables. A layer is a folder or a file; `uses` lists permitted layers (its own layer is implied). Wiring files
+ * of an app may import the whole app.
  */
 import { builtinModules } from 'node:module';
 import { dirname, join, normalize } from 'node:path';
@@ -12,327 +12,171 @@ export interface Layer {
   readonly path: string;
   readonly uses: readonly string[] | 'all of the app';
   /** Layers with type-only imports, absent at run time. */
-  readonly usesTypesOf?: readonly string[];
-  readonly node: boolean;
+  readonly usesTypesOf: readonly string[];
+  /** Uses no Node module. */
+  readonly isPure: boolean;
 }
 
-const PURE = false;
-const NODE = true;
+type Room = Pick<Layer, 'uses'> & Partial<Pick<Layer, 'usesTypesOf' | 'isPure'>>;
+
+/** Layers of an app or of the packages, by path below `folder`. Rooms name each other by that path, and other layers by name. */
+function layersIn(app: string, folder: string, rooms: Readonly<Record<string, Room>>): Layer[] {
+  const nameOf = (room: string): string => (room in rooms ? [app, room].filter((part) => part !== '').join('/') : room);
+  return Object.entries(rooms).map(([room, { uses, usesTypesOf = [], isPure = false }]) => ({
+    name: nameOf(room),
+    path: [folder, room].filter((part) => part !== '').join('/'),
+    uses: typeof uses === 'string' ? uses : uses.map(nameOf),
+    usesTypesOf: usesTypesOf.map(nameOf),
+    isPure,
+  }));
+}
+
+const PACKAGE_LAYERS: readonly Layer[] = Object.entries({
+  protocol: { '': { uses: [], isPure: true }, crypto: { uses: ['protocol'] } },
+  formats: { '': { uses: ['protocol'], isPure: true } },
+  scheduler: { '': { uses: ['protocol'], isPure: true } },
+  'json-schema-grammar': { '': { uses: ['validation/time-limit.ts'], isPure: true }, 'validation/time-limit.ts': { uses: [] } },
+  enclave: { '': { uses: ['protocol', 'protocol/crypto'] } },
+  verifier: { '': { uses: ['protocol'], isPure: true }, cli: { uses: ['verifier', 'protocol'] } },
+  'device-simulation': { '': { uses: ['protocol', 'protocol/crypto'] } },
+}).flatMap(([name, rooms]) => layersIn(name, `packages/${name}/src`, rooms));
+
+const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
+  '': { uses: 'all of the app' },
+  'config/config.ts': { uses: ['devices', 'telemetry/tracing-settings.ts', 'config/startup-error.ts', 'protocol'] },
+  'log.ts': { uses: ['config/config.ts'] },
+  'config/startup-error.ts': { uses: [], isPure: true },
+  'limits/bounded-map.ts': { uses: [], isPure: true },
+  'limits/fair-budget.ts': { uses: [], isPure: true },
+  'limits/network-address.ts': { uses: [] },
+  routes: {
+    uses: [
+      'log.ts',
+      'limits/bounded-map.ts',
+      'telemetry',
+      'telemetry/statistics',
+      'inference',
+      'images',
+      'billing',
+      'billing/micro-usd.ts',
+      'accounts',
+      'config/startup-error.ts',
+      'limits/fair-budget.ts',
+      'limits/network-address.ts',
+      'devices',
+      'releases',
+      'providers',
+      'providers/verification',
+      'database',
+      'formats',
+      'scheduler',
+      'protocol',
+      'protocol/crypto',
+    ],
+  },
+  inference: {
+    uses: [
+      'providers',
+      'scheduler',
+      'images',
+      'billing',
+      'billing/micro-usd.ts',
+      'database',
+      'limits/bounded-map.ts',
+      'formats',
+      'protocol',
+      'protocol/crypto',
+    ],
+  },
+  releases: { uses: ['protocol'] },
+  images: { uses: ['database', 'limits/bounded-map.ts', 'formats', 'protocol'] },
+  accounts: { uses: ['database', 'config/startup-error.ts', 'protocol'] },
+  devices: { uses: ['providers/verification', 'database', 'config/startup-error.ts', 'protocol', 'protocol/crypto'] },
+  providers: {
+    uses: [
+      'providers/verification',
+      'limits/bounded-map.ts',
+      'limits/fair-budget.ts',
+      'limits/network-address.ts',
+      'scheduler',
+      'protocol',
+      'protocol/crypto',
+    ],
+  },
+  'providers/verification': { uses: ['protocol', 'protocol/crypto'], usesTypesOf: ['providers'] },
+  'telemetry/tracing-settings.ts': { uses: ['config/startup-error.ts'] },
+  telemetry: { uses: ['inference', 'images', 'billing', 'providers', 'telemetry/tracing-settings.ts', 'protocol'] },
+  'telemetry/statistics': { uses: ['providers', 'database', 'formats', 'protocol'] },
+  billing: { uses: ['billing/micro-usd.ts', 'accounts', 'database', 'protocol'] },
+  'billing/micro-usd.ts': { uses: [], isPure: true },
+  database: { uses: ['config/startup-error.ts', 'limits/bounded-map.ts', 'billing/micro-usd.ts', 'protocol'] },
+});
+
+const PROVIDER_LAYERS = layersIn('provider', 'apps/provider/src', {
+  '': { uses: 'all of the app' },
+  'daemon/watchdog': { uses: [] },
+  cli: {
+    uses: [
+      '',
+      'host/availability',
+      'account',
+      'config',
+      'control',
+      'doctor',
+      'doctor/bug-report',
+      'host/hardening',
+      'log',
+      'update',
+      'models',
+      'service',
+      'jobs/serving',
+      'host',
+      'protocol',
+    ],
+  },
+  files: { uses: [] },
+  config: { uses: ['files'] },
+  account: { uses: ['control', 'files', 'verifier', 'protocol'] },
+  'host/hardening': { uses: [] },
+  log: { uses: [] },
+  service: { uses: ['config', 'control', 'files', 'log', 'update'] },
+  'doctor/bug-report': { uses: ['config', 'control', 'doctor', 'log', 'host', 'update', 'protocol'] },
+  update: { uses: ['models', 'protocol', 'protocol/crypto'] },
+  control: { uses: ['files', 'protocol'] },
+  doctor: { uses: ['config', 'control', 'host', 'models', 'service', 'update', 'enclave', 'protocol'] },
+  session: { uses: ['jobs', 'protocol', 'protocol/crypto', 'enclave'] },
+  jobs: {
+    uses: ['jobs/serving', 'engine', 'imaging', 'models', 'enclave', 'formats', 'json-schema-grammar', 'protocol', 'protocol/crypto'],
+  },
+  'jobs/serving': { uses: ['engine', 'imaging', 'models', 'protocol'] },
+  imaging: { uses: ['model-process', 'models', 'protocol'] },
+  engine: { uses: ['model-process', 'models', 'formats', 'json-schema-grammar', 'protocol'] },
+  'model-process': { uses: ['host/hardening'] },
+  models: { uses: ['files', 'protocol'] },
+  host: { uses: ['protocol'] },
+  'host/availability': { uses: ['config', 'host', 'protocol'], isPure: true },
+});
 
 /** Page folders of the console. None imports another, nor the router that loads them. */
-const CONSOLE_PAGE_ROOMS = ['account', 'admin', 'client', 'network', 'owner', 'playground'] as const;
-const pageRoom = (room: string): string => `console/pages/${room}`;
-
-export const LAYERS: readonly Layer[] = [
-  { name: 'protocol', path: 'packages/protocol/src', uses: [], node: PURE },
-  { name: 'protocol/crypto', path: 'packages/protocol/src/crypto', uses: ['protocol'], node: NODE },
-  { name: 'formats', path: 'packages/formats/src', uses: ['protocol'], node: PURE },
-  { name: 'scheduler', path: 'packages/scheduler/src', uses: ['protocol'], node: PURE },
-  { name: 'json-schema-grammar', path: 'packages/json-schema-grammar/src', uses: ['json-schema-grammar/time-limit'], node: PURE },
-  { name: 'json-schema-grammar/time-limit', path: 'packages/json-schema-grammar/src/validation/time-limit.ts', uses: [], node: NODE },
-  { name: 'enclave', path: 'packages/enclave/src', uses: ['protocol', 'protocol/crypto'], node: NODE },
-  { name: 'verifier', path: 'packages/verifier/src', uses: ['protocol'], node: PURE },
-  { name: 'verifier/cli', path: 'packages/verifier/src/cli', uses: ['verifier', 'protocol'], node: NODE },
-  { name: 'device-simulation', path: 'packages/device-simulation/src', uses: ['protocol', 'protocol/crypto'], node: NODE },
-
-  { name: 'coordinator', path: 'apps/coordinator/src', uses: 'all of the app', node: NODE },
-  {
-    name: 'coordinator/config',
-    path: 'apps/coordinator/src/config/config.ts',
-    uses: ['coordinator/devices', 'coordinator/tracing-settings', 'coordinator/start-error', 'protocol'],
-    node: NODE,
-  },
-  { name: 'coordinator/log', path: 'apps/coordinator/src/log.ts', uses: ['coordinator/config'], node: NODE },
-  { name: 'coordinator/start-error', path: 'apps/coordinator/src/config/startup-error.ts', uses: [], node: PURE },
-  { name: 'coordinator/bounded-map', path: 'apps/coordinator/src/limits/bounded-map.ts', uses: [], node: PURE },
-  { name: 'coordinator/fair-budget', path: 'apps/coordinator/src/limits/fair-budget.ts', uses: [], node: PURE },
-  { name: 'coordinator/network-address', path: 'apps/coordinator/src/limits/network-address.ts', uses: [], node: NODE },
-  {
-    name: 'coordinator/routes',
-    path: 'apps/coordinator/src/routes',
-    uses: [
-      'coordinator/log',
-      'coordinator/bounded-map',
-      'coordinator/telemetry',
-      'coordinator/telemetry/statistics',
-      'coordinator/inference',
-      'coordinator/images',
-      'coordinator/billing',
-      'coordinator/micro-usd',
-      'coordinator/accounts',
-      'coordinator/telemetry/statistics',
-      'coordinator/start-error',
-      'coordinator/fair-budget',
-      'coordinator/network-address',
-      'coordinator/devices',
-      'coordinator/releases',
-      'coordinator/providers',
-      'coordinator/providers/verification',
-      'coordinator/database',
-      'formats',
-      'scheduler',
-      'protocol',
-      'protocol/crypto',
-    ],
-    node: NODE,
-  },
-  {
-    name: 'coordinator/inference',
-    path: 'apps/coordinator/src/inference',
-    uses: [
-      'coordinator/providers',
-      'scheduler',
-      'coordinator/images',
-      'coordinator/billing',
-      'coordinator/micro-usd',
-      'coordinator/database',
-      'coordinator/bounded-map',
-      'formats',
-      'protocol',
-      'protocol/crypto',
-    ],
-    node: NODE,
-  },
-  { name: 'coordinator/releases', path: 'apps/coordinator/src/releases', uses: ['protocol'], node: NODE },
-  {
-    name: 'coordinator/images',
-    path: 'apps/coordinator/src/images',
-    uses: ['coordinator/database', 'coordinator/bounded-map', 'formats', 'protocol'],
-    node: NODE,
-  },
-  {
-    name: 'coordinator/accounts',
-    path: 'apps/coordinator/src/accounts',
-    uses: ['coordinator/database', 'coordinator/start-error', 'protocol'],
-    node: NODE,
-  },
-  {
-    name: 'coordinator/devices',
-    path: 'apps/coordinator/src/devices',
-    uses: ['coordinator/providers/verification', 'coordinator/database', 'coordinator/start-error', 'protocol', 'protocol/crypto'],
-    node: NODE,
-  },
-  {
-    name: 'coordinator/providers',
-    path: 'apps/coordinator/src/providers',
-    uses: [
-      'coordinator/providers/verification',
-      'coordinator/bounded-map',
-      'coordinator/fair-budget',
-      'coordinator/network-address',
-      'scheduler',
-      'protocol',
-      'protocol/crypto',
-    ],
-    node: NODE,
-  },
-  {
-    name: 'coordinator/providers/verification',
-    path: 'apps/coordinator/src/providers/verification',
-    uses: ['protocol', 'protocol/crypto'],
-    usesTypesOf: ['coordinator/providers'],
-    node: NODE,
-  },
-  {
-    name: 'coordinator/tracing-settings',
-    path: 'apps/coordinator/src/telemetry/tracing-settings.ts',
-    uses: ['coordinator/start-error'],
-    node: NODE,
-  },
-  {
-    name: 'coordinator/telemetry',
-    path: 'apps/coordinator/src/telemetry',
-    uses: [
-      'coordinator/inference',
-      'coordinator/images',
-      'coordinator/billing',
-      'coordinator/providers',
-      'coordinator/tracing-settings',
-      'protocol',
-    ],
-    node: NODE,
-  },
-  {
-    name: 'coordinator/telemetry/statistics',
-    path: 'apps/coordinator/src/telemetry/statistics',
-    uses: ['coordinator/providers', 'coordinator/database', 'formats', 'protocol'],
-    node: NODE,
-  },
-  {
-    name: 'coordinator/billing',
-    path: 'apps/coordinator/src/billing',
-    uses: ['coordinator/micro-usd', 'coordinator/accounts', 'coordinator/database', 'protocol'],
-    node: NODE,
-  },
-  { name: 'coordinator/micro-usd', path: 'apps/coordinator/src/billing/micro-usd.ts', uses: [], node: PURE },
-  {
-    name: 'coordinator/database',
-    path: 'apps/coordinator/src/database',
-    uses: ['coordinator/start-error', 'coordinator/bounded-map', 'coordinator/micro-usd', 'protocol'],
-    node: NODE,
-  },
-
-  { name: 'provider', path: 'apps/provider/src', uses: 'all of the app', node: NODE },
-  { name: 'provider/watchdog', path: 'apps/provider/src/daemon/watchdog', uses: [], node: NODE },
-  {
-    name: 'provider/cli',
-    path: 'apps/provider/src/cli',
-    uses: [
-      'provider',
-      'provider/availability',
-      'provider/account',
-      'provider/config',
-      'provider/control',
-      'provider/doctor',
-      'provider/bug-report',
-      'provider/hardening',
-      'provider/log',
-      'provider/update',
-      'provider/models',
-      'provider/service',
-      'provider/jobs/serving',
-      'provider/host',
-      'protocol',
-    ],
-    node: NODE,
-  },
-  { name: 'provider/files', path: 'apps/provider/src/files', uses: [], node: NODE },
-  { name: 'provider/config', path: 'apps/provider/src/config', uses: ['provider/files'], node: NODE },
-  {
-    name: 'provider/account',
-    path: 'apps/provider/src/account',
-    uses: ['provider/control', 'provider/files', 'verifier', 'protocol'],
-    node: NODE,
-  },
-  { name: 'provider/hardening', path: 'apps/provider/src/host/hardening', uses: [], node: NODE },
-  { name: 'provider/log', path: 'apps/provider/src/log', uses: [], node: NODE },
-  {
-    name: 'provider/service',
-    path: 'apps/provider/src/service',
-    uses: ['provider/config', 'provider/control', 'provider/files', 'provider/log', 'provider/update'],
-    node: NODE,
-  },
-  {
-    name: 'provider/bug-report',
-    path: 'apps/provider/src/doctor/bug-report',
-    uses: ['provider/config', 'provider/control', 'provider/doctor', 'provider/log', 'provider/host', 'provider/update', 'protocol'],
-    node: NODE,
-  },
-  { name: 'provider/update', path: 'apps/provider/src/update', uses: ['provider/models', 'protocol', 'protocol/crypto'], node: NODE },
-  { name: 'provider/control', path: 'apps/provider/src/control', uses: ['provider/files', 'protocol'], node: NODE },
-  {
-    name: 'provider/doctor',
-    path: 'apps/provider/src/doctor',
-    uses: [
-      'provider/config',
-      'provider/control',
-      'provider/host',
-      'provider/models',
-      'provider/service',
-      'provider/update',
-      'enclave',
-      'protocol',
-    ],
-    node: NODE,
-  },
-  {
-    name: 'provider/session',
-    path: 'apps/provider/src/session',
-    uses: ['provider/jobs', 'protocol', 'protocol/crypto', 'enclave'],
-    node: NODE,
-  },
-  {
-    name: 'provider/jobs',
-    path: 'apps/provider/src/jobs',
-    uses: [
-      'provider/jobs/serving',
-      'provider/engine',
-      'provider/imaging',
-      'provider/models',
-      'enclave',
-      'formats',
-      'json-schema-grammar',
-      'protocol',
-      'protocol/crypto',
-    ],
-    node: NODE,
-  },
-  {
-    name: 'provider/jobs/serving',
-    path: 'apps/provider/src/jobs/serving',
-    uses: ['provider/engine', 'provider/imaging', 'provider/models', 'protocol'],
-    node: NODE,
-  },
-  {
-    name: 'provider/imaging',
-    path: 'apps/provider/src/imaging',
-    uses: ['provider/model-process', 'provider/models', 'protocol'],
-    node: NODE,
-  },
-  {
-    name: 'provider/engine',
-    path: 'apps/provider/src/engine',
-    uses: ['provider/model-process', 'provider/models', 'formats', 'json-schema-grammar', 'protocol'],
-    node: NODE,
-  },
-  { name: 'provider/model-process', path: 'apps/provider/src/model-process', uses: ['provider/hardening'], node: NODE },
-  { name: 'provider/models', path: 'apps/provider/src/models', uses: ['provider/files', 'protocol'], node: NODE },
-  { name: 'provider/host', path: 'apps/provider/src/host', uses: ['protocol'], node: NODE },
-  {
-    name: 'provider/availability',
-    path: 'apps/provider/src/host/availability',
-    uses: ['provider/config', 'provider/host', 'protocol'],
-    node: PURE,
-  },
-
-  { name: 'console', path: 'apps/console/src', uses: ['console/app'], node: PURE },
-  {
-    name: 'console/app',
-    path: 'apps/console/src/app',
-    uses: ['console/pages', 'console/routing', 'console/api', 'console/ui'],
-    node: PURE,
-  },
-  {
-    name: 'console/pages',
-    path: 'apps/console/src/pages',
-    uses: [...CONSOLE_PAGE_ROOMS.map(pageRoom), 'console/routing'],
-    node: PURE,
-  },
-  ...CONSOLE_PAGE_ROOMS.map(
-    (room): Layer => ({
-      name: pageRoom(room),
-      path: `apps/console/src/pages/${room}`,
-      uses: ['console/features', 'console/routing', 'console/api', 'console/ui', 'verifier', 'protocol'],
-      usesTypesOf: ['formats'],
-      node: PURE,
-    }),
-  ),
-  {
-    name: 'console/features',
-    path: 'apps/console/src/features',
-    uses: ['console/routing', 'console/api', 'console/ui', 'protocol'],
-    usesTypesOf: ['formats'],
-    node: PURE,
-  },
-  { name: 'console/api', path: 'apps/console/src/api', uses: ['console/ui'], usesTypesOf: ['formats'], node: PURE },
-  { name: 'console/routing', path: 'apps/console/src/routing', uses: [], node: PURE },
-  { name: 'console/ui', path: 'apps/console/src/ui', uses: [], node: PURE },
-];
-
-const PACKAGES: Readonly<Record<string, string>> = {
-  '@inference/protocol': 'protocol',
-  '@inference/protocol/crypto': 'protocol/crypto',
-  '@inference/formats': 'formats',
-  '@inference/scheduler': 'scheduler',
-  '@inference/json-schema-grammar': 'json-schema-grammar',
-  '@inference/json-schema-grammar/grammar': 'json-schema-grammar',
-  '@inference/enclave': 'enclave',
-  '@inference/verifier': 'verifier',
-  '@inference/device-simulation': 'device-simulation',
-  '@inference/coordinator': 'coordinator',
-  'inference-provider': 'provider',
-  '@inference/console': 'console',
+const PAGE_ROOMS = ['account', 'admin', 'client', 'network', 'owner', 'playground'].map((room) => `pages/${room}`);
+const PAGE_ROOM: Room = {
+  uses: ['features', 'routing', 'api', 'ui', 'verifier', 'protocol'],
+  usesTypesOf: ['formats'],
+  isPure: true,
 };
+
+const CONSOLE_LAYERS = layersIn('console', 'apps/console/src', {
+  '': { uses: ['app'], isPure: true },
+  app: { uses: ['pages', 'routing', 'api', 'ui'], isPure: true },
+  pages: { uses: [...PAGE_ROOMS, 'routing'], isPure: true },
+  ...Object.fromEntries(PAGE_ROOMS.map((room) => [room, PAGE_ROOM])),
+  features: { uses: ['routing', 'api', 'ui', 'protocol'], usesTypesOf: ['formats'], isPure: true },
+  api: { uses: ['ui'], usesTypesOf: ['formats'], isPure: true },
+  routing: { uses: [], isPure: true },
+  ui: { uses: [], isPure: true },
+});
+
+const LAYERS: readonly Layer[] = [...PACKAGE_LAYERS, ...COORDINATOR_LAYERS, ...PROVIDER_LAYERS, ...CONSOLE_LAYERS];
 
 /** The layer a source file lies in, by the longest matching path. */
 export function layerOf(path: string): Layer | null {
@@ -347,7 +191,7 @@ export function layerOf(path: string): Layer | null {
 /** Reason why the file at `path` must not import the specifier, or null. */
 export function checkImport(layer: Layer, path: string, { specifier, typesOnly }: Import): string | null {
   if (specifier.startsWith('node:') || builtinModules.includes(specifier)) {
-    return layer.node ? null : `${layer.name} is pure: it may use no Node module`;
+    return layer.isPure ? `${layer.name} is pure: it may use no Node module` : null;
   }
   const target = specifier.startsWith('.')
     ? layerOf(normalize(join(dirname(path), specifier)).replace(/\.js$/, '.ts'))
@@ -356,7 +200,7 @@ export function checkImport(layer: Layer, path: string, { specifier, typesOnly }
   if (target === null) return 'the target lies in no layer';
   if (target.name === layer.name) return null;
   if (layer.uses === 'all of the app') return checkWiring(layer, target);
-  if (layer.usesTypesOf?.includes(target.name)) {
+  if (layer.usesTypesOf.includes(target.name)) {
     return typesOnly ? null : `${layer.name} may import only types from ${target.name}`;
   }
   return layer.uses.includes(target.name) ? null : `${layer.name} may use only ${layer.uses.join(', ') || 'itself'}`;
@@ -371,7 +215,8 @@ function checkWiring(layer: Layer, target: Layer): string | null {
 
 /** Layer of one of our packages; undefined for third-party packages; null for our packages without a layer. */
 function packageLayer(specifier: string): Layer | null | undefined {
-  const name = PACKAGES[specifier];
-  if (name !== undefined) return LAYERS.find((layer) => layer.name === name) ?? null;
-  return specifier.startsWith('@inference/') ? null : undefined;
+  const [, scope, name = ''] = /^(@inference\/|inference-)(.*)$/.exec(specifier) ?? [];
+  if (scope === undefined) return undefined;
+  // The grammar without schemas is an entry of the same layer.
+  return LAYERS.find((layer) => layer.name === name.replace(/\/grammar$/, '')) ?? null;
 }
