@@ -43,8 +43,11 @@ const PACKAGE_LAYERS: readonly Layer[] = Object.entries({
 
 const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
   '': { uses: 'all of the app' },
-  'config/config.ts': { uses: ['devices', 'telemetry/tracing-settings.ts', 'config/startup-error.ts', 'protocol'] },
+  'config/config.ts': {
+    uses: ['devices', 'config/environment.ts', 'telemetry/tracing-settings.ts', 'config/startup-error.ts', 'protocol'],
+  },
   'log.ts': { uses: ['config/config.ts'] },
+  'config/environment.ts': { uses: ['config/startup-error.ts'], isPure: true },
   'config/startup-error.ts': { uses: [], isPure: true },
   'limits/bounded-map.ts': { uses: [], isPure: true },
   'limits/fair-budget.ts': { uses: [], isPure: true },
@@ -91,7 +94,9 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
   releases: { uses: ['protocol'] },
   images: { uses: ['database', 'limits/bounded-map.ts', 'formats', 'protocol'] },
   accounts: { uses: ['database', 'config/startup-error.ts', 'protocol'] },
-  devices: { uses: ['providers/verification', 'database', 'config/startup-error.ts', 'protocol', 'protocol/crypto'] },
+  devices: {
+    uses: ['providers/verification', 'database', 'config/environment.ts', 'config/startup-error.ts', 'protocol', 'protocol/crypto'],
+  },
   providers: {
     uses: [
       'providers/verification',
