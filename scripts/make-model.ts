@@ -16,10 +16,10 @@ import {
   type TensorSlot,
 } from './fixtures/gguf/decoder.js';
 import { BLOCK, type TensorType } from './fixtures/gguf/encode.js';
-import { randomChunks } from './fixtures/gguf/random.js';
 import { plainVocabulary, SPECIAL_TOKENS, tokenizerMetadata, type Vocabulary } from './fixtures/gguf/tokenizer.js';
 import { trainVocabulary } from './fixtures/gguf/train-vocabulary.js';
 import { integer, type Tensor, writeGguf } from './fixtures/gguf/writer.js';
+import { randomChunks } from './fixtures/random.js';
 
 const HELP = `Makes a GGUF model with random weights.
 

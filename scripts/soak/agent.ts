@@ -15,9 +15,9 @@ import { OwnSupervisor } from '../../apps/provider/src/service/own-supervisor.js
 import { startFaultNetwork } from '../../test/support/faults/network.js';
 import { residentBytes } from '../../test/support/memory.js';
 import { descendantsOf, isAlive } from '../../test/support/processes.js';
+import { seededRandom } from '../../test/support/seeded-random.js';
 import { type Access, ask, BadAnswer } from '../../test/support/verified-client.js';
 import { startProgress } from '../progress.js';
-import { generator } from './random.js';
 
 const MAIN = fileURLToPath(new URL('../../apps/provider/dist/main.js', import.meta.url));
 const MODEL = 'pico-demo';
@@ -49,7 +49,7 @@ interface Recovery {
 }
 
 export async function agent(minutes: number, seed: number): Promise<boolean> {
-  const random = generator(seed);
+  const random = seededRandom(seed);
   const between = (min: number, max: number): number => min + random() * (max - min);
   const faults = await startFaultNetwork({ env: { LOG_LEVEL: 'warn' } });
   const dataDir = mkdtempSync(join(tmpdir(), 'soak-agent-'));
@@ -147,7 +147,7 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
     }
     const { jobs, connection } = await requestStatus(dataDir, 10_000);
     if (connection.state !== 'connected') problems.push(`the agent ends ${connection.state}`);
-    print(`the agent's last process: ${jobs.completed} jobs done, ${jobs.failed} failed, ${jobs.cancelled} cancelled`);
+    console.log(`the agent's last process: ${jobs.completed} jobs done, ${jobs.failed} failed, ${jobs.cancelled} cancelled`);
     const after = await sizes(await agentPid(), coordinator());
     printMemory(before ?? after, after, problems);
   } catch (error) {
@@ -160,7 +160,9 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
   if (left.length > 0) problems.push(`left over: ${left.map(({ command }) => command).join('; ')}`);
   problems.push(...(await faults.customers.audit(customer, [], 'others too')), ...(await faults.customers.ledgerProblems()));
   printRecoveries(recoveries);
-  print(`answers: ${client.counts.verified} verified, ${client.counts.refused} refused, ${client.counts.broken} broken off (seed ${seed})`);
+  console.log(
+    `answers: ${client.counts.verified} verified, ${client.counts.refused} refused, ${client.counts.broken} broken off (seed ${seed})`,
+  );
   for (const problem of problems.slice(0, 20)) console.error(`PROBLEM: ${problem}`);
   await faults.dispose();
   rmSync(dataDir, { recursive: true, force: true });
@@ -221,28 +223,24 @@ async function sizes(agentPid: number, coordinatorPid: number): Promise<Sizes> {
 
 function printMemory(before: Sizes, after: Sizes, problems: string[]): void {
   const mib = (bytes: number): string => `${(bytes / MIB).toFixed(0)} MiB`;
-  print(`memory of the agent over the second half: ${mib(before.agent)} -> ${mib(after.agent)}`);
-  print(`memory of the coordinator (killed now and then): ${mib(before.coordinator)} -> ${mib(after.coordinator)}`);
+  console.log(`memory of the agent over the second half: ${mib(before.agent)} -> ${mib(after.agent)}`);
+  console.log(`memory of the coordinator (killed now and then): ${mib(before.coordinator)} -> ${mib(after.coordinator)}`);
   if (before.agentPid !== after.agentPid) problems.push('the agent was started again in the half in which nobody killed it');
   else if (after.agent - before.agent > MAX_GROWTH) problems.push(`the agent has grown by ${mib(after.agent - before.agent)}`);
 }
 
 function printRecoveries(recoveries: readonly Recovery[]): void {
   const names = [...new Set(recoveries.map(({ fault }) => fault))].sort();
-  print(`\n${'fault'.padEnd(42)}${'times'.padStart(6)}${'median'.padStart(10)}${'longest'.padStart(10)}`);
+  console.log(`\n${'fault'.padEnd(42)}${'times'.padStart(6)}${'median'.padStart(10)}${'longest'.padStart(10)}`);
   for (const name of names) {
     const times = recoveries.filter(({ fault }) => fault === name).map(({ ms }) => ms ?? Number.POSITIVE_INFINITY);
     times.sort((a, b) => a - b);
     const seconds = (ms: number | undefined): string => `${((ms ?? 0) / 1000).toFixed(1)} s`;
-    print(
+    console.log(
       `${name.padEnd(42)}${String(times.length).padStart(6)}${seconds(times[times.length >> 1]).padStart(10)}${seconds(times.at(-1)).padStart(10)}`,
     );
   }
-  print('');
-}
-
-function print(line: string): void {
-  console.log(line);
+  console.log('');
 }
 
 function shuffled<Value>(values: Value[], random: () => number): Value[] {

@@ -10,10 +10,10 @@ import { type Behaviour, LightAgent } from '../../test/support/light/agent.js';
 import { startLightAgents } from '../../test/support/light/agents.js';
 import { bytesOf, type LightJob } from '../../test/support/light/job.js';
 import { residentBytes } from '../../test/support/memory.js';
+import { seededRandom } from '../../test/support/seeded-random.js';
 import { SlowClient } from '../../test/support/slow-client.js';
 import { ask, BadAnswer, ENDPOINTS } from '../../test/support/verified-client.js';
 import { startProgress } from '../progress.js';
-import { generator } from './random.js';
 
 const BAD_AGENTS = 8;
 const CLIENTS = 6;
@@ -43,7 +43,7 @@ const BEHAVIOURS: readonly Behaviour[] = [
 ];
 
 export async function chaos(minutes: number, seed: number): Promise<boolean> {
-  const random = generator(seed);
+  const random = seededRandom(seed);
   const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(random() * values.length)] as Value;
   const faults = await startFaultNetwork({ timings: SHORT, env: { LOG_LEVEL: 'warn' } });
   const url = faults.network.baseUrl;

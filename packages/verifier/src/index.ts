@@ -10,7 +10,6 @@ export type { Expected } from './receipt-checks.js';
 export type { ActiveTrustAnchor } from './record/certificate-evidence.js';
 export { deviceNonce, legacyNonce } from './record/certificate-evidence.js';
 export * from './record/finding.js';
-export * from './record/finding.js';
 export * from './record/verify-record.js';
 export * from './response-proof.js';
 export * from './signed-stream.js';

@@ -11,6 +11,7 @@ import type { ModelListing } from '../../../apps/coordinator/src/providers/place
 import type { ProviderSnapshot } from '../../../apps/coordinator/src/providers/provider-snapshot.js';
 import type { RegistryView } from '../../../apps/coordinator/src/telemetry/statistics/network-statistics.js';
 import { PublicStatistics } from '../../../apps/coordinator/src/telemetry/statistics/public-statistics.js';
+import { seededRandom } from '../../../test/support/seeded-random.js';
 import { sized } from '../size.js';
 import { median, percentile } from '../statistics.js';
 import { writeHistory } from './history.js';
@@ -30,9 +31,16 @@ export async function benchReads(): Promise<boolean> {
   try {
     const now = Date.now();
     const started = performance.now();
-    const rows = await writeHistory(database, { jobs: JOBS, accounts: ACCOUNTS, providers: PROVIDERS, days: DAYS, now, random: seeded(1) });
+    const rows = await writeHistory(database, {
+      jobs: JOBS,
+      accounts: ACCOUNTS,
+      providers: PROVIDERS,
+      days: DAYS,
+      now,
+      random: seededRandom(1),
+    });
     const seconds = ((performance.now() - started) / 1000).toFixed(0);
-    print(
+    console.log(
       `  ${JOBS.toLocaleString('en')} jobs of ${ACCOUNTS} accounts on ${PROVIDERS} providers: ${rows.toLocaleString('en')} rows in ${seconds} s`,
     );
     const registry = simulatedRegistry();
@@ -69,7 +77,7 @@ async function measure(name: string, answer: () => Promise<{ readonly value: obj
     times.sort((a, b) => a - b),
     0.95,
   );
-  print(
+  console.log(
     `  ${name.padEnd(54)} ${cpu.toFixed(2)} ms of CPU; median ${median(times).toFixed(2)} ms, p95 ${slow.toFixed(2)} ms${met ? '' : ' TOO SLOW'}`,
   );
   return met;
@@ -101,19 +109,4 @@ function simulatedRegistry(): RegistryView {
     snapshots: () => snapshots,
     models: { listing: () => ({ models, namesOf: () => [] }) as unknown as ModelListing },
   };
-}
-
-/** Mulberry32: the same history in every run. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-function print(text: string): void {
-  console.log(text);
 }

@@ -87,7 +87,7 @@ interface Rates {
 }
 
 async function streamThroughput(processes: Processes, load: Load): Promise<boolean> {
-  print(`streams of ${STREAM_TOKENS} tokens, ${AT_ONCE} at once`);
+  console.log(`streams of ${STREAM_TOKENS} tokens, ${AT_ONCE} at once`);
   const bare = await processes.bareRelay();
   const ours = await processes.coordinator('streams', 'agent');
   const frames = await processes.coordinator('frame-per-token', 'frame-per-token');
@@ -95,12 +95,12 @@ async function streamThroughput(processes: Processes, load: Load): Promise<boole
   printRates(bare.name, bareRates, STREAM_TOKENS);
   printRates(ours.name, ourRates, STREAM_TOKENS);
   printRates('with a sealed frame for each token, the worst case', frameRates, STREAM_TOKENS);
-  print(`  CPU per token, bare relay to coordinator ${ratio(bareRates.relayCpu, ourRates.relayCpu).toFixed(3)}`);
+  console.log(`  CPU per token, bare relay to coordinator ${ratio(bareRates.relayCpu, ourRates.relayCpu).toFixed(3)}`);
   return meetsTarget('tokens/s, coordinator to bare relay', ratio(ourRates.perSecond, bareRates.perSecond), 0.6);
 }
 
 async function plainThroughput(processes: Processes, load: Load): Promise<boolean> {
-  print(`plain answers, ${AT_ONCE} at once`);
+  console.log(`plain answers, ${AT_ONCE} at once`);
   const bare = await processes.bareRelay();
   const gateway = await processes.gateway();
   const ours = await processes.coordinator('plain', 'agent');
@@ -108,7 +108,7 @@ async function plainThroughput(processes: Processes, load: Load): Promise<boolea
   printRates(bare.name, bareRates, 1);
   printRates('@portkey-ai/gateway as a mere proxy', gatewayRates, 1);
   printRates(ours.name, ourRates, 1);
-  print(`  CPU per answer, bare relay to coordinator ${ratio(bareRates.relayCpu, ourRates.relayCpu).toFixed(3)}`);
+  console.log(`  CPU per answer, bare relay to coordinator ${ratio(bareRates.relayCpu, ourRates.relayCpu).toFixed(3)}`);
   const met = meetsTarget('requests/s, coordinator to bare relay', ratio(ourRates.perSecond, bareRates.perSecond), 0.2);
   return meetsTarget('requests/s, coordinator to @portkey-ai/gateway', ratio(ourRates.perSecond, gatewayRates.perSecond), 1) && met;
 }
@@ -138,7 +138,7 @@ interface CpuOfRound {
 
 async function firstToken(processes: Processes, load: Load): Promise<boolean> {
   const sides = [await processes.bareRelay(), await processes.coordinator('first-token', 'agent')] as const;
-  print(`time to the first token, ${FIFTY.streams} streams at once`);
+  console.log(`time to the first token, ${FIFTY.streams} streams at once`);
   const results: [PacedResult[], PacedResult[]] = [[], []];
   await pacedLoad(load, sides[1], { ...FIFTY, rounds: 1 });
   for (let round = 0; round < ROUNDS; round++) {
@@ -147,7 +147,7 @@ async function firstToken(processes: Processes, load: Load): Promise<boolean> {
   const added = (of: (result: PacedResult) => readonly number[], share: number): number => {
     const middle = (list: readonly PacedResult[]): number => median(list.map((result) => percentile(of(result), share)));
     const [bare, ours] = [middle(results[0]), middle(results[1])];
-    print(`  p${share * 100}: bare relay ${bare.toFixed(2)} ms, coordinator ${ours.toFixed(2)} ms`);
+    console.log(`  p${share * 100}: bare relay ${bare.toFixed(2)} ms, coordinator ${ours.toFixed(2)} ms`);
     return ours - bare;
   };
   let met = staysBelow(
@@ -161,9 +161,9 @@ async function firstToken(processes: Processes, load: Load): Promise<boolean> {
       added((result) => result.firstMs, 0.99),
       5,
     ) && met;
-  print(`  of the later tokens:`);
-  print(`  added at p99 ${added((result) => result.tokenMs, 0.99).toFixed(2)} ms`);
-  print(`  counting a write takes ${costOfMetrics().toFixed(2)} µs of CPU`);
+  console.log(`  of the later tokens:`);
+  console.log(`  added at p99 ${added((result) => result.tokenMs, 0.99).toFixed(2)} ms`);
+  console.log(`  counting a write takes ${costOfMetrics().toFixed(2)} µs of CPU`);
   return met;
 }
 
@@ -179,7 +179,7 @@ function costOfMetrics(): number {
 }
 
 async function manyStreams(processes: Processes, load: Load): Promise<boolean> {
-  print(`${MANY.streams} streams at once, each a token per second`);
+  console.log(`${MANY.streams} streams at once, each a token per second`);
   const bare = await processes.bareRelay();
   const bareResult = await pacedLoad(load, bare, MANY);
   const ours = await processes.coordinator('many-streams', 'agent', 6);
@@ -194,7 +194,7 @@ async function manyStreams(processes: Processes, load: Load): Promise<boolean> {
     ['bare relay', bareResult],
     ['coordinator', result],
   ] as const) {
-    print(
+    console.log(
       `  ${name}: a token takes ${percentile(tokenMs, 0.5).toFixed(2)} ms at p50, ${percentile(tokenMs, 0.99).toFixed(1)} ms at p99; ` +
         `longest pause ${(longestGapMs / 1000).toFixed(2)} s; ${Math.round((relayCpu / MANY.streams / MANY.tokens) * 1e6)} µs of CPU per token`,
     );
@@ -218,13 +218,13 @@ function ratio(ours: readonly number[], others: readonly number[]): number {
 
 function meetsTarget(what: string, value: number, min: number): boolean {
   const met = value >= min;
-  print(`  ${what} ${value.toFixed(3)} (target: at least ${min}): ${met ? 'met' : 'MISSED'}`);
+  console.log(`  ${what} ${value.toFixed(3)} (target: at least ${min}): ${met ? 'met' : 'MISSED'}`);
   return met;
 }
 
 function staysBelow(what: string, value: number, max: number): boolean {
   const met = value <= max;
-  print(`  ${what} ${value.toFixed(2)} (target: at most ${max}): ${met ? 'met' : 'MISSED'}`);
+  console.log(`  ${what} ${value.toFixed(2)} (target: at most ${max}): ${met ? 'met' : 'MISSED'}`);
   return met;
 }
 
@@ -233,12 +233,8 @@ function printRates(name: string, { perSecond, relayCpu, providerCpu }: Rates, u
   const rate = (value: number): string => Math.round(value * unitsPerAnswer).toLocaleString('en');
   const cpu = median(relayCpu);
   const perToken = unitsPerAnswer === 1 ? '' : ` (${(cpu / unitsPerAnswer).toFixed(1)} per token)`;
-  print(
+  console.log(
     `  ${name}: ${rate(median(perSecond))} ${unit} (${rate(Math.min(...perSecond))} to ${rate(Math.max(...perSecond))}), ` +
       `${Math.round(cpu)} µs of CPU per answer${perToken}, ${Math.round(median(providerCpu))} µs behind it; load ${loadavg()[0]?.toFixed(1)}`,
   );
-}
-
-function print(text: string): void {
-  console.log(text);
 }

@@ -20,6 +20,7 @@ import {
   type ThroughputEstimate,
   traitsOf,
 } from '@inference/scheduler';
+import { seededRandom } from '../../../test/support/seeded-random.js';
 import { sized } from '../size.js';
 import { percentile } from '../statistics.js';
 
@@ -41,7 +42,8 @@ interface Machine {
 
 /** Runs the bench. Resolves to whether a pick takes less than the target. */
 export async function benchScheduler(): Promise<boolean> {
-  const random = chance();
+  // The same fleet and the same requests in every run.
+  const random = seededRandom(1);
   const machines = Array.from({ length: PROVIDERS }, (_, index) => machine(index, random));
   const boards = Array.from({ length: MODELS }, () => new ProviderPool<Machine>());
   const update = (one: Machine): void => {
@@ -184,13 +186,4 @@ function p(values: readonly number[], share: number): number {
     [...values].sort((a, b) => a - b),
     share,
   );
-}
-
-/** The same fleet and the same requests in every run. */
-function chance(): () => number {
-  let state = 1;
-  return () => {
-    state = (state * 48271) % 2147483647;
-    return (state - 1) / 2147483646;
-  };
 }

@@ -7,19 +7,11 @@ const SOURCE_ROOTS = ['packages', 'apps'];
 
 /** Absolute paths of every TypeScript source of packages and apps (not tests, not builds). */
 export function sourceFiles(root: string): string[] {
-  const files: string[] = [];
-  for (const top of SOURCE_ROOTS) {
-    for (const name of readdirSync(join(root, top))) collect(join(root, top, name, 'src'), files);
-  }
-  return files.sort();
-}
-
-function collect(directory: string, files: string[]): void {
-  for (const entry of readdirSync(directory, { withFileTypes: true })) {
-    const path = join(directory, entry.name);
-    if (entry.isDirectory()) collect(path, files);
-    else if (/\.tsx?$/.test(entry.name)) files.push(path);
-  }
+  const folders = SOURCE_ROOTS.flatMap((top) => readdirSync(join(root, top)).map((name) => join(root, top, name, 'src')));
+  return folders
+    .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)))
+    .filter((path) => /\.tsx?$/.test(path))
+    .sort();
 }
 
 /** An imported module. `typesOnly`: the compiler erases every import of the module. */

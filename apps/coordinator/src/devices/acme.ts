@@ -4,13 +4,13 @@
  *
  * Only this proof sets `acme_verified`.
  */
-import { type ChainRejection, fromBase64Url, fromUtf8, toBase64 } from '@inference/protocol';
+import { type ChainRejection, fromBase64Url, toBase64 } from '@inference/protocol';
 import { decode } from 'cborg';
-import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
+import Type from 'typebox';
 import { acmeFreshness } from '../providers/verification/chain/freshness.js';
 import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
 import { type ChainFacts, verifyDeviceChain } from '../providers/verification/chain/verify-chain.js';
+import { jsonReader } from './json-reader.js';
 import { isSignedBy, MAX_EVENT_AGE_MS, type WebhookRefusal } from './webhook.js';
 
 /** Maximum attestation object, in base64url digits. Real ones have about 2500. */
@@ -81,8 +81,7 @@ const AcmeResultSchema = Type.Object({
   att_obj: Type.String({ maxLength: 65_536 }),
   created_at: Type.String({ maxLength: 64 }),
 });
-type AcmeResult = Static<typeof AcmeResultSchema>;
-const schema = Compile(AcmeResultSchema);
+const readResult = jsonReader(AcmeResultSchema);
 
 type OpenedAcmeResult =
   | { readonly ok: true; readonly result: { readonly enrolmentToken: string; readonly token: string; readonly attestationObject: string } }
@@ -97,18 +96,9 @@ export function openAcmeResult(input: {
 }): OpenedAcmeResult {
   if (input.signature === undefined || input.signature === '') return { ok: false, code: 'webhook_unsigned' };
   if (!isSignedBy(input.secret, input.body, input.signature)) return { ok: false, code: 'webhook_bad_signature' };
-  const result = parse(input.body);
+  const result = readResult(input.body);
   const createdAt = result === null ? Number.NaN : Date.parse(result.created_at);
   if (result === null || Number.isNaN(createdAt)) return { ok: false, code: 'webhook_malformed' };
   if (Math.abs(input.now - createdAt) > MAX_EVENT_AGE_MS) return { ok: false, code: 'webhook_stale' };
   return { ok: true, result: { enrolmentToken: result.enrolment, token: result.token, attestationObject: result.att_obj } };
-}
-
-function parse(body: Uint8Array): AcmeResult | null {
-  try {
-    const value: unknown = JSON.parse(fromUtf8(body));
-    return schema.Check(value) ? value : null;
-  } catch {
-    return null;
-  }
 }

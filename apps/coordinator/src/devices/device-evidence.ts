@@ -5,14 +5,14 @@
 
 import type { ChainRejection } from '@inference/protocol';
 import { fromBase64, type NoncePreimage, NoncePreimageSchema, toBase64 } from '@inference/protocol';
-import Type, { type Static, type TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
+import Type, { type Static } from 'typebox';
 import type { EvidenceRecord } from '../database/devices/device-evidence-repository.js';
 import { deviceNonce } from '../providers/verification/chain/freshness.js';
 import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
 import { type ChainVerdict, verifyDeviceChain } from '../providers/verification/chain/verify-chain.js';
 import type { DeviceEvidence, DeviceInformationEvidence, SecurityInfoEvidence } from '../providers/verification/evidence.js';
 import { certificatesIn } from './acme.js';
+import { jsonReader } from './json-reader.js';
 import { type DeviceInformation, type ReportContent, readReport, type SecurityInfo } from './reports.js';
 
 interface EvidenceRules {
@@ -31,7 +31,7 @@ export type AttestationRejection =
 const AttestationPayload = Type.Object({ report: Type.String(), preimage: NoncePreimageSchema });
 const SecurityPayload = Type.Object({ report: Type.String() });
 const AcmePayload = Type.Object({ token: Type.String(), att_obj: Type.String() });
-const readers = { attestation: reader(AttestationPayload), security: reader(SecurityPayload), acme: reader(AcmePayload) };
+const readers = { attestation: jsonReader(AttestationPayload), security: jsonReader(SecurityPayload), acme: jsonReader(AcmePayload) };
 
 /** Stored payloads of evidence records. */
 export const payloads = {
@@ -143,16 +143,4 @@ function contentOf(base64: string): ReportContent | null {
   } catch {
     return null;
   }
-}
-
-function reader<Schema extends TSchema>(schema: Schema): (payload: string) => Static<Schema> | null {
-  const validator = Compile(schema);
-  return (payload) => {
-    try {
-      const value: unknown = JSON.parse(payload);
-      return validator.Check(value) ? (value as Static<Schema>) : null;
-    } catch {
-      return null;
-    }
-  };
 }

@@ -4,8 +4,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { type DeviceCommand, encodeCommand, REQUEST_TYPES } from './commands.js';
+import { jsonReader } from './json-reader.js';
 
 type ManagementFailure =
   /** Timeout or no connection. */
@@ -53,7 +53,7 @@ const AnswerSchema = Type.Object({
   push_error: Type.Optional(Type.String()),
 });
 type Answer = Static<typeof AnswerSchema>;
-const schema = Compile(AnswerSchema);
+const readAnswer = jsonReader(AnswerSchema);
 
 /** Maximum response body, in bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024;
@@ -117,7 +117,9 @@ export class ManagementClient {
     }
     const failure = failureOf(response.status);
     if (failure !== null) throw new ManagementError(failure);
-    return parseAnswer(text);
+    const answer = readAnswer(text);
+    if (answer === null) throw new ManagementError('management_bad_answer');
+    return answer;
   }
 }
 
@@ -135,16 +137,6 @@ function isWorthRetrying(code: ManagementFailure): boolean {
 
 function wasPushed(answer: Answer, deviceId: string): boolean {
   return answer.push_error === undefined && answer.status[deviceId]?.push_result !== undefined;
-}
-
-function parseAnswer(text: string): Answer {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (schema.Check(value)) return value;
-  } catch {
-    // Not JSON, so not from NanoMDM; see below.
-  }
-  throw new ManagementError('management_bad_answer');
 }
 
 async function boundedText(response: Response): Promise<string> {

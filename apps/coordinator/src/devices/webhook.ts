@@ -5,9 +5,9 @@
  * Matching events with commands is the receiver's part.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { fromBase64, fromUtf8 } from '@inference/protocol';
+import { fromBase64OrNull } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
+import { jsonReader } from './json-reader.js';
 import { type DeviceReport, type ReportRefusal, readCheckIn, readReport } from './reports.js';
 
 /** Maximum webhook body, in bytes: a property list of maximum size in base64, plus the envelope. */
@@ -68,18 +68,13 @@ const EventSchema = Type.Object({
 });
 type Event = Static<typeof EventSchema>;
 type Part = NonNullable<Event['checkin_event']>;
-const schema = Compile(EventSchema);
+const readEvent = jsonReader(EventSchema);
 
 /** Whether `signature` (header `X-Hmac-Signature`) is the base64 HMAC-SHA256 of these bytes. Constant-time comparison. */
 export function isSignedBy(secret: string, body: Uint8Array, signature: string): boolean {
   const expected = createHmac('sha256', secret).update(body).digest();
-  let given: Uint8Array;
-  try {
-    given = fromBase64(signature);
-  } catch {
-    return false;
-  }
-  return given.length === expected.length && timingSafeEqual(given, expected);
+  const given = fromBase64OrNull(signature);
+  return given?.length === expected.length && timingSafeEqual(given, expected);
 }
 
 /** Checks the signature and the age, and reads the event. Never throws. `digest` is the hexadecimal SHA-256 of the body. */
@@ -99,7 +94,7 @@ export function openWebhook(input: {
 
 /** Parses an event whose signature was checked. */
 export function readWebhook(body: Uint8Array, digest: string): ReadWebhook {
-  const event = parse(body);
+  const event = readEvent(body);
   if (event === null) return { ok: false, code: 'webhook_malformed' };
   const createdAt = Date.parse(event.created_at);
   if (Number.isNaN(createdAt)) return { ok: false, code: 'webhook_malformed' };
@@ -115,7 +110,7 @@ export function readWebhook(body: Uint8Array, digest: string): ReadWebhook {
 }
 
 function readReportEvent(part: NonNullable<Event['acknowledge_event']>, facts: { digest: string; createdAt: number }): ReadWebhook {
-  const raw = payloadOf(part);
+  const raw = fromBase64OrNull(part.raw_payload);
   if (raw === null) return { ok: false, code: 'webhook_malformed' };
   const read = readReport(raw);
   if (!read.ok) return read;
@@ -129,7 +124,7 @@ function readReportEvent(part: NonNullable<Event['acknowledge_event']>, facts: {
 }
 
 function readCheckInEvent(part: Part, topic: CheckInTopic, facts: { digest: string; createdAt: number }): ReadWebhook {
-  const raw = payloadOf(part);
+  const raw = fromBase64OrNull(part.raw_payload);
   if (raw === null) return { ok: false, code: 'webhook_malformed' };
   const read = readCheckIn(raw);
   if (!read.ok) return read;
@@ -147,23 +142,6 @@ function isSameDevice(part: Part, inner: string | null): boolean {
 function deviceIdOf(part: Part): string | null {
   if (part.ids !== undefined) return part.ids.type === 'Device' ? part.ids.id : null;
   return part.udid ?? null;
-}
-
-function payloadOf(part: Part): Uint8Array | null {
-  try {
-    return fromBase64(part.raw_payload);
-  } catch {
-    return null;
-  }
-}
-
-function parse(body: Uint8Array): Event | null {
-  try {
-    const value: unknown = JSON.parse(fromUtf8(body));
-    return schema.Check(value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 function isCheckInTopic(topic: string): topic is CheckInTopic {

@@ -1,0 +1,16 @@
+/** Reads JSON of one schema; null for any other text, and for bytes that are no UTF-8. */
+import { fromUtf8 } from '@inference/protocol';
+import type { Static, TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+
+export function jsonReader<Schema extends TSchema>(schema: Schema): (json: string | Uint8Array) => Static<Schema> | null {
+  const validator = Compile(schema);
+  return (json) => {
+    try {
+      const value: unknown = JSON.parse(typeof json === 'string' ? json : fromUtf8(json));
+      return validator.Check(value) ? (value as Static<Schema>) : null;
+    } catch {
+      return null;
+    }
+  };
+}
