@@ -6,7 +6,7 @@ export interface Progress {
   stop(): void;
 }
 
-export interface ProgressOptions {
+interface ProgressOptions {
   /** Figures so far, such as "12 faults, 3,456 answers verified". */
   readonly figures: () => string;
   /** Expected end, by `performance.now()`. Absent: unknown. */

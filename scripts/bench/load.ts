@@ -3,7 +3,7 @@
  * and refuses to measure wrong ones. Uses `fetch`, like the official SDKs.
  */
 
-export interface LoadOptions {
+interface LoadOptions {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: (index: number) => string;
@@ -14,7 +14,7 @@ export interface LoadOptions {
   readonly check: (status: number, body: string) => void;
 }
 
-export interface LoadResult {
+interface LoadResult {
   readonly answers: number;
   readonly seconds: number;
   /** Response bodies, in characters. */

@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 
-export interface ChildOptions {
+interface ChildOptions {
   readonly name: string;
   /** Node arguments: script first. */
   readonly argv: readonly string[];

@@ -7,7 +7,7 @@ import type { ReleasePlatform } from '@inference/protocol';
 import { archive, installDependencies } from './archive.js';
 import { type StageOptions, stage } from './stage.js';
 
-export interface PackOptions extends Omit<StageOptions, 'folder'> {
+interface PackOptions extends Omit<StageOptions, 'folder'> {
   readonly out: string;
   /** Platforms whose dependencies are included. */
   readonly platforms: readonly ReleasePlatform[];

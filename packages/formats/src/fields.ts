@@ -8,7 +8,7 @@ export const nullable = <Schema extends TSchema>(schema: Schema, description: st
   Type.Optional(Type.Union([schema, Type.Null()], { description }));
 
 /** Longest stop sequence, in UTF-16 units. */
-export const MAX_STOP_LENGTH = 1024;
+const MAX_STOP_LENGTH = 1024;
 const STOP_LENGTH = { minLength: 1, maxLength: MAX_STOP_LENGTH };
 const STOP_WORDS = `a string of 1 to ${MAX_STOP_LENGTH} characters`;
 

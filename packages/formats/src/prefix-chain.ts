@@ -4,7 +4,7 @@
  */
 import type { ChatMessage, TextRequest } from './request.js';
 
-export interface PrefixBlock {
+interface PrefixBlock {
   /** Hash of the prompt up to here. */
   readonly digest: string;
   /** Length of the prompt up to here. */

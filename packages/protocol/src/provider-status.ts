@@ -20,7 +20,7 @@ const MicroUsd = Type.Integer();
 const Model = ModelOfferSchema.properties.id;
 const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
-export const ModelStatusSchema = Type.Object({
+const ModelStatusSchema = Type.Object({
   id: Model,
   state: Type.Enum(['ready', 'loading', 'on_demand'], { description: 'Whether it is in memory, as the provider tells it.' }),
   routable: Type.Boolean({ description: 'Whether a request for it may come at this moment.' }),
@@ -40,7 +40,7 @@ export const ModelStatusSchema = Type.Object({
   }),
 });
 
-export const PlacementDecisionSchema = Type.Object({
+const PlacementDecisionSchema = Type.Object({
   model: Model,
   outcome: Type.Enum(['chosen', 'not_chosen', 'gate', 'not_eligible']),
   reason: Code,
@@ -54,7 +54,7 @@ export const PlacementDecisionSchema = Type.Object({
 });
 export type PlacementDecision = Static<typeof PlacementDecisionSchema>;
 
-export const NextStepSchema = Type.Object({ code: Code, text: Sentence, model: Type.Optional(Model) });
+const NextStepSchema = Type.Object({ code: Code, text: Sentence, model: Type.Optional(Model) });
 export type NextStep = Static<typeof NextStepSchema>;
 
 export const ProviderStatusSchema = Type.Object({

@@ -15,7 +15,7 @@ export type ReleasePlatform = (typeof RELEASE_PLATFORMS)[number];
 export const ReleaseVersionSchema = Type.String({ pattern: '^(0|[1-9]\\d{0,8})\\.(0|[1-9]\\d{0,8})\\.(0|[1-9]\\d{0,8})$' });
 
 /** 2 GiB: larger than any release, smaller than a disk. */
-export const MAX_RELEASE_BYTES = 2 ** 31;
+const MAX_RELEASE_BYTES = 2 ** 31;
 
 export const ReleaseSchema = Type.Object(
   {

@@ -9,7 +9,7 @@ import type { Receipt } from './statements/receipt.js';
 /**
  * A usage object, or the number of a token count, as found in the response. `isPartial`: written before the answer was complete.
  */
-export interface ReportedUsage {
+interface ReportedUsage {
   readonly value: unknown;
   readonly isPartial: boolean;
 }
@@ -260,7 +260,7 @@ function textOf(bytes: readonly number[]): string {
 }
 
 /** Receipt members that reported usage must match. */
-export type CountedUsage = Pick<Receipt, 'usage' | 'hidden_tokens' | 'endpoint'>;
+type CountedUsage = Pick<Receipt, 'usage' | 'hidden_tokens' | 'endpoint'>;
 
 /** Whether all reported usage matches the receipt. A response without usage matches. */
 export function agreesWithReceipt(report: UsageReport, receipt: CountedUsage): boolean {

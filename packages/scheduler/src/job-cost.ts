@@ -60,7 +60,7 @@ const LOAD_STEP = 1.5;
 const MIN_LOAD_MS = 250;
 const MAX_LOAD_STEPS = 31;
 /** Jobs before the rates count as measured. */
-export const MIN_MEASURED_SAMPLES = 3;
+const MIN_MEASURED_SAMPLES = 3;
 
 /** Whether a provider is proven: by enough verified answers with the model, or by the manufacturer's certificate chain. */
 export function isProven({ facts, speed }: { readonly facts: ProviderFacts; readonly speed: ThroughputEstimate }): boolean {
@@ -86,12 +86,12 @@ export function throughputKey(speed: ThroughputEstimate): number {
 }
 
 /** Inputs of {@link Traits} beside facts and rates. */
-export interface MemberState {
+interface MemberState {
   readonly load: ModelLoad;
   readonly isOverdue: boolean;
 }
 
-export const READY_STATE: MemberState = { load: READY_LOAD, isOverdue: false };
+const READY_STATE: MemberState = { load: READY_LOAD, isOverdue: false };
 
 /** A number equal for equal traits and different otherwise. `now` in milliseconds. */
 export function traitsKey(facts: ProviderFacts, rates: number, { load, isOverdue }: MemberState, now: number): number {

@@ -7,7 +7,7 @@ import type { ThroughputEstimate } from './job-cost.js';
 import type { PoolMember } from './provider-pool.js';
 import { estimateFromHardware } from './throughput-stats.js';
 
-export interface MeasuredRate {
+interface MeasuredRate {
   readonly speed: ThroughputEstimate;
   readonly hardware: Hardware;
 }

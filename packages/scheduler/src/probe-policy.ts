@@ -8,7 +8,7 @@ import { costModelOf, estimateOf, traitsOf } from './job-cost.js';
 import type { PoolMember, PoolView } from './provider-pool.js';
 import { type Choice, namedMembers, type PlacementRequest, type SchedulingDecision } from './schedule.js';
 
-export interface ProbeRules<S> {
+interface ProbeRules<S> {
   readonly now: number;
   readonly random: () => number;
   /** Whether the provider is on probation after a false answer, and may get only jobs verified before delivery. */

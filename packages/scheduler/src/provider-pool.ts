@@ -42,7 +42,7 @@ export interface OpenGroup<S> {
   readonly members: readonly PoolMember<S>[];
 }
 
-export interface ClosedGroup<S> {
+interface ClosedGroup<S> {
   readonly open: false;
   readonly reason: UnavailableReason;
   readonly hasHardwareTrust: boolean;

@@ -15,7 +15,7 @@ export interface SchedulingRequest extends PlacementRequest {
   readonly revocable?: boolean;
 }
 
-export interface SchedulerDependencies<S extends IndexedProvider> {
+interface SchedulerDependencies<S extends IndexedProvider> {
   readonly models: ModelIndex<S>;
   /** Milliseconds. May be set back at any moment. */
   readonly now: () => number;
@@ -27,7 +27,7 @@ export interface SchedulerDependencies<S extends IndexedProvider> {
   readonly isDistrusted: (facts: ProviderFacts) => boolean;
 }
 
-export interface ScheduledPlacement<S> {
+interface ScheduledPlacement<S> {
   readonly decision: SchedulingDecision<S>;
   /** The pool of the decision; null: no provider has the model. */
   readonly pool: ProviderPool<S> | null;

@@ -6,7 +6,7 @@ import { addActivity, FOLDED_HOUR, noActivity, WINDOW_HOURS, WINDOWS } from '../
 import type { Activity } from '../../../apps/coordinator/src/database/tables/ledger.js';
 import type { Database, Tables } from '../../../apps/coordinator/src/database/tables.js';
 
-export interface HistoryOptions {
+interface HistoryOptions {
   readonly jobs: number;
   readonly accounts: number;
   readonly providers: number;

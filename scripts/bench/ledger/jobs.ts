@@ -5,7 +5,7 @@ import type { Ledger } from '../../../apps/coordinator/dist/billing/ledger/ledge
 import { type MicroUsd, microUsd } from '../../../apps/coordinator/dist/billing/micro-usd.js';
 import type { Price } from '../../../apps/coordinator/dist/billing/prices/price.js';
 
-export const BENCH_PRICE: Price = {
+const BENCH_PRICE: Price = {
   id: 'bench',
   model: 'bench/model',
   promptPerMillion: microUsd(50_000),
@@ -14,7 +14,7 @@ export const BENCH_PRICE: Price = {
   validFrom: 0,
 };
 
-export interface JobsOptions {
+interface JobsOptions {
   readonly jobs: number;
   readonly atOnce: number;
   /** Paying accounts, in rotation. */

@@ -23,7 +23,7 @@ export const PLAIN_ANSWER = JSON.stringify({
 });
 
 /** Event of one token. */
-export function tokenEvent(content: string): string {
+function tokenEvent(content: string): string {
   const choices = [{ index: 0, delta: { content }, logprobs: null, finish_reason: null }];
   return `data: ${JSON.stringify({ ...envelope, object: 'chat.completion.chunk', choices })}\n\n`;
 }

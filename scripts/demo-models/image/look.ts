@@ -11,7 +11,7 @@ export interface Picture {
   readonly rgb: Uint8Array;
 }
 
-export interface SeenFigure {
+interface SeenFigure {
   readonly colour: string;
   readonly shape: string;
   /** Overlap of outline and figure, 0 to 1. */

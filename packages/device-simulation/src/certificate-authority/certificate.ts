@@ -84,7 +84,7 @@ export function encodeExtension({ oid, critical, value, encoded }: Extension): U
 }
 
 /** Attributes of a Name, in Apple's order. */
-export interface NameParts {
+interface NameParts {
   readonly commonName: string;
   readonly organizationalUnit?: string;
   readonly organization?: string;

@@ -79,7 +79,7 @@ const ENTITY_BOMB =
   '<!DOCTYPE plist [<!ENTITY a "aaaaaaaaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]>';
 const HUGE_BYTES = 300 * 1024;
 
-export interface FakeMacOptions {
+interface FakeMacOptions {
   readonly identity: MacIdentity;
   readonly authority: SimulatedAuthority;
   readonly now: () => number;

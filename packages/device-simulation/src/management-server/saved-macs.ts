@@ -3,7 +3,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { EnrolmentOrders } from './enrolment-profile.js';
 import type { MacIdentity, MacProtections, Misbehaviour } from './fake-mac.js';
 
-export interface SavedMac {
+interface SavedMac {
   readonly identity: MacIdentity;
   readonly protections: MacProtections;
   readonly misbehaviours: readonly Misbehaviour[];

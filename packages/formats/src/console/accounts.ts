@@ -97,20 +97,15 @@ const signatureForm = Type.Union([Type.Literal('event'), Type.Literal('comment')
   description: '"event", "comment", or null for what the format does by itself',
 });
 
-export const CreateKeySchema = body({
-  name,
+const keySettings = {
   expires_at: Type.Optional(timeOrNull),
   spend_limit_micro_usd: Type.Optional(spendLimit),
   models: Type.Optional(models),
   signature_form: Type.Optional(signatureForm),
-});
+};
+
+export const CreateKeySchema = body({ name, ...keySettings });
 export type CreateKey = Static<typeof CreateKeySchema>;
 
 /** Absent members stay unchanged. */
-export const UpdateKeySchema = body({
-  name: Type.Optional(name),
-  expires_at: Type.Optional(timeOrNull),
-  spend_limit_micro_usd: Type.Optional(spendLimit),
-  models: Type.Optional(models),
-  signature_form: Type.Optional(signatureForm),
-});
+export const UpdateKeySchema = body({ name: Type.Optional(name), ...keySettings });

@@ -2,12 +2,11 @@
 import { ProviderStatusSchema, RESTRICTION_STATES, TrustPartSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { ConsoleLastSeenSchema } from './machine-view.js';
-import { body, count, page, time } from './schema-parts.js';
+import { body, count, nullable, page, time } from './schema-parts.js';
 
-const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const milliseconds = Type.Integer({ minimum: 0, description: 'milliseconds since 1970' });
 
-export const AdminHoldSchema = Type.Object({
+const AdminHoldSchema = Type.Object({
   reason: Type.String(),
   since: time,
   /** `account:<id>` or `key:<id>`. */
@@ -24,7 +23,7 @@ const Reputation = Type.Object({
   recent_failures: count,
 });
 
-export const AdminProviderSchema = Type.Object({
+const AdminProviderSchema = Type.Object({
   provider_id: Type.String(),
   session_id: Type.String(),
   status: Type.String(),
@@ -111,7 +110,7 @@ export const QuarantineSchema = body({
 export type Quarantine = Static<typeof QuarantineSchema>;
 
 /** `GET /admin/v1/actions`: operator actions, newest first. */
-export const AdminActionSchema = Type.Object({
+const AdminActionSchema = Type.Object({
   id: Type.String(),
   at: time,
   /** `account:<id>` or `key:<id>`. */

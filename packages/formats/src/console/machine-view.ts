@@ -1,9 +1,7 @@
 /** Console API: one machine of an account, connected or not, in the owner's view. */
 import { NAME_PATTERN, ProviderStatusSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { body, count, time, timeOrNull } from './schema-parts.js';
-
-const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
+import { body, count, nullable, time, timeOrNull } from './schema-parts.js';
 
 /** Machine facts at the start or end of its last connection. */
 export const ConsoleLastSeenSchema = Type.Object({
@@ -22,7 +20,7 @@ export const ConsoleLastSeenSchema = Type.Object({
 export type ConsoleLastSeen = Static<typeof ConsoleLastSeenSchema>;
 
 /** An operator took the machine out of routing. */
-export const MachineHoldSchema = Type.Object({ reason: Type.String(), since: time });
+const MachineHoldSchema = Type.Object({ reason: Type.String(), since: time });
 
 /** `GET /console/v1/machines/{provider_id}`. */
 export const ConsoleMachineViewSchema = Type.Object({

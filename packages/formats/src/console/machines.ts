@@ -4,7 +4,7 @@ import { ConsoleLastSeenSchema } from './machine-view.js';
 import { count, time, timeOrNull } from './schema-parts.js';
 
 /** The live part is null while the machine is disconnected. */
-export const ConsoleMachineSchema = Type.Object({
+const ConsoleMachineSchema = Type.Object({
   provider_id: Type.String(),
   /** Name given by the owner, or by the machine at sign-in. */
   name: Type.Union([Type.String(), Type.Null()]),

@@ -2,6 +2,8 @@
 import { NAME_PATTERN } from '@inference/protocol';
 import Type, { type TSchema } from 'typebox';
 
+export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
+
 /** Maximum micro-USD in one amount: a million dollars. */
 export const MAX_AMOUNT_MICRO_USD = 1_000_000_000_000;
 

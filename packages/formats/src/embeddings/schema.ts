@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 import { flag, model, nullable, provider_serial } from '../fields.js';
 
 /** Maximum inputs of one request. */
-export const MAX_INPUTS = 2048;
+const MAX_INPUTS = 2048;
 
 const Token = Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: 'the number of a token' });
 const Tokens = Type.Array(Token, { minItems: 1 });

@@ -22,7 +22,7 @@ export interface ApiError {
 }
 
 /** In tokens. `actual` may be an estimate. */
-export interface PromptLength {
+interface PromptLength {
   readonly limit: number;
   readonly actual: number;
 }

@@ -4,7 +4,7 @@ import Type, { type Static } from 'typebox';
 import { flag, nullable, provider_serial } from '../fields.js';
 
 /** Longest prompt, in characters. */
-export const MAX_PROMPT_LENGTH = 32_000;
+const MAX_PROMPT_LENGTH = 32_000;
 
 export const ImagesRequestSchema = Type.Object(
   {

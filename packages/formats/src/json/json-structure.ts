@@ -8,7 +8,7 @@ export const MAX_JSON_DEPTH = 64;
 /** Members and elements in all. A long conversation with many tools has some thousands. */
 export const MAX_JSON_VALUES = 100_000;
 
-export type StructureProblem = 'too_deep' | 'too_many_values' | 'duplicate_member';
+type StructureProblem = 'too_deep' | 'too_many_values' | 'duplicate_member';
 
 /** The structural problem of a JSON text, or null. Linear time. */
 export function structureProblem(json: string): StructureProblem | null {

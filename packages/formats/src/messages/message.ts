@@ -54,7 +54,7 @@ export function usageOf({ usage, hiddenTokens }: FinishEvent, reporting: CacheRe
 }
 
 /** Whether cached tokens are reported apart. */
-export interface CacheReporting {
+interface CacheReporting {
   /** The request has a `cache_control`. */
   readonly usesCacheControl: boolean;
 }

@@ -48,7 +48,7 @@ const BlockSchema = Type.Object(
 );
 export type Block = Static<typeof BlockSchema>;
 
-export const ContentSchema = Type.Union([Type.String(), Type.Array(BlockSchema)], {
+const ContentSchema = Type.Union([Type.String(), Type.Array(BlockSchema)], {
   description: 'a string or an array of content blocks',
 });
 

@@ -5,7 +5,7 @@
 import type { Block, Message, MessagesTool } from './schema.js';
 
 /** A tool with its path in the request. */
-export interface PlacedTool {
+interface PlacedTool {
   readonly tool: MessagesTool;
   readonly path: string;
 }

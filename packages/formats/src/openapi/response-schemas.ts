@@ -1,9 +1,9 @@
 /** Shapes of answers, for the API description. Renderers are held to them by tests; members that are not listed may follow. */
 import Type from 'typebox';
+import { nullable } from '../console/schema-parts.js';
 import { ERRORS } from '../errors/error-table.js';
 import { ImagesAnswerSchema } from '../images/answer.js';
 
-const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const tokens = Type.Integer({ minimum: 0 });
 const codes = [...new Set(Object.values(ERRORS).map(({ code }) => code))];
 const anthropicTypes = [...new Set(Object.values(ERRORS).map(({ anthropic }) => anthropic))];

@@ -45,7 +45,7 @@ export const DEFAULT_THINK_TAGS: ThinkTags = { open: '<think>', close: '</think>
 export type Segment = Extract<OutputEvent, { type: 'text' | 'reasoning' }>;
 
 /** Called for the next `length` UTF-16 units. `hidden`: in a think segment, or part of any tag. */
-export type OnVisibilityDecided = (length: number, hidden: boolean) => void;
+type OnVisibilityDecided = (length: number, hidden: boolean) => void;
 
 export class ThinkFilter {
   readonly #tags: ThinkTags;

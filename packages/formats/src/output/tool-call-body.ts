@@ -9,7 +9,7 @@ const MAX_WAITING = 65_536;
 
 type Place = 'before' | 'key_or_end' | 'key' | 'colon' | 'value_start' | 'value' | 'after_value' | 'done' | 'bad';
 
-export interface BodyListener {
+interface BodyListener {
   started(name: string): void;
   arguments(delta: string): void;
 }

@@ -88,7 +88,7 @@ export function decapsulate(recipient: SealingKeyPair, enc: Uint8Array): Uint8Ar
 }
 
 /** Derived in section 5.1: AEAD key, base nonce and exporter secret. */
-export interface KeySchedule extends AeadSecret {
+interface KeySchedule extends AeadSecret {
   readonly exporterSecret: Uint8Array;
 }
 

@@ -7,7 +7,7 @@ import { plainView } from './digest.js';
 import { cachedImport } from './key-cache.js';
 import { SealingError } from './sealing-error.js';
 
-export const X25519_BYTES = 32;
+const X25519_BYTES = 32;
 
 export interface SealingKeyPair {
   /** 32 raw bytes. */

@@ -4,7 +4,7 @@ import { Base64Schema, MillisecondsSchema } from '../ids.js';
 import { PostureSchema } from './attestation.js';
 import { statementOpener } from './signed-statement.js';
 
-export const ChallengeAnswerSchema = Type.Object({
+const ChallengeAnswerSchema = Type.Object({
   v: Type.Literal(1),
   /** The 32 bytes of the challenge in base64, unchanged. */
   nonce: Base64Schema,

@@ -6,7 +6,7 @@ import { statementOpener } from './signed-statement.js';
 /** Maximum lifetime of a sealing key, in milliseconds. */
 export const MAX_KEY_LIFETIME_MS = 60 * 60_000;
 
-export const KeyStatementSchema = Type.Object({
+const KeyStatementSchema = Type.Object({
   v: Type.Literal(1),
   provider_id: ProviderIdSchema,
   key_id: KeyIdSchema,

@@ -41,7 +41,7 @@ export class StatementError extends Error {
 }
 
 /** Check beyond the schema: returns the problem, or null. */
-export type StatementCheck<Value> = (value: Value) => string | null;
+type StatementCheck<Value> = (value: Value) => string | null;
 
 /** The bytes an enclave signs: `"inference/<kind>/v1" 0x00 ‖ payload`. */
 export function statementBytes(kind: StatementKind, payload: Uint8Array): Uint8Array {

@@ -9,7 +9,7 @@ import { NoncePreimageSchema } from './nonce-preimage.js';
 import { PART_STATES, TRUST_PARTS, TRUST_REASONS } from './trust-parts.js';
 
 /** Last answered challenge: nonce and session as sent by the coordinator, and the signed response. */
-export const ChallengeTranscriptSchema = Type.Object({
+const ChallengeTranscriptSchema = Type.Object({
   nonce: Base64Schema,
   session_id: Type.String({ maxLength: 64 }),
   statement: SignedStatementSchema,
@@ -21,13 +21,13 @@ export type ChallengeTranscript = Static<typeof ChallengeTranscriptSchema>;
 const chain = Type.Array(Base64Schema, { minItems: 1, maxItems: 4, description: 'base64 of DER, leaf first.' });
 
 /** Evidence that a Secure Enclave holds the key. */
-export const EnclaveEvidenceSchema = Type.Union([Type.Literal('simulated'), Type.Literal('claimed'), Type.Literal('certified')], {
+const EnclaveEvidenceSchema = Type.Union([Type.Literal('simulated'), Type.Literal('claimed'), Type.Literal('certified')], {
   description:
     '`certified`: a certificate chain of the maker is bound to the key. `claimed`: only the machine says so. `simulated`: the key is in software, or its chain ends at a test authority.',
 });
 export type EnclaveEvidence = Static<typeof EnclaveEvidenceSchema>;
 
-export const AttestationRecordSchema = Type.Object({
+const AttestationRecordSchema = Type.Object({
   provider_id: ProviderIdSchema,
   trust_level: Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]),
   status: Type.String({ description: '`online` when it accepts requests.' }),
@@ -87,7 +87,7 @@ export const AttestationRecordSchema = Type.Object({
 export type AttestationRecord = Static<typeof AttestationRecordSchema>;
 
 /** Trust anchor of certificate chains. */
-export const PublishedAnchorSchema = Type.Object({
+const PublishedAnchorSchema = Type.Object({
   common_name: Type.String(),
   /** base64 of the DER of the name. */
   name: Base64Schema,

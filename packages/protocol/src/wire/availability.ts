@@ -8,7 +8,7 @@ import Type, { type Static } from 'typebox';
 export const AVAILABILITY_STATES = ['serving', 'leaving', 'away'] as const;
 export type AvailabilityState = (typeof AVAILABILITY_STATES)[number];
 
-export const AWAY_REASONS = [
+const AWAY_REASONS = [
   /** By the owner's command. */
   'paused',
   'outside_schedule',
@@ -34,4 +34,3 @@ export const ReportedAvailabilitySchema = Type.Object({
 export type ReportedAvailability = Static<typeof ReportedAvailabilitySchema>;
 
 export const AvailabilitySchema = Type.Object({ type: Type.Literal('availability'), ...ReportedAvailabilitySchema.properties });
-export type AvailabilityMessage = Static<typeof AvailabilitySchema>;

@@ -10,7 +10,7 @@ import { RejectedSchema } from './rejection.js';
 import { TrustSchema } from './trust-message.js';
 
 /** Response to `hello`: the protocol version to use, and the first challenge. */
-export const WelcomeSchema = Type.Object({
+const WelcomeSchema = Type.Object({
   type: Type.Literal('welcome'),
   version: Type.Integer({ minimum: 1 }),
   session_id: Type.String({ minLength: 1, maxLength: 64 }),
@@ -22,7 +22,7 @@ export const WelcomeSchema = Type.Object({
 });
 
 /** Registration complete, with the current `trust_level`. A `trust` message with details follows. */
-export const RegisteredSchema = Type.Object({
+const RegisteredSchema = Type.Object({
   type: Type.Literal('registered'),
   provider_id: ProviderIdSchema,
   trust_level: Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]),
@@ -30,10 +30,10 @@ export const RegisteredSchema = Type.Object({
   token: Type.Optional(Type.String({ minLength: 16, maxLength: 256, pattern: '^[A-Za-z0-9._~-]+$' })),
 });
 
-export const ChallengeSchema = Type.Object({ type: Type.Literal('challenge'), nonce: Base64Schema });
+const ChallengeSchema = Type.Object({ type: Type.Literal('challenge'), nonce: Base64Schema });
 
 /** Starts a job; request frames with the sealed body follow. */
-export const JobSchema = Type.Object({
+const JobSchema = Type.Object({
   type: Type.Literal('job'),
   context: JobContextSchema,
   /** base64 of the HPKE encapsulated key. */
@@ -45,13 +45,13 @@ export const JobSchema = Type.Object({
 });
 
 /** Grants as many further bytes as the client has received. */
-export const CreditSchema = Type.Object({ type: Type.Literal('credit'), job_id: JobIdSchema, bytes: Type.Integer({ minimum: 1 }) });
+const CreditSchema = Type.Object({ type: Type.Literal('credit'), job_id: JobIdSchema, bytes: Type.Integer({ minimum: 1 }) });
 
 /**
  * Cancels the job. A stream with output ends at its current position: written output is sent (credit precedes this message), then
  * the final frame and `job_completed` with finish reason `cancelled`. Any other job ends with `job_failed`, code `cancelled`.
  */
-export const CancelSchema = Type.Object({ type: Type.Literal('cancel'), job_id: JobIdSchema });
+const CancelSchema = Type.Object({ type: Type.Literal('cancel'), job_id: JobIdSchema });
 
 export const CoordinatorMessageSchemas = {
   welcome: WelcomeSchema,

@@ -15,7 +15,7 @@ export const EnrolmentSchema = Type.Object({
   expires_at: MillisecondsSchema,
 });
 
-export const EnrolmentRefusalSchema = Type.Enum([
+const EnrolmentRefusalSchema = Type.Enum([
   /** This coordinator has no device management. */
   'not_offered',
   /** The provider belongs to no account yet. */

@@ -13,7 +13,7 @@ import { fromHex, toHex } from '../bytes.js';
 import type { JobId } from '../ids.js';
 import { MAX_FRAME_PAYLOAD_BYTES } from './limits.js';
 
-export type FrameType = 'request' | 'response';
+type FrameType = 'request' | 'response';
 
 export interface Frame {
   readonly type: FrameType;

@@ -16,7 +16,7 @@ export const LinkedSchema = Type.Object({
 });
 
 /** Why a token links nothing. A newer coordinator may know more. */
-export const LINK_REFUSALS = [
+const LINK_REFUSALS = [
   /** Unknown or revoked token. Also sent unprompted when the owner unlinks a connected machine. */
   'token_revoked',
   /** The token belongs to another machine. */

@@ -5,7 +5,7 @@
 import Type, { type Static } from 'typebox';
 
 /** Why a model is refused. A newer coordinator may know more. */
-export const MODEL_REFUSALS = [
+const MODEL_REFUSALS = [
   /** Only catalogued models are served, and this model is not catalogued. */
   'not_catalogued',
   /** The catalogue lists file hashes for this model, and the provider has not reported a hash yet. */

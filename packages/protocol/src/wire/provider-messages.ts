@@ -10,14 +10,14 @@ import { LinkSchema } from './link.js';
 import { HardwareSchema, ModelOfferSchema } from './model-offer.js';
 
 /** First message on a connection. */
-export const HelloSchema = Type.Object({
+const HelloSchema = Type.Object({
   type: Type.Literal('hello'),
   versions: Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: 16 }),
   agent: Type.Object({ name: labelSchema(64), version: labelSchema(64) }),
 });
 
 /** Response to `welcome`: the provider's identity, models, and answer to the first challenge. */
-export const RegisterSchema = Type.Object({
+const RegisterSchema = Type.Object({
   type: Type.Literal('register'),
   attestation: SignedStatementSchema,
   challenge: SignedStatementSchema,
@@ -32,19 +32,19 @@ export const RegisterSchema = Type.Object({
   availability: Type.Optional(ReportedAvailabilitySchema),
 });
 
-export const ChallengeAnswerMessageSchema = Type.Object({
+const ChallengeAnswerMessageSchema = Type.Object({
   type: Type.Literal('challenge_answer'),
   challenge: SignedStatementSchema,
 });
 
 /** New sealing key. Jobs sealed to the previous key still open during a grace period. */
-export const KeyUpdateSchema = Type.Object({ type: Type.Literal('key_update'), key: SignedStatementSchema });
+const KeyUpdateSchema = Type.Object({ type: Type.Literal('key_update'), key: SignedStatementSchema });
 
 /** The whole list of models served from now on. */
-export const ModelsSchema = Type.Object({ type: Type.Literal('models'), models: Type.Array(ModelOfferSchema, { maxItems: 64 }) });
+const ModelsSchema = Type.Object({ type: Type.Literal('models'), models: Type.Array(ModelOfferSchema, { maxItems: 64 }) });
 
 /** Current load; sent on changes and as a heartbeat. */
-export const LoadSchema = Type.Object({
+const LoadSchema = Type.Object({
   type: Type.Literal('load'),
   active_jobs: Type.Integer({ minimum: 0 }),
   /** Latest measured decode rate of one stream, tokens per second. */
@@ -62,18 +62,18 @@ export const LoadSchema = Type.Object({
 });
 
 /** No new jobs; running jobs finish. */
-export const DrainingSchema = Type.Object({ type: Type.Literal('draining') });
+const DrainingSchema = Type.Object({ type: Type.Literal('draining') });
 
 /** The body was opened and checked, and the job has been given to the engine. */
-export const JobAcceptedSchema = Type.Object({ type: Type.Literal('job_accepted'), job_id: JobIdSchema });
+const JobAcceptedSchema = Type.Object({ type: Type.Literal('job_accepted'), job_id: JobIdSchema });
 
 /** The engine has worked since the last such message, though nothing of the answer came. A sign of life on long prompts. */
-export const JobProgressSchema = Type.Object({ type: Type.Literal('job_progress'), job_id: JobIdSchema });
+const JobProgressSchema = Type.Object({ type: Type.Literal('job_progress'), job_id: JobIdSchema });
 
-export const JobFailedSchema = Type.Object({ type: Type.Literal('job_failed'), job_id: JobIdSchema, failure: JobFailureSchema });
+const JobFailedSchema = Type.Object({ type: Type.Literal('job_failed'), job_id: JobIdSchema, failure: JobFailureSchema });
 
 /** Sent after the final response frame: statements signed by the enclave. */
-export const JobCompletedSchema = Type.Object({
+const JobCompletedSchema = Type.Object({
   type: Type.Literal('job_completed'),
   job_id: JobIdSchema,
   /** Hexadecimal SHA-256 of the signed response bytes. */

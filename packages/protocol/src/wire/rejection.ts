@@ -5,7 +5,7 @@
 import Type, { type Static } from 'typebox';
 import { STATEMENT_PROBLEMS } from '../statements/signed-statement.js';
 
-export const RejectionCodeSchema = Type.Enum([
+const RejectionCodeSchema = Type.Enum([
   'version_unsupported',
   'bad_message',
   'out_of_turn',
@@ -26,7 +26,7 @@ const PROBLEMS = (['attestation', 'challenge', 'key'] as const).flatMap((kind) =
   STATEMENT_PROBLEMS.map((problem) => `${kind}_${problem}` as const),
 );
 
-export const REJECTION_REASONS = [
+const REJECTION_REASONS = [
   ...PROBLEMS,
   /** Not JSON, or no own key. */
   'attestation_unreadable',

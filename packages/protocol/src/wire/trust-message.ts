@@ -34,7 +34,7 @@ export const RESTRICTION_REASONS = [
 ] as const;
 export type RestrictionReason = (typeof RESTRICTION_REASONS)[number];
 
-export const RestrictionSchema = Type.Object({
+const RestrictionSchema = Type.Object({
   /** Of {@link RESTRICTION_STATES}; a newer coordinator may know more. */
   state: Code,
   /** Of {@link RESTRICTION_REASONS}; a newer coordinator may know more. */

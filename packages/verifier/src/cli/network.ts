@@ -35,12 +35,12 @@ export function downloadFeed(base: string): Promise<unknown> {
 }
 
 /** Evaluates a feed at the time `at` (milliseconds; default now). Throws {@link UnavailableError} for an invalid feed. */
-export function evaluateFeed(feed: unknown, at = Date.now()): FeedVerdict {
+function evaluateFeed(feed: unknown, at = Date.now()): FeedVerdict {
   return orUnavailable(() => verifyFeed(feed, at));
 }
 
 /** Records of a feed. Throws {@link UnavailableError} for an invalid feed. */
-export function recordsOf(feed: unknown): readonly AttestationRecord[] {
+function recordsOf(feed: unknown): readonly AttestationRecord[] {
   return orUnavailable(() => openFeed(feed).feed.providers);
 }
 
