@@ -3,10 +3,10 @@
  * PORT, DATA_DIR, PROVIDERS, MODEL_PATH.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { lockDirectory } from './network/lock.js';
+import { makeDirectory } from './network/directory.js';
 import { type Network, StartError, startNetwork } from './network/network.js';
 
 interface Settings {
@@ -35,6 +35,39 @@ function readInteger(env: NodeJS.ProcessEnv, name: string, fallback: number, min
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= min && value <= max) return value;
   throw new StartError(`${name} must be a whole number from ${min} to ${max}, not ${JSON.stringify(text)}`);
+}
+
+/** One network per data directory: two would share a database and enclave keys. Locks the directory, creating it if needed. Returns the unlock function. Throws {@link StartError}. */
+function lockDirectory(directory: string): () => void {
+  const path = join(directory, 'start.pid');
+  try {
+    makeDirectory(directory);
+    const holder = holderOf(path);
+    if (holder !== null) throw new StartError(`a network with the data directory ${directory} is running already (process ${holder})`);
+    rmSync(path, { force: true });
+    writeFileSync(path, String(process.pid), { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    throw new StartError(`the data directory ${directory} cannot be used: ${(error as Error).message}`);
+  }
+  return () => rmSync(path, { force: true });
+}
+
+/** Process that holds the lock, or null when there is no live holder. */
+function holderOf(path: string): number | null {
+  let pid: number;
+  try {
+    pid = Number(readFileSync(path, 'utf8'));
+  } catch {
+    return null;
+  }
+  if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) return null;
+  try {
+    process.kill(pid, 0);
+    return pid;
+  } catch {
+    return null;
+  }
 }
 
 function build(): void {

@@ -1,9 +1,9 @@
 /** Sides of the relay bench with their processes: a bare relay, another gateway, and the coordinator. */
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Child, spawnChild } from '../../network/child.js';
 import { startCoordinatorAlone } from '../../network/network.js';
+import { freePort } from '../free-port.js';
 import type { Target } from './http-connection.js';
 
 export interface Side {
@@ -81,16 +81,6 @@ export class Processes {
 async function ended(child: Child): Promise<never> {
   await child.exited;
   throw new Error(`${child.name} ended: ${child.lastWords()}`);
-}
-
-/** A free port; the other gateway cannot report a port that the system chose. */
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 async function listens(port: number): Promise<void> {

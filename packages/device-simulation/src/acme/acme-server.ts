@@ -2,14 +2,15 @@
  * ACME server (RFC 8555) reduced to its `device-attest-01` challenge: issues tokens and forwards device answers to the coordinator,
  * which verifies them. Issues no certificates.
  */
-import { createHmac, randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { sendRaw, signedHeaders, type WebhookTarget } from '../management-server/webhook-sender.js';
 import { readBody } from '../read-body.js';
 
 export interface AcmeServerOptions {
   /** Coordinator endpoint for challenge results, and the secret that signs them. */
-  readonly hook: { readonly url: string; readonly secret: string };
+  readonly hook: WebhookTarget;
   readonly now?: () => number;
   readonly port?: number;
 }
@@ -25,7 +26,7 @@ export class AcmeServer {
   readonly #server: Server;
   readonly #orders = new Map<string, Order>();
   readonly #options: AcmeServerOptions;
-  hook: AcmeServerOptions['hook'];
+  hook: WebhookTarget;
   /** Status and body of the coordinator's newest answer. */
   lastAnswer: { readonly status: number; readonly body: string } | null = null;
 
@@ -62,14 +63,8 @@ export class AcmeServer {
       ...{ enrolment: result.enrolment, token: result.token, att_obj: result.attObj },
       created_at: new Date(now()).toISOString(),
     });
-    const signature = createHmac('sha256', this.hook.secret).update(body).digest('base64');
-    const response = await fetch(this.hook.url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-hmac-signature': signature },
-      body,
-      signal: AbortSignal.timeout(10_000),
-    });
-    this.lastAnswer = { status: response.status, body: await response.text() };
+    const { status, answer } = await sendRaw(this.hook, body, signedHeaders(this.hook.secret, body));
+    this.lastAnswer = { status, body: answer };
   }
 
   async close(): Promise<void> {

@@ -23,6 +23,7 @@ export interface SentEvent {
 }
 
 const TIMEOUT_MS = 10_000;
+const JSON_TYPE = { 'content-type': 'application/json' } as const;
 
 export function reportEvent(udid: string, answer: MacAnswer, parameters: Readonly<Record<string, string>>): Record<string, unknown> {
   return {
@@ -65,9 +66,12 @@ export async function sendEvent(
   const whole = { ...event, event_id: randomUUID(), created_at: new Date(now).toISOString() };
   const body = JSON.stringify((options.change ?? ((same) => same))(whole));
   const secret = options.signature === 'wrong' ? `not ${target.secret}` : target.secret;
-  const signature = createHmac('sha256', secret).update(body).digest('base64');
-  const signed = options.signature === 'none' ? {} : { 'x-hmac-signature': signature };
-  return sendRaw(target, body, { 'content-type': 'application/json', ...signed });
+  return sendRaw(target, body, options.signature === 'none' ? JSON_TYPE : signedHeaders(secret, body));
+}
+
+/** Headers with the HMAC over the exact bytes. */
+export function signedHeaders(secret: string, body: string): Readonly<Record<string, string>> {
+  return { ...JSON_TYPE, 'x-hmac-signature': createHmac('sha256', secret).update(body).digest('base64') };
 }
 
 /** Sends raw bytes; replays an event with its original body and headers. */
