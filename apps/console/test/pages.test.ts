@@ -1,7 +1,8 @@
-/// <reference types="vite/client" />
 import { expect, it } from 'vitest';
 import { PAGES } from '../src/pages/pages.js';
 import { PATHS } from '../src/routing/paths.js';
+
+/// <reference types="vite/client" />
 
 it('every page has its own path among those that the coordinator serves', () => {
   const served: readonly string[] = Object.values(PATHS);

@@ -7,7 +7,7 @@ import { Link, useLocation } from 'wouter';
 import { api } from '../api/api-client.js';
 import { useRefreshSession, useSession } from '../api/session.js';
 import { PATHS } from '../routing/paths.js';
-import { Skeleton } from '../ui/feedback/skeleton.js';
+import { Skeleton } from '../ui/feedback/placeholders.js';
 import { useToast } from '../ui/feedback/toast.js';
 
 /** `compact`: icon only, for the bar of narrow screens. */

@@ -10,10 +10,9 @@ import { PAGES } from '../pages/pages.js';
 import type { PageRoute } from '../routing/page-route.js';
 import { PATHS } from '../routing/paths.js';
 import { signInPath } from '../routing/sign-in-return.js';
-import { EmptyState } from '../ui/feedback/empty-state.js';
 import { ErrorState } from '../ui/feedback/error-state.js';
-import { PageSkeleton } from '../ui/feedback/skeleton.js';
-import { LinkButton } from '../ui/navigation/link-button.js';
+import { EmptyState, PageSkeleton } from '../ui/feedback/placeholders.js';
+import { LinkButton } from '../ui/forms/button.js';
 
 const LOADED = new Map<PageRoute, ComponentType>(PAGES.map((page) => [page, lazyPage(page)]));
 

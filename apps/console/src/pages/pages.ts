@@ -1,17 +1,196 @@
 /** All pages of the console, in the order of the navigation. */
+
+import {
+  Activity,
+  BadgeCheck,
+  BookOpen,
+  ChartColumn,
+  Coins,
+  Computer,
+  Cpu,
+  HandCoins,
+  HeartPulse,
+  KeyRound,
+  Laptop,
+  Link2,
+  MessagesSquare,
+  PiggyBank,
+  Rocket,
+  ScrollText,
+  Tags,
+  Trophy,
+  UserRound,
+  Users,
+  Wallet,
+} from 'lucide-react';
 import type { PageRoute } from '../routing/page-route.js';
-import { accountRoutes } from './account/routes.js';
-import { adminRoutes } from './admin/routes.js';
-import { clientRoutes } from './client/routes.js';
-import { networkRoutes } from './network/routes.js';
-import { ownerRoutes } from './owner/routes.js';
-import { playgroundRoutes } from './playground/routes.js';
+import { PATHS } from '../routing/paths.js';
 
 export const PAGES: readonly PageRoute[] = [
-  ...networkRoutes,
-  ...playgroundRoutes,
-  ...clientRoutes,
-  ...accountRoutes,
-  ...ownerRoutes,
-  ...adminRoutes,
+  // Public pages: network state, providers, leaderboard, verification.
+  {
+    path: PATHS.network,
+    title: 'Network',
+    access: 'public',
+    load: () => import('./network/network-page.js'),
+    nav: { section: 'network', label: 'Overview', icon: Activity },
+  },
+  {
+    path: PATHS.providers,
+    title: 'Providers',
+    access: 'public',
+    load: () => import('./network/providers-page.js'),
+    nav: { section: 'network', label: 'Providers', icon: Laptop },
+  },
+  { path: PATHS.provider, title: 'Provider', access: 'public', load: () => import('./network/provider-page.js') },
+  {
+    path: PATHS.leaderboard,
+    title: 'Leaderboard',
+    access: 'public',
+    load: () => import('./network/leaderboard-page.js'),
+    nav: { section: 'network', label: 'Leaderboard', icon: Trophy },
+  },
+  {
+    path: PATHS.verify,
+    title: 'Verify a record',
+    access: 'public',
+    load: () => import('./network/verify-page.js'),
+    nav: { section: 'network', label: 'Verify a record', icon: BadgeCheck },
+  },
+  // Route of the playground.
+  {
+    path: PATHS.playground,
+    title: 'Playground',
+    access: 'account',
+    load: () => import('./playground/playground-page.js'),
+    nav: { section: 'use', label: 'Playground', icon: MessagesSquare },
+  },
+  // Pages for API clients: keys, usage and balance.
+  {
+    path: PATHS.quickStart,
+    title: 'Quick start',
+    access: 'account',
+    load: () => import('./client/quick-start-page.js'),
+    nav: { section: 'use', label: 'Quick start', icon: Rocket },
+  },
+  {
+    path: PATHS.keys,
+    title: 'API keys',
+    access: 'account',
+    load: () => import('./client/keys-page.js'),
+    nav: { section: 'use', label: 'API keys', icon: KeyRound },
+  },
+  {
+    path: PATHS.usage,
+    title: 'Usage',
+    access: 'account',
+    load: () => import('./client/usage-page.js'),
+    nav: { section: 'use', label: 'Usage', icon: ChartColumn },
+  },
+  {
+    path: PATHS.balance,
+    title: 'Balance',
+    access: 'account',
+    load: () => import('./client/balance-page.js'),
+    nav: { section: 'use', label: 'Balance', icon: Wallet },
+  },
+  // Pages for signing in and for the account itself.
+  {
+    path: PATHS.account,
+    title: 'Account',
+    access: 'account',
+    load: () => import('./account/account-page.js'),
+    nav: { section: 'use', label: 'Account', icon: UserRound },
+  },
+  { path: PATHS.signIn, title: 'Sign in', access: 'public', load: () => import('./account/sign-in-page.js') },
+  { path: PATHS.signUp, title: 'Create an account', access: 'public', load: () => import('./account/sign-up-page.js') },
+  { path: PATHS.resetPassword, title: 'Reset the password', access: 'public', load: () => import('./account/reset-password-page.js') },
+  // Pages for owners: machines, earnings, linking.
+  {
+    path: PATHS.machines,
+    title: 'Machines',
+    access: 'account',
+    load: () => import('./owner/machines-page.js'),
+    nav: { section: 'earn', label: 'Machines', icon: Computer },
+  },
+  {
+    path: PATHS.machine,
+    title: 'Machine',
+    access: 'account',
+    load: () => import('./owner/machine-page.js'),
+  },
+  {
+    path: PATHS.earnings,
+    title: 'Earnings',
+    access: 'account',
+    load: () => import('./owner/earnings-page.js'),
+    nav: { section: 'earn', label: 'Earnings', icon: Coins },
+  },
+  {
+    path: PATHS.link,
+    title: 'Link a machine',
+    access: 'account',
+    load: () => import('./owner/link-page.js'),
+    nav: { section: 'earn', label: 'Link a machine', icon: Link2 },
+  },
+  // Pages for operators.
+  { path: PATHS.admin, title: 'Operations', access: 'admin', load: () => import('./admin/home-page.js') },
+  {
+    path: PATHS.adminHealth,
+    title: 'Health',
+    access: 'admin',
+    load: () => import('./admin/system/health-page.js'),
+    nav: { section: 'admin', label: 'Health', icon: HeartPulse },
+  },
+  {
+    path: PATHS.adminProviders,
+    title: 'Providers of the network',
+    access: 'admin',
+    load: () => import('./admin/providers/providers-page.js'),
+    nav: { section: 'admin', label: 'All machines', icon: Cpu },
+  },
+  { path: PATHS.adminProvider, title: 'Provider', access: 'admin', load: () => import('./admin/providers/provider-page.js') },
+  {
+    path: PATHS.adminAccounts,
+    title: 'Accounts',
+    access: 'admin',
+    load: () => import('./admin/accounts/accounts-page.js'),
+    nav: { section: 'admin', label: 'Accounts', icon: Users },
+  },
+  { path: PATHS.adminAccount, title: 'Account', access: 'admin', load: () => import('./admin/accounts/account-page.js') },
+  {
+    path: PATHS.adminDeposits,
+    title: 'Deposits',
+    access: 'admin',
+    load: () => import('./admin/payments/deposits-page.js'),
+    nav: { section: 'admin', label: 'Deposits', icon: PiggyBank },
+  },
+  {
+    path: PATHS.adminWithdrawals,
+    title: 'Withdrawals',
+    access: 'admin',
+    load: () => import('./admin/payments/withdrawals-page.js'),
+    nav: { section: 'admin', label: 'Withdrawals', icon: HandCoins },
+  },
+  {
+    path: PATHS.adminPrices,
+    title: 'Prices',
+    access: 'admin',
+    load: () => import('./admin/models/prices-page.js'),
+    nav: { section: 'admin', label: 'Prices', icon: Tags },
+  },
+  {
+    path: PATHS.adminCatalogue,
+    title: 'Model catalogue',
+    access: 'admin',
+    load: () => import('./admin/models/catalogue-page.js'),
+    nav: { section: 'admin', label: 'Catalogue', icon: BookOpen },
+  },
+  {
+    path: PATHS.adminActions,
+    title: 'Audit log',
+    access: 'admin',
+    load: () => import('./admin/system/audit-log-page.js'),
+    nav: { section: 'admin', label: 'Audit log', icon: ScrollText },
+  },
 ];

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { newNonce } from '../../src/pages/playground/requests/call.js';
 import { type ChatOutcome, sendChatRequest } from '../../src/pages/playground/requests/chat-request.js';
 import { imagePaths, imageType } from '../../src/pages/playground/requests/image-request.js';
+import { sendWithKey } from '../../src/pages/playground/requests/playground-key.js';
 import type { ProviderFacts } from '../../src/pages/playground/requests/provider-facts.js';
-import { sendWithKey } from '../../src/pages/playground/requests/send-with-key.js';
 import { evaluateAnswer } from '../../src/pages/playground/verification/evaluate-answer.js';
 
 const SSE = { 'content-type': 'text/event-stream', 'x-provider-id': 'p1', 'x-provider-chip': 'Apple M4', 'x-inference-job-id': 'j1' };

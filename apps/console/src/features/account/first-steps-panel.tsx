@@ -6,12 +6,11 @@ import { Check } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { api } from '../../api/api-client.js';
 import { useSettings } from '../../api/session.js';
-import { Card } from '../../ui/display/card.js';
-import { formatUsd } from '../../ui/display/money.js';
-import { Skeleton } from '../../ui/feedback/skeleton.js';
+import { formatUsd } from '../../ui/display/figures.js';
+import { Card } from '../../ui/display/page.js';
+import { Skeleton } from '../../ui/feedback/placeholders.js';
 import { useToast } from '../../ui/feedback/toast.js';
-import { Button } from '../../ui/forms/button.js';
-import { LinkButton } from '../../ui/navigation/link-button.js';
+import { Button, LinkButton } from '../../ui/forms/button.js';
 import { MONEY_KEY, useBalance, useInvalidateMoney } from './balance.js';
 import { type FirstStep, firstSteps, nextStep } from './first-steps.js';
 

@@ -1,6 +1,6 @@
 /** Badge for the state of a withdrawal. */
 import type { ConsoleWithdrawal } from '@inference/formats';
-import { Badge } from '../../ui/display/badge.js';
+import { Badge } from '../../ui/display/page.js';
 
 const WORDS = {
   requested: { label: 'Requested', tone: 'accent' },

@@ -1,18 +1,18 @@
 /** Status of a connected machine: recommended actions, models, trust, recent placement decisions. */
 import type { ProviderStatusAnswer } from '@inference/protocol';
-import { Card } from '../../ui/display/card.js';
-import { formatRate, formatShare, pluralize } from '../../ui/display/number.js';
+import { formatRate, formatShare, pluralize, Time } from '../../ui/display/figures.js';
+import { Badge, Card } from '../../ui/display/page.js';
 import { type Column, Table } from '../../ui/display/table.js';
-import { Time } from '../../ui/display/time.js';
-import { LabelBadge, MachineStatusBadge } from './status-badge.js';
 import {
   gateText,
   hostConditionText,
   humanizeCode,
   modelStateText,
+  NOT_CONNECTED,
   outcomeLabel,
   partLabel,
   partStateLabel,
+  type StatusLabel,
   trustLevelLabel,
 } from './status-texts.js';
 
@@ -163,4 +163,17 @@ function TrustParts({ level, parts }: TrustPartsProps) {
       </ul>
     </Card>
   );
+}
+
+export function LabelBadge({ status, dot = false }: { readonly status: StatusLabel; readonly dot?: boolean }) {
+  return (
+    <Badge tone={status.tone} dot={dot}>
+      {status.label}
+    </Badge>
+  );
+}
+
+/** `status`: null while the machine is not connected. */
+export function MachineStatusBadge({ status }: { readonly status: StatusLabel | null }) {
+  return <LabelBadge status={status ?? NOT_CONNECTED} dot />;
 }

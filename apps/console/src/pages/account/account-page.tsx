@@ -2,7 +2,7 @@
 import './account.css';
 import { useSearch } from 'wouter';
 import { useMe, useSettings } from '../../api/session.js';
-import { PageHeader } from '../../ui/display/page-header.js';
+import { PageHeader } from '../../ui/display/page.js';
 import { Note } from '../../ui/feedback/note.js';
 import { DeleteAccountCard } from './delete-account-card.js';
 import { EmailCard, NameCard, PasswordCard } from './profile-cards.js';

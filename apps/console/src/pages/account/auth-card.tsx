@@ -1,6 +1,8 @@
-/** Frame of the sign-in pages: one narrow card with one form. */
+/** Shared pieces of the pages for signing in and of the account page. */
 import './account.css';
 import type { ReactNode } from 'react';
+import { useSettings } from '../../api/session.js';
+import { Note } from '../../ui/feedback/note.js';
 
 interface AuthCardProps {
   readonly title: string;
@@ -10,6 +12,7 @@ interface AuthCardProps {
   readonly footer?: ReactNode;
 }
 
+/** Frame of the sign-in pages: one narrow card with one form. */
 export function AuthCard({ title, about, children, footer }: AuthCardProps) {
   return (
     <div className="auth">
@@ -21,4 +24,31 @@ export function AuthCard({ title, about, children, footer }: AuthCardProps) {
       {footer === undefined ? null : <div className="auth-footer">{footer}</div>}
     </div>
   );
+}
+
+/** Note about a mailed link. In development mode the coordinator logs mails instead of sending them. */
+export function MailNote({ sent }: { readonly sent: string }) {
+  const settings = useSettings();
+  return (
+    <Note tone="good" title="Check your email.">
+      <p>{sent}</p>
+      {settings?.mail_in_log ? (
+        <p>
+          This coordinator runs in development mode and sends no email: the link is in its log, in the line with <code>"msg":"mail"</code>.
+        </p>
+      ) : null}
+    </Note>
+  );
+}
+
+/** Catches typing errors only; the mail proves the address. */
+export const EMAIL_PATTERN = { value: /^\S+@\S+\.\S+$/, message: 'Enter a valid email address.' };
+
+/** `min`: characters, from the settings of the coordinator. */
+export function newPasswordRules(min: number) {
+  return {
+    required: 'Choose a password.',
+    minLength: { value: min, message: `A password has at least ${min} characters.` },
+    maxLength: { value: 128, message: 'A password has at most 128 characters.' },
+  };
 }

@@ -2,17 +2,16 @@
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { api } from '../../api/api-client.js';
-import { useFormMutation } from '../../api/form-mutation.js';
 import { useRefreshSession } from '../../api/session.js';
 import { useBalance } from '../../features/account/balance.js';
 import { PATHS } from '../../routing/paths.js';
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.js';
-import { Card } from '../../ui/display/card.js';
-import { formatUsd } from '../../ui/display/money.js';
+import { formatUsd } from '../../ui/display/figures.js';
+import { Card } from '../../ui/display/page.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
-import { Form } from '../../ui/forms/form.js';
+import { Form, useFormMutation } from '../../ui/forms/form.js';
 
 export function DeleteAccountCard() {
   const [open, setOpen] = useState(false);

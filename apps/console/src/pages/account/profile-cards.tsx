@@ -2,18 +2,15 @@
 import type { ConsoleMe } from '@inference/formats';
 import { useMutation } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
-import { useFormMutation } from '../../api/form-mutation.js';
 import { useRefreshSession } from '../../api/session.js';
 import { PATHS } from '../../routing/paths.js';
-import { Badge } from '../../ui/display/badge.js';
-import { Card } from '../../ui/display/card.js';
+import { Badge, Card } from '../../ui/display/page.js';
 import { ErrorNote } from '../../ui/feedback/error-state.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { CheckField, Field } from '../../ui/forms/field.js';
-import { Form } from '../../ui/forms/form.js';
-import { newPasswordRules } from './field-rules.js';
-import { MailNote } from './mail-note.js';
+import { Form, useFormMutation } from '../../ui/forms/form.js';
+import { MailNote, newPasswordRules } from './auth-card.js';
 
 export function NameCard({ me }: { readonly me: ConsoleMe }) {
   const refreshSession = useRefreshSession();

@@ -3,17 +3,15 @@ import { useMutation } from '@tanstack/react-query';
 import { Link, Redirect, useLocation, useSearch } from 'wouter';
 import { api } from '../../api/api-client.js';
 import { ApiError } from '../../api/api-error.js';
-import { useFormMutation } from '../../api/form-mutation.js';
 import { useRefreshSession, useSession } from '../../api/session.js';
 import { PATHS } from '../../routing/paths.js';
 import { nextPath } from '../../routing/sign-in-return.js';
 import { ErrorNote } from '../../ui/feedback/error-state.js';
-import { PageSkeleton } from '../../ui/feedback/skeleton.js';
+import { PageSkeleton } from '../../ui/feedback/placeholders.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
-import { Form } from '../../ui/forms/form.js';
-import { AuthCard } from './auth-card.js';
-import { MailNote } from './mail-note.js';
+import { Form, useFormMutation } from '../../ui/forms/form.js';
+import { AuthCard, MailNote } from './auth-card.js';
 
 export function Page() {
   const session = useSession();

@@ -1,17 +1,23 @@
 /** `/balance`: balance, adding money, past deposits. */
 import './client.css';
+import type { ConsoleDeposit, ConsoleDepositPage } from '@inference/formats';
+import { useQuery } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import { useSearch } from 'wouter';
+import { api } from '../../api/api-client.js';
+import { usePaginatedQuery } from '../../api/paginated-query.js';
 import { useMe } from '../../api/session.js';
-import { useBalance } from '../../features/account/balance.js';
+import { MONEY_KEY, useBalance, useInvalidateMoney } from '../../features/account/balance.js';
 import { WithFirstSteps } from '../../features/account/first-steps-panel.js';
 import { PATHS } from '../../routing/paths.js';
-import { Money } from '../../ui/display/money.js';
-import { PageHeader } from '../../ui/display/page-header.js';
-import { Stat, Stats } from '../../ui/display/stat.js';
+import { formatUsd, Money, Time } from '../../ui/display/figures.js';
+import { Badge, Card, PageHeader, Stat, Stats } from '../../ui/display/page.js';
+import { type Column, LoadMore, Table } from '../../ui/display/table.js';
 import { ErrorState } from '../../ui/feedback/error-state.js';
-import { LinkButton } from '../../ui/navigation/link-button.js';
-import { CheckoutReturn } from './checkout-return.js';
+import { Note, type Tone } from '../../ui/feedback/note.js';
+import { EmptyState } from '../../ui/feedback/placeholders.js';
+import { LinkButton } from '../../ui/forms/button.js';
 import { DepositCard } from './deposit-card.js';
-import { DepositHistory } from './deposit-history.js';
 
 export function Page() {
   useMe();
@@ -48,4 +54,114 @@ export function Page() {
       </div>
     </>
   );
+}
+
+const PAGE_ROWS = 20;
+const SOURCES: Readonly<Record<ConsoleDeposit['source'], string>> = {
+  stripe: 'Payment',
+  development: 'Test funds',
+  admin: 'Deposit by the operator',
+};
+const STATES: Readonly<Record<ConsoleDeposit['state'], readonly [Tone, string]>> = {
+  open: ['neutral', 'Waiting'],
+  paid: ['good', 'Paid'],
+  expired: ['neutral', 'Expired'],
+  failed: ['bad', 'Failed'],
+};
+
+const COLUMNS: readonly Column<ConsoleDeposit>[] = [
+  { key: 'when', header: 'When', rowHeader: true, cell: ({ created_at }) => <Time at={created_at} as="date-time" /> },
+  { key: 'how', header: 'How', cell: ({ source }) => SOURCES[source] },
+  { key: 'state', header: 'State', cell: (deposit) => <State deposit={deposit} /> },
+  { key: 'amount', header: 'Amount', numeric: true, cell: ({ amount_micro_usd }) => <Money microUsd={amount_micro_usd} /> },
+];
+
+/** Deposits of the account, newest first. */
+function DepositHistory() {
+  const list = usePaginatedQuery<ConsoleDeposit>([...MONEY_KEY, 'deposits'], '/console/v1/deposits', { limit: PAGE_ROWS });
+  return (
+    <Card title="Deposits" flush>
+      {list.error !== null && list.rows === undefined ? (
+        <ErrorState error={list.error} what="The deposits" onRetry={() => void list.refetch()} />
+      ) : (
+        <Table
+          caption="List of deposits"
+          columns={COLUMNS}
+          rows={list.rows}
+          rowKey={({ id }) => id}
+          empty={<EmptyState title="No deposits yet">Add money above. It is available immediately.</EmptyState>}
+          stacked
+          loadingRows={2}
+        />
+      )}
+      <LoadMore list={list} />
+    </Card>
+  );
+}
+
+function State({ deposit }: { readonly deposit: ConsoleDeposit }) {
+  const [tone, label] = STATES[deposit.state];
+  return (
+    <span className="inline">
+      <Badge tone={tone}>{label}</Badge>
+      {deposit.refunded_micro_usd > 0 ? <Badge tone="warn">{`${formatUsd(deposit.refunded_micro_usd)} refunded`}</Badge> : null}
+      {deposit.disputed_at === null ? null : <Badge tone="bad">Disputed</Badge>}
+    </span>
+  );
+}
+
+const ASK_EVERY_MS = 2000;
+
+/** Result of a payment after the return from the payment service, whose webhook may arrive later than the user. */
+function CheckoutReturn() {
+  const query = new URLSearchParams(useSearch());
+  const id = query.get('deposit');
+  if (query.has('cancelled')) {
+    return (
+      <Note title="Payment cancelled">
+        <p>You were not charged.</p>
+      </Note>
+    );
+  }
+  return id === null ? null : <DepositStatus id={id} />;
+}
+
+function DepositStatus({ id }: { readonly id: string }) {
+  const invalidateMoney = useInvalidateMoney();
+  const { data: deposit } = useQuery({
+    queryKey: [...MONEY_KEY, 'returned', id],
+    queryFn: async ({ signal }): Promise<ConsoleDeposit | null> => {
+      const { data } = await api.get<ConsoleDepositPage>('/console/v1/deposits', { signal });
+      return data.find((one) => one.id === id) ?? null;
+    },
+    refetchInterval: ({ state }) => (state.data?.state === 'open' || state.data === undefined ? ASK_EVERY_MS : false),
+  });
+  const state = deposit?.state;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once per state
+  useEffect(() => {
+    if (state === 'paid') void invalidateMoney();
+  }, [state]);
+  if (deposit === undefined || deposit === null) return null;
+  const amount = formatUsd(deposit.amount_micro_usd);
+  switch (deposit.state) {
+    case 'open':
+      return (
+        <Note title={`Waiting for your payment of ${amount} to be confirmed.`}>
+          <p>Cards take seconds, other payment methods longer. You can leave this page.</p>
+        </Note>
+      );
+    case 'paid':
+      return (
+        <Note tone="good" title={`${amount} was added to your balance.`}>
+          <p>Thank you.</p>
+        </Note>
+      );
+    case 'expired':
+    case 'failed':
+      return (
+        <Note tone="warn" title={`The payment of ${amount} failed.`}>
+          <p>Nothing was added. Try again or use another payment method.</p>
+        </Note>
+      );
+  }
 }

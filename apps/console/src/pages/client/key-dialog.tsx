@@ -1,16 +1,13 @@
 /** Form of an API key, new or existing, and the dialog that shows a new key once. */
 import type { ConsoleKey, ConsoleNewKey } from '@inference/formats';
 import { api } from '../../api/api-client.js';
-import { useFormMutation } from '../../api/form-mutation.js';
 import { useModels } from '../../features/account/models.js';
 import { PATHS } from '../../routing/paths.js';
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.js';
-import { Button } from '../../ui/forms/button.js';
+import { Button, LinkButton } from '../../ui/forms/button.js';
 import { CopyField } from '../../ui/forms/copy-field.js';
-import { Field } from '../../ui/forms/field.js';
-import { Form } from '../../ui/forms/form.js';
-import { Select } from '../../ui/forms/select.js';
-import { LinkButton } from '../../ui/navigation/link-button.js';
+import { Field, Select } from '../../ui/forms/field.js';
+import { Form, useFormMutation } from '../../ui/forms/form.js';
 import { EMPTY_KEY_FORM, type KeyForm, keyBody, keyForm } from './key-form.js';
 
 const SIGNATURE_FORMS = [

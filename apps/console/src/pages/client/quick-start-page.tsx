@@ -8,14 +8,12 @@ import { useMe } from '../../api/session.js';
 import { useInvalidateMoney } from '../../features/account/balance.js';
 import { WithFirstSteps } from '../../features/account/first-steps-panel.js';
 import { imageModels, type ModelEntry, modelName, textModels, useModels } from '../../features/account/models.js';
-import { Card } from '../../ui/display/card.js';
-import { PageHeader } from '../../ui/display/page-header.js';
-import { EmptyState } from '../../ui/feedback/empty-state.js';
+import { Card, PageHeader } from '../../ui/display/page.js';
 import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
-import { Skeleton } from '../../ui/feedback/skeleton.js';
+import { EmptyState, Skeleton } from '../../ui/feedback/placeholders.js';
 import { Button } from '../../ui/forms/button.js';
 import { CopyField } from '../../ui/forms/copy-field.js';
-import { Select } from '../../ui/forms/select.js';
+import { Select } from '../../ui/forms/field.js';
 import { Tabs } from '../../ui/navigation/tabs.js';
 import { imageSnippet, KEY_PLACEHOLDER, type Snippet, textSnippets } from './snippets.js';
 

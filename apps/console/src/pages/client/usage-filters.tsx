@@ -4,9 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
 import { MONEY_KEY } from '../../features/account/balance.js';
 import { lastDays } from '../../features/account/utc-days.js';
-import { Field } from '../../ui/forms/field.js';
-import { Segmented } from '../../ui/forms/segmented.js';
-import { Select } from '../../ui/forms/select.js';
+import { Field, Segmented, Select } from '../../ui/forms/field.js';
 import type { UsageFilter } from './usage-filter.js';
 
 const RANGES = [

@@ -3,20 +3,22 @@ import './client.css';
 import type { ConsoleUsageDays } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
 import { Download } from 'lucide-react';
+import { useState } from 'react';
 import { useLocation, useSearch } from 'wouter';
 import { api } from '../../api/api-client.js';
 import { useMe } from '../../api/session.js';
 import { MONEY_KEY } from '../../features/account/balance.js';
+import { shortDay } from '../../features/account/utc-days.js';
 import { PATHS } from '../../routing/paths.js';
-import { Money } from '../../ui/display/money.js';
-import { Count } from '../../ui/display/number.js';
-import { PageHeader } from '../../ui/display/page-header.js';
-import { Stat, Stats } from '../../ui/display/stat.js';
+import { Chart } from '../../ui/chart/chart.js';
+import { Count, formatShort, formatUsd, Money } from '../../ui/display/figures.js';
+import { Card, PageHeader, Stat, Stats } from '../../ui/display/page.js';
 import { ErrorState } from '../../ui/feedback/error-state.js';
-import { UsageChartCard } from './usage-chart-card.js';
+import { EmptyState, Skeleton } from '../../ui/feedback/placeholders.js';
+import { Segmented } from '../../ui/forms/field.js';
 import { filterQuery, readFilter, type UsageFilter } from './usage-filter.js';
 import { UsageFilters } from './usage-filters.js';
-import { modelsUsed, usageTotals } from './usage-series.js';
+import { type Measure, modelsUsed, usageChart, usageTotals } from './usage-series.js';
 import { UsageTable } from './usage-table.js';
 
 export function Page() {
@@ -71,5 +73,41 @@ export function Page() {
         <UsageTable key={query} query={query} />
       </div>
     </>
+  );
+}
+
+const MEASURES: readonly { readonly value: Measure; readonly label: string }[] = [
+  { value: 'cost', label: 'Cost' },
+  { value: 'requests', label: 'Requests' },
+  { value: 'tokens', label: 'Tokens' },
+  { value: 'images', label: 'Images' },
+];
+
+/** Usage chart with a choice of the measure. */
+function UsageChartCard({ usage }: { readonly usage: ConsoleUsageDays | undefined }) {
+  const [measure, setMeasure] = useState<Measure>('cost');
+  const chart = usage === undefined ? null : usageChart(usage, measure);
+  return (
+    <Card title="By day and model" actions={<Segmented<Measure> label="Measure" value={measure} options={MEASURES} onValue={setMeasure} />}>
+      <div className="usage-chart">
+        {chart === null ? (
+          <Skeleton height="100%" />
+        ) : chart.series.length === 0 ? (
+          <EmptyState title="No data">No usage of this kind in the selected range.</EmptyState>
+        ) : (
+          <Chart
+            title={`Usage by day and model: ${measure}.`}
+            kind="bar"
+            stacked
+            labels={chart.days.map(shortDay)}
+            series={chart.series.map(({ name, values }) => ({ label: name, values }))}
+            // Axis ticks may lie between two micro-USD.
+            format={measure === 'cost' ? (value) => formatUsd(Math.round(value)) : formatShort}
+            labelHeading="Day"
+            height="15rem"
+          />
+        )}
+      </div>
+    </Card>
   );
 }

@@ -1,18 +1,14 @@
 /** `/leaderboard`: owners by earnings, tokens or requests, under pseudonyms. The URL stores metric and window. */
+import './network.css';
 import type { Leaderboard, LeaderboardMetric, StatisticsWindow } from '@inference/formats';
-import { Card } from '../../ui/display/card.js';
-import { Money } from '../../ui/display/money.js';
-import { Count } from '../../ui/display/number.js';
-import { PageHeader } from '../../ui/display/page-header.js';
-import { Pager, usePages } from '../../ui/display/pager.js';
-import { type Column, Table } from '../../ui/display/table.js';
-import { Time } from '../../ui/display/time.js';
-import { EmptyState } from '../../ui/feedback/empty-state.js';
+import { Count, Money, Time } from '../../ui/display/figures.js';
+import { Card, PageHeader } from '../../ui/display/page.js';
+import { type Column, Pager, Table, usePages } from '../../ui/display/table.js';
 import { ErrorState } from '../../ui/feedback/error-state.js';
-import { Segmented } from '../../ui/forms/segmented.js';
+import { EmptyState } from '../../ui/feedback/placeholders.js';
+import { Segmented } from '../../ui/forms/field.js';
 import { useUrlChoice } from '../../ui/navigation/url-state.js';
 import { LEADERBOARD_ENTRIES, useLeaderboard } from './queries.js';
-import './network.css';
 
 const METRICS = [
   { value: 'earnings', label: 'Earnings' },

@@ -1,23 +1,18 @@
 /** `/`: current state of the network, its providers and models. */
+import './network.css';
 import type { Stats as NetworkStats } from '@inference/formats';
 import { useState } from 'react';
 import { PATHS } from '../../routing/paths.js';
 import { Chart } from '../../ui/chart/chart.js';
-import { Badge } from '../../ui/display/badge.js';
-import { Card } from '../../ui/display/card.js';
-import { Money } from '../../ui/display/money.js';
-import { Count, formatCount, formatShort } from '../../ui/display/number.js';
-import { PageHeader } from '../../ui/display/page-header.js';
-import { Stat, Stats } from '../../ui/display/stat.js';
+import { Count, formatCount, formatShort, Money } from '../../ui/display/figures.js';
+import { Badge, Card, PageHeader, Stat, Stats } from '../../ui/display/page.js';
 import { type Column, Table } from '../../ui/display/table.js';
-import { EmptyState } from '../../ui/feedback/empty-state.js';
 import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
-import { Skeleton } from '../../ui/feedback/skeleton.js';
-import { Segmented } from '../../ui/forms/segmented.js';
-import { LinkButton } from '../../ui/navigation/link-button.js';
+import { EmptyState, Skeleton } from '../../ui/feedback/placeholders.js';
+import { LinkButton } from '../../ui/forms/button.js';
+import { Segmented } from '../../ui/forms/field.js';
 import { useStats, useTotals } from './queries.js';
 import { byChip, byStatus, type ModelRow, modelRows, type Share } from './summaries.js';
-import './network.css';
 
 export function Page() {
   const stats = useStats();

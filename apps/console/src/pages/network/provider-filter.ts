@@ -1,6 +1,6 @@
 /** Filters of the provider list. Pure. */
 import type { ProviderSnapshot } from '@inference/formats';
-import type { SelectOption } from '../../ui/forms/select.js';
+import type { SelectOption } from '../../ui/forms/field.js';
 import { statusText } from './status-badges.js';
 
 interface ProviderFilter {

@@ -1,28 +1,23 @@
 /** `/providers/:id`: claims, trust checks and attestation record of one provider, with verification in the browser. */
+import './network.css';
 import type { AttestationFeed, AttestationRecord } from '@inference/protocol';
 import { BadgeCheck, Download } from 'lucide-react';
 import { useParams } from 'wouter';
 import { PATHS } from '../../routing/paths.js';
-import { Badge } from '../../ui/display/badge.js';
-import { Card } from '../../ui/display/card.js';
-import { formatCount, formatRate } from '../../ui/display/number.js';
-import { PageHeader } from '../../ui/display/page-header.js';
-import { Time } from '../../ui/display/time.js';
+import { formatCount, formatRate, Time } from '../../ui/display/figures.js';
+import { Badge, Card, PageHeader } from '../../ui/display/page.js';
 import { downloadText } from '../../ui/download.js';
-import { EmptyState } from '../../ui/feedback/empty-state.js';
 import { ErrorState } from '../../ui/feedback/error-state.js';
 import { Note } from '../../ui/feedback/note.js';
-import { PageSkeleton } from '../../ui/feedback/skeleton.js';
-import { Button } from '../../ui/forms/button.js';
+import { EmptyState, PageSkeleton } from '../../ui/feedback/placeholders.js';
+import { Button, LinkButton } from '../../ui/forms/button.js';
 import { CopyField } from '../../ui/forms/copy-field.js';
-import { LinkButton } from '../../ui/navigation/link-button.js';
 import { downloadFeed, useFeedOf, useStats } from './queries.js';
 import { StatusBadge, shortId, statusText, TRUST_MEANINGS, TrustBadge } from './status-badges.js';
 import { PART_TEXTS, REASON_TEXTS, STATE_LABELS } from './trust-texts.js';
 import { CheckItem } from './verify/check-item.js';
 import { useVerification } from './verify/use-verification.js';
 import { VerificationView } from './verify/verification-view.js';
-import './network.css';
 
 export function Page() {
   const { id = '' } = useParams();

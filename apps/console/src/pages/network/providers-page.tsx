@@ -1,22 +1,19 @@
 /** `/providers`: connected providers with search and filters, stored in the URL. */
+import './network.css';
 import type { ProviderSnapshot } from '@inference/formats';
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../routing/paths.js';
-import { Card } from '../../ui/display/card.js';
-import { Count, formatCount, formatRate } from '../../ui/display/number.js';
-import { PageHeader } from '../../ui/display/page-header.js';
-import { Pager, usePages } from '../../ui/display/pager.js';
-import { type Column, Table } from '../../ui/display/table.js';
-import { EmptyState } from '../../ui/feedback/empty-state.js';
+import { Count, formatCount, formatRate } from '../../ui/display/figures.js';
+import { Card, PageHeader } from '../../ui/display/page.js';
+import { type Column, Pager, Table, usePages } from '../../ui/display/table.js';
 import { ErrorState } from '../../ui/feedback/error-state.js';
-import { Field } from '../../ui/forms/field.js';
-import { Select } from '../../ui/forms/select.js';
-import { LinkButton } from '../../ui/navigation/link-button.js';
+import { EmptyState } from '../../ui/feedback/placeholders.js';
+import { LinkButton } from '../../ui/forms/button.js';
+import { Field, Select } from '../../ui/forms/field.js';
 import { useUrlText } from '../../ui/navigation/url-state.js';
 import { filterOptions, filterProviders } from './provider-filter.js';
 import { useStats } from './queries.js';
 import { StatusBadge, shortId, TRUST_LABELS, TrustBadge } from './status-badges.js';
-import './network.css';
 
 const PAGE_SIZE = 50;
 

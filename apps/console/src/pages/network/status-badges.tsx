@@ -1,5 +1,5 @@
 /** Badges and texts for provider status and trust level. */
-import { Badge } from '../../ui/display/badge.js';
+import { Badge } from '../../ui/display/page.js';
 import type { Tone } from '../../ui/feedback/note.js';
 
 interface StatusText {

@@ -1,14 +1,13 @@
 /** `/verify`: checks a saved record in the browser, from a file or pasted text. */
+import './network.css';
 import { FileUp } from 'lucide-react';
 import { useRef, useState } from 'react';
-import { Card } from '../../ui/display/card.js';
-import { PageHeader } from '../../ui/display/page-header.js';
+import { Card, PageHeader } from '../../ui/display/page.js';
 import { Button } from '../../ui/forms/button.js';
 import { CheckField, TextAreaField } from '../../ui/forms/field.js';
 import { NotARecordError } from './verify/run-verification.js';
 import { useVerification } from './verify/use-verification.js';
 import { VerificationView } from './verify/verification-view.js';
-import './network.css';
 
 /** Room for a feed of several thousand providers. */
 const MAX_BYTES = 64 * 2 ** 20;

@@ -6,14 +6,12 @@ import { useState } from 'react';
 import { api } from '../../api/api-client.js';
 import { ApiError } from '../../api/api-error.js';
 import { PATHS } from '../../routing/paths.js';
-import { Card } from '../../ui/display/card.js';
-import { Time } from '../../ui/display/time.js';
-import { EmptyState } from '../../ui/feedback/empty-state.js';
+import { Time } from '../../ui/display/figures.js';
+import { Card } from '../../ui/display/page.js';
 import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
 import { Note } from '../../ui/feedback/note.js';
-import { Skeleton } from '../../ui/feedback/skeleton.js';
-import { Button } from '../../ui/forms/button.js';
-import { LinkButton } from '../../ui/navigation/link-button.js';
+import { EmptyState, Skeleton } from '../../ui/feedback/placeholders.js';
+import { Button, LinkButton } from '../../ui/forms/button.js';
 import { deviceCodePath, MACHINES_KEY, useDeviceCode } from './queries.js';
 
 interface DeviceRequestProps {

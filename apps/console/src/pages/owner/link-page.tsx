@@ -1,10 +1,14 @@
 /**
  * `/link`: the owner enters the code shown on a machine, reviews the request, and approves or denies it (RFC 8628, section 3.3).
  */
+
+import { useForm } from 'react-hook-form';
 import { useLocation, useSearch } from 'wouter';
 import { PATHS } from '../../routing/paths.js';
-import { PageHeader } from '../../ui/display/page-header.js';
-import { CodeForm } from './code-form.js';
+import { Card, PageHeader } from '../../ui/display/page.js';
+import { Button } from '../../ui/forms/button.js';
+import { Field } from '../../ui/forms/field.js';
+import { Form } from '../../ui/forms/form.js';
 import { DeviceRequest } from './device-request.js';
 import { parseUserCode } from './user-code.js';
 
@@ -26,5 +30,48 @@ export function Page() {
         />
       )}
     </>
+  );
+}
+
+interface CodeFormProps {
+  readonly initial: string;
+  /** Error of the code in the URL; null: none. */
+  readonly problem: string | null;
+  readonly onCode: (code: string) => void;
+}
+
+function CodeForm({ initial, problem, onCode }: CodeFormProps) {
+  const { register, handleSubmit, formState, setError } = useForm({ defaultValues: { code: initial } });
+  const error = formState.errors.code?.message ?? (formState.isSubmitted || formState.isDirty ? undefined : (problem ?? undefined));
+  return (
+    <Card
+      title="Enter the code shown on the machine"
+      about="Run “inference-provider login” on the machine to get a code. Codes expire after ten minutes."
+    >
+      <Form
+        onSubmit={handleSubmit(({ code }) => {
+          const typed = parseUserCode(code);
+          if (typed.kind === 'code') onCode(typed.code);
+          else setError('code', { message: typed.problem }, { shouldFocus: true });
+        })}
+      >
+        <Field
+          label="Code"
+          placeholder="WDJB-MJHT"
+          hint="Eight letters; case and dash do not matter."
+          autoComplete="one-time-code"
+          autoCapitalize="characters"
+          spellCheck={false}
+          maxLength={32}
+          error={error}
+          {...register('code')}
+        />
+        <div>
+          <Button type="submit" kind="primary">
+            Continue
+          </Button>
+        </div>
+      </Form>
+    </Card>
   );
 }

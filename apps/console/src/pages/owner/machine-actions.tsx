@@ -5,14 +5,12 @@ import { Pencil, Unlink } from 'lucide-react';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { api } from '../../api/api-client.js';
-import { useFormMutation } from '../../api/form-mutation.js';
 import { PATHS } from '../../routing/paths.js';
-import { ConfirmDialog } from '../../ui/dialogs/confirm-dialog.js';
-import { Dialog, DialogActions } from '../../ui/dialogs/dialog.js';
+import { ConfirmDialog, Dialog, DialogActions } from '../../ui/dialogs/dialog.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
-import { Form } from '../../ui/forms/form.js';
+import { Form, useFormMutation } from '../../ui/forms/form.js';
 import { MACHINES_KEY, machineKey, machinePath } from './queries.js';
 
 interface MachineActionsProps {

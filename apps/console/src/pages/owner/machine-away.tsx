@@ -1,9 +1,8 @@
 /** A disconnected machine: last known state, and how to reconnect it. */
 import type { ConsoleMachineView } from '@inference/formats';
 import { disconnectText, trustLevelLabel } from '../../features/machines/status-texts.js';
-import { Card } from '../../ui/display/card.js';
-import { pluralize } from '../../ui/display/number.js';
-import { Time } from '../../ui/display/time.js';
+import { pluralize, Time } from '../../ui/display/figures.js';
+import { Card } from '../../ui/display/page.js';
 import { CopyField } from '../../ui/forms/copy-field.js';
 
 export function MachineAway({ machine: { provider_id, last_seen } }: { readonly machine: ConsoleMachineView }) {

@@ -1,12 +1,11 @@
 /** Footer of a response: provider, trust, usage, cost and verification result. */
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../routing/paths.js';
-import { Badge } from '../../ui/display/badge.js';
-import { Money } from '../../ui/display/money.js';
-import { formatCount } from '../../ui/display/number.js';
+import { formatCount, Money } from '../../ui/display/figures.js';
+import { Badge } from '../../ui/display/page.js';
 import type { TokenUsage } from './chat/conversation.js';
 import type { ProviderFacts } from './requests/provider-facts.js';
-import type { AnswerCheck } from './verification/answer-check.js';
+import type { AnswerCheck } from './verification/check-answer.js';
 import { CheckMark } from './verification/check-mark.js';
 
 interface AnswerFooterProps {

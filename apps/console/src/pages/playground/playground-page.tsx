@@ -5,11 +5,11 @@ import { useMe } from '../../api/session.js';
 import { useBalance } from '../../features/account/balance.js';
 import { FirstSteps, useFirstSteps } from '../../features/account/first-steps-panel.js';
 import { useModels } from '../../features/account/models.js';
-import { Money } from '../../ui/display/money.js';
-import { PageHeader } from '../../ui/display/page-header.js';
+import { Money } from '../../ui/display/figures.js';
+import { PageHeader } from '../../ui/display/page.js';
 import { ErrorState } from '../../ui/feedback/error-state.js';
-import { Skeleton } from '../../ui/feedback/skeleton.js';
-import { Segmented } from '../../ui/forms/segmented.js';
+import { Skeleton } from '../../ui/feedback/placeholders.js';
+import { Segmented } from '../../ui/forms/field.js';
 import { ChatView } from './chat/chat-view.js';
 import { ImagesView } from './images/images-view.js';
 

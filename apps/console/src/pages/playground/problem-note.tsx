@@ -1,7 +1,6 @@
 /** Error of a request with its remedy. A retry delay is counted down before the button is enabled. */
 import { useEffect, useState } from 'react';
-import { Button } from '../../ui/forms/button.js';
-import { LinkButton } from '../../ui/navigation/link-button.js';
+import { Button, LinkButton } from '../../ui/forms/button.js';
 import type { Problem } from './requests/problems.js';
 
 export function ProblemNote({ problem, onRetry }: { readonly problem: Problem; readonly onRetry: (() => void) | null }) {

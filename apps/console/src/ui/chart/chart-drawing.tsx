@@ -13,9 +13,9 @@ import {
   Tooltip,
 } from 'chart.js';
 import { useEffect, useRef } from 'react';
-import { formatShort } from '../display/number.js';
+import { formatShort } from '../display/figures.js';
 import { useTheme } from '../theme/theme.js';
-import type { ChartProps } from './chart-props.js';
+import type { ChartProps } from './chart.js';
 
 Canvas.register(BarController, BarElement, CategoryScale, Filler, LinearScale, LineController, LineElement, PointElement, Tooltip);
 

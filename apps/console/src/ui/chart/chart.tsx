@@ -1,15 +1,40 @@
+import { ChartColumn, Table2 } from 'lucide-react';
+import { lazy, Suspense, useId, useState } from 'react';
+import { formatCount } from '../display/figures.js';
+import { Button } from '../forms/button.js';
+
+/** Data and options of a chart, independent of the drawing library. */
+interface ChartSeries {
+  readonly label: string;
+  readonly values: readonly number[];
+}
+
+interface ChartData {
+  /** X axis labels, one per value. */
+  readonly labels: readonly string[];
+  readonly series: readonly ChartSeries[];
+}
+
+export interface ChartProps extends ChartData {
+  /** One sentence that describes the chart to screen readers. */
+  readonly title: string;
+  readonly kind: 'line' | 'bar';
+  /** Stacks bars or areas of all series. */
+  readonly stacked?: boolean;
+  /** Formats values in tooltips, axis and table. */
+  readonly format?: (value: number) => string;
+  /** Heading of the table's first column, such as `Day`. */
+  readonly labelHeading?: string;
+  /** CSS length. */
+  readonly height?: string;
+}
+
+const Drawing = lazy(() => import('./chart-drawing.js').then(({ ChartDrawing }) => ({ default: ChartDrawing })));
+
 /**
  * Chart with its numbers as a table behind a toggle, for screen readers and for exact values. The drawing code is fetched with the
  * first chart; a placeholder reserves its space.
  */
-import { ChartColumn, Table2 } from 'lucide-react';
-import { lazy, Suspense, useId, useState } from 'react';
-import { formatCount } from '../display/number.js';
-import { Button } from '../forms/button.js';
-import type { ChartProps } from './chart-props.js';
-
-const Drawing = lazy(() => import('./chart-drawing.js').then(({ ChartDrawing }) => ({ default: ChartDrawing })));
-
 export function Chart(props: ChartProps) {
   const { title, series, height = '15rem' } = props;
   const [asTable, setAsTable] = useState(false);

@@ -1,7 +1,10 @@
 /** Modal dialog: traps the focus, returns it on close, and closes on Escape. */
 import { Dialog as Base } from '@base-ui/react/dialog';
+import { useMutation } from '@tanstack/react-query';
 import { X } from 'lucide-react';
 import type { ReactNode } from 'react';
+import { ErrorNote } from '../feedback/error-state.js';
+import { Button } from '../forms/button.js';
 
 interface DialogProps {
   readonly open: boolean;
@@ -37,4 +40,31 @@ export function Dialog({ open, onOpenChange, title, description, persistent = fa
 /** Row of buttons at the end of a dialog. */
 export function DialogActions({ children }: { readonly children: ReactNode }) {
   return <div className="dialog-actions">{children}</div>;
+}
+
+interface ConfirmDialogProps {
+  readonly open: boolean;
+  readonly onOpenChange: (open: boolean) => void;
+  readonly title: string;
+  readonly confirm: string;
+  readonly children: ReactNode;
+  /** The dialog closes when the promise resolves. */
+  readonly onConfirm: () => Promise<unknown>;
+}
+
+/** Asks before an action that cannot be undone. Stays open with the error if the action fails. */
+export function ConfirmDialog({ open, onOpenChange, title, confirm, children, onConfirm }: ConfirmDialogProps) {
+  const { mutate, isPending, error } = useMutation({ mutationFn: onConfirm, onSuccess: () => onOpenChange(false) });
+  return (
+    <Dialog open={open} onOpenChange={onOpenChange} title={title}>
+      {children}
+      <ErrorNote error={error} />
+      <DialogActions>
+        <Button onClick={() => onOpenChange(false)}>Cancel</Button>
+        <Button kind="danger" busy={isPending} onClick={() => mutate()}>
+          {confirm}
+        </Button>
+      </DialogActions>
+    </Dialog>
+  );
 }

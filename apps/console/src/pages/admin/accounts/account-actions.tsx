@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../../../api/api-client.js';
 import { useMe } from '../../../api/session.js';
-import { ConfirmDialog } from '../../../ui/dialogs/confirm-dialog.js';
+import { ConfirmDialog } from '../../../ui/dialogs/dialog.js';
 import { useToast } from '../../../ui/feedback/toast.js';
 import { Button } from '../../../ui/forms/button.js';
 import { ADMIN_KEY, accountPath } from '../queries.js';

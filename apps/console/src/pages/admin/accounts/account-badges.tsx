@@ -1,6 +1,6 @@
 /** Badges for the state of an account and for operator access. */
 import type { AdminAccount } from '@inference/formats';
-import { Badge } from '../../../ui/display/badge.js';
+import { Badge } from '../../../ui/display/page.js';
 
 export function AccountBadges({ account }: { readonly account: AdminAccount }) {
   const { deleted_at, suspended_at, is_admin } = account;

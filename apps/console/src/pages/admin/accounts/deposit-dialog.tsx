@@ -6,7 +6,7 @@ import { useForm } from 'react-hook-form';
 import { api } from '../../../api/api-client.js';
 import { parseUsd } from '../../../features/account/usd-amount.js';
 import { Dialog, DialogActions } from '../../../ui/dialogs/dialog.js';
-import { formatUsd } from '../../../ui/display/money.js';
+import { formatUsd } from '../../../ui/display/figures.js';
 import { ErrorNote } from '../../../ui/feedback/error-state.js';
 import { useToast } from '../../../ui/feedback/toast.js';
 import { Button } from '../../../ui/forms/button.js';

@@ -2,13 +2,11 @@
 import type { AdminCatalogueEntry } from '@inference/formats';
 import { useQueryClient } from '@tanstack/react-query';
 import { api } from '../../../api/api-client.js';
-import { useFormMutation } from '../../../api/form-mutation.js';
 import { Dialog, DialogActions } from '../../../ui/dialogs/dialog.js';
 import { useToast } from '../../../ui/feedback/toast.js';
 import { Button } from '../../../ui/forms/button.js';
-import { Field, TextAreaField } from '../../../ui/forms/field.js';
-import { Form } from '../../../ui/forms/form.js';
-import { Select } from '../../../ui/forms/select.js';
+import { Field, Select, TextAreaField } from '../../../ui/forms/field.js';
+import { Form, useFormMutation } from '../../../ui/forms/form.js';
 import { ADMIN_KEY, cataloguePath } from '../queries.js';
 import { parseHashes } from './file-hashes.js';
 

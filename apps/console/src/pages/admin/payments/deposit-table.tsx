@@ -2,12 +2,9 @@
 import type { AdminDepositPage } from '@inference/formats';
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
-import { Badge } from '../../../ui/display/badge.js';
-import { Card } from '../../../ui/display/card.js';
-import { LoadMore } from '../../../ui/display/load-more.js';
-import { Money } from '../../../ui/display/money.js';
-import { type Column, Table } from '../../../ui/display/table.js';
-import { Time } from '../../../ui/display/time.js';
+import { Money, Time } from '../../../ui/display/figures.js';
+import { Badge, Card } from '../../../ui/display/page.js';
+import { type Column, LoadMore, Table } from '../../../ui/display/table.js';
 import { ErrorState } from '../../../ui/feedback/error-state.js';
 import { useDeposits } from '../queries.js';
 

@@ -1,5 +1,5 @@
 /** `/admin/deposits`: deposits of all accounts. */
-import { PageHeader } from '../../../ui/display/page-header.js';
+import { PageHeader } from '../../../ui/display/page.js';
 import { DepositTable } from './deposit-table.js';
 
 export function Page() {

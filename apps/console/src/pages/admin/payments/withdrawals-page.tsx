@@ -1,9 +1,15 @@
 /** `/admin/withdrawals`: requested and completed withdrawals. */
+
+import type { AdminEarningsConcentration } from '@inference/formats';
 import { useState } from 'react';
-import { PageHeader } from '../../../ui/display/page-header.js';
-import { Segmented } from '../../../ui/forms/segmented.js';
-import { useAdminWithdrawals } from '../queries.js';
-import { EarningsConcentration } from './earnings-concentration.js';
+import { Link } from 'wouter';
+import { PATHS, pathWithId } from '../../../routing/paths.js';
+import { formatUsd, Money } from '../../../ui/display/figures.js';
+import { Card, PageHeader } from '../../../ui/display/page.js';
+import { type Column, Table } from '../../../ui/display/table.js';
+import { ErrorState } from '../../../ui/feedback/error-state.js';
+import { Segmented } from '../../../ui/forms/field.js';
+import { useAdminWithdrawals, useEarningsConcentration } from '../queries.js';
 import { WithdrawalTable } from './withdrawal-table.js';
 
 const STATES = [
@@ -32,4 +38,50 @@ export function Page() {
       </div>
     </>
   );
+}
+
+type Pair = AdminEarningsConcentration['data'][number];
+
+/** Owners who earn mostly from one account, possibly their own. */
+function EarningsConcentration() {
+  const { data, error, refetch } = useEarningsConcentration();
+  if (error !== null && data === undefined) {
+    return <ErrorState what="Earnings by payer" error={error} onRetry={() => void refetch()} />;
+  }
+  if (data === undefined) return null;
+  const about = `Owners with at least ${data.min_share_percent}% of their earnings, and ${formatUsd(data.min_micro_usd)}, from one account since ${data.from}. Review these before you pay them.`;
+  return (
+    <Card title="Earnings from one payer" about={about} flush>
+      <Table
+        caption="Owners and the account that pays most of their earnings"
+        columns={COLUMNS}
+        rows={data.data}
+        rowKey={({ owner, provider_id, payer }) => `${owner?.id ?? provider_id} ${payer.id}`}
+        empty={<p className="card-empty">No owner earns mostly from one account.</p>}
+        stacked
+      />
+    </Card>
+  );
+}
+
+const COLUMNS: readonly Column<Pair>[] = [
+  {
+    key: 'owner',
+    header: 'Owner',
+    rowHeader: true,
+    cell: ({ owner, provider_id }) =>
+      owner === null ? (
+        <Link href={pathWithId(PATHS.adminProvider, provider_id ?? '')}>unclaimed machine</Link>
+      ) : (
+        <AccountLink account={owner} />
+      ),
+  },
+  { key: 'payer', header: 'Payer', cell: ({ payer }) => <AccountLink account={payer} /> },
+  { key: 'earned', header: 'Earned from payer', numeric: true, cell: ({ earned_micro_usd }) => <Money microUsd={earned_micro_usd} /> },
+  { key: 'share', header: 'Of owner’s earnings', numeric: true, cell: ({ owner_share_percent }) => `${owner_share_percent}%` },
+  { key: 'payer-share', header: 'Of payer’s spending', numeric: true, cell: ({ payer_share_percent }) => `${payer_share_percent}%` },
+];
+
+function AccountLink({ account: { id, name, email } }: { readonly account: Pair['payer'] }) {
+  return <Link href={pathWithId(PATHS.adminAccount, id)}>{email ?? (name === '' ? id : name)}</Link>;
 }

@@ -3,13 +3,11 @@ import type { AdminProviderView } from '@inference/formats';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../../../api/api-client.js';
-import { useFormMutation } from '../../../api/form-mutation.js';
-import { ConfirmDialog } from '../../../ui/dialogs/confirm-dialog.js';
-import { Dialog, DialogActions } from '../../../ui/dialogs/dialog.js';
+import { ConfirmDialog, Dialog, DialogActions } from '../../../ui/dialogs/dialog.js';
 import { useToast } from '../../../ui/feedback/toast.js';
 import { Button } from '../../../ui/forms/button.js';
 import { Field } from '../../../ui/forms/field.js';
-import { Form } from '../../../ui/forms/form.js';
+import { Form, useFormMutation } from '../../../ui/forms/form.js';
 import { ADMIN_KEY, providerPath } from '../queries.js';
 
 type OpenDialog = 'quarantine' | 'release' | 'reinstate' | null;

@@ -1,7 +1,7 @@
 /** Audit log entries as sentences, from the route and body of each admin request. */
 import type { AdminAction } from '@inference/formats';
 import { humanizeCode } from '../../../features/machines/status-texts.js';
-import { formatUsd } from '../../../ui/display/money.js';
+import { formatUsd } from '../../../ui/display/figures.js';
 
 type Details = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
 /** `/admin/actions`: audit log of operator actions. */
-import { PageHeader } from '../../../ui/display/page-header.js';
+import { PageHeader } from '../../../ui/display/page.js';
 import { AuditLog } from './audit-log.js';
 
 export function Page() {

@@ -2,10 +2,9 @@
 import type { AdminAction } from '@inference/formats';
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
-import { Card } from '../../../ui/display/card.js';
-import { LoadMore } from '../../../ui/display/load-more.js';
-import { type Column, Table } from '../../../ui/display/table.js';
-import { Time } from '../../../ui/display/time.js';
+import { Time } from '../../../ui/display/figures.js';
+import { Card } from '../../../ui/display/page.js';
+import { type Column, LoadMore, Table } from '../../../ui/display/table.js';
 import { ErrorState } from '../../../ui/feedback/error-state.js';
 import { useActions } from '../queries.js';
 import { actionText, outcomeText } from './action-texts.js';

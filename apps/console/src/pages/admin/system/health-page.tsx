@@ -2,16 +2,12 @@
 import type { AdminHealth } from '@inference/formats';
 import type { ReactNode } from 'react';
 import { humanizeCode } from '../../../features/machines/status-texts.js';
-import { Card } from '../../../ui/display/card.js';
-import { formatUsd } from '../../../ui/display/money.js';
-import { Count, pluralize } from '../../../ui/display/number.js';
-import { PageHeader } from '../../../ui/display/page-header.js';
-import { Stat, Stats } from '../../../ui/display/stat.js';
+import { Count, formatUsd, pluralize, Time } from '../../../ui/display/figures.js';
+import { Card, PageHeader, Stat, Stats } from '../../../ui/display/page.js';
 import { type Column, Table } from '../../../ui/display/table.js';
-import { Time } from '../../../ui/display/time.js';
 import { ErrorNote, ErrorState } from '../../../ui/feedback/error-state.js';
 import { Note } from '../../../ui/feedback/note.js';
-import { Skeleton } from '../../../ui/feedback/skeleton.js';
+import { Skeleton } from '../../../ui/feedback/placeholders.js';
 import { useHealth } from '../queries.js';
 
 export function Page() {

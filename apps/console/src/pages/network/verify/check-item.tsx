@@ -1,7 +1,7 @@
 /** One verified claim: name, value, result and explanation. */
 import { CircleCheck, CircleDashed, CircleX, type LucideIcon, MessageSquareQuote } from 'lucide-react';
 import type { ReactNode } from 'react';
-import { Badge } from '../../../ui/display/badge.js';
+import { Badge } from '../../../ui/display/page.js';
 import type { Tone } from '../../../ui/feedback/note.js';
 
 const ICONS: Readonly<Record<Tone, LucideIcon>> = {

@@ -1,8 +1,7 @@
 /** Findings of one record by stage, while verification runs, and the overall result. */
 import type { DeviceChainVerdict, Finding, StageVerdict } from '@inference/verifier';
-import { Badge } from '../../../ui/display/badge.js';
-import { Note } from '../../../ui/feedback/note.js';
-import { Progress } from '../../../ui/feedback/progress.js';
+import { Badge } from '../../../ui/display/page.js';
+import { Note, Progress } from '../../../ui/feedback/note.js';
 import { sentenceCase } from '../status-badges.js';
 import { CheckItem } from './check-item.js';
 import { CHAIN_STEPS, CLAIM_LABELS, RESULT_LABELS, STAGE_TEXTS } from './claim-texts.js';

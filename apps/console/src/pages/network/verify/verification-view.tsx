@@ -1,9 +1,9 @@
 /** Progress and result of a verification: one record in full, several as an expandable list. */
-import { Badge } from '../../../ui/display/badge.js';
-import { formatCount } from '../../../ui/display/number.js';
+
+import { formatCount } from '../../../ui/display/figures.js';
+import { Badge } from '../../../ui/display/page.js';
 import { ErrorNote } from '../../../ui/feedback/error-state.js';
-import { Note } from '../../../ui/feedback/note.js';
-import { Progress } from '../../../ui/feedback/progress.js';
+import { Note, Progress } from '../../../ui/feedback/note.js';
 import { type OutcomeKind, outcomeOf, RecordFindings } from './record-findings.js';
 import { NotARecordError } from './run-verification.js';
 import type { RecordProgress, Verification } from './use-verification.js';

@@ -1,13 +1,14 @@
 /** Chat mode of the playground. */
 import { useEffect, useId, useRef, useState } from 'react';
-import { type ModelEntry, textModels } from '../../../features/account/models.js';
-import { EmptyState } from '../../../ui/feedback/empty-state.js';
+import { type ModelEntry, modelName, textModels } from '../../../features/account/models.js';
+import { EmptyState } from '../../../ui/feedback/placeholders.js';
 import { Button } from '../../../ui/forms/button.js';
+import { Field, Select, TextAreaField } from '../../../ui/forms/field.js';
+import { AnswerFooter } from '../answer-footer.js';
 import { Composer } from '../composer.js';
-import { ChatSettingsPanel } from './chat-settings.js';
-import { isBusy, type Turn } from './conversation.js';
+import { ProblemNote } from '../problem-note.js';
+import { type Answer, isBusy, type Turn } from './conversation.js';
 import { EMPTY_PARAMETERS, type ParameterForm, parseParameters } from './parameters.js';
-import { TurnView } from './turn-view.js';
 import { type ChatSettings, useChat } from './use-chat.js';
 
 const SUGGESTIONS = ['What is the capital of France?', 'Explain digital signatures to a child.', 'Write a haiku about apples.'];
@@ -116,4 +117,85 @@ function statusOf(turns: readonly Turn[]): string {
       if (last.check.state === 'failed') return 'The response is complete, but verification failed.';
       return 'The response is complete.';
   }
+}
+
+interface ChatSettingsPanelProps {
+  readonly models: readonly ModelEntry[];
+  readonly model: string;
+  readonly onModel: (model: string) => void;
+  readonly form: ParameterForm;
+  readonly onForm: (form: ParameterForm) => void;
+  readonly refused: { readonly field: keyof ParameterForm; readonly problem: string } | null;
+}
+
+/** Model, system prompt and parameters of the conversation. */
+function ChatSettingsPanel({ models, model, onModel, form, onForm, refused }: ChatSettingsPanelProps) {
+  const heading = useId();
+  const [open, setOpen] = useState(false);
+  const bind = (field: keyof ParameterForm) => ({
+    value: form[field],
+    error: refused?.field === field ? refused.problem : undefined,
+    autoComplete: 'off',
+    onChange: (event: { target: { value: string } }) => onForm({ ...form, [field]: event.target.value }),
+  });
+  return (
+    <section className="settings" aria-labelledby={heading}>
+      <h2 id={heading} className="visually-hidden">
+        Settings
+      </h2>
+      <Select label="Model" value={model} options={models.map((one) => ({ value: one.id, label: modelName(one) }))} onValue={onModel} />
+      <TextAreaField label="System prompt" rows={3} {...bind('system')} />
+      <details open={open || refused !== null} onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary>Parameters</summary>
+        <div className="settings-grid">
+          <Field label="Temperature" inputMode="decimal" placeholder="1" {...bind('temperature')} />
+          <Field label="Top P" inputMode="decimal" placeholder="1" {...bind('topP')} />
+          <Field label="Max tokens" inputMode="numeric" {...bind('maxTokens')} />
+          <Field label="Seed" inputMode="numeric" {...bind('seed')} />
+        </div>
+        <TextAreaField label="Stop sequences" hint="One per line, up to four." rows={2} {...bind('stop')} />
+      </details>
+    </section>
+  );
+}
+
+interface TurnViewProps {
+  readonly turn: Turn;
+  /** Null if a retry is not possible. */
+  readonly onRetry: ((answer: Answer) => void) | null;
+}
+
+/** One message of the conversation. Model output is rendered as plain text; markup has no effect. */
+function TurnView({ turn, onRetry }: TurnViewProps) {
+  if (turn.role === 'user') {
+    return (
+      <li className="turn" data-role="user">
+        <span className="visually-hidden">You: </span>
+        <div className="turn-text">{turn.text}</div>
+      </li>
+    );
+  }
+  const busy = turn.state === 'waiting' || turn.state === 'streaming';
+  return (
+    <li className="turn" data-role="assistant" data-state={turn.state} aria-busy={busy}>
+      <span className="visually-hidden">{`${turn.model}: `}</span>
+      {turn.text === '' ? null : <div className="turn-text">{turn.text}</div>}
+      {turn.state === 'waiting' ? <p className="turn-waiting">{waitingText(turn.provider !== null)}</p> : null}
+      {turn.state === 'stopped' ? <p className="turn-note">Stopped. The response is incomplete and cannot be verified.</p> : null}
+      {turn.state === 'complete' && turn.text === '' ? <p className="turn-note">The model returned no output.</p> : null}
+      {turn.problem === null ? null : <ProblemNote problem={turn.problem} onRetry={onRetry === null ? null : () => onRetry(turn)} />}
+      <AnswerFooter
+        provider={turn.provider}
+        usage={turn.usage}
+        finishReason={turn.finishReason}
+        costMicroUsd={turn.costMicroUsd}
+        check={turn.check}
+      />
+    </li>
+  );
+}
+
+/** `placed`: a machine has accepted the request. */
+function waitingText(placed: boolean): string {
+  return placed ? 'Processing the prompt…' : 'Waiting for a machine…';
 }

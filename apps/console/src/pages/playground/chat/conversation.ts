@@ -1,7 +1,7 @@
 /** State of a conversation: messages, how each response ended, and its verification. */
 import type { Problem } from '../requests/problems.js';
 import type { ProviderFacts } from '../requests/provider-facts.js';
-import type { AnswerCheck } from '../verification/answer-check.js';
+import type { AnswerCheck } from '../verification/check-answer.js';
 import type { Parameters } from './parameters.js';
 
 export interface TokenUsage {

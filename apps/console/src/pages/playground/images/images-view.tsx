@@ -1,10 +1,9 @@
 /** Image mode of the playground. */
 import { useId, useState } from 'react';
 import { imageModels, type ModelEntry, modelName } from '../../../features/account/models.js';
-import { EmptyState } from '../../../ui/feedback/empty-state.js';
-import { Progress } from '../../../ui/feedback/progress.js';
-import { Field } from '../../../ui/forms/field.js';
-import { Select } from '../../../ui/forms/select.js';
+import { Progress } from '../../../ui/feedback/note.js';
+import { EmptyState } from '../../../ui/feedback/placeholders.js';
+import { Field, Select } from '../../../ui/forms/field.js';
 import { AnswerFooter } from '../answer-footer.js';
 import { parseInteger } from '../chat/parameters.js';
 import { Composer } from '../composer.js';

@@ -3,14 +3,12 @@ import { useEffect, useMemo, useRef, useState } from 'react';
 import { useInvalidateMoney } from '../../../features/account/balance.js';
 import { newNonce } from '../requests/call.js';
 import { type ImageAnswer, type ImageRequest, imageBody, imageType, sendImageRequest } from '../requests/image-request.js';
-import { usePlaygroundKey } from '../requests/playground-key.js';
+import { sendWithKey, usePlaygroundKey } from '../requests/playground-key.js';
 import type { Problem } from '../requests/problems.js';
 import type { ProviderFacts } from '../requests/provider-facts.js';
 import { requestCost } from '../requests/request-cost.js';
-import { sendWithKey } from '../requests/send-with-key.js';
 import { useSingleRequest } from '../requests/use-single-request.js';
-import type { AnswerCheck } from '../verification/answer-check.js';
-import { checkAnswer, downloadFeed } from '../verification/check-answer.js';
+import { type AnswerCheck, checkAnswer, downloadFeed } from '../verification/check-answer.js';
 
 export interface ImageJob {
   readonly id: string;

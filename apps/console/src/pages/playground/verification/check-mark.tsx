@@ -4,9 +4,9 @@ import { Check, CircleHelp, ShieldAlert, ShieldCheck, X } from 'lucide-react';
 import { useState } from 'react';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { Dialog } from '../../../ui/dialogs/dialog.js';
-import { LinkButton } from '../../../ui/navigation/link-button.js';
+import { LinkButton } from '../../../ui/forms/button.js';
 import type { ProviderFacts } from '../requests/provider-facts.js';
-import { type AnswerCheck, NOT_PROVED, NOT_PROVED_OF_ENCLAVE } from './answer-check.js';
+import { type AnswerCheck, NOT_PROVED, NOT_PROVED_OF_ENCLAVE } from './check-answer.js';
 
 export function CheckMark({ check, provider }: { readonly check: AnswerCheck; readonly provider: ProviderFacts | null }) {
   const [open, setOpen] = useState(false);

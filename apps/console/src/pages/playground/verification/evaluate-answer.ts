@@ -7,7 +7,7 @@
 import type { AttestationFeed } from '@inference/protocol';
 import { type AnswerVerdict, FeedError, type ReceivedAnswer, verifyAnswer } from '@inference/verifier';
 import { headersOf, type ProviderFacts } from '../requests/provider-facts.js';
-import type { AnswerCheck, CheckLine } from './answer-check.js';
+import type { AnswerCheck, CheckLine } from './check-answer.js';
 
 export interface Evidence {
   /** Exact bytes of the request body. */

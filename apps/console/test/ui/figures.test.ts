@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatUsd, formatUsdRounded } from '../../src/ui/display/money.js';
+import { formatUsd, formatUsdRounded } from '../../src/ui/display/figures.js';
 
 describe('amounts', () => {
   it.each([

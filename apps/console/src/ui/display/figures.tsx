@@ -1,0 +1,121 @@
+/** Amounts of money, numbers and times: their formats, and elements that show them. */
+import { useEffect, useState } from 'react';
+
+const MICRO = 1_000_000n;
+
+/** `$1,234.56`; fractions of a cent show all their digits. */
+export function formatUsd(microUsd: number): string {
+  const negative = microUsd < 0;
+  const micro = BigInt(Math.abs(microUsd));
+  const dollars = (micro / MICRO).toLocaleString('en-US');
+  const fraction = String(micro % MICRO).padStart(6, '0');
+  const digits = fraction.replace(/0{1,4}$/, '');
+  return `${negative ? '−' : ''}$${dollars}.${digits}`;
+}
+
+/** From one dollar on, whole cents rounded towards zero, never more than the amount. Smaller amounts show all digits. */
+export function formatUsdRounded(microUsd: number): string {
+  return formatUsd(Math.abs(microUsd) < 1_000_000 ? microUsd : Math.trunc(microUsd / 10_000) * 10_000);
+}
+
+interface MoneyProps {
+  readonly microUsd: number;
+  /** Whole cents from one dollar on, for large figures and columns. The tooltip shows the exact amount. */
+  readonly rounded?: boolean;
+}
+
+export function Money({ microUsd, rounded = false }: MoneyProps) {
+  if (!rounded) return <span className="number">{formatUsd(microUsd)}</span>;
+  return (
+    <span className="number" title={formatUsd(microUsd)}>
+      {formatUsdRounded(microUsd)}
+    </span>
+  );
+}
+
+const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+
+export function formatCount(value: number): string {
+  return WHOLE.format(value);
+}
+
+/** `12.3K`, for narrow space. */
+export function formatShort(value: number): string {
+  return Math.abs(value) < 10_000 ? WHOLE.format(value) : SHORT.format(value);
+}
+
+/** `1 request`, `2 requests`. */
+export function pluralize(value: number, singular: string, plural = `${singular}s`): string {
+  return `${formatCount(value)} ${value === 1 ? singular : plural}`;
+}
+
+/** At most one decimal place. */
+export function formatRate(value: number): string {
+  return value >= 100 ? WHOLE.format(value) : value.toFixed(1);
+}
+
+/** A fraction of 1 as percent, such as `7.5 %`; a dash for null (nothing to divide). */
+export function formatShare(share: number | null): string {
+  if (share === null) return '—';
+  const value = share * 100;
+  return `${value >= 10 || value === 0 ? Math.round(value) : value.toFixed(1)} %`;
+}
+
+/** Whole number. The short form has the exact number as its tooltip. */
+export function Count({ value, short = false }: { readonly value: number; readonly short?: boolean }) {
+  return (
+    <span className="number" title={short ? formatCount(value) : undefined}>
+      {short ? formatShort(value) : formatCount(value)}
+    </span>
+  );
+}
+
+const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const EXACT = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
+const DATE = new Intl.DateTimeFormat('en', { dateStyle: 'medium' });
+const DATE_TIME = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short' });
+const STEPS = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+] as const;
+
+interface TimeProps {
+  /** ISO 8601, or milliseconds. */
+  readonly at: string | number;
+  /** `relative`: "3 minutes ago", updated continuously. */
+  readonly as?: 'relative' | 'date' | 'date-time';
+}
+
+/** Time, relative or absolute, with the exact local time as tooltip. */
+export function Time({ at, as = 'relative' }: TimeProps) {
+  const date = new Date(at);
+  useMinute(as === 'relative');
+  if (Number.isNaN(date.getTime())) return <span>unknown</span>;
+  const text = as === 'relative' ? relative(date.getTime() - Date.now()) : (as === 'date' ? DATE : DATE_TIME).format(date);
+  return (
+    <time dateTime={date.toISOString()} title={EXACT.format(date)}>
+      {text}
+    </time>
+  );
+}
+
+/** "3 minutes ago", "in 2 hours", "now". `ms` is negative in the past. */
+function relative(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  for (const [unit, length] of STEPS) {
+    if (Math.abs(seconds) >= length) return RELATIVE.format(Math.trunc(seconds / length), unit);
+  }
+  return Math.abs(seconds) < 10 ? 'now' : RELATIVE.format(seconds, 'second');
+}
+
+/** Re-renders every 30 s. */
+function useMinute(active: boolean): void {
+  const [, tick] = useState(0);
+  useEffect(() => {
+    if (!active) return;
+    const timer = setInterval(() => tick((count) => count + 1), 30_000);
+    return () => clearInterval(timer);
+  }, [active]);
+}
