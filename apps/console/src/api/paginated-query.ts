@@ -7,7 +7,7 @@ interface Page<Row> {
   readonly next_cursor: string | null;
 }
 
-/** `query` is sent with every request and includes `limit`, the rows per page. `rows` joins all fetched pages. */
+/** `query` is sent with every request and includes `limit`, the rows per page. `data` joins the rows of all fetched pages. */
 export function usePaginatedQuery<Row>(queryKey: readonly unknown[], path: string, query: Readonly<Record<string, QueryValue>>) {
   const { data, ...list } = useInfiniteQuery({
     queryKey,
@@ -16,5 +16,5 @@ export function usePaginatedQuery<Row>(queryKey: readonly unknown[], path: strin
     getNextPageParam: ({ next_cursor }) => next_cursor,
     placeholderData: keepPreviousData,
   });
-  return { ...list, rows: data?.pages.flatMap((page) => page.data) };
+  return { ...list, data: data?.pages.flatMap((page) => page.data) };
 }

@@ -1,5 +1,4 @@
 /** All pages of the console, in the order of the navigation. */
-
 import {
   Activity,
   BadgeCheck,

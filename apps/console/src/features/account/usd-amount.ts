@@ -1,4 +1,5 @@
 /** Amounts in US dollars typed by users, converted to whole micro-USD. Conversion moves digits and never uses floating point. */
+import { formatUsd } from '../../ui/display/figures.js';
 
 /** Limit of the console API: one million dollars. */
 const MAX_MICRO_USD = 1_000_000_000_000;
@@ -24,6 +25,28 @@ export function parseUsd(text: string, places: 2 | 6 = 2, { zero = false }: { re
   if (!Number.isSafeInteger(microUsd) || microUsd > MAX_MICRO_USD) return refused('At most $1,000,000 at a time.');
   if (microUsd === 0 && !zero) return refused('The amount must be more than zero.');
   return { kind: 'amount', microUsd };
+}
+
+interface UsdLimits {
+  /** Maximum decimal places. */
+  readonly places?: 2 | 6;
+  /** Micro-USD. */
+  readonly min?: number;
+  readonly max?: number;
+}
+
+/** Validation rule for react-hook-form: true, or a sentence for the user. */
+export function checkUsd(text: string, { places = 2, min = 1, max = MAX_MICRO_USD }: UsdLimits = {}): true | string {
+  const typed = parseUsd(text, places, { zero: min === 0 });
+  if (typed.kind === 'refused') return typed.problem;
+  if (typed.microUsd < min) return `At least ${formatUsd(min)}.`;
+  return typed.microUsd <= max || `At most ${formatUsd(max)}.`;
+}
+
+/** Amount of a text that {@link checkUsd} accepts. */
+export function microUsdOf(text: string): number {
+  const typed = parseUsd(text, 6, { zero: true });
+  return typed.kind === 'amount' ? typed.microUsd : 0;
 }
 
 /** Amount as typed: `12.5` for 12,500,000; at least two decimal places if there is a fraction. */

@@ -1,7 +1,7 @@
 /** Status of a connected machine: recommended actions, models, trust, recent placement decisions. */
 import type { ProviderStatusAnswer } from '@inference/protocol';
 import { formatRate, formatShare, pluralize, Time } from '../../ui/display/figures.js';
-import { Badge, Card } from '../../ui/display/page.js';
+import { Badge, Card, Fact, Facts } from '../../ui/display/page.js';
 import { type Column, Table } from '../../ui/display/table.js';
 import {
   gateText,
@@ -64,22 +64,15 @@ export function MachineStatus({ status, stepsTitle = 'Recommended actions' }: Ma
         />
       </Card>
       <Card title="About this machine">
-        <dl className="facts">
-          <dt>Condition</dt>
-          <dd>{hostConditionText(status.host)}</dd>
-          <dt>Reputation</dt>
-          <dd>{reputationText(status.reputation)}</dd>
-          <dt>Serial number</dt>
-          <dd>{status.serial_number}</dd>
-          <dt>Agent</dt>
-          <dd>
-            {status.agent.name} {status.agent.version}
-          </dd>
-          <dt>Provider ID</dt>
-          <dd>
+        <Facts>
+          <Fact label="Condition">{hostConditionText(status.host)}</Fact>
+          <Fact label="Reputation">{reputationText(status.reputation)}</Fact>
+          <Fact label="Serial number">{status.serial_number}</Fact>
+          <Fact label="Agent">{`${status.agent.name} ${status.agent.version}`}</Fact>
+          <Fact label="Provider ID">
             <code>{status.provider_id}</code>
-          </dd>
-        </dl>
+          </Fact>
+        </Facts>
       </Card>
     </>
   );

@@ -5,13 +5,13 @@ import { api } from '../../api/api-client.js';
 import { useRefreshSession } from '../../api/session.js';
 import { useBalance } from '../../features/account/balance.js';
 import { PATHS } from '../../routing/paths.js';
-import { Dialog, DialogActions } from '../../ui/dialogs/dialog.js';
+import { FormDialog } from '../../ui/dialogs/dialog.js';
 import { formatUsd } from '../../ui/display/figures.js';
 import { Card } from '../../ui/display/page.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
-import { Form, useFormMutation } from '../../ui/forms/form.js';
+import { useFormMutation } from '../../ui/forms/form.js';
 
 export function DeleteAccountCard() {
   const [open, setOpen] = useState(false);
@@ -23,19 +23,17 @@ export function DeleteAccountCard() {
       <Button kind="danger" onClick={() => setOpen(true)}>
         Delete account
       </Button>
-      <Dialog open={open} onOpenChange={setOpen} title="Delete your account?">
-        <DeleteForm onCancel={() => setOpen(false)} />
-      </Dialog>
+      {open ? <DeleteDialog onClose={() => setOpen(false)} /> : null}
     </Card>
   );
 }
 
-function DeleteForm({ onCancel }: { readonly onCancel: () => void }) {
+function DeleteDialog({ onClose }: { readonly onClose: () => void }) {
   const { data: balance } = useBalance();
   const refreshSession = useRefreshSession();
   const toast = useToast();
   const [, navigate] = useLocation();
-  const { register, errors, onSubmit, isPending, error } = useFormMutation({ password: '' }, async (fields) => {
+  const form = useFormMutation({ password: '' }, async (fields) => {
     await api.post('/console/auth/delete-user', fields);
     await refreshSession();
     navigate(PATHS.network);
@@ -43,7 +41,7 @@ function DeleteForm({ onCancel }: { readonly onCancel: () => void }) {
   });
   const remainingMicroUsd = balance?.balance_micro_usd ?? 0;
   return (
-    <Form onSubmit={onSubmit} error={error}>
+    <FormDialog onClose={onClose} title="Delete your account?" form={form} submit="Delete permanently" danger>
       {remainingMicroUsd > 0 ? (
         <p>
           Your balance of <strong>{formatUsd(remainingMicroUsd)}</strong> will be lost. Withdraw your earnings first.
@@ -53,15 +51,8 @@ function DeleteForm({ onCancel }: { readonly onCancel: () => void }) {
         label="Your password"
         type="password"
         autoComplete="current-password"
-        error={errors.password?.message}
-        {...register('password', { required: 'Enter your password to continue.' })}
+        {...form.field('password', { required: 'Enter your password to continue.' })}
       />
-      <DialogActions>
-        <Button onClick={onCancel}>Cancel</Button>
-        <Button type="submit" kind="danger" busy={isPending}>
-          Delete permanently
-        </Button>
-      </DialogActions>
-    </Form>
+    </FormDialog>
   );
 }

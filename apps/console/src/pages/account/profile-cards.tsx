@@ -15,7 +15,7 @@ import { MailNote, newPasswordRules } from './auth-card.js';
 export function NameCard({ me }: { readonly me: ConsoleMe }) {
   const refreshSession = useRefreshSession();
   const toast = useToast();
-  const { register, errors, formState, onSubmit, isPending, error } = useFormMutation({ name: me.name }, async (fields, { reset }) => {
+  const { field, formState, onSubmit, isPending, error } = useFormMutation({ name: me.name }, async (fields, { reset }) => {
     const name = fields.name.trim();
     await api.post('/console/auth/update-user', { name });
     await refreshSession();
@@ -29,8 +29,7 @@ export function NameCard({ me }: { readonly me: ConsoleMe }) {
           label="Name"
           hideLabel
           autoComplete="name"
-          error={errors.name?.message}
-          {...register('name', { required: 'Enter a name.', maxLength: { value: 100, message: 'At most 100 characters.' } })}
+          {...field('name', { required: 'Enter a name.', maxLength: { value: 100, message: 'At most 100 characters.' } })}
         />
         <Button type="submit" busy={isPending} disabled={!formState.isDirty}>
           Save
@@ -68,7 +67,7 @@ const EMPTY = { currentPassword: '', newPassword: '', revokeOtherSessions: true 
 
 export function PasswordCard({ min }: { readonly min: number }) {
   const toast = useToast();
-  const { register, errors, onSubmit, isPending, error } = useFormMutation(EMPTY, async (fields, { reset }) => {
+  const { field, register, onSubmit, isPending, error } = useFormMutation(EMPTY, async (fields, { reset }) => {
     await api.post('/console/auth/change-password', fields);
     reset(EMPTY);
     toast.success('Password changed');
@@ -80,16 +79,14 @@ export function PasswordCard({ min }: { readonly min: number }) {
           label="Current password"
           type="password"
           autoComplete="current-password"
-          error={errors.currentPassword?.message}
-          {...register('currentPassword', { required: 'Enter your current password.' })}
+          {...field('currentPassword', { required: 'Enter your current password.' })}
         />
         <Field
           label="New password"
           type="password"
           autoComplete="new-password"
-          error={errors.newPassword?.message}
           hint={`At least ${min} characters.`}
-          {...register('newPassword', newPasswordRules(min))}
+          {...field('newPassword', newPasswordRules(min))}
         />
         <CheckField label="Sign out of all other sessions" {...register('revokeOtherSessions')} />
         <div>

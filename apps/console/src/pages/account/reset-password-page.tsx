@@ -21,7 +21,7 @@ export function Page() {
 function RequestLink({ expired }: { readonly expired: boolean }) {
   const settings = useSettings();
   const [mailed, setMailed] = useState<string | null>(null);
-  const { register, errors, onSubmit, isPending, error } = useFormMutation({ email: '' }, async ({ email }) => {
+  const { field, onSubmit, isPending, error } = useFormMutation({ email: '' }, async ({ email }) => {
     await api.post('/console/auth/request-password-reset', { email, redirectTo: PATHS.resetPassword });
     setMailed(email);
   });
@@ -48,8 +48,7 @@ function RequestLink({ expired }: { readonly expired: boolean }) {
             label="Email address"
             type="email"
             autoComplete="username"
-            error={errors.email?.message}
-            {...register('email', { required: 'Enter your email address.', pattern: EMAIL_PATTERN })}
+            {...field('email', { required: 'Enter your email address.', pattern: EMAIL_PATTERN })}
           />
           <Button type="submit" kind="primary" busy={isPending}>
             Send reset link
@@ -65,7 +64,7 @@ function NewPassword({ token }: { readonly token: string }) {
   const min = settings?.min_password_length ?? 10;
   const [, navigate] = useLocation();
   const toast = useToast();
-  const { register, errors, onSubmit, isPending, error } = useFormMutation({ newPassword: '' }, async ({ newPassword }) => {
+  const { field, onSubmit, isPending, error } = useFormMutation({ newPassword: '' }, async ({ newPassword }) => {
     await api.post('/console/auth/reset-password', { token, newPassword });
     toast.success('Password changed', 'All sessions have been signed out.');
     navigate(PATHS.signIn);
@@ -78,8 +77,7 @@ function NewPassword({ token }: { readonly token: string }) {
           type="password"
           autoComplete="new-password"
           hint={`At least ${min} characters.`}
-          error={errors.newPassword?.message}
-          {...register('newPassword', newPasswordRules(min))}
+          {...field('newPassword', newPasswordRules(min))}
         />
         <Button type="submit" kind="primary" busy={isPending}>
           Set new password

@@ -7,7 +7,7 @@ import { ConfirmDialog } from '../../ui/dialogs/dialog.js';
 import { Time } from '../../ui/display/figures.js';
 import { Badge, Card } from '../../ui/display/page.js';
 import { type Column, Table } from '../../ui/display/table.js';
-import { ErrorState } from '../../ui/feedback/error-state.js';
+import { Loaded } from '../../ui/feedback/error-state.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { browserName } from './browser-name.js';
@@ -18,7 +18,7 @@ export function SessionsCard() {
   const queryClient = useQueryClient();
   const toast = useToast();
   const [confirming, setConfirming] = useState(false);
-  const { data, error, refetch } = useQuery({
+  const sessions = useQuery({
     queryKey: SESSIONS_KEY,
     queryFn: async ({ signal }) => (await api.get<ConsoleSessionList>('/console/v1/sessions', { signal })).data,
   });
@@ -60,7 +60,7 @@ export function SessionsCard() {
         ),
     },
   ];
-  const others = (data ?? []).some(({ current }) => !current);
+  const others = (sessions.data ?? []).some(({ current }) => !current);
   return (
     <Card
       title="Sessions"
@@ -73,14 +73,20 @@ export function SessionsCard() {
         ) : undefined
       }
     >
-      {error === null ? (
-        <Table caption="List of sessions" columns={columns} rows={data} rowKey={({ id }) => id} empty={null} stacked loadingRows={1} />
-      ) : (
-        <ErrorState error={error} what="Your sessions" onRetry={() => void refetch()} />
-      )}
+      <Loaded query={sessions} what="Your sessions">
+        <Table
+          caption="List of sessions"
+          columns={columns}
+          rows={sessions.data}
+          rowKey={({ id }) => id}
+          empty={null}
+          stacked
+          loadingRows={1}
+        />
+      </Loaded>
       <ConfirmDialog
         open={confirming}
-        onOpenChange={setConfirming}
+        onClose={() => setConfirming(false)}
         title="Sign out of all other sessions?"
         confirm="Sign out of all other sessions"
         onConfirm={revokeOthers}

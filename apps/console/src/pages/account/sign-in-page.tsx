@@ -19,7 +19,7 @@ export function Page() {
   const [, navigate] = useLocation();
   const search = useSearch();
   const next = nextPath(search, PATHS.balance);
-  const { register, errors, getValues, onSubmit, isPending, error } = useFormMutation({ email: '', password: '' }, async (fields) => {
+  const { field, getValues, onSubmit, isPending, error } = useFormMutation({ email: '', password: '' }, async (fields) => {
     await api.post('/console/auth/sign-in/email', fields);
     await refreshSession();
     navigate(next);
@@ -40,19 +40,12 @@ export function Page() {
     >
       <Form onSubmit={onSubmit} error={error}>
         {isUnverified(error) ? <ResendVerification email={() => getValues('email')} /> : null}
-        <Field
-          label="Email address"
-          type="email"
-          autoComplete="username"
-          error={errors.email?.message}
-          {...register('email', { required: 'Enter your email address.' })}
-        />
+        <Field label="Email address" type="email" autoComplete="username" {...field('email', { required: 'Enter your email address.' })} />
         <Field
           label="Password"
           type="password"
           autoComplete="current-password"
-          error={errors.password?.message}
-          {...register('password', { required: 'Enter your password.' })}
+          {...field('password', { required: 'Enter your password.' })}
         />
         <Button type="submit" kind="primary" busy={isPending}>
           Sign in

@@ -20,7 +20,7 @@ export function Page() {
   const next = nextPath(search, PATHS.quickStart);
   const settings = session.state === 'signed-in' || session.state === 'signed-out' ? session.settings : null;
   const min = settings?.min_password_length ?? 10;
-  const { register, errors, onSubmit, isPending, error } = useFormMutation({ name: '', email: '', password: '' }, async (fields) => {
+  const { field, onSubmit, isPending, error } = useFormMutation({ name: '', email: '', password: '' }, async (fields) => {
     await api.post('/console/auth/sign-up/email', { ...fields, callbackURL: PATHS.account });
     if (settings?.email_verification_required) return setMailed(fields.email);
     await refreshSession();
@@ -43,23 +43,20 @@ export function Page() {
           <Field
             label="Name"
             autoComplete="name"
-            error={errors.name?.message}
-            {...register('name', { required: 'Enter your name.', maxLength: { value: 100, message: 'At most 100 characters.' } })}
+            {...field('name', { required: 'Enter your name.', maxLength: { value: 100, message: 'At most 100 characters.' } })}
           />
           <Field
             label="Email address"
             type="email"
             autoComplete="email"
-            error={errors.email?.message}
-            {...register('email', { required: 'Enter your email address.', pattern: EMAIL_PATTERN })}
+            {...field('email', { required: 'Enter your email address.', pattern: EMAIL_PATTERN })}
           />
           <Field
             label="Password"
             type="password"
             autoComplete="new-password"
             hint={`At least ${min} characters. Several words make a strong password.`}
-            error={errors.password?.message}
-            {...register('password', newPasswordRules(min))}
+            {...field('password', newPasswordRules(min))}
           />
           <Button type="submit" kind="primary" busy={isPending}>
             Create account

@@ -13,13 +13,24 @@ import type {
   AdminProviderView,
   ConsoleWithdrawal,
 } from '@inference/formats';
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { api, type QueryValue } from '../../api/api-client.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
+import { useToast } from '../../ui/feedback/toast.js';
 
-export const ADMIN_KEY = ['admin'] as const;
+const ADMIN_KEY = ['admin'] as const;
 /** Refresh interval in milliseconds. */
 const LIVE_MS = 5000;
+
+/** Call after a change by an operator: reports the change and fetches everything on the admin pages again. */
+export function useReportChange(): (done: string) => Promise<void> {
+  const queryClient = useQueryClient();
+  const toast = useToast();
+  return async (done) => {
+    toast.success(done);
+    await queryClient.invalidateQueries({ queryKey: ADMIN_KEY });
+  };
+}
 
 export function useHealth() {
   return useQuery({

@@ -11,9 +11,9 @@ import { MONEY_KEY, useBalance, useInvalidateMoney } from '../../features/accoun
 import { WithFirstSteps } from '../../features/account/first-steps-panel.js';
 import { PATHS } from '../../routing/paths.js';
 import { formatUsd, Money, Time } from '../../ui/display/figures.js';
-import { Badge, Card, PageHeader, Stat, Stats } from '../../ui/display/page.js';
-import { type Column, LoadMore, Table } from '../../ui/display/table.js';
-import { ErrorState } from '../../ui/feedback/error-state.js';
+import { Badge, PageHeader, Stat, Stats } from '../../ui/display/page.js';
+import { type Column, TableCard } from '../../ui/display/table.js';
+import { Loaded } from '../../ui/feedback/error-state.js';
 import { Note, type Tone } from '../../ui/feedback/note.js';
 import { EmptyState } from '../../ui/feedback/placeholders.js';
 import { LinkButton } from '../../ui/forms/button.js';
@@ -21,7 +21,8 @@ import { DepositCard } from './deposit-card.js';
 
 export function Page() {
   useMe();
-  const { data, error, refetch } = useBalance();
+  const balance = useBalance();
+  const { data } = balance;
   return (
     <>
       <PageHeader
@@ -36,7 +37,7 @@ export function Page() {
       <div className="stack">
         <CheckoutReturn />
         <WithFirstSteps>
-          {error === null || data !== undefined ? (
+          <Loaded query={balance} what="The balance">
             <Stats>
               <Stat label="Balance" value={data && <Money microUsd={data.balance_micro_usd} />} />
               <Stat label="Reserved for running requests" value={data && <Money microUsd={data.reserved_micro_usd} />} />
@@ -45,9 +46,7 @@ export function Page() {
                 <Stat label="Pending earnings" value={<Money microUsd={data.pending_micro_usd} />} />
               )}
             </Stats>
-          ) : (
-            <ErrorState error={error} what="The balance" onRetry={() => void refetch()} />
-          )}
+          </Loaded>
           <DepositCard />
           <DepositHistory />
         </WithFirstSteps>
@@ -80,22 +79,17 @@ const COLUMNS: readonly Column<ConsoleDeposit>[] = [
 function DepositHistory() {
   const list = usePaginatedQuery<ConsoleDeposit>([...MONEY_KEY, 'deposits'], '/console/v1/deposits', { limit: PAGE_ROWS });
   return (
-    <Card title="Deposits" flush>
-      {list.error !== null && list.rows === undefined ? (
-        <ErrorState error={list.error} what="The deposits" onRetry={() => void list.refetch()} />
-      ) : (
-        <Table
-          caption="List of deposits"
-          columns={COLUMNS}
-          rows={list.rows}
-          rowKey={({ id }) => id}
-          empty={<EmptyState title="No deposits yet">Add money above. It is available immediately.</EmptyState>}
-          stacked
-          loadingRows={2}
-        />
-      )}
-      <LoadMore list={list} />
-    </Card>
+    <TableCard
+      title="Deposits"
+      what="The deposits"
+      list={list}
+      caption="List of deposits"
+      columns={COLUMNS}
+      rowKey={({ id }) => id}
+      empty={<EmptyState title="No deposits yet">Add money above. It is available immediately.</EmptyState>}
+      stacked
+      loadingRows={2}
+    />
   );
 }
 

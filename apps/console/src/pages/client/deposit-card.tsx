@@ -5,13 +5,13 @@ import { useForm } from 'react-hook-form';
 import { api } from '../../api/api-client.js';
 import { useSettings } from '../../api/session.js';
 import { useInvalidateMoney } from '../../features/account/balance.js';
-import { parseUsd } from '../../features/account/usd-amount.js';
+import { checkUsd, microUsdOf } from '../../features/account/usd-amount.js';
+import { UsdField } from '../../features/account/usd-field.js';
 import { formatUsd } from '../../ui/display/figures.js';
 import { Card } from '../../ui/display/page.js';
 import { Note } from '../../ui/feedback/note.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
-import { Field } from '../../ui/forms/field.js';
 import { Form } from '../../ui/forms/form.js';
 
 const PRESETS = ['5', '20', '50'];
@@ -51,8 +51,7 @@ export function DepositCard() {
     deposit.variables?.method === method && (deposit.isPending || (deposit.data?.checkout_url ?? null) !== null);
   const submitWith = (method: DepositMethod) =>
     handleSubmit(({ amount }) => {
-      const typed = parseUsd(amount);
-      if (typed.kind === 'amount') deposit.mutate({ method, amountMicroUsd: typed.microUsd });
+      deposit.mutate({ method, amountMicroUsd: microUsdOf(amount) });
     });
   const [first] = methods;
   return (
@@ -63,13 +62,10 @@ export function DepositCard() {
         </Note>
       ) : (
         <Form onSubmit={submitWith(first)} error={deposit.error}>
-          <Field
+          <UsdField
             label="Amount in US dollars"
-            inputMode="decimal"
-            autoComplete="off"
-            suffix="USD"
             error={formState.errors.amount?.message}
-            {...register('amount', { validate: (text) => refusalOf(text, min) ?? true })}
+            {...register('amount', { validate: (text) => checkUsd(text, { min }) })}
           />
           <fieldset className="presets">
             <legend className="visually-hidden">Preset amounts</legend>
@@ -79,27 +75,18 @@ export function DepositCard() {
               </Button>
             ))}
           </fieldset>
-          <div className="button-row">
-            {methods.includes('stripe') ? (
+          <div className="row">
+            {methods.map((method) => (
               <Button
-                type={first === 'stripe' ? 'submit' : 'button'}
-                kind="primary"
-                busy={isBusy('stripe')}
-                onClick={first === 'stripe' ? undefined : () => void submitWith('stripe')()}
+                key={method}
+                type={method === first ? 'submit' : 'button'}
+                kind={method === first ? 'primary' : 'secondary'}
+                busy={isBusy(method)}
+                onClick={method === first ? undefined : () => void submitWith(method)()}
               >
-                Continue to payment
+                {method === 'stripe' ? 'Continue to payment' : 'Add test funds'}
               </Button>
-            ) : null}
-            {methods.includes('development') ? (
-              <Button
-                type={first === 'development' ? 'submit' : 'button'}
-                kind={first === 'development' ? 'primary' : 'secondary'}
-                busy={isBusy('development')}
-                onClick={first === 'development' ? undefined : () => void submitWith('development')()}
-              >
-                Add test funds
-              </Button>
-            ) : null}
+            ))}
           </div>
           {methods.includes('development') ? (
             <p className="field-hint">This coordinator runs in development mode: test funds are not real money.</p>
@@ -108,10 +95,4 @@ export function DepositCard() {
       )}
     </Card>
   );
-}
-
-function refusalOf(text: string, min: number): string | null {
-  const amount = parseUsd(text);
-  if (amount.kind === 'refused') return amount.problem;
-  return amount.microUsd < min ? `At least ${formatUsd(min)}.` : null;
 }

@@ -2,12 +2,13 @@
 import type { ConsoleKey, ConsoleNewKey } from '@inference/formats';
 import { api } from '../../api/api-client.js';
 import { useModels } from '../../features/account/models.js';
+import { UsdField } from '../../features/account/usd-field.js';
 import { PATHS } from '../../routing/paths.js';
-import { Dialog, DialogActions } from '../../ui/dialogs/dialog.js';
+import { Dialog, DialogActions, FormDialog } from '../../ui/dialogs/dialog.js';
 import { Button, LinkButton } from '../../ui/forms/button.js';
 import { CopyField } from '../../ui/forms/copy-field.js';
 import { Field, Select } from '../../ui/forms/field.js';
-import { Form, useFormMutation } from '../../ui/forms/form.js';
+import { useFormMutation } from '../../ui/forms/form.js';
 import { EMPTY_KEY_FORM, type KeyForm, keyBody, keyForm } from './key-form.js';
 
 const SIGNATURE_FORMS = [
@@ -16,77 +17,43 @@ const SIGNATURE_FORMS = [
 ] as const;
 
 interface KeyDialogProps {
-  readonly editing: ConsoleKey | 'new' | null;
+  readonly editing: ConsoleKey | 'new';
   readonly onClose: () => void;
   /** `created` is null after an edit. */
   readonly onDone: (created: ConsoleNewKey | null) => Promise<void>;
 }
 
 export function KeyDialog({ editing, onClose, onDone }: KeyDialogProps) {
-  const isNew = editing === 'new' || editing === null;
+  const existing = editing === 'new' ? null : editing;
+  const form = useFormMutation<KeyForm>(existing === null ? EMPTY_KEY_FORM : keyForm(existing), async (fields, { setError }) => {
+    const result = keyBody(fields, Date.now());
+    if (result.kind === 'refused') return setError(result.field, { message: result.problem }, { shouldFocus: true });
+    if (existing === null) return onDone(await api.post<ConsoleNewKey>('/console/v1/keys', result.body));
+    await api.patch(`/console/v1/keys/${encodeURIComponent(existing.id)}`, result.body);
+    return onDone(null);
+  });
   return (
-    <Dialog
-      open={editing !== null}
-      onOpenChange={(open) => (open ? undefined : onClose())}
-      title={isNew ? 'Create an API key' : `Edit ${editing.name}`}
+    <FormDialog
+      onClose={onClose}
+      title={existing === null ? 'Create an API key' : `Edit ${existing.name}`}
+      form={form}
+      submit={existing === null ? 'Create key' : 'Save'}
     >
-      <KeyFields editing={isNew ? null : editing} onClose={onClose} onDone={onDone} />
-    </Dialog>
-  );
-}
-
-function KeyFields({
-  editing,
-  onClose,
-  onDone,
-}: {
-  readonly editing: ConsoleKey | null;
-  readonly onClose: () => void;
-  readonly onDone: KeyDialogProps['onDone'];
-}) {
-  const { register, errors, onSubmit, isPending, error, setValue, watch } = useFormMutation<KeyForm>(
-    editing === null ? EMPTY_KEY_FORM : keyForm(editing),
-    async (form, { setError }) => {
-      const result = keyBody(form, Date.now());
-      if (result.kind === 'refused') return setError(result.field, { message: result.problem }, { shouldFocus: true });
-      if (editing === null) return onDone(await api.post<ConsoleNewKey>('/console/v1/keys', result.body));
-      await api.patch(`/console/v1/keys/${encodeURIComponent(editing.id)}`, result.body);
-      return onDone(null);
-    },
-  );
-  return (
-    <Form onSubmit={onSubmit} error={error}>
-      <Field
-        label="Name"
-        autoComplete="off"
-        hint="For example, the program that will use the key."
-        error={errors.name?.message}
-        {...register('name')}
-      />
-      <Field
+      <Field label="Name" autoComplete="off" hint="For example, the program that will use the key." {...form.field('name')} />
+      <UsdField
         label="Spend limit"
-        inputMode="decimal"
-        autoComplete="off"
-        suffix="USD"
         hint="Maximum total spend with this key. Empty: limited only by the balance."
-        error={errors.spendLimit?.message}
-        {...register('spendLimit')}
+        {...form.field('spendLimit')}
       />
-      <Field label="Expires after" type="date" hint="Empty: never." error={errors.expiresOn?.message} {...register('expiresOn')} />
-      <ModelChoice chosen={watch('models')} onChange={(models) => setValue('models', models, { shouldDirty: true })} />
+      <Field label="Expires after" type="date" hint="Empty: never." {...form.field('expiresOn')} />
+      <ModelChoice chosen={form.watch('models')} onChange={(models) => form.setValue('models', models, { shouldDirty: true })} />
       <Select
         label="Signature in chat streams"
         options={SIGNATURE_FORMS}
         hint="Choose “comment” for programs that read choices[0] of every event and fail on the event without choices."
-        {...register('signatureForm')}
+        {...form.register('signatureForm')}
       />
-      <DialogActions>
-        <Button onClick={onClose}>Cancel</Button>
-        <Button type="submit" kind="primary" busy={isPending}>
-          {editing === null ? 'Create key' : 'Save'}
-        </Button>
-      </DialogActions>
-    </Form>
+    </FormDialog>
   );
 }
 
@@ -120,7 +87,7 @@ export function NewKeyDialog({ created, onClose }: { readonly created: ConsoleNe
   return (
     <Dialog
       open={created !== null}
-      onOpenChange={(open) => (open ? undefined : onClose())}
+      onClose={onClose}
       persistent
       title="Your new key"
       description="Copy the key now: it is shown only once and not stored. Anyone with the key can spend your balance."

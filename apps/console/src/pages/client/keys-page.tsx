@@ -9,9 +9,8 @@ import { usePaginatedQuery } from '../../api/paginated-query.js';
 import { MONEY_KEY } from '../../features/account/balance.js';
 import { ConfirmDialog } from '../../ui/dialogs/dialog.js';
 import { Money, Time } from '../../ui/display/figures.js';
-import { Badge, Card, PageHeader } from '../../ui/display/page.js';
-import { type Column, LoadMore, Table } from '../../ui/display/table.js';
-import { ErrorState } from '../../ui/feedback/error-state.js';
+import { Badge, PageHeader } from '../../ui/display/page.js';
+import { type Column, TableCard } from '../../ui/display/table.js';
 import type { Tone } from '../../ui/feedback/note.js';
 import { EmptyState } from '../../ui/feedback/placeholders.js';
 import { useToast } from '../../ui/feedback/toast.js';
@@ -41,40 +40,35 @@ export function Page() {
   return (
     <>
       <PageHeader title="API keys" about="Programs authenticate with a key. Create one per program, with a spend limit." actions={create} />
-      <Card flush>
-        {list.error !== null && list.rows === undefined ? (
-          <ErrorState error={list.error} what="The keys" onRetry={() => void list.refetch()} />
-        ) : (
-          <Table
-            caption="API keys"
-            columns={keyColumns({ onEdit: setEditing, onRevoke: setRevoking })}
-            rows={list.rows}
-            rowKey={({ id }) => id}
-            stacked
-            empty={
-              <EmptyState icon={KeyRound} title="No keys yet">
-                A key lets a program spend your balance. Create one to make your first request.
-              </EmptyState>
-            }
-          />
-        )}
-        <LoadMore list={list} />
-      </Card>
-      <KeyDialog
-        key={editing === null || editing === 'new' ? 'new' : editing.id}
-        editing={editing}
-        onClose={() => setEditing(null)}
-        onDone={async (created) => {
-          setEditing(null);
-          if (created === null) toast.success('Key updated');
-          else setCreatedKey(created);
-          await invalidateKeys();
-        }}
+      <TableCard
+        what="The keys"
+        list={list}
+        caption="API keys"
+        columns={keyColumns({ onEdit: setEditing, onRevoke: setRevoking })}
+        rowKey={({ id }) => id}
+        stacked
+        empty={
+          <EmptyState icon={KeyRound} title="No keys yet">
+            A key lets a program spend your balance. Create one to make your first request.
+          </EmptyState>
+        }
       />
+      {editing === null ? null : (
+        <KeyDialog
+          editing={editing}
+          onClose={() => setEditing(null)}
+          onDone={async (created) => {
+            setEditing(null);
+            if (created === null) toast.success('Key updated');
+            else setCreatedKey(created);
+            await invalidateKeys();
+          }}
+        />
+      )}
       <NewKeyDialog created={createdKey} onClose={() => setCreatedKey(null)} />
       <ConfirmDialog
         open={revoking !== null}
-        onOpenChange={(open) => (open ? undefined : setRevoking(null))}
+        onClose={() => setRevoking(null)}
         title={`Revoke ${revoking?.name ?? 'the key'}?`}
         confirm="Revoke key"
         onConfirm={async () => {

@@ -9,7 +9,7 @@ import { useInvalidateMoney } from '../../features/account/balance.js';
 import { WithFirstSteps } from '../../features/account/first-steps-panel.js';
 import { imageModels, type ModelEntry, modelName, textModels, useModels } from '../../features/account/models.js';
 import { Card, PageHeader } from '../../ui/display/page.js';
-import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
+import { ErrorNote, Loaded } from '../../ui/feedback/error-state.js';
 import { EmptyState, Skeleton } from '../../ui/feedback/placeholders.js';
 import { Button } from '../../ui/forms/button.js';
 import { CopyField } from '../../ui/forms/copy-field.js';
@@ -19,7 +19,7 @@ import { imageSnippet, KEY_PLACEHOLDER, type Snippet, textSnippets } from './sni
 
 export function Page() {
   useMe();
-  const { data, error, refetch } = useModels();
+  const models = useModels();
   const [secret, setSecret] = useState<string | null>(null);
   return (
     <>
@@ -33,17 +33,9 @@ export function Page() {
               <QuickKey secret={secret} onCreated={setSecret} />
             </div>
           </Card>
-          {data === undefined ? (
-            error === null ? (
-              <Card title="First request">
-                <Skeleton height="16rem" />
-              </Card>
-            ) : (
-              <ErrorState error={error} what="The models" onRetry={() => void refetch()} />
-            )
-          ) : (
-            <FirstRequest models={data} secret={secret} />
-          )}
+          <Loaded query={models} what="The models">
+            <FirstRequest models={models.data} secret={secret} />
+          </Loaded>
         </WithFirstSteps>
       </div>
     </>
@@ -78,17 +70,27 @@ function QuickKey({ secret, onCreated }: { readonly secret: string | null; reado
   );
 }
 
-function FirstRequest({ models, secret }: { readonly models: readonly ModelEntry[]; readonly secret: string | null }) {
-  const texts = textModels(models);
+interface FirstRequestProps {
+  /** Undefined while loading. */
+  readonly models: readonly ModelEntry[] | undefined;
+  readonly secret: string | null;
+}
+
+function FirstRequest({ models, secret }: FirstRequestProps) {
+  const texts = textModels(models ?? []);
   const [selected, setSelected] = useState<string | null>(null);
   const model = texts.find(({ id }) => id === selected) ?? texts[0];
-  const [image] = imageModels(models);
+  const [image] = imageModels(models ?? []);
   if (model === undefined) {
     return (
       <Card title="First request">
-        <EmptyState title="No text model is available">
-          Models come and go with the machines of the network. This page refreshes automatically.
-        </EmptyState>
+        {models === undefined ? (
+          <Skeleton height="16rem" />
+        ) : (
+          <EmptyState title="No text model is available">
+            Models come and go with the machines of the network. This page refreshes automatically.
+          </EmptyState>
+        )}
       </Card>
     );
   }

@@ -13,7 +13,7 @@ import { PATHS } from '../../routing/paths.js';
 import { Chart } from '../../ui/chart/chart.js';
 import { Count, formatShort, formatUsd, Money } from '../../ui/display/figures.js';
 import { Card, PageHeader, Stat, Stats } from '../../ui/display/page.js';
-import { ErrorState } from '../../ui/feedback/error-state.js';
+import { Loaded } from '../../ui/feedback/error-state.js';
 import { EmptyState, Skeleton } from '../../ui/feedback/placeholders.js';
 import { Segmented } from '../../ui/forms/field.js';
 import { filterQuery, readFilter, type UsageFilter } from './usage-filter.js';
@@ -57,19 +57,15 @@ export function Page() {
       />
       <div className="stack">
         <UsageFilters filter={filter} models={all ?? []} onChange={show} />
-        {days.error !== null && days.data === undefined ? (
-          <ErrorState error={days.error} what="Your usage" onRetry={() => void days.refetch()} />
-        ) : (
-          <>
-            <Stats>
-              <Stat label="Spent" value={totals && <Money microUsd={totals.costMicroUsd} />} />
-              <Stat label="Requests" value={totals && <Count value={totals.requests} />} />
-              <Stat label="Tokens" value={totals && <Count value={totals.tokens} short />} />
-              <Stat label="Images" value={totals && <Count value={totals.images} />} />
-            </Stats>
-            <UsageChartCard usage={days.data} />
-          </>
-        )}
+        <Loaded query={days} what="Your usage">
+          <Stats>
+            <Stat label="Spent" value={totals && <Money microUsd={totals.costMicroUsd} />} />
+            <Stat label="Requests" value={totals && <Count value={totals.requests} />} />
+            <Stat label="Tokens" value={totals && <Count value={totals.tokens} short />} />
+            <Stat label="Images" value={totals && <Count value={totals.images} />} />
+          </Stats>
+          <UsageChartCard usage={days.data} />
+        </Loaded>
         <UsageTable key={query} query={query} />
       </div>
     </>

@@ -5,9 +5,7 @@ import { usePaginatedQuery } from '../../api/paginated-query.js';
 import { MONEY_KEY } from '../../features/account/balance.js';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { Count, Money, Time } from '../../ui/display/figures.js';
-import { Card } from '../../ui/display/page.js';
-import { type Column, LoadMore, Table } from '../../ui/display/table.js';
-import { ErrorState } from '../../ui/feedback/error-state.js';
+import { type Column, TableCard } from '../../ui/display/table.js';
 import { EmptyState } from '../../ui/feedback/placeholders.js';
 import { LinkButton } from '../../ui/forms/button.js';
 
@@ -42,32 +40,27 @@ export function UsageTable({ query }: { readonly query: string }) {
     limit: PAGE_ROWS,
   });
   return (
-    <Card title="Requests" flush>
-      {list.error !== null && list.rows === undefined ? (
-        <ErrorState error={list.error} what="The requests" onRetry={() => void list.refetch()} />
-      ) : (
-        <Table
-          caption="List of requests"
-          columns={COLUMNS}
-          rows={list.rows}
-          rowKey={({ request_id }) => request_id}
-          stacked
-          empty={
-            <EmptyState
-              title="No requests match these filters"
-              action={
-                <LinkButton href={PATHS.playground} kind="secondary">
-                  Open the playground
-                </LinkButton>
-              }
-            >
-              Widen the filters, or make a request: it is listed when it completes.
-            </EmptyState>
+    <TableCard
+      title="Requests"
+      what="The requests"
+      list={list}
+      caption="List of requests"
+      columns={COLUMNS}
+      rowKey={({ request_id }) => request_id}
+      stacked
+      empty={
+        <EmptyState
+          title="No requests match these filters"
+          action={
+            <LinkButton href={PATHS.playground} kind="secondary">
+              Open the playground
+            </LinkButton>
           }
-        />
-      )}
-      <LoadMore list={list} />
-    </Card>
+        >
+          Widen the filters, or make a request: it is listed when it completes.
+        </EmptyState>
+      }
+    />
   );
 }
 

@@ -4,7 +4,7 @@ import type { Leaderboard, LeaderboardMetric, StatisticsWindow } from '@inferenc
 import { Count, Money, Time } from '../../ui/display/figures.js';
 import { Card, PageHeader } from '../../ui/display/page.js';
 import { type Column, Pager, Table, usePages } from '../../ui/display/table.js';
-import { ErrorState } from '../../ui/feedback/error-state.js';
+import { Loaded } from '../../ui/feedback/error-state.js';
 import { EmptyState } from '../../ui/feedback/placeholders.js';
 import { Segmented } from '../../ui/forms/field.js';
 import { useUrlChoice } from '../../ui/navigation/url-state.js';
@@ -52,26 +52,22 @@ export function Page() {
           <Segmented label="Time" value={window} onValue={setWindow} options={WINDOWS} />
         </div>
         <Card flush>
-          {board.data === undefined && board.error !== null ? (
-            <ErrorState error={board.error} what="The leaderboard" onRetry={() => void board.refetch()} />
-          ) : (
-            <>
-              <Table
-                caption="Leaderboard"
-                columns={COLUMNS}
-                rows={pages.rows}
-                rowKey={({ rank }) => String(rank)}
-                loadingRows={8}
-                stacked
-                empty={
-                  <EmptyState title="No earnings in this period">
-                    Entries appear with the first paid request. Choose a longer period, or link a Mac.
-                  </EmptyState>
-                }
-              />
-              {pages.total > 0 ? <Pager {...pages} size={PAGE_SIZE} what="owners" /> : null}
-            </>
-          )}
+          <Loaded query={board} what="The leaderboard">
+            <Table
+              caption="Leaderboard"
+              columns={COLUMNS}
+              rows={pages.rows}
+              rowKey={({ rank }) => String(rank)}
+              loadingRows={8}
+              stacked
+              empty={
+                <EmptyState title="No earnings in this period">
+                  Entries appear with the first paid request. Choose a longer period, or link a Mac.
+                </EmptyState>
+              }
+            />
+            {pages.total > 0 ? <Pager {...pages} size={PAGE_SIZE} what="owners" /> : null}
+          </Loaded>
         </Card>
         <p className="muted small board-time">
           {board.data === undefined ? (

@@ -7,7 +7,7 @@ import { Chart } from '../../ui/chart/chart.js';
 import { Count, formatCount, formatShort, Money } from '../../ui/display/figures.js';
 import { Badge, Card, PageHeader, Stat, Stats } from '../../ui/display/page.js';
 import { type Column, Table } from '../../ui/display/table.js';
-import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
+import { Loaded } from '../../ui/feedback/error-state.js';
 import { EmptyState, Skeleton } from '../../ui/feedback/placeholders.js';
 import { LinkButton } from '../../ui/forms/button.js';
 import { Segmented } from '../../ui/forms/field.js';
@@ -24,11 +24,8 @@ export function Page() {
         about="People's Macs serve AI models to clients who can verify every response. Updated every minute."
         actions={<LinkButton href={PATHS.providers}>Check a provider</LinkButton>}
       />
-      {data === undefined && stats.error !== null ? (
-        <ErrorState error={stats.error} what="The network" onRetry={() => void stats.refetch()} />
-      ) : (
-        <div className="stack">
-          {stats.error === null ? null : <ErrorNote title="These figures are out of date." error={stats.error} />}
+      <div className="stack">
+        <Loaded query={stats} what="The network" staleTitle="These figures are out of date.">
           <LiveTotals stats={data} />
           <Activity stats={data} />
           <div className="columns">
@@ -40,8 +37,8 @@ export function Page() {
             </Card>
           </div>
           <Models stats={data} />
-        </div>
-      )}
+        </Loaded>
+      </div>
     </>
   );
 }

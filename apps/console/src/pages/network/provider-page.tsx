@@ -3,13 +3,13 @@ import './network.css';
 import type { AttestationFeed, AttestationRecord } from '@inference/protocol';
 import { BadgeCheck, Download } from 'lucide-react';
 import { useParams } from 'wouter';
+import { LoadedPage } from '../../api/loaded-page.js';
 import { PATHS } from '../../routing/paths.js';
 import { formatCount, formatRate, Time } from '../../ui/display/figures.js';
-import { Badge, Card, PageHeader } from '../../ui/display/page.js';
+import { Badge, Card, Fact, Facts, PageHeader } from '../../ui/display/page.js';
 import { downloadText } from '../../ui/download.js';
-import { ErrorState } from '../../ui/feedback/error-state.js';
 import { Note } from '../../ui/feedback/note.js';
-import { EmptyState, PageSkeleton } from '../../ui/feedback/placeholders.js';
+import { EmptyState } from '../../ui/feedback/placeholders.js';
 import { Button, LinkButton } from '../../ui/forms/button.js';
 import { CopyField } from '../../ui/forms/copy-field.js';
 import { downloadFeed, useFeedOf, useStats } from './queries.js';
@@ -21,23 +21,16 @@ import { VerificationView } from './verify/verification-view.js';
 
 export function Page() {
   const { id = '' } = useParams();
-  const feed = useFeedOf(id);
-  if (feed.data === undefined) {
-    return feed.error === null ? (
-      <PageSkeleton />
-    ) : (
-      <ErrorState error={feed.error} what="This provider" level={1} onRetry={() => void feed.refetch()} />
-    );
-  }
-  const [record] = feed.data.providers;
-  if (record === undefined) {
-    return (
-      <EmptyState title="This provider is not connected" level={1} action={<LinkButton href={PATHS.providers}>View providers</LinkButton>}>
-        Records are published only while a provider is connected. Saved records can be checked under “Verify a record”.
-      </EmptyState>
-    );
-  }
-  return <Provider record={record} feed={feed.data} />;
+  const notConnected = (
+    <EmptyState title="This provider is not connected" level={1} action={<LinkButton href={PATHS.providers}>View providers</LinkButton>}>
+      Records are published only while a provider is connected. Saved records can be checked under “Verify a record”.
+    </EmptyState>
+  );
+  const page = (feed: AttestationFeed) => {
+    const [record] = feed.providers;
+    return record === undefined ? notConnected : <Provider record={record} feed={feed} />;
+  };
+  return <LoadedPage query={useFeedOf(id)} what="This provider" notFound={notConnected} page={page} />;
 }
 
 function Provider({ record, feed }: { readonly record: AttestationRecord; readonly feed: AttestationFeed }) {
@@ -64,7 +57,7 @@ function Provider({ record, feed }: { readonly record: AttestationRecord; readon
         <Verify id={id} />
         <div className="columns">
           <Card title="The machine" about="As signed by the machine, with measurements of this coordinator.">
-            <Facts record={record} />
+            <RecordFacts record={record} />
           </Card>
           <Card title="Trust checks" about={TRUST_MEANINGS[record.trust_level]}>
             <TrustParts record={record} />
@@ -105,32 +98,27 @@ function Verify({ id }: { readonly id: string }) {
   );
 }
 
-function Facts({ record }: { readonly record: AttestationRecord }) {
+function RecordFacts({ record }: { readonly record: AttestationRecord }) {
   const live = useStats().data?.providers.find(({ id }) => id === record.provider_id);
   return (
     <div className="stack-small">
-      <dl className="facts">
-        <dt>State</dt>
-        <dd>{statusText(record.status).meaning}</dd>
-        <dt>Model</dt>
-        <dd>{record.hardware_model}</dd>
-        <dt>Memory</dt>
-        <dd>{formatCount(record.memory_gb)} GB</dd>
-        <dt>GPU cores</dt>
-        <dd>{formatCount(record.gpu_cores)}</dd>
-        <dt>Serial number</dt>
-        <dd>
+      <Facts>
+        <Fact label="State">{statusText(record.status).meaning}</Fact>
+        <Fact label="Model">{record.hardware_model}</Fact>
+        <Fact label="Memory">{formatCount(record.memory_gb)} GB</Fact>
+        <Fact label="GPU cores">{formatCount(record.gpu_cores)}</Fact>
+        <Fact label="Serial number">
           <code>{record.serial_number}</code>
-        </dd>
-        <dt>Serves</dt>
-        <dd>{record.models.length === 0 ? 'no models' : record.models.join(', ')}</dd>
-        <dt>Tokens per second</dt>
-        <dd>{live === undefined || live.decode_tps === 0 ? 'not measured yet' : `${formatRate(live.decode_tps)}, as measured`}</dd>
-        <dt>Requests served</dt>
-        <dd>{live === undefined ? 'unknown' : formatCount(live.requests_served)}</dd>
-        <dt>Last challenge</dt>
-        <dd>{record.last_challenge === null ? 'none answered yet' : <Time at={record.last_challenge.answered_at} />}</dd>
-      </dl>
+        </Fact>
+        <Fact label="Serves">{record.models.length === 0 ? 'no models' : record.models.join(', ')}</Fact>
+        <Fact label="Tokens per second">
+          {live === undefined || live.decode_tps === 0 ? 'not measured yet' : `${formatRate(live.decode_tps)}, as measured`}
+        </Fact>
+        <Fact label="Requests served">{live === undefined ? 'unknown' : formatCount(live.requests_served)}</Fact>
+        <Fact label="Last challenge">
+          {record.last_challenge === null ? 'none answered yet' : <Time at={record.last_challenge.answered_at} />}
+        </Fact>
+      </Facts>
       <CopyField label="Provider ID" value={record.provider_id} />
       <CopyField label="Public key" value={record.se_public_key} />
     </div>

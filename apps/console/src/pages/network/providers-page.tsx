@@ -6,7 +6,7 @@ import { PATHS, pathWithId } from '../../routing/paths.js';
 import { Count, formatCount, formatRate } from '../../ui/display/figures.js';
 import { Card, PageHeader } from '../../ui/display/page.js';
 import { type Column, Pager, Table, usePages } from '../../ui/display/table.js';
-import { ErrorState } from '../../ui/feedback/error-state.js';
+import { Loaded } from '../../ui/feedback/error-state.js';
 import { EmptyState } from '../../ui/feedback/placeholders.js';
 import { LinkButton } from '../../ui/forms/button.js';
 import { Field, Select } from '../../ui/forms/field.js';
@@ -87,27 +87,23 @@ export function Page() {
         </form>
       </search>
       <Card flush>
-        {all === undefined && stats.error !== null ? (
-          <ErrorState error={stats.error} what="The list" onRetry={() => void stats.refetch()} />
-        ) : (
-          <>
-            <Table
-              caption="Providers"
-              columns={COLUMNS}
-              rows={pages.rows}
-              rowKey={({ id }) => id}
-              stacked
-              empty={
-                all?.length === 0 ? (
-                  <EmptyState title="No provider is connected">Macs appear here when they connect.</EmptyState>
-                ) : (
-                  <EmptyState title="No providers match">Change the search or the filters above.</EmptyState>
-                )
-              }
-            />
-            {pages.total > 0 ? <Pager {...pages} size={PAGE_SIZE} what="providers" /> : null}
-          </>
-        )}
+        <Loaded query={stats} what="The list">
+          <Table
+            caption="Providers"
+            columns={COLUMNS}
+            rows={pages.rows}
+            rowKey={({ id }) => id}
+            stacked
+            empty={
+              all?.length === 0 ? (
+                <EmptyState title="No provider is connected">Macs appear here when they connect.</EmptyState>
+              ) : (
+                <EmptyState title="No providers match">Change the search or the filters above.</EmptyState>
+              )
+            }
+          />
+          {pages.total > 0 ? <Pager {...pages} size={PAGE_SIZE} what="providers" /> : null}
+        </Loaded>
       </Card>
     </>
   );

@@ -7,7 +7,7 @@ import { api } from '../../api/api-client.js';
 import { ApiError } from '../../api/api-error.js';
 import { PATHS } from '../../routing/paths.js';
 import { Time } from '../../ui/display/figures.js';
-import { Card } from '../../ui/display/page.js';
+import { Card, Fact, Facts } from '../../ui/display/page.js';
 import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
 import { Note } from '../../ui/feedback/note.js';
 import { EmptyState, Skeleton } from '../../ui/feedback/placeholders.js';
@@ -107,30 +107,20 @@ function Decision({ request, onDecided, onAnother }: DecisionProps) {
   return (
     <Card title={`Link “${request.machine_name}” to your account?`}>
       <div className="stack">
-        <dl className="facts">
-          <dt>Code</dt>
-          <dd>
+        <Facts>
+          <Fact label="Code">
             <code className="user-code">{request.user_code}</code>
-          </dd>
-          <dt>Machine</dt>
-          <dd>{request.machine_name}</dd>
-          {request.chip_name === null ? null : (
-            <>
-              <dt>Chip</dt>
-              <dd>{request.chip_name}</dd>
-            </>
-          )}
-          <dt>Requested from</dt>
-          <dd>{request.address ?? 'an unknown address'}</dd>
-          <dt>Requested</dt>
-          <dd>
+          </Fact>
+          <Fact label="Machine">{request.machine_name}</Fact>
+          {request.chip_name === null ? null : <Fact label="Chip">{request.chip_name}</Fact>}
+          <Fact label="Requested from">{request.address ?? 'an unknown address'}</Fact>
+          <Fact label="Requested">
             <Time at={request.requested_at} />
-          </dd>
-          <dt>Expires</dt>
-          <dd>
+          </Fact>
+          <Fact label="Expires">
             <Time at={request.expires_at} />
-          </dd>
-        </dl>
+          </Fact>
+        </Facts>
         <Note tone="warn" title="Approve only if you just ran the command yourself">
           Compare the code with the one on the machine. Name and chip are reported by the machine. If someone sent you this code or link,
           deny it.

@@ -12,7 +12,7 @@ import { Count, formatUsd, Money } from '../../ui/display/figures.js';
 import { Card, PageHeader, Stat, Stats } from '../../ui/display/page.js';
 import { type Column, Table } from '../../ui/display/table.js';
 import { downloadText } from '../../ui/download.js';
-import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
+import { Loaded } from '../../ui/feedback/error-state.js';
 import { EmptyState, Skeleton } from '../../ui/feedback/placeholders.js';
 import { Button, LinkButton } from '../../ui/forms/button.js';
 import { Segmented } from '../../ui/forms/field.js';
@@ -46,7 +46,6 @@ export function Page() {
         actions={<Segmented label="Range" value={range} options={RANGES} onValue={setRange} />}
       />
       <div className="stack">
-        {earnings.error !== null && rows !== undefined ? <ErrorNote error={earnings.error} title="These figures are out of date." /> : null}
         <Stats>
           <Stat label={`Earned in ${range} days`} value={sums === undefined ? undefined : <Money microUsd={sums.earned} />} />
           <Stat label="Jobs" value={sums === undefined ? undefined : <Count short value={sums.jobs} />} />
@@ -59,11 +58,9 @@ export function Page() {
             <Stat label="Pending" value={<Money microUsd={balance.data.pending_micro_usd} />} />
           )}
         </Stats>
-        {rows === undefined && earnings.error !== null ? (
-          <ErrorState what="Your earnings" error={earnings.error} onRetry={() => void earnings.refetch()} />
-        ) : (
+        <Loaded query={earnings} what="Your earnings" staleTitle="These figures are out of date.">
           <ByDay earnings={earnings.data} nameOf={names} />
-        )}
+        </Loaded>
         <div className="columns">
           <Withdraw balance={balance.data} />
           <WithdrawalHistory />

@@ -1,14 +1,12 @@
 /**
  * `/link`: the owner enters the code shown on a machine, reviews the request, and approves or denies it (RFC 8628, section 3.3).
  */
-
-import { useForm } from 'react-hook-form';
 import { useLocation, useSearch } from 'wouter';
 import { PATHS } from '../../routing/paths.js';
 import { Card, PageHeader } from '../../ui/display/page.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
-import { Form } from '../../ui/forms/form.js';
+import { Form, useFormMutation } from '../../ui/forms/form.js';
 import { DeviceRequest } from './device-request.js';
 import { parseUserCode } from './user-code.js';
 
@@ -41,20 +39,19 @@ interface CodeFormProps {
 }
 
 function CodeForm({ initial, problem, onCode }: CodeFormProps) {
-  const { register, handleSubmit, formState, setError } = useForm({ defaultValues: { code: initial } });
-  const error = formState.errors.code?.message ?? (formState.isSubmitted || formState.isDirty ? undefined : (problem ?? undefined));
+  const form = useFormMutation({ code: initial }, async ({ code }, { setError }) => {
+    const typed = parseUserCode(code);
+    if (typed.kind === 'code') onCode(typed.code);
+    else setError('code', { message: typed.problem }, { shouldFocus: true });
+  });
+  const { error, ...field } = form.field('code');
+  const { isSubmitted, isDirty } = form.formState;
   return (
     <Card
       title="Enter the code shown on the machine"
       about="Run “inference-provider login” on the machine to get a code. Codes expire after ten minutes."
     >
-      <Form
-        onSubmit={handleSubmit(({ code }) => {
-          const typed = parseUserCode(code);
-          if (typed.kind === 'code') onCode(typed.code);
-          else setError('code', { message: typed.problem }, { shouldFocus: true });
-        })}
-      >
+      <Form onSubmit={form.onSubmit}>
         <Field
           label="Code"
           placeholder="WDJB-MJHT"
@@ -63,8 +60,8 @@ function CodeForm({ initial, problem, onCode }: CodeFormProps) {
           autoCapitalize="characters"
           spellCheck={false}
           maxLength={32}
-          error={error}
-          {...register('code')}
+          error={error ?? (isSubmitted || isDirty ? undefined : (problem ?? undefined))}
+          {...field}
         />
         <div>
           <Button type="submit" kind="primary">

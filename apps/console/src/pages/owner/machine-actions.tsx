@@ -6,11 +6,11 @@ import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { api } from '../../api/api-client.js';
 import { PATHS } from '../../routing/paths.js';
-import { ConfirmDialog, Dialog, DialogActions } from '../../ui/dialogs/dialog.js';
+import { ConfirmDialog, FormDialog } from '../../ui/dialogs/dialog.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
-import { Form, useFormMutation } from '../../ui/forms/form.js';
+import { useFormMutation } from '../../ui/forms/form.js';
 import { MACHINES_KEY, machineKey, machinePath } from './queries.js';
 
 interface MachineActionsProps {
@@ -32,14 +32,14 @@ export function MachineActions({ machine, name }: MachineActionsProps) {
         Unlink
       </Button>
       {renaming ? <Rename machine={machine} onClose={() => setRenaming(false)} /> : null}
-      <UnlinkDialog machine={machine} name={name} open={unlinking} onOpenChange={setUnlinking} />
+      <UnlinkDialog machine={machine} name={name} open={unlinking} onClose={() => setUnlinking(false)} />
     </>
   );
 }
 
 function Rename({ machine, onClose }: { readonly machine: ConsoleMachineView; readonly onClose: () => void }) {
   const queryClient = useQueryClient();
-  const { register, errors, onSubmit, isPending, error } = useFormMutation({ name: machine.name ?? '' }, async ({ name }) => {
+  const form = useFormMutation({ name: machine.name ?? '' }, async ({ name }) => {
     const body = { name: name.trim() === '' ? null : name.trim() };
     const renamed = await api.patch<ConsoleMachineView>(machinePath(machine.provider_id), body);
     queryClient.setQueryData(machineKey(machine.provider_id), renamed);
@@ -47,34 +47,25 @@ function Rename({ machine, onClose }: { readonly machine: ConsoleMachineView; re
     onClose();
   });
   return (
-    <Dialog open onOpenChange={(open) => (open ? undefined : onClose())} title="Rename the machine">
-      <Form onSubmit={onSubmit} error={error}>
-        <Field
-          label="Name"
-          hint="Visible only to you. Without a name, the chip is shown."
-          autoComplete="off"
-          error={errors.name?.message}
-          {...register('name', {
-            validate: (name) => name.trim().length <= MAX_CHARACTERS || `At most ${MAX_CHARACTERS} characters.`,
-          })}
-        />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" kind="primary" busy={isPending}>
-            Save
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+    <FormDialog onClose={onClose} title="Rename the machine" form={form} submit="Save">
+      <Field
+        label="Name"
+        hint="Visible only to you. Without a name, the chip is shown."
+        autoComplete="off"
+        {...form.field('name', {
+          validate: (name) => name.trim().length <= MAX_CHARACTERS || `At most ${MAX_CHARACTERS} characters.`,
+        })}
+      />
+    </FormDialog>
   );
 }
 
 interface UnlinkDialogProps extends MachineActionsProps {
   readonly open: boolean;
-  readonly onOpenChange: (open: boolean) => void;
+  readonly onClose: () => void;
 }
 
-function UnlinkDialog({ machine, name, open, onOpenChange }: UnlinkDialogProps) {
+function UnlinkDialog({ machine, name, open, onClose }: UnlinkDialogProps) {
   const queryClient = useQueryClient();
   const [, navigate] = useLocation();
   const toast = useToast();
@@ -86,7 +77,7 @@ function UnlinkDialog({ machine, name, open, onOpenChange }: UnlinkDialogProps) 
     await queryClient.invalidateQueries({ queryKey: MACHINES_KEY });
   };
   return (
-    <ConfirmDialog open={open} onOpenChange={onOpenChange} title={`Unlink ${name}?`} confirm="Unlink" onConfirm={unlink}>
+    <ConfirmDialog open={open} onClose={onClose} title={`Unlink ${name}?`} confirm="Unlink" onConfirm={unlink}>
       <p>
         From now on it earns for your account no longer, and its token is void. What it has earned stays yours. To link it again, run
         “inference-provider login” on it.

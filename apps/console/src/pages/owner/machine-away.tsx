@@ -2,7 +2,7 @@
 import type { ConsoleMachineView } from '@inference/formats';
 import { disconnectText, trustLevelLabel } from '../../features/machines/status-texts.js';
 import { pluralize, Time } from '../../ui/display/figures.js';
-import { Card } from '../../ui/display/page.js';
+import { Card, Fact, Facts } from '../../ui/display/page.js';
 import { CopyField } from '../../ui/forms/copy-field.js';
 
 export function MachineAway({ machine: { provider_id, last_seen } }: { readonly machine: ConsoleMachineView }) {
@@ -19,32 +19,22 @@ export function MachineAway({ machine: { provider_id, last_seen } }: { readonly 
       </Card>
       {last_seen === null ? null : (
         <Card title="Last connection">
-          <dl className="facts">
-            <dt>Time</dt>
-            <dd>
+          <Facts>
+            <Fact label="Time">
               <Time at={last_seen.at} as="date-time" />
-            </dd>
-            <dt>Models</dt>
-            <dd>{last_seen.models.join(', ') || 'none'}</dd>
-            <dt>Trust</dt>
-            <dd>{trustLevelLabel(last_seen.trust_level).label}</dd>
-            <dt>Served</dt>
-            <dd>
+            </Fact>
+            <Fact label="Models">{last_seen.models.join(', ') || 'none'}</Fact>
+            <Fact label="Trust">{trustLevelLabel(last_seen.trust_level).label}</Fact>
+            <Fact label="Served">
               {pluralize(last_seen.requests_served, 'request')}, {pluralize(last_seen.tokens_generated, 'token')}
-            </dd>
-            <dt>Chip</dt>
-            <dd>{last_seen.chip_name}</dd>
-            <dt>Serial number</dt>
-            <dd>{last_seen.serial_number}</dd>
-            <dt>Agent</dt>
-            <dd>
-              {last_seen.agent.name} {last_seen.agent.version}
-            </dd>
-            <dt>Provider ID</dt>
-            <dd>
+            </Fact>
+            <Fact label="Chip">{last_seen.chip_name}</Fact>
+            <Fact label="Serial number">{last_seen.serial_number}</Fact>
+            <Fact label="Agent">{`${last_seen.agent.name} ${last_seen.agent.version}`}</Fact>
+            <Fact label="Provider ID">
               <code>{provider_id}</code>
-            </dd>
-          </dl>
+            </Fact>
+          </Facts>
         </Card>
       )}
     </>

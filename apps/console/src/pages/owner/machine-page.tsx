@@ -1,7 +1,7 @@
 /** `/machines/:id`: current status of one machine, and the actions of its owner. */
 import type { ConsoleMachineView } from '@inference/formats';
 import { useParams } from 'wouter';
-import { ApiError } from '../../api/api-error.js';
+import { LoadedPage } from '../../api/loaded-page.js';
 import { lastDays } from '../../features/account/utc-days.js';
 import { machineName } from '../../features/machines/machine-name.js';
 import { MachineStatus, MachineStatusBadge } from '../../features/machines/machine-status.js';
@@ -9,9 +9,9 @@ import { statusLabel } from '../../features/machines/status-texts.js';
 import { PATHS } from '../../routing/paths.js';
 import { formatRate, formatShare, Money, pluralize, Time } from '../../ui/display/figures.js';
 import { PageHeader, Stat, Stats } from '../../ui/display/page.js';
-import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
+import { ErrorNote } from '../../ui/feedback/error-state.js';
 import { Note } from '../../ui/feedback/note.js';
-import { EmptyState, PageSkeleton } from '../../ui/feedback/placeholders.js';
+import { EmptyState } from '../../ui/feedback/placeholders.js';
 import { LinkButton } from '../../ui/forms/button.js';
 import { sumOf } from './earnings.js';
 import { MachineActions } from './machine-actions.js';
@@ -20,18 +20,15 @@ import { useEarnings, useMachine } from './queries.js';
 
 export function Page() {
   const { id = '' } = useParams();
-  const { data, error, refetch } = useMachine(id);
-  if (error instanceof ApiError && error.status === 404) {
-    return (
-      <EmptyState level={1} title="Machine not found" action={<LinkButton href={PATHS.machines}>Your machines</LinkButton>}>
-        The machine was unlinked, or was never linked to this account.
-      </EmptyState>
-    );
-  }
-  if (data === undefined) {
-    return error === null ? <PageSkeleton /> : <ErrorState level={1} what="The machine" error={error} onRetry={() => void refetch()} />;
-  }
-  return <Machine machine={data} error={error} />;
+  const machine = useMachine(id);
+  const notFound = (
+    <EmptyState level={1} title="Machine not found" action={<LinkButton href={PATHS.machines}>Your machines</LinkButton>}>
+      The machine was unlinked, or was never linked to this account.
+    </EmptyState>
+  );
+  return (
+    <LoadedPage query={machine} what="The machine" notFound={notFound} page={(data) => <Machine machine={data} error={machine.error} />} />
+  );
 }
 
 function Machine({ machine, error }: { readonly machine: ConsoleMachineView; readonly error: Error | null }) {

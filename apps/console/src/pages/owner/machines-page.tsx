@@ -10,7 +10,7 @@ import { PATHS, pathWithId } from '../../routing/paths.js';
 import { Count, formatRate, Money, Time } from '../../ui/display/figures.js';
 import { Card, PageHeader, Stat, Stats } from '../../ui/display/page.js';
 import { type Column, Table } from '../../ui/display/table.js';
-import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
+import { Loaded } from '../../ui/feedback/error-state.js';
 import { LinkButton } from '../../ui/forms/button.js';
 import { CopyField } from '../../ui/forms/copy-field.js';
 import { sumOf } from './earnings.js';
@@ -81,26 +81,32 @@ export function Page() {
         }
       />
       <div className="stack">
-        {machines.error !== null && rows !== undefined ? <ErrorNote error={machines.error} title="These states are out of date." /> : null}
-        {rows === undefined && machines.error !== null ? (
-          <ErrorState what="Your machines" error={machines.error} onRetry={() => void machines.refetch()} />
-        ) : isEmpty ? (
-          <Card title="No machines linked" about="Link a Mac in three steps.">
-            <HowToLink />
-          </Card>
-        ) : (
-          <>
-            <Stats>
-              <Stat label="Machines" value={rows?.length} />
-              <Stat label="Online now" value={rows?.filter(({ live }) => live?.status === 'online').length} />
-              <Stat label="Earned today" value={money(today.data?.data)} hint="UTC" />
-              <Stat label="Earned in 30 days" value={money(month.data?.data)} />
-            </Stats>
-            <Card flush>
-              <Table caption="Your machines" columns={COLUMNS} rows={rows} rowKey={({ provider_id }) => provider_id} empty={null} stacked />
+        <Loaded query={machines} what="Your machines" staleTitle="These states are out of date.">
+          {isEmpty ? (
+            <Card title="No machines linked" about="Link a Mac in three steps.">
+              <HowToLink />
             </Card>
-          </>
-        )}
+          ) : (
+            <>
+              <Stats>
+                <Stat label="Machines" value={rows?.length} />
+                <Stat label="Online now" value={rows?.filter(({ live }) => live?.status === 'online').length} />
+                <Stat label="Earned today" value={money(today.data?.data)} hint="UTC" />
+                <Stat label="Earned in 30 days" value={money(month.data?.data)} />
+              </Stats>
+              <Card flush>
+                <Table
+                  caption="Your machines"
+                  columns={COLUMNS}
+                  rows={rows}
+                  rowKey={({ provider_id }) => provider_id}
+                  empty={null}
+                  stacked
+                />
+              </Card>
+            </>
+          )}
+        </Loaded>
       </div>
     </>
   );

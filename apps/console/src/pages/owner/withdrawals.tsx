@@ -2,23 +2,22 @@
 import type { ConsoleBalance, ConsolePayoutAccount, ConsoleWithdrawal } from '@inference/formats';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useForm } from 'react-hook-form';
 import { api } from '../../api/api-client.js';
 import { useSettings } from '../../api/session.js';
 import { useInvalidateMoney } from '../../features/account/balance.js';
-import { floorToCents, formatUsdInput, parseUsd } from '../../features/account/usd-amount.js';
+import { checkUsd, floorToCents, formatUsdInput, microUsdOf } from '../../features/account/usd-amount.js';
+import { UsdField } from '../../features/account/usd-field.js';
 import { WithdrawalState } from '../../features/account/withdrawal-state.js';
 import { ConfirmDialog } from '../../ui/dialogs/dialog.js';
 import { formatUsd, Money, Time } from '../../ui/display/figures.js';
 import { Card } from '../../ui/display/page.js';
-import { type Column, LoadMore, Table } from '../../ui/display/table.js';
-import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
+import { type Column, TableCard } from '../../ui/display/table.js';
+import { ErrorNote } from '../../ui/feedback/error-state.js';
 import { Note } from '../../ui/feedback/note.js';
 import { Skeleton } from '../../ui/feedback/placeholders.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
-import { Field } from '../../ui/forms/field.js';
-import { Form } from '../../ui/forms/form.js';
+import { Form, useFormMutation } from '../../ui/forms/form.js';
 import { EARNINGS_KEY, useWithdrawals } from './queries.js';
 
 export function Withdraw({ balance }: { readonly balance: ConsoleBalance | undefined }) {
@@ -76,34 +75,19 @@ function WithdrawForm({ min, max }: { readonly min: number; readonly max: number
   const toast = useToast();
   const queryClient = useQueryClient();
   const invalidateMoney = useInvalidateMoney();
-  const { register, handleSubmit, formState, setValue, reset } = useForm({ defaultValues: { amount: '' } });
+  const { field, onSubmit, setValue, reset } = useFormMutation({ amount: '' }, async ({ amount }) => setConfirming(microUsdOf(amount)));
   const withdraw = async (amount: number): Promise<void> => {
     await api.post<ConsoleWithdrawal>('/console/v1/withdrawals', { amount_micro_usd: amount });
     toast.success(`Withdrawal of ${formatUsd(amount)} requested`, 'The operator will pay it. See its state below.');
     reset();
     await Promise.all([invalidateMoney(), queryClient.invalidateQueries({ queryKey: EARNINGS_KEY })]);
   };
-  const check = (text: string): true | string => {
-    const typed = parseUsd(text);
-    if (typed.kind === 'refused') return typed.problem;
-    if (typed.microUsd < min) return `At least ${formatUsd(min)}.`;
-    return typed.microUsd <= max || `At most ${formatUsd(max)}.`;
-  };
   return (
-    <Form
-      onSubmit={handleSubmit(({ amount }) => {
-        const typed = parseUsd(amount);
-        if (typed.kind === 'amount') setConfirming(typed.microUsd);
-      })}
-    >
-      <Field
+    <Form onSubmit={onSubmit}>
+      <UsdField
         label="Amount"
-        inputMode="decimal"
-        suffix="USD"
-        autoComplete="off"
         hint={`${formatUsd(max)} available.`}
-        error={formState.errors.amount?.message}
-        {...register('amount', { validate: check })}
+        {...field('amount', { validate: (text) => checkUsd(text, { min, max }) })}
       />
       <div className="row">
         <Button type="submit" kind="primary">
@@ -115,8 +99,7 @@ function WithdrawForm({ min, max }: { readonly min: number; readonly max: number
       </div>
       {confirming === null ? null : (
         <ConfirmDialog
-          open
-          onOpenChange={() => setConfirming(null)}
+          onClose={() => setConfirming(null)}
           title={`Withdraw ${formatUsd(confirming)}?`}
           confirm={`Withdraw ${formatUsd(confirming)}`}
           onConfirm={() => withdraw(confirming)}
@@ -160,23 +143,16 @@ function PayoutAccount() {
 }
 
 export function WithdrawalHistory() {
-  const withdrawals = useWithdrawals();
-  const { rows } = withdrawals;
   return (
-    <Card title="Withdrawals" flush>
-      {rows === undefined && withdrawals.error !== null ? (
-        <ErrorState what="Your withdrawals" error={withdrawals.error} onRetry={() => void withdrawals.refetch()} />
-      ) : (
-        <Table
-          caption="Your withdrawals"
-          columns={COLUMNS}
-          rows={rows}
-          rowKey={({ id }) => id}
-          empty={<p className="card-empty">No withdrawals yet.</p>}
-        />
-      )}
-      <LoadMore list={withdrawals} />
-    </Card>
+    <TableCard
+      title="Withdrawals"
+      what="Your withdrawals"
+      list={useWithdrawals()}
+      caption="Your withdrawals"
+      columns={COLUMNS}
+      rowKey={({ id }) => id}
+      empty={<p className="card-empty">No withdrawals yet.</p>}
+    />
   );
 }
 

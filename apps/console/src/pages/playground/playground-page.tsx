@@ -7,7 +7,7 @@ import { FirstSteps, useFirstSteps } from '../../features/account/first-steps-pa
 import { useModels } from '../../features/account/models.js';
 import { Money } from '../../ui/display/figures.js';
 import { PageHeader } from '../../ui/display/page.js';
-import { ErrorState } from '../../ui/feedback/error-state.js';
+import { Loaded } from '../../ui/feedback/error-state.js';
 import { Skeleton } from '../../ui/feedback/placeholders.js';
 import { Segmented } from '../../ui/forms/field.js';
 import { ChatView } from './chat/chat-view.js';
@@ -17,7 +17,7 @@ type Mode = 'chat' | 'images';
 
 export function Page() {
   useMe();
-  const { data: models, error, refetch } = useModels();
+  const models = useModels();
   const { data: balance } = useBalance();
   const steps = useFirstSteps();
   const [mode, setMode] = useState<Mode>('chat');
@@ -47,16 +47,16 @@ export function Page() {
         }
       />
       <div className="stack">
-        {error !== null && models === undefined ? (
-          <ErrorState error={error} what="The models" onRetry={() => void refetch()} />
-        ) : models === undefined || steps === undefined ? (
-          <Skeleton height="24rem" />
-        ) : (
-          <>
-            {steps !== null && balance !== undefined && balance.balance_micro_usd <= 0 ? <FirstSteps steps={steps} /> : null}
-            {mode === 'chat' ? <ChatView models={models} /> : <ImagesView models={models} />}
-          </>
-        )}
+        <Loaded query={models} what="The models">
+          {models.data === undefined || steps === undefined ? (
+            <Skeleton height="24rem" />
+          ) : (
+            <>
+              {steps !== null && balance !== undefined && balance.balance_micro_usd <= 0 ? <FirstSteps steps={steps} /> : null}
+              {mode === 'chat' ? <ChatView models={models.data} /> : <ImagesView models={models.data} />}
+            </>
+          )}
+        </Loaded>
       </div>
     </>
   );

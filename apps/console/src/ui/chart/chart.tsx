@@ -1,9 +1,12 @@
+/**
+ * Chart with its numbers as a table behind a toggle, for screen readers and for exact values. The drawing code is fetched with the
+ * first chart; a placeholder reserves its space.
+ */
 import { ChartColumn, Table2 } from 'lucide-react';
 import { lazy, Suspense, useId, useState } from 'react';
 import { formatCount } from '../display/figures.js';
 import { Button } from '../forms/button.js';
 
-/** Data and options of a chart, independent of the drawing library. */
 interface ChartSeries {
   readonly label: string;
   readonly values: readonly number[];
@@ -31,10 +34,6 @@ export interface ChartProps extends ChartData {
 
 const Drawing = lazy(() => import('./chart-drawing.js').then(({ ChartDrawing }) => ({ default: ChartDrawing })));
 
-/**
- * Chart with its numbers as a table behind a toggle, for screen readers and for exact values. The drawing code is fetched with the
- * first chart; a placeholder reserves its space.
- */
 export function Chart(props: ChartProps) {
   const { title, series, height = '15rem' } = props;
   const [asTable, setAsTable] = useState(false);

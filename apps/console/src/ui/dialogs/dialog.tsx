@@ -5,10 +5,12 @@ import { X } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { ErrorNote } from '../feedback/error-state.js';
 import { Button } from '../forms/button.js';
+import { Form, type FormMutation } from '../forms/form.js';
 
 interface DialogProps {
-  readonly open: boolean;
-  readonly onOpenChange: (open: boolean) => void;
+  /** Dialogs that close animate only if they stay mounted with `open` false. */
+  readonly open?: boolean;
+  readonly onClose: () => void;
   readonly title: ReactNode;
   /** One or two sentences below the title. */
   readonly description?: ReactNode;
@@ -17,9 +19,9 @@ interface DialogProps {
   readonly children: ReactNode;
 }
 
-export function Dialog({ open, onOpenChange, title, description, persistent = false, children }: DialogProps) {
+export function Dialog({ open = true, onClose, title, description, persistent = false, children }: DialogProps) {
   return (
-    <Base.Root open={open} onOpenChange={(next) => onOpenChange(next)} disablePointerDismissal={persistent}>
+    <Base.Root open={open} onOpenChange={(next) => (next ? undefined : onClose())} disablePointerDismissal={persistent}>
       <Base.Portal>
         <Base.Backdrop className="backdrop" />
         <Base.Popup className="dialog">
@@ -42,29 +44,50 @@ export function DialogActions({ children }: { readonly children: ReactNode }) {
   return <div className="dialog-actions">{children}</div>;
 }
 
-interface ConfirmDialogProps {
-  readonly open: boolean;
-  readonly onOpenChange: (open: boolean) => void;
-  readonly title: string;
+interface ConfirmDialogProps extends Pick<DialogProps, 'open' | 'onClose' | 'title' | 'children'> {
   readonly confirm: string;
-  readonly children: ReactNode;
   /** The dialog closes when the promise resolves. */
   readonly onConfirm: () => Promise<unknown>;
 }
 
 /** Asks before an action that cannot be undone. Stays open with the error if the action fails. */
-export function ConfirmDialog({ open, onOpenChange, title, confirm, children, onConfirm }: ConfirmDialogProps) {
-  const { mutate, isPending, error } = useMutation({ mutationFn: onConfirm, onSuccess: () => onOpenChange(false) });
+export function ConfirmDialog({ confirm, children, onConfirm, ...dialog }: ConfirmDialogProps) {
+  const { mutate, isPending, error } = useMutation({ mutationFn: onConfirm, onSuccess: dialog.onClose });
   return (
-    <Dialog open={open} onOpenChange={onOpenChange} title={title}>
+    <Dialog {...dialog}>
       {children}
       <ErrorNote error={error} />
       <DialogActions>
-        <Button onClick={() => onOpenChange(false)}>Cancel</Button>
+        <Button onClick={dialog.onClose}>Cancel</Button>
         <Button kind="danger" busy={isPending} onClick={() => mutate()}>
           {confirm}
         </Button>
       </DialogActions>
+    </Dialog>
+  );
+}
+
+interface FormDialogProps extends DialogProps {
+  readonly form: Pick<FormMutation, 'onSubmit' | 'isPending' | 'error'>;
+  readonly errorTitle?: string;
+  /** Label of the submit button. */
+  readonly submit: string;
+  readonly danger?: boolean;
+}
+
+/** Dialog with one form, a cancel button and a submit button. */
+export function FormDialog({ form, errorTitle, submit, danger = false, children, ...dialog }: FormDialogProps) {
+  return (
+    <Dialog {...dialog}>
+      <Form onSubmit={form.onSubmit} error={form.error} errorTitle={errorTitle}>
+        {children}
+        <DialogActions>
+          <Button onClick={dialog.onClose}>Cancel</Button>
+          <Button type="submit" kind={danger ? 'danger' : 'primary'} busy={form.isPending}>
+            {submit}
+          </Button>
+        </DialogActions>
+      </Form>
     </Dialog>
   );
 }

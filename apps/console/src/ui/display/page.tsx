@@ -96,3 +96,18 @@ export function Badge({ tone = 'neutral', dot = false, children }: BadgeProps) {
     </span>
   );
 }
+
+/** List of labelled facts. */
+export function Facts({ children }: { readonly children: ReactNode }) {
+  return <dl className="facts">{children}</dl>;
+}
+
+/** Content undefined or null while loading. */
+export function Fact({ label, children }: { readonly label: string; readonly children: ReactNode }) {
+  return (
+    <>
+      <dt>{label}</dt>
+      <dd>{children ?? <Skeleton width="7rem" height="1.25rem" />}</dd>
+    </>
+  );
+}

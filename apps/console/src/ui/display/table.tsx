@@ -4,12 +4,13 @@
  *
  * Without rows, `empty` is shown; while loading, placeholder rows of the final height.
  */
-
 import { ChevronLeft, ChevronRight } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
+import { Loaded, type LoadedProps } from '../feedback/error-state.js';
 import { Skeleton } from '../feedback/placeholders.js';
 import { Button } from '../forms/button.js';
 import { formatCount } from './figures.js';
+import { Card } from './page.js';
 
 export interface Column<Row> {
   readonly key: string;
@@ -99,7 +100,7 @@ interface LoadMoreProps {
 }
 
 /** Button below a list that fetches the next page; nothing on the last one. */
-export function LoadMore({ list }: LoadMoreProps) {
+function LoadMore({ list }: LoadMoreProps) {
   if (!list.hasNextPage) return null;
   return (
     <div className="more">
@@ -107,6 +108,29 @@ export function LoadMore({ list }: LoadMoreProps) {
         Show more
       </Button>
     </div>
+  );
+}
+
+interface TableCardProps<Row> extends Omit<TableProps<Row>, 'rows'> {
+  readonly title?: string | undefined;
+  readonly about?: ReactNode;
+  readonly list: LoadMoreProps['list'] & LoadedProps['query'] & { readonly data: readonly Row[] | undefined };
+  /** Name of the list in its error, such as "The deposits". */
+  readonly what: string;
+  /** Filters above the table. */
+  readonly children?: ReactNode;
+}
+
+/** Card with a list that is fetched page by page. */
+export function TableCard<Row>({ title, about, list, what, children, ...table }: TableCardProps<Row>) {
+  return (
+    <Card title={title} about={about} flush>
+      {children}
+      <Loaded query={list} what={what}>
+        <Table {...table} rows={list.data} />
+      </Loaded>
+      <LoadMore list={list} />
+    </Card>
   );
 }
 

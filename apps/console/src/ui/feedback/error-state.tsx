@@ -1,5 +1,6 @@
 /** Errors with advice: as a placeholder for missing content, or as a note above a form. */
 import { TriangleAlert } from 'lucide-react';
+import type { ReactNode } from 'react';
 import { Button } from '../forms/button.js';
 import { DisplayableError } from './displayable-error.js';
 
@@ -32,6 +33,25 @@ export function ErrorState({ error, onRetry, what = 'This', level }: ErrorStateP
         </Button>
       )}
     </div>
+  );
+}
+
+export interface LoadedProps {
+  readonly query: { readonly data: unknown; readonly error: unknown; readonly refetch: () => unknown };
+  readonly what: string;
+  /** Title of the note above data that could not be refreshed; absent: no note. */
+  readonly staleTitle?: string;
+  readonly children: ReactNode;
+}
+
+/** Content of a query, also while the query loads; its error instead if nothing was loaded. */
+export function Loaded({ query: { data, error, refetch }, what, staleTitle, children }: LoadedProps) {
+  if (data === undefined && error !== null) return <ErrorState what={what} error={error} onRetry={() => void refetch()} />;
+  return (
+    <>
+      {error === null || staleTitle === undefined ? null : <ErrorNote error={error} title={staleTitle} />}
+      {children}
+    </>
   );
 }
 

@@ -3,7 +3,6 @@
  *
  * `<Field label="Name" error={errors.name?.message} {...register('name')} />`.
  */
-
 import { Toggle } from '@base-ui/react/toggle';
 import { ToggleGroup } from '@base-ui/react/toggle-group';
 import { ChevronDown } from 'lucide-react';

@@ -1,15 +1,14 @@
 /** Form with the error of its last submission above its fields. Fields show their own errors; browser validation is off. */
-
 import { useMutation } from '@tanstack/react-query';
 import type { FormEvent, ReactNode } from 'react';
-import { type DefaultValues, type FieldValues, type UseFormReturn, useForm } from 'react-hook-form';
+import { type DefaultValues, type FieldValues, type Path, type RegisterOptions, type UseFormReturn, useForm } from 'react-hook-form';
 import { ErrorNote } from '../feedback/error-state.js';
 
 interface FormProps {
   readonly onSubmit: (event: FormEvent) => unknown;
   /** Error of the last submission; null or absent: none. */
   readonly error?: unknown;
-  readonly errorTitle?: string;
+  readonly errorTitle?: string | undefined;
   /** A single field with its button beside it. */
   readonly row?: boolean;
   readonly children: ReactNode;
@@ -24,22 +23,27 @@ export function Form({ onSubmit, error = null, errorTitle, row = false, children
   );
 }
 
-interface FormMutation<Fields extends FieldValues> extends UseFormReturn<Fields> {
-  readonly errors: UseFormReturn<Fields>['formState']['errors'];
-  /** Handler of the form's submit event: validates, then sends. */
-  readonly onSubmit: ReturnType<UseFormReturn<Fields>['handleSubmit']>;
-  readonly isPending: boolean;
-  /** Error of the last submission; null while one runs. */
-  readonly error: Error | null;
-}
+/** Form whose submission is one asynchronous action: fields by react-hook-form, progress and error by react-query. */
+export type FormMutation<Fields extends FieldValues = FieldValues> = ReturnType<typeof useFormMutation<Fields>>;
 
 /** `send` receives the validated fields. Its rejection becomes `error`. `send` also finishes after the form is removed. */
 export function useFormMutation<Fields extends FieldValues>(
   defaultValues: DefaultValues<Fields>,
   send: (fields: Fields, form: UseFormReturn<Fields>) => Promise<unknown>,
-): FormMutation<Fields> {
+) {
   const form = useForm<Fields>({ defaultValues });
   const { mutate, isPending, error } = useMutation({ mutationFn: (fields: Fields) => send(fields, form) });
-  const onSubmit = form.handleSubmit((fields) => mutate(fields));
-  return { ...form, errors: form.formState.errors, onSubmit, isPending, error };
+  return {
+    ...form,
+    /** Properties of the input for `name`: registration, validation and the message of a refused value. */
+    field: (name: Path<Fields>, rules?: RegisterOptions<Fields, Path<Fields>>) => ({
+      ...form.register(name, rules),
+      error: form.getFieldState(name, form.formState).error?.message,
+    }),
+    /** Handler of the form's submit event: validates, then sends. */
+    onSubmit: form.handleSubmit((fields) => mutate(fields)),
+    isPending,
+    /** Error of the last submission; null while one runs. */
+    error,
+  };
 }

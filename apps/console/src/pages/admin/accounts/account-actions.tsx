@@ -1,13 +1,11 @@
 /** Operator actions on an account: suspend, operator access, deposit. Each asks for confirmation. */
 import type { AdminAccountView } from '@inference/formats';
-import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../../../api/api-client.js';
 import { useMe } from '../../../api/session.js';
 import { ConfirmDialog } from '../../../ui/dialogs/dialog.js';
-import { useToast } from '../../../ui/feedback/toast.js';
 import { Button } from '../../../ui/forms/button.js';
-import { ADMIN_KEY, accountPath } from '../queries.js';
+import { accountPath, useReportChange } from '../queries.js';
 import { DepositDialog } from './deposit-dialog.js';
 
 type OpenDialog = 'deposit' | 'suspended' | 'is_admin' | null;
@@ -15,14 +13,12 @@ type OpenDialog = 'deposit' | 'suspended' | 'is_admin' | null;
 export function AccountActions({ account }: { readonly account: AdminAccountView }) {
   const [dialog, setDialog] = useState<OpenDialog>(null);
   const me = useMe();
-  const toast = useToast();
-  const queryClient = useQueryClient();
+  const reportChange = useReportChange();
   if (account.deleted_at !== null) return null;
   const close = (): void => setDialog(null);
   const change = async (changes: { readonly suspended?: boolean; readonly is_admin?: boolean }, done: string): Promise<void> => {
     await api.patch(accountPath(account.id), changes);
-    toast.success(done);
-    await queryClient.invalidateQueries({ queryKey: ADMIN_KEY });
+    await reportChange(done);
   };
   const isSuspended = account.suspended_at !== null;
   const name = account.email ?? account.name;
@@ -38,7 +34,7 @@ export function AccountActions({ account }: { readonly account: AdminAccountView
       {dialog === 'deposit' ? <DepositDialog account={account} onClose={close} /> : null}
       <ConfirmDialog
         open={dialog === 'suspended'}
-        onOpenChange={close}
+        onClose={close}
         title={isSuspended ? `Reinstate ${name}?` : `Suspend ${name}?`}
         confirm={isSuspended ? 'Reinstate' : 'Suspend'}
         onConfirm={() => change({ suspended: !isSuspended }, isSuspended ? 'Account reinstated' : 'Account suspended')}
@@ -51,7 +47,7 @@ export function AccountActions({ account }: { readonly account: AdminAccountView
       </ConfirmDialog>
       <ConfirmDialog
         open={dialog === 'is_admin'}
-        onOpenChange={close}
+        onClose={close}
         title={account.is_admin ? `Revoke operator access of ${name}?` : `Grant operator access to ${name}?`}
         confirm={account.is_admin ? 'Revoke access' : 'Grant access'}
         onConfirm={() => change({ is_admin: !account.is_admin }, account.is_admin ? 'Operator access revoked' : 'Operator access granted')}

@@ -1,12 +1,11 @@
 /** `/admin/accounts/:id`: balance, machines and history of an account, with the operator actions. */
 import type { AdminAccountView } from '@inference/formats';
 import { Link, useParams } from 'wouter';
-import { ApiError } from '../../../api/api-error.js';
+import { LoadedPage } from '../../../api/loaded-page.js';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { Money, Time } from '../../../ui/display/figures.js';
 import { Card, PageHeader, Stat, Stats } from '../../../ui/display/page.js';
-import { ErrorState } from '../../../ui/feedback/error-state.js';
-import { EmptyState, PageSkeleton } from '../../../ui/feedback/placeholders.js';
+import { EmptyState } from '../../../ui/feedback/placeholders.js';
 import { LinkButton } from '../../../ui/forms/button.js';
 import { DepositTable } from '../payments/deposit-table.js';
 import { WithdrawalTable } from '../payments/withdrawal-table.js';
@@ -17,18 +16,12 @@ import { AccountBadges } from './account-badges.js';
 
 export function Page() {
   const { id = '' } = useParams();
-  const { data, error, refetch } = useAccount(id);
-  if (error instanceof ApiError && error.status === 404) {
-    return (
-      <EmptyState level={1} title="Account not found" action={<LinkButton href={PATHS.adminAccounts}>All accounts</LinkButton>}>
-        Check the address.
-      </EmptyState>
-    );
-  }
-  if (data === undefined) {
-    return error === null ? <PageSkeleton /> : <ErrorState level={1} what="The account" error={error} onRetry={() => void refetch()} />;
-  }
-  return <Account account={data} />;
+  const notFound = (
+    <EmptyState level={1} title="Account not found" action={<LinkButton href={PATHS.adminAccounts}>All accounts</LinkButton>}>
+      Check the address.
+    </EmptyState>
+  );
+  return <LoadedPage query={useAccount(id)} what="The account" notFound={notFound} page={(account) => <Account account={account} />} />;
 }
 
 function Account({ account }: { readonly account: AdminAccountView }) {

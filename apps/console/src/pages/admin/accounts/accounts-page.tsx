@@ -4,9 +4,8 @@ import { useDeferredValue, useState } from 'react';
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { Time } from '../../../ui/display/figures.js';
-import { Card, PageHeader } from '../../../ui/display/page.js';
-import { type Column, LoadMore, Table } from '../../../ui/display/table.js';
-import { ErrorState } from '../../../ui/feedback/error-state.js';
+import { PageHeader } from '../../../ui/display/page.js';
+import { type Column, TableCard } from '../../../ui/display/table.js';
 import { EmptyState } from '../../../ui/feedback/placeholders.js';
 import { Field } from '../../../ui/forms/field.js';
 import { useAccounts } from '../queries.js';
@@ -15,34 +14,28 @@ import { AccountBadges } from './account-badges.js';
 export function Page() {
   const [text, setText] = useState('');
   const accounts = useAccounts(useDeferredValue(text.trim()));
-  const { rows } = accounts;
   return (
     <>
       <PageHeader title="Accounts" about="Newest first." />
-      {rows === undefined && accounts.error !== null ? (
-        <ErrorState what="The accounts" error={accounts.error} onRetry={() => void accounts.refetch()} />
-      ) : (
-        <Card flush>
-          <div className="filters">
-            <Field
-              label="Search"
-              hint="Part of a name or email address, or a complete ID"
-              type="search"
-              value={text}
-              onChange={(event) => setText(event.target.value)}
-            />
-          </div>
-          <Table
-            caption="Accounts"
-            columns={COLUMNS}
-            rows={rows}
-            rowKey={({ id }) => id}
-            empty={<EmptyState title="No accounts match">Search for part of a name or email address.</EmptyState>}
-            stacked
+      <TableCard
+        what="The accounts"
+        list={accounts}
+        caption="Accounts"
+        columns={COLUMNS}
+        rowKey={({ id }) => id}
+        empty={<EmptyState title="No accounts match">Search for part of a name or email address.</EmptyState>}
+        stacked
+      >
+        <div className="filters">
+          <Field
+            label="Search"
+            hint="Part of a name or email address, or a complete ID"
+            type="search"
+            value={text}
+            onChange={(event) => setText(event.target.value)}
           />
-          <LoadMore list={accounts} />
-        </Card>
-      )}
+        </div>
+      </TableCard>
     </>
   );
 }

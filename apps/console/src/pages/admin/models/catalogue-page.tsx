@@ -1,6 +1,5 @@
 /** `/admin/catalogue`: models known to the operators, with their permitted files. */
 import type { AdminCatalogueEntry } from '@inference/formats';
-import { useQueryClient } from '@tanstack/react-query';
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import { api } from '../../../api/api-client.js';
@@ -8,25 +7,23 @@ import { ConfirmDialog } from '../../../ui/dialogs/dialog.js';
 import { Time } from '../../../ui/display/figures.js';
 import { Card, PageHeader } from '../../../ui/display/page.js';
 import { type Column, Table } from '../../../ui/display/table.js';
-import { ErrorState } from '../../../ui/feedback/error-state.js';
+import { Loaded } from '../../../ui/feedback/error-state.js';
 import { EmptyState } from '../../../ui/feedback/placeholders.js';
-import { useToast } from '../../../ui/feedback/toast.js';
 import { Button } from '../../../ui/forms/button.js';
-import { ADMIN_KEY, cataloguePath, useCatalogue } from '../queries.js';
+import { cataloguePath, useCatalogue, useReportChange } from '../queries.js';
 import { CatalogueDialog } from './catalogue-dialog.js';
 
 type Open = { readonly what: 'put' | 'remove'; readonly entry: AdminCatalogueEntry } | { readonly what: 'new' } | null;
 
 export function Page() {
-  const { data, error, refetch } = useCatalogue();
+  const catalogue = useCatalogue();
+  const { data } = catalogue;
   const [open, setOpen] = useState<Open>(null);
-  const toast = useToast();
-  const queryClient = useQueryClient();
+  const reportChange = useReportChange();
   const close = (): void => setOpen(null);
   const remove = async ({ id }: AdminCatalogueEntry): Promise<void> => {
     await api.delete(cataloguePath(id));
-    toast.success(`${id} removed from the catalogue`);
-    await queryClient.invalidateQueries({ queryKey: ADMIN_KEY });
+    await reportChange(`${id} removed from the catalogue`);
   };
   const columns: readonly Column<AdminCatalogueEntry>[] = [
     ...COLUMNS,
@@ -62,9 +59,7 @@ export function Page() {
           </Button>
         }
       />
-      {data === undefined && error !== null ? (
-        <ErrorState what="The catalogue" error={error} onRetry={() => void refetch()} />
-      ) : (
+      <Loaded query={catalogue} what="The catalogue">
         <Card flush>
           <Table
             caption="Models of the catalogue"
@@ -79,13 +74,12 @@ export function Page() {
             stacked
           />
         </Card>
-      )}
+      </Loaded>
       {open?.what === 'new' ? <CatalogueDialog entry={null} onClose={close} /> : null}
       {open?.what === 'put' ? <CatalogueDialog entry={open.entry} onClose={close} /> : null}
       {open?.what === 'remove' ? (
         <ConfirmDialog
-          open
-          onOpenChange={close}
+          onClose={close}
           title={`Remove ${open.entry.id} from the catalogue?`}
           confirm="Remove"
           onConfirm={() => remove(open.entry)}

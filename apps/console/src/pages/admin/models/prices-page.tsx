@@ -6,7 +6,7 @@ import { Dialog } from '../../../ui/dialogs/dialog.js';
 import { Money, Time } from '../../../ui/display/figures.js';
 import { Card, PageHeader } from '../../../ui/display/page.js';
 import { type Column, Table } from '../../../ui/display/table.js';
-import { ErrorState } from '../../../ui/feedback/error-state.js';
+import { Loaded } from '../../../ui/feedback/error-state.js';
 import { EmptyState } from '../../../ui/feedback/placeholders.js';
 import { Button } from '../../../ui/forms/button.js';
 import { usePriceHistory, usePrices } from '../queries.js';
@@ -15,7 +15,7 @@ import { modelName, PriceDialog } from './price-dialog.js';
 type Open = { readonly what: 'set' | 'history'; readonly price: AdminPrice } | { readonly what: 'new' } | null;
 
 export function Page() {
-  const { data, error, refetch } = usePrices();
+  const prices = usePrices();
   const [open, setOpen] = useState<Open>(null);
   const close = (): void => setOpen(null);
   const columns: readonly Column<AdminPrice>[] = [
@@ -46,20 +46,18 @@ export function Page() {
           </Button>
         }
       />
-      {data === undefined && error !== null ? (
-        <ErrorState what="The prices" error={error} onRetry={() => void refetch()} />
-      ) : (
+      <Loaded query={prices} what="The prices">
         <Card flush>
           <Table
             caption="Current prices"
             columns={columns}
-            rows={data?.data}
+            rows={prices.data?.data}
             rowKey={({ id }) => id}
             empty={<EmptyState title="No prices set">Models use the default price from the coordinator settings.</EmptyState>}
             stacked
           />
         </Card>
-      )}
+      </Loaded>
       {open?.what === 'set' ? <PriceDialog price={open.price} onClose={close} /> : null}
       {open?.what === 'new' ? <PriceDialog price={null} onClose={close} /> : null}
       {open?.what === 'history' ? <PriceHistoryDialog model={open.price.model} onClose={close} /> : null}
@@ -86,20 +84,18 @@ const COLUMNS: readonly Column<AdminPrice>[] = [
 ];
 
 function PriceHistoryDialog({ model, onClose }: { readonly model: string; readonly onClose: () => void }) {
-  const { data, error, refetch } = usePriceHistory(model);
+  const history = usePriceHistory(model);
   return (
-    <Dialog open onOpenChange={(open) => (open ? undefined : onClose())} title={`Prices: ${modelName(model)}`}>
-      {data === undefined && error !== null ? (
-        <ErrorState what="The prices" error={error} onRetry={() => void refetch()} />
-      ) : (
+    <Dialog onClose={onClose} title={`Prices: ${modelName(model)}`}>
+      <Loaded query={history} what="The prices">
         <Table
           caption={`Prices of ${modelName(model)}`}
           columns={HISTORY_COLUMNS}
-          rows={data?.history}
+          rows={history.data?.history}
           rowKey={({ id }) => id}
           empty={<p>No prices set.</p>}
         />
-      )}
+      </Loaded>
     </Dialog>
   );
 }

@@ -3,9 +3,8 @@ import type { AdminDepositPage } from '@inference/formats';
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { Money, Time } from '../../../ui/display/figures.js';
-import { Badge, Card } from '../../../ui/display/page.js';
-import { type Column, LoadMore, Table } from '../../../ui/display/table.js';
-import { ErrorState } from '../../../ui/feedback/error-state.js';
+import { Badge } from '../../../ui/display/page.js';
+import { type Column, TableCard } from '../../../ui/display/table.js';
 import { useDeposits } from '../queries.js';
 
 type Deposit = AdminDepositPage['data'][number];
@@ -18,22 +17,17 @@ interface DepositTableProps {
 
 export function DepositTable({ title, accountId }: DepositTableProps) {
   const deposits = useDeposits(accountId);
-  const { rows } = deposits;
-  if (rows === undefined && deposits.error !== null) {
-    return <ErrorState what="The deposits" error={deposits.error} onRetry={() => void deposits.refetch()} />;
-  }
   return (
-    <Card {...(title === undefined ? {} : { title })} flush>
-      <Table
-        caption={title === undefined ? 'Deposits' : `${title}: the list`}
-        columns={accountId === null ? COLUMNS : COLUMNS.filter(({ key }) => key !== 'account')}
-        rows={rows}
-        rowKey={({ id }) => id}
-        empty={<p className="card-empty">No deposits yet.</p>}
-        stacked
-      />
-      <LoadMore list={deposits} />
-    </Card>
+    <TableCard
+      title={title}
+      what="The deposits"
+      list={deposits}
+      caption={title === undefined ? 'Deposits' : `${title}: the list`}
+      columns={accountId === null ? COLUMNS : COLUMNS.filter(({ key }) => key !== 'account')}
+      rowKey={({ id }) => id}
+      empty={<p className="card-empty">No deposits yet.</p>}
+      stacked
+    />
   );
 }
 

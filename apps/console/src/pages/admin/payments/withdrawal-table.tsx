@@ -1,6 +1,5 @@
 /** Withdrawals, newest first, with the actions that complete requested ones. */
 import type { ConsoleWithdrawal } from '@inference/formats';
-import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { api } from '../../../api/api-client.js';
@@ -9,12 +8,9 @@ import { WithdrawalState } from '../../../features/account/withdrawal-state.js';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { ConfirmDialog } from '../../../ui/dialogs/dialog.js';
 import { formatUsd, Money, Time } from '../../../ui/display/figures.js';
-import { Card } from '../../../ui/display/page.js';
-import { type Column, LoadMore, Table } from '../../../ui/display/table.js';
-import { ErrorState } from '../../../ui/feedback/error-state.js';
-import { useToast } from '../../../ui/feedback/toast.js';
+import { type Column, TableCard } from '../../../ui/display/table.js';
 import { Button } from '../../../ui/forms/button.js';
-import { ADMIN_KEY, useAdminWithdrawals } from '../queries.js';
+import { useAdminWithdrawals, useReportChange } from '../queries.js';
 
 interface WithdrawalTableProps {
   readonly title?: string;
@@ -33,10 +29,6 @@ interface PendingEnd {
 export function WithdrawalTable({ title, accountId, state }: WithdrawalTableProps) {
   const withdrawals = useAdminWithdrawals(state, accountId);
   const [pending, setPending] = useState<PendingEnd | null>(null);
-  const { rows } = withdrawals;
-  if (rows === undefined && withdrawals.error !== null) {
-    return <ErrorState what="The withdrawals" error={withdrawals.error} onRetry={() => void withdrawals.refetch()} />;
-  }
   const columns: readonly Column<ConsoleWithdrawal>[] = [
     ...COLUMNS,
     {
@@ -46,18 +38,19 @@ export function WithdrawalTable({ title, accountId, state }: WithdrawalTableProp
     },
   ];
   return (
-    <Card {...(title === undefined ? {} : { title })} flush>
-      <Table
+    <>
+      <TableCard
+        title={title}
+        what="The withdrawals"
+        list={withdrawals}
         caption={title === undefined ? 'Withdrawals' : `${title}: the list`}
         columns={accountId === null ? columns : columns.filter(({ key }) => key !== 'account')}
-        rows={rows}
         rowKey={({ id }) => id}
         empty={<p className="card-empty">{state === 'requested' ? 'No withdrawals to pay.' : 'No withdrawals yet.'}</p>}
         stacked
       />
-      <LoadMore list={withdrawals} />
       {pending === null ? null : <EndDialog pending={pending} onClose={() => setPending(null)} />}
-    </Card>
+    </>
   );
 }
 
@@ -120,22 +113,14 @@ const END_TEXTS: Readonly<Record<End, { title: (amount: string) => string; confi
 };
 
 function EndDialog({ pending: { end, withdrawal }, onClose }: { readonly pending: PendingEnd; readonly onClose: () => void }) {
-  const toast = useToast();
-  const queryClient = useQueryClient();
+  const reportChange = useReportChange();
   const texts = END_TEXTS[end];
   const act = async (): Promise<void> => {
     await api.post(`/admin/v1/withdrawals/${encodeURIComponent(withdrawal.id)}/end`, { end });
-    toast.success(texts.done);
-    await queryClient.invalidateQueries({ queryKey: ADMIN_KEY });
+    await reportChange(texts.done);
   };
   return (
-    <ConfirmDialog
-      open
-      onOpenChange={onClose}
-      title={texts.title(formatUsd(withdrawal.amount_micro_usd))}
-      confirm={texts.confirm}
-      onConfirm={act}
-    >
+    <ConfirmDialog onClose={onClose} title={texts.title(formatUsd(withdrawal.amount_micro_usd))} confirm={texts.confirm} onConfirm={act}>
       <p>{texts.about}</p>
       <p className="small muted">
         Account <code>{withdrawal.account_id}</code>

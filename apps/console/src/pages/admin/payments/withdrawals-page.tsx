@@ -1,5 +1,4 @@
 /** `/admin/withdrawals`: requested and completed withdrawals. */
-
 import type { AdminEarningsConcentration } from '@inference/formats';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -7,7 +6,7 @@ import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { formatUsd, Money } from '../../../ui/display/figures.js';
 import { Card, PageHeader } from '../../../ui/display/page.js';
 import { type Column, Table } from '../../../ui/display/table.js';
-import { ErrorState } from '../../../ui/feedback/error-state.js';
+import { Loaded } from '../../../ui/feedback/error-state.js';
 import { Segmented } from '../../../ui/forms/field.js';
 import { useAdminWithdrawals, useEarningsConcentration } from '../queries.js';
 import { WithdrawalTable } from './withdrawal-table.js';
@@ -23,7 +22,7 @@ type StateChoice = (typeof STATES)[number]['value'];
 export function Page() {
   const [state, setState] = useState<StateChoice>('requested');
   const filter = state === 'all' ? null : state;
-  const { rows } = useAdminWithdrawals(filter, null);
+  const { data: rows } = useAdminWithdrawals(filter, null);
   return (
     <>
       <PageHeader
@@ -44,11 +43,14 @@ type Pair = AdminEarningsConcentration['data'][number];
 
 /** Owners who earn mostly from one account, possibly their own. */
 function EarningsConcentration() {
-  const { data, error, refetch } = useEarningsConcentration();
-  if (error !== null && data === undefined) {
-    return <ErrorState what="Earnings by payer" error={error} onRetry={() => void refetch()} />;
-  }
-  if (data === undefined) return null;
+  const concentration = useEarningsConcentration();
+  const { data } = concentration;
+  if (data === undefined)
+    return (
+      <Loaded query={concentration} what="Earnings by payer">
+        {null}
+      </Loaded>
+    );
   const about = `Owners with at least ${data.min_share_percent}% of their earnings, and ${formatUsd(data.min_micro_usd)}, from one account since ${data.from}. Review these before you pay them.`;
   return (
     <Card title="Earnings from one payer" about={about} flush>

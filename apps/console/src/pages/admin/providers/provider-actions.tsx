@@ -1,28 +1,23 @@
 /** Operator actions on a machine: quarantine, release, clear failures. */
 import type { AdminProviderView } from '@inference/formats';
-import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../../../api/api-client.js';
-import { ConfirmDialog, Dialog, DialogActions } from '../../../ui/dialogs/dialog.js';
-import { useToast } from '../../../ui/feedback/toast.js';
+import { ConfirmDialog, FormDialog } from '../../../ui/dialogs/dialog.js';
 import { Button } from '../../../ui/forms/button.js';
 import { Field } from '../../../ui/forms/field.js';
-import { Form, useFormMutation } from '../../../ui/forms/form.js';
-import { ADMIN_KEY, providerPath } from '../queries.js';
+import { useFormMutation } from '../../../ui/forms/form.js';
+import { providerPath, useReportChange } from '../queries.js';
 
 type OpenDialog = 'quarantine' | 'release' | 'reinstate' | null;
 
 export function ProviderActions({ view }: { readonly view: AdminProviderView }) {
   const [dialog, setDialog] = useState<OpenDialog>(null);
-  const toast = useToast();
-  const queryClient = useQueryClient();
+  const reportChange = useReportChange();
   const path = providerPath(view.provider_id);
   const close = (): void => setDialog(null);
-  const changed = () => queryClient.invalidateQueries({ queryKey: ADMIN_KEY });
   const act = async (what: 'release' | 'reinstate', done: string): Promise<void> => {
     await api.post(`${path}/${what}`);
-    toast.success(done);
-    await changed();
+    await reportChange(done);
   };
   return (
     <>
@@ -41,14 +36,13 @@ export function ProviderActions({ view }: { readonly view: AdminProviderView }) 
           onClose={close}
           onQuarantine={async (reason) => {
             await api.post(`${path}/quarantine`, { reason });
-            toast.success('Machine quarantined');
-            await changed();
+            await reportChange('Machine quarantined');
           }}
         />
       ) : null}
       <ConfirmDialog
         open={dialog === 'release'}
-        onOpenChange={close}
+        onClose={close}
         title="Release this machine?"
         confirm="Release"
         onConfirm={() => act('release', 'Machine released')}
@@ -57,7 +51,7 @@ export function ProviderActions({ view }: { readonly view: AdminProviderView }) 
       </ConfirmDialog>
       <ConfirmDialog
         open={dialog === 'reinstate'}
-        onOpenChange={close}
+        onClose={close}
         title="Clear the failures of this machine?"
         confirm="Clear failures"
         onConfirm={() => act('reinstate', 'Failures cleared')}
@@ -76,37 +70,31 @@ interface QuarantineDialogProps {
 const MAX_CHARACTERS = 300;
 
 function QuarantineDialog({ onClose, onQuarantine }: QuarantineDialogProps) {
-  const { register, errors, onSubmit, isPending, error } = useFormMutation({ reason: '' }, async ({ reason }) => {
+  const form = useFormMutation({ reason: '' }, async ({ reason }) => {
     await onQuarantine(reason.trim());
     onClose();
   });
   return (
-    <Dialog
-      open
-      onOpenChange={(open) => (open ? undefined : onClose())}
+    <FormDialog
+      onClose={onClose}
       title="Quarantine this machine?"
       description="The machine gets no new jobs until an operator releases it. Running jobs finish."
+      form={form}
+      errorTitle="The machine was not quarantined."
+      submit="Quarantine"
+      danger
     >
-      <Form onSubmit={onSubmit} error={error} errorTitle="The machine was not quarantined.">
-        <Field
-          label="Reason"
-          hint="Shown to the owner of the machine. State what to do and whom to contact."
-          autoComplete="off"
-          error={errors.reason?.message}
-          {...register('reason', {
-            validate: (reason) => {
-              if (reason.trim() === '') return 'Give a reason for the owner.';
-              return reason.trim().length <= MAX_CHARACTERS || `At most ${MAX_CHARACTERS} characters.`;
-            },
-          })}
-        />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" kind="danger" busy={isPending}>
-            Quarantine
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+      <Field
+        label="Reason"
+        hint="Shown to the owner of the machine. State what to do and whom to contact."
+        autoComplete="off"
+        {...form.field('reason', {
+          validate: (reason) => {
+            if (reason.trim() === '') return 'Give a reason for the owner.';
+            return reason.trim().length <= MAX_CHARACTERS || `At most ${MAX_CHARACTERS} characters.`;
+          },
+        })}
+      />
+    </FormDialog>
   );
 }

@@ -1,16 +1,16 @@
 /** `/admin/providers/:id`: status of one machine as its owner sees it, owner, and operator actions. */
 import type { AdminProviderView } from '@inference/formats';
 import { Link, useParams } from 'wouter';
-import { ApiError } from '../../../api/api-error.js';
+import { LoadedPage } from '../../../api/loaded-page.js';
 import { shortId } from '../../../features/machines/machine-name.js';
 import { MachineStatus, MachineStatusBadge } from '../../../features/machines/machine-status.js';
 import { disconnectText, gateText, humanizeCode, statusLabel } from '../../../features/machines/status-texts.js';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { pluralize, Time } from '../../../ui/display/figures.js';
 import { Card, PageHeader } from '../../../ui/display/page.js';
-import { ErrorNote, ErrorState } from '../../../ui/feedback/error-state.js';
+import { ErrorNote } from '../../../ui/feedback/error-state.js';
 import { Note } from '../../../ui/feedback/note.js';
-import { EmptyState, PageSkeleton } from '../../../ui/feedback/placeholders.js';
+import { EmptyState } from '../../../ui/feedback/placeholders.js';
 import { LinkButton } from '../../../ui/forms/button.js';
 import { useProvider } from '../queries.js';
 import { AuditLog } from '../system/audit-log.js';
@@ -18,18 +18,15 @@ import { ProviderActions } from './provider-actions.js';
 
 export function Page() {
   const { id = '' } = useParams();
-  const { data, error, refetch } = useProvider(id);
-  if (error instanceof ApiError && (error.status === 404 || error.status === 400)) {
-    return (
-      <EmptyState level={1} title="Machine not found" action={<LinkButton href={PATHS.adminProviders}>All machines</LinkButton>}>
-        The machine is not connected, linked or quarantined. Check the address.
-      </EmptyState>
-    );
-  }
-  if (data === undefined) {
-    return error === null ? <PageSkeleton /> : <ErrorState level={1} what="The machine" error={error} onRetry={() => void refetch()} />;
-  }
-  return <Provider view={data} error={error} />;
+  const provider = useProvider(id);
+  const notFound = (
+    <EmptyState level={1} title="Machine not found" action={<LinkButton href={PATHS.adminProviders}>All machines</LinkButton>}>
+      The machine is not connected, linked or quarantined. Check the address.
+    </EmptyState>
+  );
+  return (
+    <LoadedPage query={provider} what="The machine" notFound={notFound} page={(view) => <Provider view={view} error={provider.error} />} />
+  );
 }
 
 function Provider({ view, error }: { readonly view: AdminProviderView; readonly error: Error | null }) {

@@ -9,7 +9,7 @@ import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { formatRate, Time } from '../../../ui/display/figures.js';
 import { Badge, Card, PageHeader } from '../../../ui/display/page.js';
 import { type Column, Table } from '../../../ui/display/table.js';
-import { ErrorNote, ErrorState } from '../../../ui/feedback/error-state.js';
+import { Loaded } from '../../../ui/feedback/error-state.js';
 import { EmptyState } from '../../../ui/feedback/placeholders.js';
 import { Button } from '../../../ui/forms/button.js';
 import { Field, Select } from '../../../ui/forms/field.js';
@@ -20,7 +20,8 @@ import { filterProviders, STATES, type StateFilter } from './provider-filter.js'
 const ROWS = 100;
 
 export function Page() {
-  const { data, error, refetch } = useProviders();
+  const providers = useProviders();
+  const { data } = providers;
   const [text, setText] = useState('');
   const [state, setState] = useState<StateFilter>('all');
   const [max, setMax] = useState(ROWS);
@@ -28,11 +29,8 @@ export function Page() {
   return (
     <>
       <PageHeader title="All machines" about="Machines connected to this coordinator, and machines that get no jobs." />
-      {data === undefined && error !== null ? (
-        <ErrorState what="The machines" error={error} onRetry={() => void refetch()} />
-      ) : (
-        <div className="stack">
-          {error === null ? null : <ErrorNote error={error} title="The information below is out of date." />}
+      <div className="stack">
+        <Loaded query={providers} what="The machines" staleTitle="The information below is out of date.">
           <ExcludedMachines list={data} />
           <Card title={data === undefined ? 'Connected' : `Connected: ${data.providers.length}`} flush>
             <div className="filters">
@@ -65,8 +63,8 @@ export function Page() {
               </div>
             ) : null}
           </Card>
-        </div>
-      )}
+        </Loaded>
+      </div>
     </>
   );
 }

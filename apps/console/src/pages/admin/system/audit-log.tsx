@@ -3,9 +3,7 @@ import type { AdminAction } from '@inference/formats';
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { Time } from '../../../ui/display/figures.js';
-import { Card } from '../../../ui/display/page.js';
-import { type Column, LoadMore, Table } from '../../../ui/display/table.js';
-import { ErrorState } from '../../../ui/feedback/error-state.js';
+import { type Column, TableCard } from '../../../ui/display/table.js';
 import { useActions } from '../queries.js';
 import { actionText, outcomeText } from './action-texts.js';
 
@@ -17,22 +15,17 @@ interface AuditLogProps {
 
 export function AuditLog({ subject, title }: AuditLogProps) {
   const actions = useActions(subject);
-  const { rows } = actions;
-  if (rows === undefined && actions.error !== null) {
-    return <ErrorState what="Audit log" error={actions.error} onRetry={() => void actions.refetch()} />;
-  }
   return (
-    <Card {...(title === undefined ? {} : { title })} flush>
-      <Table
-        caption={title === undefined ? 'Audit log' : `${title}: the list`}
-        columns={subject === null ? COLUMNS : COLUMNS.filter(({ key }) => key !== 'subject')}
-        rows={rows}
-        rowKey={({ id }) => id}
-        empty={<p className="card-empty">No actions yet.</p>}
-        stacked
-      />
-      <LoadMore list={actions} />
-    </Card>
+    <TableCard
+      title={title}
+      what="Audit log"
+      list={actions}
+      caption={title === undefined ? 'Audit log' : `${title}: the list`}
+      columns={subject === null ? COLUMNS : COLUMNS.filter(({ key }) => key !== 'subject')}
+      rowKey={({ id }) => id}
+      empty={<p className="card-empty">No actions yet.</p>}
+      stacked
+    />
   );
 }
 

@@ -3,23 +3,20 @@ import type { AdminHealth } from '@inference/formats';
 import type { ReactNode } from 'react';
 import { humanizeCode } from '../../../features/machines/status-texts.js';
 import { Count, formatUsd, pluralize, Time } from '../../../ui/display/figures.js';
-import { Card, PageHeader, Stat, Stats } from '../../../ui/display/page.js';
+import { Card, Fact, Facts, PageHeader, Stat, Stats } from '../../../ui/display/page.js';
 import { type Column, Table } from '../../../ui/display/table.js';
-import { ErrorNote, ErrorState } from '../../../ui/feedback/error-state.js';
+import { Loaded } from '../../../ui/feedback/error-state.js';
 import { Note } from '../../../ui/feedback/note.js';
-import { Skeleton } from '../../../ui/feedback/placeholders.js';
 import { useHealth } from '../queries.js';
 
 export function Page() {
-  const { data, error, refetch } = useHealth();
+  const health = useHealth();
+  const { data } = health;
   return (
     <>
       <PageHeader title="Health" about="State of the coordinator that answered. Database figures cover all coordinators." />
-      {data === undefined && error !== null ? (
-        <ErrorState what="The health of the coordinator" error={error} onRetry={() => void refetch()} />
-      ) : (
-        <div className="stack">
-          {error === null ? null : <ErrorNote error={error} title="The information below is out of date." />}
+      <div className="stack">
+        <Loaded query={health} what="The health of the coordinator" staleTitle="The information below is out of date.">
           <Readiness health={data} />
           <Figures health={data} />
           <div className="columns">
@@ -27,8 +24,8 @@ export function Page() {
             <ProcessCard health={data} />
           </div>
           <RecentCards health={data} />
-        </div>
-      )}
+        </Loaded>
+      </div>
     </>
   );
 }
@@ -70,11 +67,6 @@ function Readiness({ health }: Part) {
       )}
     </Note>
   );
-}
-
-/** Value read from the response, or a placeholder while loading. */
-function orSkeleton<Value>(value: Value | undefined | null, read: (value: Value) => ReactNode): ReactNode {
-  return value === undefined || value === null ? <Skeleton width="7rem" height="1.25rem" /> : read(value);
 }
 
 function Figures({ health }: Part) {
@@ -121,23 +113,16 @@ function LedgerCard({ health }: Part) {
             {problem}
           </Note>
         ))}
-        <dl className="facts">
-          <dt>Owed to accounts and machines</dt>
-          <dd>
-            {orSkeleton(ledger, ({ owed_micro_usd, accounts }) => `${formatUsd(owed_micro_usd)} in ${pluralize(accounts, 'balance')}`)}
-          </dd>
-          <dt>Reserved for running jobs</dt>
-          <dd>
-            {orSkeleton(
-              ledger,
-              ({ held_micro_usd, running_holds }) => `${formatUsd(held_micro_usd)} in ${pluralize(running_holds, 'reservation')}`,
-            )}
-          </dd>
-          <dt>Requested withdrawals</dt>
-          <dd>{orSkeleton(ledger, (sums) => formatUsd(sums.requested_withdrawals_micro_usd))}</dd>
-          <dt>Network fees</dt>
-          <dd>{orSkeleton(ledger, ({ fees_micro_usd }) => formatUsd(fees_micro_usd))}</dd>
-        </dl>
+        <Facts>
+          <Fact label="Owed to accounts and machines">
+            {ledger && `${formatUsd(ledger.owed_micro_usd)} in ${pluralize(ledger.accounts, 'balance')}`}
+          </Fact>
+          <Fact label="Reserved for running jobs">
+            {ledger && `${formatUsd(ledger.held_micro_usd)} in ${pluralize(ledger.running_holds, 'reservation')}`}
+          </Fact>
+          <Fact label="Requested withdrawals">{ledger && formatUsd(ledger.requested_withdrawals_micro_usd)}</Fact>
+          <Fact label="Network fees">{ledger && formatUsd(ledger.fees_micro_usd)}</Fact>
+        </Facts>
       </div>
     </Card>
   );
@@ -146,36 +131,22 @@ function LedgerCard({ health }: Part) {
 function ProcessCard({ health }: Part) {
   return (
     <Card title="Process and database" about="This coordinator">
-      <dl className="facts">
-        <dt>Version</dt>
-        <dd>{orSkeleton(health, ({ version, node_version }) => `${version}, Node ${node_version.replace(/^v/, '')}`)}</dd>
-        <dt>Started</dt>
-        <dd>
-          {orSkeleton(health, ({ started_at }) => (
-            <Time at={started_at} as="date-time" />
-          ))}
-        </dd>
-        <dt>Memory</dt>
-        <dd>{orSkeleton(health, ({ memory_bytes }) => megabytes(memory_bytes))}</dd>
-        <dt>Request bodies</dt>
-        <dd>
-          {orSkeleton(health, ({ queues }) => `${megabytes(queues.held_request_bytes)} of ${megabytes(queues.most_held_request_bytes)}`)}
-        </dd>
-        <dt>Database</dt>
-        <dd>
-          {orSkeleton(health, ({ database: { kind, state, answer_ms } }) =>
-            [kind === 'sqlite' ? 'SQLite' : 'PostgreSQL', humanizeCode(state), `answered in ${answer_ms} ms`].join(', '),
-          )}
-        </dd>
-        <dt>Machine connections</dt>
-        <dd>
-          {orSkeleton(health, ({ fleet }) => (
-            <Count value={fleet.connections} />
-          ))}
-        </dd>
-      </dl>
+      <Facts>
+        <Fact label="Version">{health && `${health.version}, Node ${health.node_version.replace(/^v/, '')}`}</Fact>
+        <Fact label="Started">{health && <Time at={health.started_at} as="date-time" />}</Fact>
+        <Fact label="Memory">{health && megabytes(health.memory_bytes)}</Fact>
+        <Fact label="Request bodies">
+          {health && `${megabytes(health.queues.held_request_bytes)} of ${megabytes(health.queues.most_held_request_bytes)}`}
+        </Fact>
+        <Fact label="Database">{health && databaseText(health.database)}</Fact>
+        <Fact label="Machine connections">{health && <Count value={health.fleet.connections} />}</Fact>
+      </Facts>
     </Card>
   );
+}
+
+function databaseText({ kind, state, answer_ms }: AdminHealth['database']): string {
+  return [kind === 'sqlite' ? 'SQLite' : 'PostgreSQL', humanizeCode(state), `answered in ${answer_ms} ms`].join(', ');
 }
 
 type Counted = AdminHealth['recent']['jobs'][number];

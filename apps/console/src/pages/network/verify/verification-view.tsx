@@ -1,5 +1,4 @@
 /** Progress and result of a verification: one record in full, several as an expandable list. */
-
 import { formatCount } from '../../../ui/display/figures.js';
 import { Badge } from '../../../ui/display/page.js';
 import { ErrorNote } from '../../../ui/feedback/error-state.js';

@@ -31,7 +31,7 @@ export function CheckMark({ check, provider }: { readonly check: AnswerCheck; re
         {WORDS[check.state]}
         {check.state === 'verified' ? <span className="check-detail">{`· ${ENCLAVE_LABELS[check.enclave]}`}</span> : null}
       </button>
-      <Dialog open={open} onOpenChange={setOpen} title={TITLES[check.state]}>
+      <Dialog open={open} onClose={() => setOpen(false)} title={TITLES[check.state]}>
         <Details check={check} provider={provider} />
       </Dialog>
     </>

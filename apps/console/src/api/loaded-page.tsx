@@ -1,0 +1,20 @@
+/** Page about one thing of the coordinator: placeholder while loading, then the page, an error, or the reason why there is none. */
+import type { ReactNode } from 'react';
+import { ErrorState } from '../ui/feedback/error-state.js';
+import { PageSkeleton } from '../ui/feedback/placeholders.js';
+import { ApiError } from './api-error.js';
+
+interface LoadedPageProps<Data> {
+  readonly query: { readonly data: Data | undefined; readonly error: unknown; readonly refetch: () => unknown };
+  /** Name of the thing in its error, such as "The account". */
+  readonly what: string;
+  /** Shown if the coordinator does not know the thing, or refuses its ID as invalid. */
+  readonly notFound: ReactNode;
+  readonly page: (data: Data) => ReactNode;
+}
+
+export function LoadedPage<Data>({ query: { data, error, refetch }, what, notFound, page }: LoadedPageProps<Data>) {
+  if (error instanceof ApiError && (error.status === 404 || error.status === 400)) return notFound;
+  if (data !== undefined) return page(data);
+  return error === null ? <PageSkeleton /> : <ErrorState level={1} what={what} error={error} onRetry={() => void refetch()} />;
+}
