@@ -47,7 +47,7 @@ export function Chart(props: ChartProps) {
         <ul className="chart-legend">
           {series.map(({ label }, index) => (
             <li key={label}>
-              <span className="chart-swatch" data-series={(index % COLOURS) + 1} aria-hidden="true" />
+              <span className="chart-swatch" style={{ background: `var(--chart-${(index % COLOURS) + 1})` }} aria-hidden="true" />
               {label}
             </li>
           ))}
@@ -75,7 +75,7 @@ export function Chart(props: ChartProps) {
   );
 }
 
-/** Number of series colours in the stylesheet. */
+/** Number of series colours in the style sheet. */
 const COLOURS = 6;
 
 function ChartTable({ title, labels, series, format = formatCount, labelHeading = 'Time' }: ChartProps) {
