@@ -73,7 +73,8 @@ export function parseConfig(text: string, path: string): Config {
   return value;
 }
 
-function isTimeZone(name: string): boolean {
+/** Whether the name is an IANA time zone known to this system. */
+export function isTimeZone(name: string): boolean {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name });
     return true;

@@ -2,7 +2,7 @@
 import { readAccount } from '../../account/account-file.js';
 import { readActivity } from '../../account/duty-cycle.js';
 import { fetchEarnings, MAX_DAYS, UnlinkedError, viewOf } from '../../account/earnings.js';
-import { settingsTimeZone } from '../../config/read-config.js';
+import { isTimeZone, settingsTimeZone } from '../../config/read-config.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
@@ -61,13 +61,4 @@ export function timeZoneOf(flag: string | boolean | undefined, dataDir: string):
   }
   if (!isTimeZone(flag)) throw new UsageError('--time-zone must be the name of a time zone such as Europe/Berlin.');
   return flag;
-}
-
-function isTimeZone(name: string | undefined): name is string {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name });
-    return name !== undefined;
-  } catch {
-    return false;
-  }
 }

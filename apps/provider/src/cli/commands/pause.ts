@@ -1,5 +1,4 @@
 /** `pause`: the running provider takes no more jobs, for a while or until `resume`. */
-
 import { settingsTimeZone } from '../../config/read-config.js';
 import { isAvailabilityAnswer } from '../../control/availability-routes.js';
 import { requestDaemon } from '../../control/control-client.js';
@@ -42,7 +41,24 @@ function parsePause(words: readonly string[], timeZone: string): { until: number
 }
 
 /** Prints the availability after `pause` and `resume`. */
-export async function printAvailability(availability: AvailabilityStatus | null, json: boolean): Promise<void> {
+async function printAvailability(availability: AvailabilityStatus | null, json: boolean): Promise<void> {
   if (json) await print([JSON.stringify({ availability }, null, 2)]);
   else await print(availability === null ? ['The provider is still starting.'] : availabilityLines(availability));
+}
+
+/** `resume`: ends a pause. Schedule and host condition may still prevent serving. */
+export const resumeCommand: Command = {
+  name: 'resume',
+  summary: 'Ends a pause.',
+  usage: `resume [--data-dir DIR] [--json]
+
+Exit codes: 0 done, 2 the command line cannot be understood, 3 no provider runs.`,
+  run: resume,
+};
+
+async function resume(args: readonly string[]): Promise<number> {
+  const { dataDir, json } = ownerOptions(args);
+  const { availability } = await requestDaemon(dataDir, { path: '/v1/resume', body: {} }, isAvailabilityAnswer, ANSWER_MS);
+  await printAvailability(availability, json);
+  return EXIT.fine;
 }

@@ -13,6 +13,7 @@ import { awaitTrialEnd, brokenVersions, DEFAULT_TRIAL_TIMEOUT_MS, forgetBroken, 
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { httpAddress } from '../input/coordinator-option.js';
+import { abortOnInterrupt } from '../input/interrupt.js';
 import { type OwnerOptions, ownerOptions, UsageError } from '../input/owner-options.js';
 import { ProgressLine } from '../output/progress-line.js';
 import { print, wrapped } from '../output/terminal.js';
@@ -49,12 +50,9 @@ const SWITCH_OVERHEAD_MS = 120_000;
 
 async function update(args: readonly string[]): Promise<number> {
   const options = ownerOptions(args, OPTIONS);
-  const stopping = new AbortController();
-  const stop = (): void => stopping.abort(new UpdateError('the update was interrupted; run the same command again to continue'));
-  process.once('SIGINT', stop);
-  process.once('SIGTERM', stop);
+  const signal = abortOnInterrupt(new UpdateError('the update was interrupted; run the same command again to continue'));
   try {
-    const report = await run(options, installation(), stopping.signal);
+    const report = await run(options, installation(), signal);
     await print(options.json ? [JSON.stringify(report)] : report.text.flatMap((line) => wrapped('', line)));
     return NEEDS_OWNER.includes(report.outcome) ? EXIT.needsOwner : EXIT.fine;
   } catch (error) {

@@ -1,6 +1,13 @@
 /** Orderly end of a waiting command on interruption. */
 import { EXIT } from '../exit-codes.js';
 
+/** Signal that the first SIGINT or SIGTERM aborts with `reason`. */
+export function abortOnInterrupt(reason?: Error): AbortSignal {
+  const interrupted = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort(reason));
+  return interrupted.signal;
+}
+
 /** Runs `work`. On SIGINT or SIGTERM aborts its signal, prints `sentence`, and returns a failure code. */
 export async function untilInterrupted(sentence: string, work: (signal: AbortSignal) => Promise<number>): Promise<number> {
   const broken = new AbortController();

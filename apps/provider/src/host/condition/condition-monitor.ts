@@ -3,11 +3,10 @@
  *
  * A reading costs a few small files on Linux and four short commands on macOS. Each command has a timeout.
  */
-import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { promisify } from 'node:util';
+import { commandOutput } from '../command-output.js';
 import { ConditionFilter, type HostCondition } from './condition.js';
 import { type Folder, linuxCondition } from './linux-condition.js';
 import { MAC_COMMANDS, macCondition } from './mac-condition.js';
@@ -20,8 +19,6 @@ interface ConditionSource {
 
 /** Between two looks, in milliseconds: seldom enough to cost well under a hundredth of a core. */
 export const POLL_INTERVAL_MS = 10_000;
-const COMMAND_MS = 3_000;
-const run = promisify(execFile);
 
 export class ConditionMonitor {
   readonly #filter = new ConditionFilter();
@@ -65,10 +62,10 @@ export class ConditionMonitor {
 export async function readCondition({ platform, root }: ConditionSource): Promise<HostCondition> {
   if (platform === 'darwin') {
     const [therm, batt, pressure, memory] = await Promise.all([
-      output(MAC_COMMANDS.therm),
-      output(MAC_COMMANDS.batt),
-      output(MAC_COMMANDS.pressure),
-      output(MAC_COMMANDS.memory),
+      commandOutput(MAC_COMMANDS.therm),
+      commandOutput(MAC_COMMANDS.batt),
+      commandOutput(MAC_COMMANDS.pressure),
+      commandOutput(MAC_COMMANDS.memory),
     ]);
     return macCondition({ therm, batt, pressure, memory });
   }
@@ -78,14 +75,6 @@ export async function readCondition({ platform, root }: ConditionSource): Promis
     contents(join(root, 'proc/pressure/memory')),
   ]);
   return linuxCondition({ zones, supplies, pressure });
-}
-
-async function output([command, ...args]: readonly [string, ...string[]]): Promise<string> {
-  try {
-    return (await run(command, args, { timeout: COMMAND_MS, killSignal: 'SIGKILL' })).stdout;
-  } catch {
-    return '';
-  }
 }
 
 async function folders(parent: string, wanted: RegExp, files: RegExp): Promise<Folder[]> {

@@ -2,10 +2,9 @@
  * Time since the owner's last input. macOS: `HIDIdleTime` of IOHIDSystem, in nanoseconds. Linux: org.freedesktop.login1.Manager. A
  * simulated machine has a file.
  */
-import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { commandOutput } from '../command-output.js';
 
 export interface IdleSource {
   readonly platform: NodeJS.Platform;
@@ -25,14 +24,12 @@ const LOGIND = [
   'IdleHint',
   'IdleSinceHint',
 ] as const;
-const COMMAND_MS = 3_000;
-const run = promisify(execFile);
 
 /** Milliseconds; null if unknown. Never rejects. */
 export async function readIdleMs({ platform, root }: IdleSource): Promise<number | null> {
   if (root !== '/') return idleOfFile(await readFile(join(root, SIMULATED_IDLE_FILE), 'utf8').catch(() => ''));
-  if (platform === 'darwin') return idleOfIoreg(await output(IOREG));
-  return idleOfLogind(await output(LOGIND), Date.now());
+  if (platform === 'darwin') return idleOfIoreg(await commandOutput(IOREG));
+  return idleOfLogind(await commandOutput(LOGIND), Date.now());
 }
 
 /** `"HIDIdleTime" = 4193219125`; of several the shortest. */
@@ -54,12 +51,4 @@ export function idleOfLogind(text: string, now: number): number | null {
 function idleOfFile(text: string): number | null {
   const seconds = Number(text);
   return /^\d{1,9}\s*$/.test(text) ? seconds * 1000 : null;
-}
-
-async function output([command, ...args]: readonly [string, ...string[]]): Promise<string> {
-  try {
-    return (await run(command, args, { timeout: COMMAND_MS, killSignal: 'SIGKILL', maxBuffer: 4 << 20 })).stdout;
-  } catch {
-    return '';
-  }
 }

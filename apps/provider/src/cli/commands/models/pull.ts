@@ -9,6 +9,7 @@ import { modelRepositoryOf } from '../../../models/store/model-repository.js';
 import { pull } from '../../../models/store/pull.js';
 import { StartupError } from '../../../startup-error.js';
 import type { Command } from '../../command.js';
+import { abortOnInterrupt } from '../../input/interrupt.js';
 import { UsageError } from '../../input/owner-options.js';
 import { COMMON_OPTIONS, gigabytes, print, readArguments, shelf, withErrorText } from '../../model-library.js';
 import { ProgressLine } from '../../output/progress-line.js';
@@ -39,10 +40,7 @@ async function run(args: readonly string[]): Promise<number> {
   if (values.id !== undefined && !/^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,255}$/.test(values.id)) {
     throw new UsageError('--id must begin with a letter or a digit and hold only letters, digits and ._:/@+-');
   }
-  const stopping = new AbortController();
-  const stop = (): void => stopping.abort(new StartupError('the download was interrupted; run the same command again to resume'));
-  process.once('SIGINT', stop);
-  process.once('SIGTERM', stop);
+  const signal = abortOnInterrupt(new StartupError('the download was interrupted; run the same command again to resume'));
   const json = values.json ?? false;
   const line = new ProgressLine(process.stderr, performance.now.bind(performance));
   const { coordinator } = values;
@@ -53,11 +51,11 @@ async function run(args: readonly string[]): Promise<number> {
     modelRepository: modelRepositoryOf(process.env),
     id: values.id ?? null,
     sha256,
-    catalogued: async (id) => (coordinator === undefined ? null : await catalogueHashes(coordinator, id, stopping.signal)),
-    installEngine: async (signal) => {
+    catalogued: async (id) => (coordinator === undefined ? null : await catalogueHashes(coordinator, id, signal)),
+    installEngine: async (installSignal) => {
       const path = addOnPath(dataDir);
       if (!isAddOnInstalled(path) && !json) print('installing the engine for this kind of model (about 650 MB)');
-      await installAddOn(path, signal);
+      await installAddOn(path, installSignal);
     },
     onFile: ({ name, index, count }) => {
       if (!json) print(count === 1 ? name : `${name} (${index + 1} of ${count})`);
@@ -66,7 +64,7 @@ async function run(args: readonly string[]): Promise<number> {
       const news = line.update(progress);
       if (json && news !== null) print(JSON.stringify({ type: 'progress', ...news }));
     },
-    signal: stopping.signal,
+    signal,
     now: Date.now,
   }).finally(() => line.end());
   const { entry, verifiedBy } = pulled;
