@@ -6,7 +6,16 @@ export interface StatusLabel {
   readonly tone: Tone;
 }
 
-const STATUS: Readonly<Record<string, StatusLabel>> = {
+function labels(known: Readonly<Record<string, StatusLabel>>): (code: string) => StatusLabel {
+  return (code) => known[code] ?? { label: humanizeCode(code), tone: 'neutral' };
+}
+
+function texts(known: Readonly<Record<string, string>>): (code: string) => string {
+  return (code) => known[code] ?? humanizeCode(code);
+}
+
+/** Status of a connected machine. */
+export const statusLabel = labels({
   online: { label: 'Accepting jobs', tone: 'good' },
   draining: { label: 'Draining', tone: 'warn' },
   quarantined: { label: 'Quarantined', tone: 'bad' },
@@ -16,16 +25,12 @@ const STATUS: Readonly<Record<string, StatusLabel>> = {
   low_battery: { label: 'Low battery', tone: 'warn' },
   key_expired: { label: 'Key has expired', tone: 'bad' },
   away: { label: 'Away', tone: 'neutral' },
-};
-
-/** Status of a connected machine. */
-export function statusLabel(status: string): StatusLabel {
-  return STATUS[status] ?? { label: humanizeCode(status), tone: 'neutral' };
-}
+});
 
 export const NOT_CONNECTED: StatusLabel = { label: 'Not connected', tone: 'neutral' };
 
-const GATES: Readonly<Record<string, string>> = {
+/** Reason why the machine gets no job now. */
+export const gateText = texts({
   no_free_slot: 'Busy: all slots in use',
   held_off: 'Reported full; short pause',
   on_probation: 'On probation: one job at a time until one succeeds',
@@ -39,14 +44,9 @@ const GATES: Readonly<Record<string, string>> = {
   untrusted: 'Not trusted',
   below_min_trust_level: 'Trust level too low for this network',
   away: 'Away',
-};
+});
 
-/** Reason why the machine gets no job now. */
-export function gateText(gate: string): string {
-  return GATES[gate] ?? humanizeCode(gate);
-}
-
-const PARTS: Readonly<Record<string, string>> = {
+export const partLabel = texts({
   attestation: 'Attestation',
   enclave: 'Secure Enclave',
   posture: 'System protections',
@@ -56,53 +56,33 @@ const PARTS: Readonly<Record<string, string>> = {
   device_identity: 'Device identity',
   device_chain: 'Apple certificate',
   key_binding: 'Key binding',
-};
+});
 
-export function partLabel(name: string): string {
-  return PARTS[name] ?? humanizeCode(name);
-}
-
-const PART_STATES: Readonly<Record<string, StatusLabel>> = {
+export const partStateLabel = labels({
   ok: { label: 'Passed', tone: 'good' },
   missing: { label: 'Missing', tone: 'neutral' },
   stale: { label: 'Expired', tone: 'warn' },
   failed: { label: 'Failed', tone: 'bad' },
-};
+});
 
-export function partStateLabel(state: string): StatusLabel {
-  return PART_STATES[state] ?? { label: humanizeCode(state), tone: 'neutral' };
-}
-
-const LEVELS: Readonly<Record<string, StatusLabel>> = {
+export const trustLevelLabel = labels({
   hardware: { label: 'Hardware', tone: 'good' },
   self_signed: { label: 'Self-signed', tone: 'accent' },
   none: { label: 'None', tone: 'bad' },
-};
+});
 
-export function trustLevelLabel(level: string): StatusLabel {
-  return LEVELS[level] ?? { label: humanizeCode(level), tone: 'neutral' };
-}
-
-const OUTCOMES: Readonly<Record<string, StatusLabel>> = {
+export const outcomeLabel = labels({
   chosen: { label: 'Chosen', tone: 'good' },
   not_chosen: { label: 'Not chosen', tone: 'neutral' },
   gate: { label: 'Excluded', tone: 'warn' },
   not_eligible: { label: 'Not eligible', tone: 'neutral' },
-};
+});
 
-export function outcomeLabel(outcome: string): StatusLabel {
-  return OUTCOMES[outcome] ?? { label: humanizeCode(outcome), tone: 'neutral' };
-}
-
-const MODEL_STATES: Readonly<Record<string, string>> = {
+export const modelStateText = texts({
   ready: 'Loaded',
   loading: 'Loading',
   on_demand: 'Loads on demand',
-};
-
-export function modelStateText(state: string): string {
-  return MODEL_STATES[state] ?? humanizeCode(state);
-}
+});
 
 const LEFT: Readonly<Record<string, string>> = {
   closed: 'The machine closed the connection, or it was lost.',

@@ -1,5 +1,6 @@
 /** Daily usage by model as chart series and totals. Days without usage are zero, and small models share one series. */
 import type { ConsoleUsageDays } from '@inference/formats';
+import { dailySeries, sum } from '../../features/account/daily-series.js';
 import { eachDay } from '../../features/account/utc-days.js';
 
 export type Measure = 'cost' | 'requests' | 'tokens' | 'images';
@@ -23,24 +24,12 @@ export const MAX_SERIES = 6;
 export const OTHERS = 'Other models';
 
 export function usageChart(usage: ConsoleUsageDays, measure: Measure): UsageChart {
-  const days = eachDay(usage);
-  const indexByDay = new Map(days.map((day, index) => [day, index]));
-  const byModel = new Map<string, number[]>();
-  for (const row of usage.data) {
-    const index = indexByDay.get(row.day);
-    if (index === undefined) continue;
-    const values = byModel.get(row.model) ?? days.map(() => 0);
-    values[index] = (values[index] ?? 0) + measured(row, measure);
-    byModel.set(row.model, values);
-  }
-  const ranked = [...byModel]
-    .map(([name, values]) => ({ name, values }))
-    .filter(({ values }) => sum(values) > 0)
-    .sort((a, b) => sum(b.values) - sum(a.values) || a.name.localeCompare(b.name));
-  if (ranked.length <= MAX_SERIES) return { days, series: ranked };
-  const others = ranked.slice(MAX_SERIES - 1);
-  const together = days.map((_, index) => sum(others.map(({ values }) => values[index] ?? 0)));
-  return { days, series: [...ranked.slice(0, MAX_SERIES - 1), { name: OTHERS, values: together }] };
+  const series = dailySeries(
+    usage.data.filter((row) => measured(row, measure) > 0),
+    usage,
+    { group: ({ model }) => model, value: (row) => measured(row, measure), max: MAX_SERIES, others: OTHERS },
+  );
+  return { days: eachDay(usage), series: series.map(({ id, values }) => ({ name: id, values })) };
 }
 
 interface UsageTotals {
@@ -75,8 +64,4 @@ function measured(row: UsageDay, measure: Measure): number {
     case 'images':
       return row.images;
   }
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

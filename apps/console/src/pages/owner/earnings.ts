@@ -1,6 +1,7 @@
 /** Earnings per day and machine as totals, chart series and CSV. */
 import type { ConsoleEarningDays } from '@inference/formats';
-import { type DayRange, eachDay } from '../../features/account/utc-days.js';
+import { dailySeries, sum } from '../../features/account/daily-series.js';
+import type { DayRange } from '../../features/account/utc-days.js';
 
 export type EarningDay = ConsoleEarningDays['data'][number];
 
@@ -12,38 +13,20 @@ interface EarningSums {
 
 export function sumOf(rows: readonly EarningDay[]): EarningSums {
   return {
-    earned: rows.reduce((sum, row) => sum + row.earned_micro_usd, 0),
-    jobs: rows.reduce((sum, row) => sum + row.jobs, 0),
-    tokens: rows.reduce((sum, row) => sum + row.tokens, 0),
+    earned: sum(rows.map((row) => row.earned_micro_usd)),
+    jobs: sum(rows.map((row) => row.jobs)),
+    tokens: sum(rows.map((row) => row.tokens)),
   };
 }
 
-interface EarningSeries {
-  readonly id: string;
-  /** Micro-USD per day of the range. */
-  readonly values: readonly number[];
-}
-
 /** One series per machine, highest earnings first; machines beyond `max` share the series `others`. */
-export function seriesOf(rows: readonly EarningDay[], range: DayRange, max: number): readonly EarningSeries[] {
-  const days = eachDay(range);
-  const indexByDay = new Map(days.map((day, index) => [day, index]));
-  const totals = new Map<string, number>();
-  for (const row of rows) totals.set(row.provider_id, (totals.get(row.provider_id) ?? 0) + row.earned_micro_usd);
-  const ranked = [...totals].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([id]) => id);
-  const own = new Set(ranked.length <= max ? ranked : ranked.slice(0, max - 1));
-  const series = new Map<string, number[]>([...own].map((id) => [id, days.map(() => 0)]));
-  if (own.size < ranked.length)
-    series.set(
-      OTHERS,
-      days.map(() => 0),
-    );
-  for (const row of rows) {
-    const values = series.get(own.has(row.provider_id) ? row.provider_id : OTHERS);
-    const index = indexByDay.get(row.day);
-    if (values !== undefined && index !== undefined) values[index] = (values[index] ?? 0) + row.earned_micro_usd;
-  }
-  return [...series].map(([id, values]) => ({ id, values }));
+export function seriesOf(rows: readonly EarningDay[], range: DayRange, max: number) {
+  return dailySeries(rows, range, {
+    group: ({ provider_id }) => provider_id,
+    value: ({ earned_micro_usd }) => earned_micro_usd,
+    max,
+    others: OTHERS,
+  });
 }
 
 /** Series of machines without their own. Never equal to a provider id. */

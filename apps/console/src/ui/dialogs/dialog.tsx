@@ -44,21 +44,24 @@ export function DialogActions({ children }: { readonly children: ReactNode }) {
   return <div className="dialog-actions">{children}</div>;
 }
 
-interface ConfirmDialogProps extends Pick<DialogProps, 'open' | 'onClose' | 'title' | 'children'> {
+interface ConfirmDialogProps extends Omit<DialogProps, 'description'> {
   readonly confirm: string;
+  readonly errorTitle?: string;
+  /** Shows a button back to the previous step instead of a cancel button. */
+  readonly onBack?: () => void;
   /** The dialog closes when the promise resolves. */
   readonly onConfirm: () => Promise<unknown>;
 }
 
 /** Asks before an action that cannot be undone. Stays open with the error if the action fails. */
-export function ConfirmDialog({ confirm, children, onConfirm, ...dialog }: ConfirmDialogProps) {
+export function ConfirmDialog({ confirm, errorTitle, onBack, children, onConfirm, ...dialog }: ConfirmDialogProps) {
   const { mutate, isPending, error } = useMutation({ mutationFn: onConfirm, onSuccess: dialog.onClose });
   return (
     <Dialog {...dialog}>
       {children}
-      <ErrorNote error={error} />
+      <ErrorNote error={error} title={errorTitle} />
       <DialogActions>
-        <Button onClick={dialog.onClose}>Cancel</Button>
+        {onBack === undefined ? <Button onClick={dialog.onClose}>Cancel</Button> : <Button onClick={onBack}>Back</Button>}
         <Button kind="danger" busy={isPending} onClick={() => mutate()}>
           {confirm}
         </Button>

@@ -13,7 +13,7 @@ interface FieldFrameProps {
   readonly hint?: ReactNode;
   readonly error?: string | undefined;
   /** Shown only to screen readers. */
-  readonly hideLabel?: boolean;
+  readonly hideLabel?: boolean | undefined;
 }
 
 interface FieldProps extends FieldFrameProps, Omit<ComponentPropsWithRef<'input'>, 'className' | 'id'> {
@@ -21,25 +21,25 @@ interface FieldProps extends FieldFrameProps, Omit<ComponentPropsWithRef<'input'
   readonly suffix?: ReactNode;
 }
 
-export function Field({ label, hint, error, hideLabel = false, suffix, ...input }: FieldProps) {
-  const ids = useFieldIds(hint, error);
+export function Field({ label, hint, error, hideLabel, suffix, ...input }: FieldProps) {
   return (
-    <FieldFrame ids={ids} label={label} hint={hint} error={error} hideLabel={hideLabel}>
-      <span className="input-frame">
-        <input {...input} {...ids.control} className="input" />
-        {suffix === undefined ? null : <span className="input-suffix">{suffix}</span>}
-      </span>
+    <FieldFrame label={label} hint={hint} error={error} hideLabel={hideLabel}>
+      {(control) => (
+        <span className="input-frame">
+          <input {...input} {...control} className="input" />
+          {suffix === undefined ? null : <span className="input-suffix">{suffix}</span>}
+        </span>
+      )}
     </FieldFrame>
   );
 }
 
 interface TextAreaFieldProps extends FieldFrameProps, Omit<ComponentPropsWithRef<'textarea'>, 'className' | 'id'> {}
 
-export function TextAreaField({ label, hint, error, hideLabel = false, ...input }: TextAreaFieldProps) {
-  const ids = useFieldIds(hint, error);
+export function TextAreaField({ label, hint, error, hideLabel, ...input }: TextAreaFieldProps) {
   return (
-    <FieldFrame ids={ids} label={label} hint={hint} error={error} hideLabel={hideLabel}>
-      <textarea {...input} {...ids.control} className="input" />
+    <FieldFrame label={label} hint={hint} error={error} hideLabel={hideLabel}>
+      {(control) => <textarea {...input} {...control} className="input" />}
     </FieldFrame>
   );
 }
@@ -66,7 +66,7 @@ interface FieldIds {
   readonly control: { readonly id: string; readonly 'aria-invalid': true | undefined; readonly 'aria-describedby': string | undefined };
 }
 
-export function useFieldIds(hint: ReactNode, error: string | undefined): FieldIds {
+function useFieldIds(hint: ReactNode, error: string | undefined): FieldIds {
   const id = useId();
   const [hintId, errorId] = [`${id}-hint`, `${id}-error`];
   const described = [error === undefined ? null : errorId, hint === undefined ? null : hintId].filter((one) => one !== null);
@@ -81,20 +81,19 @@ export function useFieldIds(hint: ReactNode, error: string | undefined): FieldId
   };
 }
 
-export function FieldFrame({
-  ids,
-  label,
-  hint,
-  error,
-  hideLabel = false,
-  children,
-}: FieldFrameProps & { readonly ids: FieldIds; readonly children: ReactNode }) {
+interface FieldFrameChildren {
+  /** Renders the input with its attributes. */
+  readonly children: (control: FieldIds['control']) => ReactNode;
+}
+
+function FieldFrame({ label, hint, error, hideLabel = false, children }: FieldFrameProps & FieldFrameChildren) {
+  const ids = useFieldIds(hint, error);
   return (
     <div className="field">
       <label htmlFor={ids.control.id} className={hideLabel ? 'visually-hidden' : 'field-label'}>
         {label}
       </label>
-      {children}
+      {children(ids.control)}
       <FieldNotes ids={ids} hint={hint} error={error} />
     </div>
   );
@@ -123,47 +122,37 @@ export interface SelectOption<Value extends string = string> {
   readonly disabled?: boolean;
 }
 
-interface SelectProps<Value extends string> extends Omit<ComponentPropsWithRef<'select'>, 'className' | 'id' | 'children' | 'multiple'> {
-  readonly label: ReactNode;
+interface SelectProps<Value extends string>
+  extends FieldFrameProps,
+    Omit<ComponentPropsWithRef<'select'>, 'className' | 'id' | 'children' | 'multiple'> {
   readonly options: readonly SelectOption<Value>[];
-  readonly hint?: ReactNode;
-  readonly error?: string | undefined;
-  readonly hideLabel?: boolean;
   readonly onValue?: (value: Value) => void;
 }
 
 /** Native select: fast, accessible, and suited to phones. */
-export function Select<Value extends string>({
-  label,
-  options,
-  hint,
-  error,
-  hideLabel = false,
-  onValue,
-  onChange,
-  ...select
-}: SelectProps<Value>) {
-  const ids = useFieldIds(hint, error);
+export function Select<Value extends string>({ label, hint, error, hideLabel, options, onValue, onChange, ...select }: SelectProps<Value>) {
   return (
-    <FieldFrame ids={ids} label={label} hint={hint} error={error} hideLabel={hideLabel}>
-      <span className="select-frame">
-        <select
-          {...select}
-          {...ids.control}
-          className="input select"
-          onChange={(event) => {
-            onChange?.(event);
-            onValue?.(event.target.value as Value);
-          }}
-        >
-          {options.map(({ value, label: text, disabled }) => (
-            <option key={value} value={value} disabled={disabled}>
-              {text}
-            </option>
-          ))}
-        </select>
-        <ChevronDown size={16} aria-hidden="true" />
-      </span>
+    <FieldFrame label={label} hint={hint} error={error} hideLabel={hideLabel}>
+      {(control) => (
+        <span className="select-frame">
+          <select
+            {...select}
+            {...control}
+            className="input select"
+            onChange={(event) => {
+              onChange?.(event);
+              onValue?.(event.target.value as Value);
+            }}
+          >
+            {options.map(({ value, label: text, disabled }) => (
+              <option key={value} value={value} disabled={disabled}>
+                {text}
+              </option>
+            ))}
+          </select>
+          <ChevronDown size={16} aria-hidden="true" />
+        </span>
+      )}
     </FieldFrame>
   );
 }

@@ -1,14 +1,11 @@
 /** Adds a deposit: amount and reference, then a confirmation. Each reference deposits once. */
 import type { AdminAccountView } from '@inference/formats';
-import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../../../api/api-client.js';
 import { checkUsd, microUsdOf } from '../../../features/account/usd-amount.js';
 import { UsdField } from '../../../features/account/usd-field.js';
-import { Dialog, DialogActions, FormDialog } from '../../../ui/dialogs/dialog.js';
+import { ConfirmDialog, FormDialog } from '../../../ui/dialogs/dialog.js';
 import { formatUsd } from '../../../ui/display/figures.js';
-import { ErrorNote } from '../../../ui/feedback/error-state.js';
-import { Button } from '../../../ui/forms/button.js';
 import { Field } from '../../../ui/forms/field.js';
 import { useFormMutation } from '../../../ui/forms/form.js';
 import { accountPath, useReportChange } from '../queries.js';
@@ -25,27 +22,26 @@ export function DepositDialog({ account, onClose }: { readonly account: AdminAcc
     setNewDeposit({ amount_micro_usd: microUsdOf(amount), reference });
   });
   const name = account.email ?? account.name;
-  const deposit = useMutation({
-    mutationFn: async (body: NewDeposit) => {
-      await api.post(`${accountPath(account.id)}/deposits`, body);
-      await reportChange(`${formatUsd(body.amount_micro_usd)} deposited`);
-      onClose();
-    },
-  });
   if (newDeposit !== null) {
+    const amount = formatUsd(newDeposit.amount_micro_usd);
+    const deposit = async (): Promise<void> => {
+      await api.post(`${accountPath(account.id)}/deposits`, newDeposit);
+      await reportChange(`${amount} deposited`);
+    };
     return (
-      <Dialog onClose={onClose} title={`Deposit ${formatUsd(newDeposit.amount_micro_usd)}?`} persistent>
+      <ConfirmDialog
+        onClose={onClose}
+        title={`Deposit ${amount}?`}
+        persistent
+        errorTitle="The deposit failed."
+        confirm={`Deposit ${amount}`}
+        onBack={() => setNewDeposit(null)}
+        onConfirm={deposit}
+      >
         <p>
           {name} can spend the amount immediately. The deposit is posted as “{newDeposit.reference}”; each reference deposits once.
         </p>
-        <ErrorNote error={deposit.error} title="The deposit failed." />
-        <DialogActions>
-          <Button onClick={() => setNewDeposit(null)}>Back</Button>
-          <Button kind="danger" busy={deposit.isPending} onClick={() => deposit.mutate(newDeposit)}>
-            Deposit {formatUsd(newDeposit.amount_micro_usd)}
-          </Button>
-        </DialogActions>
-      </Dialog>
+      </ConfirmDialog>
     );
   }
   return (

@@ -1,15 +1,12 @@
 /** Sets a price: amounts, then a confirmation. */
 import type { AdminPrice } from '@inference/formats';
-import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../../../api/api-client.js';
 import { checkUsd, formatUsdInput, microUsdOf } from '../../../features/account/usd-amount.js';
 import { UsdField } from '../../../features/account/usd-field.js';
-import { Dialog, DialogActions, FormDialog } from '../../../ui/dialogs/dialog.js';
+import { ConfirmDialog, FormDialog } from '../../../ui/dialogs/dialog.js';
 import { formatUsd } from '../../../ui/display/figures.js';
 import { Fact, Facts } from '../../../ui/display/page.js';
-import { ErrorNote } from '../../../ui/feedback/error-state.js';
-import { Button } from '../../../ui/forms/button.js';
 import { Field } from '../../../ui/forms/field.js';
 import { useFormMutation } from '../../../ui/forms/form.js';
 import { pricePath, useReportChange } from '../queries.js';
@@ -83,28 +80,26 @@ interface ConfirmPriceProps {
 
 function ConfirmPrice({ newPrice: { model, rates }, current, onBack, onClose }: ConfirmPriceProps) {
   const reportChange = useReportChange();
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: async () => {
-      await api.put(pricePath(model), rates);
-      await reportChange(`Price of ${modelName(model)} set`);
-      onClose();
-    },
-  });
+  const setPrice = async (): Promise<void> => {
+    await api.put(pricePath(model), rates);
+    await reportChange(`Price of ${modelName(model)} set`);
+  };
   return (
-    <Dialog onClose={onClose} title={`Set this price for ${modelName(model)}?`} persistent>
+    <ConfirmDialog
+      onClose={onClose}
+      title={`Set this price for ${modelName(model)}?`}
+      persistent
+      errorTitle="The price was not set."
+      confirm="Set price"
+      onBack={onBack}
+      onConfirm={setPrice}
+    >
       <Facts>
         <Change label="Input price per 1M tokens" before={current?.prompt_per_million} after={rates.prompt_per_million} />
         <Change label="Output price per 1M tokens" before={current?.completion_per_million} after={rates.completion_per_million} />
         <Change label="Image" before={current?.per_image} after={rates.per_image} />
       </Facts>
-      <ErrorNote error={error} title="The price was not set." />
-      <DialogActions>
-        <Button onClick={onBack}>Back</Button>
-        <Button kind="danger" busy={isPending} onClick={() => mutate()}>
-          Set price
-        </Button>
-      </DialogActions>
-    </Dialog>
+    </ConfirmDialog>
   );
 }
 
