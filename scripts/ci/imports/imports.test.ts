@@ -41,7 +41,7 @@ describe('import directions', () => {
     ['apps/coordinator/src/app.ts', './providers/registry.js'],
     ['apps/coordinator/src/inference/run.ts', '../providers/registry.js'],
     ['apps/coordinator/src/routes/inference/models.ts', 'fastify'],
-    ['apps/console/src/pages/pages.ts', './client/routes.js'],
+    ['apps/console/src/pages/pages.ts', './client/keys-page.js'],
     ['apps/console/src/pages/client/keys-page.tsx', '../../ui/forms/button.js'],
   ])('%s may import %s', (path, specifier) => {
     expect(check(path, specifier)).toBeNull();
