@@ -1,8 +1,9 @@
 /** Shared pieces of the pages for signing in and of the account page. */
 import './account.css';
-import type { ReactNode } from 'react';
+import type { ComponentProps, ReactNode } from 'react';
 import { useSettings } from '../../api/session.js';
 import { Note } from '../../ui/feedback/note.js';
+import { Field } from '../../ui/forms/field.js';
 
 interface AuthCardProps {
   readonly title: string;
@@ -51,4 +52,14 @@ export function newPasswordRules(min: number) {
     minLength: { value: min, message: `A password has at least ${min} characters.` },
     maxLength: { value: 128, message: 'A password has at most 128 characters.' },
   };
+}
+
+/** Password of an existing account. */
+export function PasswordField(props: ComponentProps<typeof Field>) {
+  return <Field type="password" autoComplete="current-password" {...props} />;
+}
+
+/** `minCharacters`: from the settings of the coordinator. */
+export function NewPasswordField({ minCharacters, ...props }: ComponentProps<typeof Field> & { readonly minCharacters: number }) {
+  return <Field type="password" autoComplete="new-password" hint={`At least ${minCharacters} characters.`} {...props} />;
 }

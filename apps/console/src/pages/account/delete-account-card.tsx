@@ -10,8 +10,8 @@ import { formatUsd } from '../../ui/display/figures.js';
 import { Card } from '../../ui/display/page.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
-import { Field } from '../../ui/forms/field.js';
 import { useFormMutation } from '../../ui/forms/form.js';
+import { PasswordField } from './auth-card.js';
 
 export function DeleteAccountCard() {
   const [open, setOpen] = useState(false);
@@ -47,12 +47,7 @@ function DeleteDialog({ onClose }: { readonly onClose: () => void }) {
           Your balance of <strong>{formatUsd(remainingMicroUsd)}</strong> will be lost. Withdraw your earnings first.
         </p>
       ) : null}
-      <Field
-        label="Your password"
-        type="password"
-        autoComplete="current-password"
-        {...form.field('password', { required: 'Enter your password to continue.' })}
-      />
+      <PasswordField label="Your password" {...form.field('password', { required: 'Enter your password to continue.' })} />
     </FormDialog>
   );
 }

@@ -10,7 +10,7 @@ import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { CheckField, Field } from '../../ui/forms/field.js';
 import { Form, useFormMutation } from '../../ui/forms/form.js';
-import { MailNote, newPasswordRules } from './auth-card.js';
+import { MailNote, NewPasswordField, newPasswordRules, PasswordField } from './auth-card.js';
 
 export function NameCard({ me }: { readonly me: ConsoleMe }) {
   const refreshSession = useRefreshSession();
@@ -75,19 +75,8 @@ export function PasswordCard({ min }: { readonly min: number }) {
   return (
     <Card title="Password">
       <Form onSubmit={onSubmit} error={error}>
-        <Field
-          label="Current password"
-          type="password"
-          autoComplete="current-password"
-          {...field('currentPassword', { required: 'Enter your current password.' })}
-        />
-        <Field
-          label="New password"
-          type="password"
-          autoComplete="new-password"
-          hint={`At least ${min} characters.`}
-          {...field('newPassword', newPasswordRules(min))}
-        />
+        <PasswordField label="Current password" {...field('currentPassword', { required: 'Enter your current password.' })} />
+        <NewPasswordField label="New password" minCharacters={min} {...field('newPassword', newPasswordRules(min))} />
         <CheckField label="Sign out of all other sessions" {...register('revokeOtherSessions')} />
         <div>
           <Button type="submit" busy={isPending}>

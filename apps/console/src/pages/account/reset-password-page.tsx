@@ -9,7 +9,7 @@ import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
 import { Form, useFormMutation } from '../../ui/forms/form.js';
-import { AuthCard, EMAIL_PATTERN, MailNote, newPasswordRules } from './auth-card.js';
+import { AuthCard, EMAIL_PATTERN, MailNote, NewPasswordField, newPasswordRules } from './auth-card.js';
 
 export function Page() {
   const query = new URLSearchParams(useSearch());
@@ -72,13 +72,7 @@ function NewPassword({ token }: { readonly token: string }) {
   return (
     <AuthCard title="Choose a new password" footer={<Link href={PATHS.resetPassword}>Request another link</Link>}>
       <Form onSubmit={onSubmit} error={error}>
-        <Field
-          label="New password"
-          type="password"
-          autoComplete="new-password"
-          hint={`At least ${min} characters.`}
-          {...field('newPassword', newPasswordRules(min))}
-        />
+        <NewPasswordField label="New password" minCharacters={min} {...field('newPassword', newPasswordRules(min))} />
         <Button type="submit" kind="primary" busy={isPending}>
           Set new password
         </Button>

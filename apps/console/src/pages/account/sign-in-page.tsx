@@ -11,7 +11,7 @@ import { PageSkeleton } from '../../ui/feedback/placeholders.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
 import { Form, useFormMutation } from '../../ui/forms/form.js';
-import { AuthCard, MailNote } from './auth-card.js';
+import { AuthCard, MailNote, PasswordField } from './auth-card.js';
 
 export function Page() {
   const session = useSession();
@@ -41,12 +41,7 @@ export function Page() {
       <Form onSubmit={onSubmit} error={error}>
         {isUnverified(error) ? <ResendVerification email={() => getValues('email')} /> : null}
         <Field label="Email address" type="email" autoComplete="username" {...field('email', { required: 'Enter your email address.' })} />
-        <Field
-          label="Password"
-          type="password"
-          autoComplete="current-password"
-          {...field('password', { required: 'Enter your password.' })}
-        />
+        <PasswordField label="Password" {...field('password', { required: 'Enter your password.' })} />
         <Button type="submit" kind="primary" busy={isPending}>
           Sign in
         </Button>

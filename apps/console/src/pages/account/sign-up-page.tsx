@@ -9,7 +9,7 @@ import { PageSkeleton } from '../../ui/feedback/placeholders.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
 import { Form, useFormMutation } from '../../ui/forms/form.js';
-import { AuthCard, EMAIL_PATTERN, MailNote, newPasswordRules } from './auth-card.js';
+import { AuthCard, EMAIL_PATTERN, MailNote, NewPasswordField, newPasswordRules } from './auth-card.js';
 
 export function Page() {
   const session = useSession();
@@ -51,10 +51,9 @@ export function Page() {
             autoComplete="email"
             {...field('email', { required: 'Enter your email address.', pattern: EMAIL_PATTERN })}
           />
-          <Field
+          <NewPasswordField
             label="Password"
-            type="password"
-            autoComplete="new-password"
+            minCharacters={min}
             hint={`At least ${min} characters. Several words make a strong password.`}
             {...field('password', newPasswordRules(min))}
           />
