@@ -31,8 +31,14 @@ export async function startApp(options: AppOptions): Promise<App> {
     const providers = openProviders(context, { database, repositories, metrics, address: () => address });
     const inference = openInference(context, { repositories, billing, images, providers, metrics });
     const http = await openHttpServer(context, { ledger, repositories, metrics });
-    const { server, keys, responses } = http;
-    const accounts = await openAccounts(context, { database, ledger, metrics, keys, providerLinks: providers.providerLinks });
+    const { server, responses } = http;
+    const accounts = await openAccounts(context, {
+      database,
+      ledger,
+      metrics,
+      apiKeyCache: repositories.apiKeyCache,
+      providerLinks: providers.providerLinks,
+    });
     await registerRoutes(context, { database, repositories, telemetry, billing, images, providers, inference, http, accounts });
     acceptProviders(context, providers.providers, server.server);
     await billing.startSweeping();

@@ -11,6 +11,7 @@ import { SessionReader } from '../accounts/sessions.js';
 import type { Ledger } from '../billing/ledger/ledger.js';
 import type { Config } from '../config/config.js';
 import { AccountRepository } from '../database/accounts/account-repository.js';
+import type { ApiKeyCache } from '../database/accounts/api-key-cache.js';
 import { DeviceCodeRepository } from '../database/accounts/device-code-repository.js';
 import { OwnedKeyRepository } from '../database/accounts/owned-key-repository.js';
 import { PlaygroundKeyRepository } from '../database/accounts/playground-key-repository.js';
@@ -18,8 +19,7 @@ import { MachineCodeRepository } from '../database/providers/machine-code-reposi
 import { OwnedProviderRepository } from '../database/providers/owned-provider-repository.js';
 import type { Database } from '../database/tables.js';
 import { errorFacts, type Log } from '../log.js';
-import type { ApiKeyAuth } from '../routes/plugins/api-key-auth.js';
-import { createRouteAccess, type RouteAccess } from '../routes/plugins/guards.js';
+import type { ConsoleAccess } from '../routes/plugins/console-api.js';
 import { registerPasswordGauges } from '../telemetry/gauges.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { openPayments, type PaymentServices } from './billing.js';
@@ -40,21 +40,20 @@ export interface AccountServices {
   /** Whether the coordinator can send mail. */
   readonly hasMailer: boolean;
   readonly payments: PaymentServices;
-  readonly access: RouteAccess;
+  readonly consoleAccess: ConsoleAccess;
 }
 
 interface AccountDeps {
   readonly database: Database;
   readonly ledger: Ledger;
   readonly metrics: Metrics;
-  readonly keys: ApiKeyAuth;
+  readonly apiKeyCache: ApiKeyCache;
   readonly providerLinks: ProviderLinks;
 }
 
 export async function openAccounts(context: StartContext, deps: AccountDeps): Promise<AccountServices> {
   const { config, options, log, now, directory, disposal } = context;
-  const { database, ledger, metrics, keys, providerLinks } = deps;
-  const { apiKeyCache, limits } = keys;
+  const { database, ledger, metrics, apiKeyCache, providerLinks } = deps;
   const secret = config.console.authSecret ?? ensureAuthSecret(join(directory, 'auth-secret'));
   const accounts = new AccountRepository({ database, now, onChange: (id) => apiKeyCache.invalidate((key) => key.accountId === id) });
   const playgroundKeys = new PlaygroundKeyRepository({ database, apiKeyCache, now });
@@ -83,7 +82,6 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
   });
   disposal.defer(startSessionCleanup(auth, (error) => log.error({ error: errorFacts(error) }, 'expired sessions could not be removed')));
   const isHttps = config.console.publicOrigin?.startsWith('https://') ?? false;
-  const consoleAccess = { sessions: new SessionReader(auth, accounts), limits, publicOrigin: config.console.publicOrigin };
   return {
     auth,
     accounts,
@@ -96,7 +94,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
     knownBrowsers: new KnownBrowsers({ secret, cookiePrefix: COOKIE_PREFIX, isHttps }),
     hasMailer: mailer !== null,
     payments: await openPayments(context, { database, ledger, accounts }),
-    access: createRouteAccess(keys, consoleAccess),
+    consoleAccess: { sessions: new SessionReader(auth, accounts), publicOrigin: config.console.publicOrigin },
   };
 }
 

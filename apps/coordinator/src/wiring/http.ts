@@ -2,12 +2,11 @@
 import type { FastifyInstance } from 'fastify';
 import type { Ledger } from '../billing/ledger/ledger.js';
 import { errorReason, StartupError } from '../config/startup-error.js';
-import type { ApiKeyAuth } from '../routes/plugins/api-key-auth.js';
+import { apiKeyAuth } from '../routes/plugins/api-key-auth.js';
 import { ResponseDrain } from '../routes/plugins/connections/response-drain.js';
 import { FundedAccounts } from '../routes/plugins/funded-accounts.js';
 import { operatorAuditLog } from '../routes/plugins/operator-audit-log.js';
-import { type RateLimits, rateLimits } from '../routes/plugins/rate-limits.js';
-import { RequestBodies } from '../routes/plugins/request-bodies.js';
+import { rateLimits } from '../routes/plugins/rate-limits.js';
 import { createHttpServer } from '../routes/plugins/server.js';
 import { type ConsoleFiles, openConsoleFiles } from '../routes/system/console-files.js';
 import { openApi } from '../routes/system/openapi.js';
@@ -21,9 +20,6 @@ const BACKLOG = 4096;
 
 export interface HttpServices {
   readonly server: FastifyInstance;
-  readonly bodies: RequestBodies;
-  readonly limits: RateLimits;
-  readonly keys: ApiKeyAuth;
   /** Responses on their way to clients. */
   readonly responses: ResponseDrain;
   /** Null without a built console. */
@@ -38,35 +34,31 @@ interface HttpDeps {
 
 export async function openHttpServer(context: StartContext, { ledger, repositories, metrics }: HttpDeps): Promise<HttpServices> {
   const { config, options, log, now, jobTimings, onWriteError, isDraining } = context;
-  const { maxRequestBytes, trustedProxies, cors } = config;
+  const { maxRequestBytes, maxHeldBytes, trustedProxies, cors } = config;
   const { requestMs, bodyWindowMs } = options;
   const funded = new FundedAccounts(ledger);
-  const bodies = new RequestBodies({
-    maxBytes: config.maxHeldBytes,
-    maxRequestBytes,
-    isFunded: (accountId) => funded.isFunded(accountId),
-    ...(bodyWindowMs === undefined ? {} : { windowMs: bodyWindowMs }),
-  });
-  registerBodyGauges(metrics, bodies);
   const consoleFiles = openConsoleFiles(config.consoleDir);
   const server = await createHttpServer({
     maxRequestBytes,
-    bodies,
+    maxHeldBytes,
+    isFunded: (accountId) => funded.isFunded(accountId),
+    bodyWindowMs,
+    requestMs,
     trustedProxies,
-    log,
     cors,
+    log,
     isDraining,
-    ...(consoleFiles === null ? {} : { sendNotFoundPage: consoleFiles.sendNotFoundPage }),
-    ...(requestMs === undefined ? {} : { requestMs }),
+    sendNotFoundPage: consoleFiles?.sendNotFoundPage,
   });
+  registerBodyGauges(metrics, server.requestBodies);
   const responses = new ResponseDrain(jobTimings.clientDrainMs);
   responses.attach(server.server);
   await server.register(rateLimits, config.rateLimits);
   const { apiKeyCache, auditLog } = repositories;
+  await server.register(apiKeyAuth, { apiKeyCache, now, onFailure: onWriteError });
   await server.register(openApi);
   await server.register(operatorAuditLog, { auditLog, onFailure: onWriteError });
-  const limits = server.rateLimits;
-  return { server, bodies, limits, keys: { apiKeyCache, limits, now, onFailure: onWriteError }, responses, consoleFiles };
+  return { server, responses, consoleFiles };
 }
 
 /** Returns the address, `http://host:port`. Throws StartupError where the port cannot be used. */

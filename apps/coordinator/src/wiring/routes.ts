@@ -15,6 +15,7 @@ import { MIN_DEPOSIT_MICRO_USD, MIN_WITHDRAWAL_MICRO_USD } from '../routes/billi
 import { deviceRoutes } from '../routes/devices/device-routes.js';
 import { inferenceRoutes } from '../routes/inference/inference-routes.js';
 import { serveUpgradesAsRequests } from '../routes/plugins/connections/unsupported-upgrades.js';
+import { guards } from '../routes/plugins/guards.js';
 import { AgentReleaseFile } from '../routes/providers/agent-release-file.js';
 import { providerRoutes } from '../routes/providers/provider-routes.js';
 import { programVersion } from '../routes/system/openapi.js';
@@ -48,16 +49,17 @@ interface RoutesDeps {
 export async function registerRoutes(context: StartContext, deps: RoutesDeps): Promise<void> {
   const { config, log, now, jobTimings: timings, onWriteError: onFailure, isDraining } = context;
   const { database, accounts, inference } = deps;
-  const { server, bodies, consoleFiles } = deps.http;
+  const { server, consoleFiles } = deps.http;
   const { metrics, tracer } = deps.telemetry;
   const { ledger, prices } = deps.billing;
   const { receipts, deferredReceipts, imageStore } = deps.images;
   const { catalogue, quarantines, lastSeen, auditLog } = deps.repositories;
   const { providers, providerLinks, devices } = deps.providers;
   const { runner, requestQueue, imageSupply } = inference;
-  const { access, payments } = accounts;
+  const { payments } = accounts;
   const readDatabaseState = () => databaseState(database, READY_TIMEOUT_MS);
 
+  await server.register(guards, accounts.consoleAccess);
   await server.register(accountRoutes, {
     ...accounts,
     ...payments,
@@ -68,7 +70,6 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     now,
   });
   await server.register(inferenceRoutes, {
-    access,
     runner,
     requestQueue,
     imageSupply,
@@ -90,7 +91,6 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
   });
   await server.register(billingRoutes, {
     ...payments,
-    access,
     database,
     ledger,
     prices,
@@ -100,7 +100,6 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     now,
   });
   await server.register(providerRoutes, {
-    access,
     providers,
     anchor: devices.anchor,
     requestQueue,
@@ -117,9 +116,8 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     now,
     onFailure,
   });
-  await server.register(deviceRoutes, { access, devices: devices.management, now });
+  await server.register(deviceRoutes, { devices: devices.management, now });
   await server.register(adminRoutes, {
-    access,
     metrics,
     auditLog,
     namesOf: (operators) => operatorNames(database, operators),
@@ -136,7 +134,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
         running_jobs: runner.running,
         waiting_requests: requestQueue.waiting,
         waiting_for_images: imageSupply.waiting,
-        held_request_bytes: bodies.heldBytes,
+        held_request_bytes: server.requestBodies.heldBytes,
         most_held_request_bytes: config.maxHeldBytes,
       }),
       recentJobs: metrics.recentJobs,

@@ -16,8 +16,7 @@ import type { PlaygroundKeyRepository } from '../../database/accounts/playground
 import type { PaymentRepository } from '../../database/payment-repository.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import type { Log } from '../../log.js';
-import { ConsoleApi } from '../plugins/console-api.js';
-import type { RouteAccess } from '../plugins/guards.js';
+import { type ConsoleAccess, ConsoleApi } from '../plugins/console-api.js';
 import { addAdminRoutes } from './admin-accounts.js';
 import { addKeyRoutes, addPlaygroundKey } from './api-keys.js';
 import { addOAuth } from './device-authorization.js';
@@ -26,7 +25,7 @@ import { addMeRoutes, addSession, addSettings } from './me.js';
 import { addAuthRoutes } from './sign-in.js';
 
 interface AccountRoutesDeps {
-  readonly access: RouteAccess;
+  readonly consoleAccess: ConsoleAccess;
   readonly auth: Auth;
   readonly accounts: AccountRepository;
   readonly machines: OwnedProviderRepository;
@@ -47,17 +46,17 @@ interface AccountRoutesDeps {
 }
 
 export const accountRoutes: FastifyPluginAsync<AccountRoutesDeps> = async (server, deps) => {
-  const { access, auth, accounts, machines, deviceCodes, playgroundKeys, providerLinks, settings, log, now } = deps;
+  const { consoleAccess, auth, accounts, machines, deviceCodes, playgroundKeys, providerLinks, settings, log, now } = deps;
   const { payments, deposits, withdrawals, processor, ledger } = deps;
-  const { adminGuard, limits, consoleAccess } = access;
-  addAuthRoutes(server, { auth, consoleAccess, queue: deps.signInQueue, devices: deps.knownBrowsers, mail: settings.mail, log });
-  addSettings(server, limits, settings);
+  const { publicOrigin } = consoleAccess;
+  addAuthRoutes(server, { auth, publicOrigin, queue: deps.signInQueue, devices: deps.knownBrowsers, mail: settings.mail, log });
+  addSettings(server, settings);
   addSession(server, consoleAccess);
-  addOAuth(server, { codes: deviceCodes, links: providerLinks, limits, publicOrigin: consoleAccess.publicOrigin });
-  const api = new ConsoleApi(server, consoleAccess);
+  addOAuth(server, { codes: deviceCodes, links: providerLinks, publicOrigin });
+  const api = new ConsoleApi(server);
   addMeRoutes(api, auth, playgroundKeys);
   addPlaygroundKey(api, playgroundKeys);
   addKeyRoutes(api, deps.accountKeys, now);
   addDeviceCodeRoutes(api, { codes: deviceCodes, now });
-  addAdminRoutes(server, adminGuard, { accounts, machines, payments, deposits, withdrawals, ledger, processor, now, log });
+  addAdminRoutes(server, { accounts, machines, payments, deposits, withdrawals, ledger, processor, now, log });
 };

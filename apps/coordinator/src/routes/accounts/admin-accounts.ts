@@ -53,8 +53,8 @@ interface ById {
   readonly Params: { readonly id: string };
 }
 
-export function addAdminRoutes(server: FastifyInstance, guard: onRequestHookHandler, routes: AdminRoutes): void {
-  const options = { onRequest: guard, bodyLimit: MAX_CONSOLE_BODY_BYTES };
+export function addAdminRoutes(server: FastifyInstance, routes: AdminRoutes): void {
+  const options = { onRequest: server.guards.admin, bodyLimit: MAX_CONSOLE_BODY_BYTES };
   addAccounts(server, options, routes);
   addMoney(server, options, routes);
   const linkOf = bodyReader(LinkMachineSchema);

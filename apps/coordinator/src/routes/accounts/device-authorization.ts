@@ -22,13 +22,13 @@ const MAX_LABEL = 64;
 interface OAuthRoutes {
   readonly codes: DeviceCodeRepository;
   readonly links: ProviderLinks;
-  readonly limits: RateLimits;
   readonly publicOrigin: string | null;
 }
 
 type Handle = (form: ReadonlyMap<string, string>, request: FastifyRequest) => Promise<object>;
 
-export function addOAuth(server: FastifyInstance, { codes, links, limits, publicOrigin }: OAuthRoutes): void {
+export function addOAuth(server: FastifyInstance, { codes, links, publicOrigin }: OAuthRoutes): void {
+  const { publicRoutes, authRoutes } = server.rateLimits;
   const originOf = (request: FastifyRequest): string => {
     const origin = consoleOrigin(request, publicOrigin);
     if (origin === null) throw new OAuthError('invalid_request', 'The console is not served under this name. Set PUBLIC_URL.');
@@ -40,11 +40,11 @@ export function addOAuth(server: FastifyInstance, { codes, links, limits, public
     );
   };
 
-  server.get('/.well-known/oauth-authorization-server', { onRequest: limits.publicRoutes }, (request, reply) =>
+  server.get('/.well-known/oauth-authorization-server', { onRequest: publicRoutes }, (request, reply) =>
     answer(reply, async () => metadata(originOf(request))),
   );
 
-  add('/oauth/device_authorization', limits.authRoutes, async (form, request) => {
+  add('/oauth/device_authorization', authRoutes, async (form, request) => {
     checkClient(form);
     const origin = originOf(request);
     const { deviceCode, userCode } = await codes.make({
@@ -63,7 +63,7 @@ export function addOAuth(server: FastifyInstance, { codes, links, limits, public
   });
 
   // The grant itself slows down fast polling, independent of the client's address.
-  add('/oauth/token', limits.publicRoutes, async (form) => {
+  add('/oauth/token', publicRoutes, async (form) => {
     if (parameter(form, 'grant_type') !== DEVICE_GRANT) {
       throw new OAuthError('unsupported_grant_type', `The only grant type is ${DEVICE_GRANT}.`);
     }
@@ -73,7 +73,7 @@ export function addOAuth(server: FastifyInstance, { codes, links, limits, public
     return { access_token: outcome.token, token_type: 'Bearer' };
   });
 
-  add('/oauth/revoke', limits.authRoutes, async (form) => {
+  add('/oauth/revoke', authRoutes, async (form) => {
     checkClient(form);
     await links.revoke(parameter(form, 'token'));
     return {};

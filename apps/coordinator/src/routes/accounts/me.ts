@@ -20,13 +20,12 @@ import type { PlaygroundKeyRepository } from '../../database/accounts/playground
 import { isoTime } from '../parameters/times.js';
 import { type ConsoleAccess, type ConsoleApi, headersOf } from '../plugins/console-api.js';
 import { consoleOrigin } from '../plugins/console-origin.js';
-import type { RateLimits } from '../plugins/rate-limits.js';
 import { sendError } from '../plugins/send-error.js';
 
-export function addSettings(server: FastifyInstance, limits: RateLimits, settings: ConsoleSettings): void {
+export function addSettings(server: FastifyInstance, settings: ConsoleSettings): void {
   server.get(
     '/console/v1/settings',
-    { onRequest: limits.publicRoutes, schema: { response: { 200: ConsoleSettingsSchema } } },
+    { onRequest: server.rateLimits.publicRoutes, schema: { response: { 200: ConsoleSettingsSchema } } },
     async () => settings,
   );
 }
@@ -34,16 +33,16 @@ export function addSettings(server: FastifyInstance, limits: RateLimits, setting
 /**
  * The signed-in account, or null with status 200: every page load calls the route first, and browsers show each 401 as an error.
  */
-export function addSession(server: FastifyInstance, consoleAccess: ConsoleAccess): void {
+export function addSession(server: FastifyInstance, { sessions, publicOrigin }: ConsoleAccess): void {
   server.get(
     '/console/v1/session',
-    { onRequest: consoleAccess.limits.publicRoutes, schema: { response: { 200: ConsoleSessionStateSchema } } },
+    { onRequest: server.rateLimits.publicRoutes, schema: { response: { 200: ConsoleSessionStateSchema } } },
     async (request, reply) => {
-      if (consoleOrigin(request, consoleAccess.publicOrigin) === null) {
+      if (consoleOrigin(request, publicOrigin) === null) {
         sendError(reply, apiError('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' }));
         return reply;
       }
-      const { signedIn, setCookies } = await consoleAccess.sessions.find(headersOf(request));
+      const { signedIn, setCookies } = await sessions.find(headersOf(request));
       if (setCookies.length > 0) reply.header('set-cookie', setCookies);
       reply.header('cache-control', 'no-store');
       const suspended = signedIn !== null && signedIn.account.suspendedAt !== null;

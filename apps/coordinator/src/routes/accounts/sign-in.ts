@@ -13,7 +13,7 @@ import { type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign
 import { isUnavailable } from '../../database/connection/transaction-retry.js';
 import { networkOf } from '../../limits/network-address.js';
 import { errorFacts, type Log } from '../../log.js';
-import { type ConsoleAccess, headersOf, isMutation, MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
+import { headersOf, isMutation, MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
 import { consoleOrigin, hasBearer, isCrossOrigin, isJson } from '../plugins/console-origin.js';
 import { bytesOf } from '../plugins/request-bodies.js';
 import { databaseUnavailable, sendError } from '../plugins/send-error.js';
@@ -50,7 +50,8 @@ const ROUTES: readonly AuthRoute[] = [
 
 interface AuthRoutes {
   readonly auth: Auth;
-  readonly consoleAccess: ConsoleAccess;
+  /** Configured origin of the console, or null. */
+  readonly publicOrigin: string | null;
   /** Queue of requests with password hashing. */
   readonly queue: SignInQueue;
   readonly devices: KnownBrowsers;
@@ -67,7 +68,7 @@ export function addAuthRoutes(server: FastifyInstance, routes: AuthRoutes): void
       bodyLimit: MAX_CONSOLE_BODY_BYTES,
       // Headers are checked before the body is read.
       onRequest: [
-        routes.consoleAccess.limits.authRoutes,
+        server.rateLimits.authRoutes,
         (request, reply, done) => {
           const refusal = refusalByHeaders(routes, route, request);
           if (refusal === null) done();
@@ -84,7 +85,7 @@ export function addAuthRoutes(server: FastifyInstance, routes: AuthRoutes): void
 }
 
 function refusalByHeaders(routes: AuthRoutes, route: AuthRoute, request: FastifyRequest): ApiError | null {
-  const origin = consoleOrigin(request, routes.consoleAccess.publicOrigin);
+  const origin = consoleOrigin(request, routes.publicOrigin);
   if (origin === null) return apiError('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' });
   if (isMutation(request)) {
     if (!hasBearer(request) && isCrossOrigin(request, origin)) return apiError('cross_origin');
@@ -96,7 +97,7 @@ function refusalByHeaders(routes: AuthRoutes, route: AuthRoute, request: Fastify
 
 async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const refuse = (...error: Parameters<typeof apiError>): void => sendError(reply, apiError(...error));
-  const origin = consoleOrigin(request, routes.consoleAccess.publicOrigin);
+  const origin = consoleOrigin(request, routes.publicOrigin);
   if (origin === null) return refuse('cross_origin');
   if (route.needsPassword && textMember(request, 'password') === null) {
     return refuse('invalid_request', { param: 'password', message: 'password is required.' });
@@ -115,7 +116,7 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
       return refuse('invalid_request', { param: name, message: `${name} must be a path of the console of at most 200 characters.` });
     }
   }
-  const { signIns } = routes.consoleAccess.limits;
+  const { signIns } = request.server.rateLimits;
   const client = clientOf(routes, request);
   // Same response as for sent mail: earlier mail has arrived, and the links are still valid.
   if (route.needsMail && client !== null && !signIns.admitMail(client)) return void reply.send(MAIL_SENT);

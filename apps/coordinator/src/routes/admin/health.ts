@@ -2,7 +2,7 @@
  * `GET /admin/v1/health`: state of the coordinator for the operators' page. A cache bounds database queries, so polling is cheap.
  */
 import { type AdminHealth, AdminHealthSchema } from '@inference/formats';
-import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import type { DatabaseState } from '../../database/connection/database-state.js';
 import type { Dialect } from '../../database/connection/dialect.js';
 import type { LedgerSummary } from '../../database/ledger/ledger-summary.js';
@@ -34,11 +34,11 @@ const CACHE_MS = 5000;
 
 type FromDatabase = Pick<AdminHealth, 'database' | 'ledger'>;
 
-export function addAdminHealth(server: FastifyInstance, guard: onRequestHookHandler, facts: AdminHealthRoutes): void {
+export function addAdminHealth(server: FastifyInstance, facts: AdminHealthRoutes): void {
   let latest: { readonly at: number; readonly answer: Promise<FromDatabase> } | null = null;
   server.get(
     '/admin/v1/health',
-    { onRequest: guard, schema: { response: { 200: AdminHealthSchema } } },
+    { onRequest: server.guards.admin, schema: { response: { 200: AdminHealthSchema } } },
     async (_request, reply): Promise<AdminHealth> => {
       const now = facts.now();
       if (latest === null || now - latest.at >= CACHE_MS || now < latest.at) latest = { at: now, answer: readDatabaseHealth(facts) };

@@ -10,7 +10,6 @@ import type { Database } from '../../database/tables.js';
 import type { Log } from '../../log.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { ConsoleApi } from '../plugins/console-api.js';
-import type { RouteAccess } from '../plugins/guards.js';
 import { addMoneyRoutes } from './console-billing.js';
 import { addUsageRoutes } from './console-usage.js';
 import { addEarningsConcentration } from './earnings-concentration.js';
@@ -20,7 +19,6 @@ import { addMachineEarnings } from './provider-earnings.js';
 import { addPaymentWebhook } from './stripe-webhook.js';
 
 interface BillingRoutesDeps {
-  readonly access: RouteAccess;
   readonly database: Database;
   readonly ledger: Ledger;
   readonly prices: PriceRepository;
@@ -37,14 +35,13 @@ interface BillingRoutesDeps {
 }
 
 export const billingRoutes: FastifyPluginAsync<BillingRoutesDeps> = async (server, deps) => {
-  const { access, database, ledger, prices, payments, deposits, withdrawals, processor, providers, development, log, now } = deps;
-  const { accountGuard, adminGuard, limits, consoleAccess } = access;
-  addPayments(server, accountGuard, { database, ledger });
-  addPrices(server, adminGuard, { prices, registry: providers, now });
-  addEarningsConcentration(server, adminGuard, { database, now });
-  addMachineEarnings(server, { database, ledger, limits, now });
-  const api = new ConsoleApi(server, consoleAccess);
+  const { database, ledger, prices, payments, deposits, withdrawals, processor, providers, development, log, now } = deps;
+  addPayments(server, { database, ledger });
+  addPrices(server, { prices, registry: providers, now });
+  addEarningsConcentration(server, { database, now });
+  addMachineEarnings(server, { database, ledger, now });
+  const api = new ConsoleApi(server);
   addMoneyRoutes(api, { database, ledger, payments, deposits, withdrawals, processor, development, now, log });
   addUsageRoutes(api, { database, now });
-  if (processor !== null) addPaymentWebhook(server, { processor, deposits, limits, log });
+  if (processor !== null) addPaymentWebhook(server, { processor, deposits, log });
 };

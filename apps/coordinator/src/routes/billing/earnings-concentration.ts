@@ -1,6 +1,6 @@
 /** `GET /admin/v1/earnings/concentration`: owners with earnings mostly from a single account, for decisions on withdrawals. */
 import { type AdminEarningsConcentration, AdminEarningsConcentrationSchema } from '@inference/formats';
-import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { type AccountName, earningsConcentration } from '../../database/earnings-repository.js';
 import { RETAINED_PAYER_DAYS } from '../../database/ledger/activity.js';
@@ -25,32 +25,35 @@ const readQuery = queryReader(ConcentrationQuerySchema);
 
 export function addEarningsConcentration(
   server: FastifyInstance,
-  guard: onRequestHookHandler,
   { database, now }: { readonly database: Database; readonly now: () => number },
 ): void {
   const schema = { querystring: ConcentrationQuerySchema, response: { 200: AdminEarningsConcentrationSchema } };
-  server.get('/admin/v1/earnings/concentration', { onRequest: guard, schema }, async (request): Promise<AdminEarningsConcentration> => {
-    const { days, min_share_percent, min_micro_usd, limit } = readQuery(request.url);
-    const to = Math.floor(now() / DAY_MS);
-    const from = to - days + 1;
-    const rows = await earningsConcentration(database, { from, minSharePercent: min_share_percent, minEarned: min_micro_usd, limit });
-    return {
-      from: dayText(from),
-      to: dayText(to),
-      min_share_percent,
-      min_micro_usd,
-      data: rows.map((row) => ({
-        owner: row.owner === null ? null : nameBody(row.owner),
-        provider_id: row.providerId,
-        payer: nameBody(row.payer),
-        earned_micro_usd: row.earned,
-        owner_earned_micro_usd: row.ownerEarned,
-        payer_paid_micro_usd: row.payerPaid,
-        owner_share_percent: percent(row.earned, row.ownerEarned),
-        payer_share_percent: percent(row.earned, row.payerPaid),
-      })),
-    };
-  });
+  server.get(
+    '/admin/v1/earnings/concentration',
+    { onRequest: server.guards.admin, schema },
+    async (request): Promise<AdminEarningsConcentration> => {
+      const { days, min_share_percent, min_micro_usd, limit } = readQuery(request.url);
+      const to = Math.floor(now() / DAY_MS);
+      const from = to - days + 1;
+      const rows = await earningsConcentration(database, { from, minSharePercent: min_share_percent, minEarned: min_micro_usd, limit });
+      return {
+        from: dayText(from),
+        to: dayText(to),
+        min_share_percent,
+        min_micro_usd,
+        data: rows.map((row) => ({
+          owner: row.owner === null ? null : nameBody(row.owner),
+          provider_id: row.providerId,
+          payer: nameBody(row.payer),
+          earned_micro_usd: row.earned,
+          owner_earned_micro_usd: row.ownerEarned,
+          payer_paid_micro_usd: row.payerPaid,
+          owner_share_percent: percent(row.earned, row.ownerEarned),
+          payer_share_percent: percent(row.earned, row.payerPaid),
+        })),
+      };
+    },
+  );
 }
 
 function nameBody({ id, name, email }: AccountName) {

@@ -5,7 +5,7 @@
 
 import { Readable } from 'node:stream';
 import { RequestError } from '@inference/formats';
-import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { Ledger, PendingEarnings } from '../../billing/ledger/ledger.js';
 import { formatUsd, microUsd } from '../../billing/micro-usd.js';
@@ -25,7 +25,6 @@ const PRIVATE = { 'cache-control': 'no-store' };
 
 export function addPayments(
   server: FastifyInstance,
-  guard: onRequestHookHandler,
   parts: { readonly database: Database; readonly ledger: Pick<Ledger, 'balance' | 'pendingEarnings'> },
 ): void {
   const { database, ledger } = parts;
@@ -34,7 +33,7 @@ export function addPayments(
     tags: ['Billing'],
     response: { 200: jsonResponse('Balance'), ...errorResponses(401, 403) },
   };
-  server.get('/v1/payments/balance', { schema: balanceSchema, onRequest: guard }, async (request, reply) => {
+  server.get('/v1/payments/balance', { schema: balanceSchema, onRequest: server.guards.account }, async (request, reply) => {
     const account = accountOf(request);
     const { balance, withdrawable } = await ledger.balance(account);
     const pending = await ledger.pendingEarnings(account);
@@ -62,7 +61,7 @@ export function addPayments(
       ...errorResponses(400, 401, 403),
     },
   };
-  server.get(PATH, { schema: usageSchema, onRequest: guard }, (request, reply) => {
+  server.get(PATH, { schema: usageSchema, onRequest: server.guards.account }, (request, reply) => {
     const wanted = readUsageRequest(request);
     reply.headers({ ...PRIVATE, vary: 'accept' });
     return wanted.csv ? sendCsv(database, wanted, reply) : sendPage(database, wanted, reply);

@@ -15,7 +15,7 @@ import {
   schemaCheck,
 } from '@inference/formats';
 import { ModelOfferSchema } from '@inference/protocol';
-import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { Compile } from 'typebox/compile';
 import { microUsd } from '../../billing/micro-usd.js';
 import type { Price, Rates } from '../../billing/prices/price.js';
@@ -38,7 +38,7 @@ interface PriceRoutes {
   readonly now: () => number;
 }
 
-export function addPrices(server: FastifyInstance, adminGuard: onRequestHookHandler, { prices, registry, now }: PriceRoutes): void {
+export function addPrices(server: FastifyInstance, { prices, registry, now }: PriceRoutes): void {
   const listSchema = { summary: 'Prices of the models that are served now.', tags: ['Models'], response: { 200: jsonResponse('Prices') } };
   addPublicRoute(server, '/v1/prices', listSchema, async (_request, reply) => {
     // A new price takes effect at once, so caches must not keep the old one.
@@ -49,7 +49,7 @@ export function addPrices(server: FastifyInstance, adminGuard: onRequestHookHand
       data: registry.models.list().map(({ offer }) => ({ model: offer.id, ...ratesBody(prices.current(offer.id)) })),
     };
   });
-  const options = { onRequest: adminGuard, bodyLimit: MAX_BODY_BYTES };
+  const options = { onRequest: server.guards.admin, bodyLimit: MAX_BODY_BYTES };
   server.get(
     '/admin/v1/prices',
     { ...options, schema: { response: { 200: AdminPriceListSchema } } },

@@ -14,7 +14,6 @@ import { QUARTER_MS } from '../../database/ledger/activity.js';
 import { readMachineToken } from '../../database/providers/machine-token-repository.js';
 import type { Database } from '../../database/tables.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
-import type { RateLimits } from '../plugins/rate-limits.js';
 import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 import { maturingBody } from './payments.js';
@@ -22,7 +21,6 @@ import { maturingBody } from './payments.js';
 interface ProviderEarningsRoutes {
   readonly database: Database;
   readonly ledger: Pick<Ledger, 'balance' | 'pendingEarnings'>;
-  readonly limits: RateLimits;
   readonly now: () => number;
 }
 
@@ -49,14 +47,14 @@ interface Machine {
 }
 
 export function addMachineEarnings(server: FastifyInstance, routes: ProviderEarningsRoutes): void {
-  const { database, ledger, limits, now } = routes;
+  const { database, ledger, now } = routes;
   const schema = {
     summary: 'Earnings of a provider for the account that it is linked to. The bearer token is the machine token, not an API key.',
     tags: ['Providers'],
     querystring: EarningsQuerySchema,
     response: { 200: jsonResponse('MachineEarnings'), ...errorResponses(400, 401, 403) },
   };
-  server.get('/v1/machine/earnings', { schema, onRequest: limits.publicRoutes }, async (request, reply) => {
+  server.get('/v1/machine/earnings', { schema, onRequest: server.rateLimits.publicRoutes }, async (request, reply) => {
     const machine = await machineOf(routes, request, reply);
     if (machine === null) return reply;
     const { providerId, accountId } = machine;
@@ -94,23 +92,19 @@ export function addMachineEarnings(server: FastifyInstance, routes: ProviderEarn
 }
 
 /** Null: the request is answered. */
-async function machineOf(
-  { database, limits }: ProviderEarningsRoutes,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<Machine | null> {
+async function machineOf({ database }: ProviderEarningsRoutes, request: FastifyRequest, reply: FastifyReply): Promise<Machine | null> {
   const refuse = (...error: Parameters<typeof apiError>): null => {
     sendError(reply, apiError(...error));
     return null;
   };
   const token = presentedKey(request);
   if (token === null) return refuse('missing_api_key', { message: NO_TOKEN });
-  const blockedFor = await limits.wrongKeyBlockSeconds(request);
+  const blockedFor = await request.server.rateLimits.wrongKeyBlockSeconds(request);
   if (blockedFor !== null) return refuse('rate_limit_exceeded', { retryAfter: blockedFor });
   const state = await readMachineToken(database, token);
   if (state.kind === 'suspended') return refuse('account_suspended');
   if (state.kind === 'void') {
-    await limits.countWrongKey(request);
+    await request.server.rateLimits.countWrongKey(request);
     return refuse('invalid_api_key', { message: VOID_TOKEN });
   }
   const { providerId, accountId } = state;

@@ -4,7 +4,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandle
 import type { Deposits } from '../../billing/payments/deposits.js';
 import { ForgedEvent, type PaymentEvent, type PaymentProcessor } from '../../billing/payments/payment-processor.js';
 import type { Log } from '../../log.js';
-import type { RateLimits } from '../plugins/rate-limits.js';
 import { bytesOf } from '../plugins/request-bodies.js';
 import { sendError } from '../plugins/send-error.js';
 
@@ -13,7 +12,7 @@ const MAX_EVENT_BYTES = 256 * 1024;
 
 export function addPaymentWebhook(
   server: FastifyInstance,
-  { processor, deposits, limits, log }: { processor: PaymentProcessor; deposits: Deposits; limits: RateLimits; log: Log },
+  { processor, deposits, log }: { processor: PaymentProcessor; deposits: Deposits; log: Log },
 ): void {
   const refuse = (reply: FastifyReply): FastifyReply => {
     sendError(reply, apiError('invalid_request', { message: 'The event is not signed by the payment processor.' }));
@@ -24,21 +23,25 @@ export function addPaymentWebhook(
     if (signatureOf(request) === '') refuse(reply);
     else done();
   };
-  server.post(WEBHOOK_PATH, { bodyLimit: MAX_EVENT_BYTES, onRequest: [limits.publicRoutes, requireSignature] }, async (request, reply) => {
-    const body = bytesOf(request);
-    let event: PaymentEvent;
-    try {
-      event = processor.readEvent(body, signatureOf(request));
-    } catch (error) {
-      if (!(error instanceof ForgedEvent)) throw error;
-      return refuse(reply);
-    }
-    const outcome = await deposits.take(event, processor);
-    const line = { event: event.id, type: event.type, outcome };
-    if (outcome === 'mismatch' || outcome === 'flagged') log.error(line, 'payment event');
-    else log.info(line, 'payment event');
-    return { received: true };
-  });
+  server.post(
+    WEBHOOK_PATH,
+    { bodyLimit: MAX_EVENT_BYTES, onRequest: [server.rateLimits.publicRoutes, requireSignature] },
+    async (request, reply) => {
+      const body = bytesOf(request);
+      let event: PaymentEvent;
+      try {
+        event = processor.readEvent(body, signatureOf(request));
+      } catch (error) {
+        if (!(error instanceof ForgedEvent)) throw error;
+        return refuse(reply);
+      }
+      const outcome = await deposits.take(event, processor);
+      const line = { event: event.id, type: event.type, outcome };
+      if (outcome === 'mismatch' || outcome === 'flagged') log.error(line, 'payment event');
+      else log.info(line, 'payment event');
+      return { received: true };
+    },
+  );
 }
 
 function signatureOf(request: FastifyRequest): string {

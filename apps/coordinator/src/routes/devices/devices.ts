@@ -13,7 +13,6 @@ import type { WatchedDevice } from '../../devices/device-evidence-cache.js';
 import type { DeviceManagement } from '../../devices/device-management.js';
 import { MAX_WEBHOOK_BYTES, openWebhook } from '../../devices/webhook.js';
 import { digestOf, type WebhookOutcome } from '../../devices/webhook-receiver.js';
-import type { RateLimits } from '../plugins/rate-limits.js';
 import { sendError } from '../plugins/send-error.js';
 
 export const WEBHOOK_PATH = '/mdm/v1/webhook';
@@ -25,7 +24,7 @@ const SIGNATURE_HEADER = 'x-hmac-signature';
 
 type Managed = NonNullable<DeviceManagement['managed']>;
 
-export function addDevices(server: FastifyInstance, managed: Managed, limits: RateLimits, now: () => number): void {
+export function addDevices(server: FastifyInstance, managed: Managed, now: () => number): void {
   const { settings, receiver, enrolments } = managed;
   // Reports without a signature are refused before their body is read.
   const requireSignature: onRequestHookHandler = (request, reply, done) => {
@@ -33,7 +32,7 @@ export function addDevices(server: FastifyInstance, managed: Managed, limits: Ra
     if (signature === undefined || signature === '') refuse(reply, 'webhook_unsigned');
     else done();
   };
-  const options = { bodyLimit: MAX_WEBHOOK_BYTES, onRequest: [limits.publicRoutes, requireSignature] };
+  const options = { bodyLimit: MAX_WEBHOOK_BYTES, onRequest: [server.rateLimits.publicRoutes, requireSignature] };
 
   server.post<{ Body: Buffer | undefined }>(WEBHOOK_PATH, options, async (request, reply) => {
     const body = request.body ?? Buffer.alloc(0);
@@ -52,7 +51,7 @@ export function addDevices(server: FastifyInstance, managed: Managed, limits: Ra
   });
 
   // The link works once, so HEAD must not consume it.
-  const once = { exposeHeadRoute: false, onRequest: limits.publicRoutes };
+  const once = { exposeHeadRoute: false, onRequest: server.rateLimits.publicRoutes };
   server.get<{ Params: { token: string } }>(`${PROFILE_PATH}/:token`, once, async (request, reply) => {
     const profile = await enrolments.download(request.params.token);
     if (profile === null) {
@@ -76,13 +75,9 @@ export function addDevices(server: FastifyInstance, managed: Managed, limits: Ra
 }
 
 /** For operators: managed devices with their next command or the reason for none, and counts of report outcomes. */
-export function addDeviceOperations(
-  server: FastifyInstance,
-  adminGuard: onRequestHookHandler,
-  { evidence, managed }: DeviceManagement,
-): void {
+export function addDeviceOperations(server: FastifyInstance, { evidence, managed }: DeviceManagement): void {
   if (managed === null) return;
-  server.get('/admin/v1/devices', { onRequest: adminGuard }, async () => ({
+  server.get('/admin/v1/devices', { onRequest: server.guards.admin }, async () => ({
     devices: [...evidence.watched()].filter(({ enrolment }) => enrolment !== null).map((device) => deviceState(managed, device)),
     reports: Object.fromEntries(managed.receiver.counts),
   }));

@@ -14,7 +14,7 @@ import {
   schemaCheck,
 } from '@inference/formats';
 import { ModelOfferSchema } from '@inference/protocol';
-import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { Compile } from 'typebox/compile';
 import { microUsd } from '../../billing/micro-usd.js';
 import type { PriceRepository } from '../../billing/prices/price-repository.js';
@@ -37,7 +37,7 @@ interface CatalogueRoutes {
   readonly exclusive: boolean;
 }
 
-export function addCatalogue(server: FastifyInstance, adminGuard: onRequestHookHandler, routes: CatalogueRoutes): void {
+export function addCatalogue(server: FastifyInstance, routes: CatalogueRoutes): void {
   const { catalogue, prices, exclusive } = routes;
   const list = (): AdminCatalogue => ({
     object: 'list',
@@ -54,7 +54,7 @@ export function addCatalogue(server: FastifyInstance, adminGuard: onRequestHookH
     reply.header('cache-control', 'no-cache');
     return list();
   });
-  const options = { onRequest: adminGuard, bodyLimit: MAX_BODY_BYTES };
+  const options = { onRequest: server.guards.admin, bodyLimit: MAX_BODY_BYTES };
   server.get('/admin/v1/catalogue', { ...options, schema: { response: { 200: AdminCatalogueSchema } } }, async () => list());
   // Wildcards, because model ids may contain slashes.
   const putSchema = { params: pathParams('id'), body: CatalogueChangeSchema, response: { 200: AdminCatalogueEntrySchema } };
@@ -84,7 +84,7 @@ export function addCatalogue(server: FastifyInstance, adminGuard: onRequestHookH
   });
   server.delete<{ Params: { '*': string } }>(
     '/admin/v1/catalogue/*',
-    { onRequest: adminGuard, schema: { params: pathParams('id') } },
+    { onRequest: server.guards.admin, schema: { params: pathParams('id') } },
     async (request, reply) => {
       const id = modelOf(request.params['*']);
       if (await catalogue.remove(id)) return { id, removed: true };

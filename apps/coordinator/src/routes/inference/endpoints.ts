@@ -4,7 +4,7 @@
  */
 import { apiError, formatFor, inferenceRouteSchema } from '@inference/formats';
 import { type Endpoint, EndpointSchema } from '@inference/protocol';
-import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { microUsd } from '../../billing/micro-usd.js';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
 import type { ReceiptRepository } from '../../database/providers/receipt-repository.js';
@@ -39,22 +39,21 @@ export interface InferenceRoutes {
   readonly countTokensLimit: CountTokensLimit;
 }
 
-export function addInference(server: FastifyInstance, guard: onRequestHookHandler, routes: InferenceRoutes): void {
+export function addInference(server: FastifyInstance, routes: InferenceRoutes): void {
   const queues = new SendQueues();
   for (const { const: endpoint } of EndpointSchema.anyOf) {
     // Images have a route of their own, with steps before and after the job.
-    if (endpoint !== '/v1/images/generations') addEndpoint(server, guard, routes, endpoint, queues);
+    if (endpoint !== '/v1/images/generations') addEndpoint(server, routes, endpoint, queues);
   }
 }
 
 function addEndpoint(
   server: FastifyInstance,
-  guard: onRequestHookHandler,
   routes: InferenceRoutes,
   endpoint: Exclude<Endpoint, '/v1/images/generations'>,
   queues: SendQueues,
 ): void {
-  server.post(endpoint, { schema: inferenceRouteSchema(endpoint), onRequest: guard }, async (request, reply) => {
+  server.post(endpoint, { schema: inferenceRouteSchema(endpoint), onRequest: server.guards.apiKey }, async (request, reply) => {
     const key = keyOf(request);
     if (endpoint === '/v1/messages/count_tokens' && !mayCountTokens(request, reply, key, routes.countTokensLimit)) return;
     const job = readJobRequest({ ...requestInput(request, key, routes), endpoint });

@@ -5,7 +5,7 @@
  * Shared caches must not store the image, and browsers must not interpret the bytes as another type.
  */
 import { apiError, IMAGE_CONTENT_TYPES } from '@inference/formats';
-import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import Type from 'typebox';
 import type { FoundImage, ImageStore } from '../../images/image-store.js';
 import type { Metrics } from '../../telemetry/metrics.js';
@@ -41,28 +41,32 @@ const schema = {
   },
 };
 
-export function addImageFiles(server: FastifyInstance, guard: onRequestHookHandler, { store, metrics, now }: ImageFileRoutes): void {
-  server.get<{ Params: { file: string } }>(`${IMAGE_FILES_PATH}/:file`, { schema, onRequest: guard }, async (request, reply) => {
-    const image = await store.find(request.params.file);
-    metrics.imageFetched(image.kind);
-    reply.headers({
-      'x-content-type-options': 'nosniff',
-      'content-security-policy': "default-src 'none'; sandbox",
-      'referrer-policy': 'no-referrer',
-    });
-    switch (image.kind) {
-      case 'found':
-        return sendImage(reply, image, now());
-      case 'gone':
-        sendError(reply.headers(NO_STORE), apiError('gone', { message: 'This image has expired.' }));
-        return reply;
-      case 'unknown':
-        sendError(reply.headers(NO_STORE), apiError('not_found', { message: 'There is no such image.' }));
-        return reply;
-      default:
-        return image satisfies never;
-    }
-  });
+export function addImageFiles(server: FastifyInstance, { store, metrics, now }: ImageFileRoutes): void {
+  server.get<{ Params: { file: string } }>(
+    `${IMAGE_FILES_PATH}/:file`,
+    { schema, onRequest: server.rateLimits.publicRoutes },
+    async (request, reply) => {
+      const image = await store.find(request.params.file);
+      metrics.imageFetched(image.kind);
+      reply.headers({
+        'x-content-type-options': 'nosniff',
+        'content-security-policy': "default-src 'none'; sandbox",
+        'referrer-policy': 'no-referrer',
+      });
+      switch (image.kind) {
+        case 'found':
+          return sendImage(reply, image, now());
+        case 'gone':
+          sendError(reply.headers(NO_STORE), apiError('gone', { message: 'This image has expired.' }));
+          return reply;
+        case 'unknown':
+          sendError(reply.headers(NO_STORE), apiError('not_found', { message: 'There is no such image.' }));
+          return reply;
+        default:
+          return image satisfies never;
+      }
+    },
+  );
 }
 
 function sendImage(reply: FastifyReply, image: FoundImage & { kind: 'found' }, now: number): FastifyReply {

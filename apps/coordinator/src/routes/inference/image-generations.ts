@@ -3,7 +3,7 @@
  * runs. Without a delivered response, the allotment is dropped.
  */
 import { type ApiError, apiError, formatFor, inferenceRouteSchema, openAiError, type ParsedImages, RequestError } from '@inference/formats';
-import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
 import type { DeferredReceipts } from '../../images/deferred-receipts.js';
 import type { ImageAllocation, ImageStore } from '../../images/image-store.js';
@@ -32,9 +32,9 @@ interface ImageRoutes extends Omit<InferenceRoutes, 'countTokensLimit'> {
   readonly publicOrigin: string | null;
 }
 
-export function addImages(server: FastifyInstance, guard: onRequestHookHandler, routes: ImageRoutes): void {
+export function addImages(server: FastifyInstance, routes: ImageRoutes): void {
   const format = formatFor(ENDPOINT);
-  server.post(ENDPOINT, { schema: inferenceRouteSchema(ENDPOINT), onRequest: guard }, async (request, reply) => {
+  server.post(ENDPOINT, { schema: inferenceRouteSchema(ENDPOINT), onRequest: server.guards.apiKey }, async (request, reply) => {
     const key = keyOf(request);
     const input = { ...requestInput(request, key, routes), endpoint: ENDPOINT } as const;
     const parsed = format.parse(input.body, input);

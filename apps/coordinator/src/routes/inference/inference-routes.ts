@@ -15,7 +15,6 @@ import { PrefixHashes } from '../../inference/request/prefix-hashes.js';
 import type { Log } from '../../log.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { Metrics } from '../../telemetry/metrics.js';
-import type { RouteAccess } from '../plugins/guards.js';
 import { addCatalogue } from './catalogue.js';
 import { addInference } from './endpoints.js';
 import { addImageFiles } from './image-files.js';
@@ -24,7 +23,6 @@ import { addModels } from './models.js';
 import { addReceipts } from './receipts.js';
 
 interface InferenceRoutesDeps {
-  readonly access: RouteAccess;
   readonly runner: JobRunner;
   readonly requestQueue: RequestQueue;
   readonly imageSupply: ImageSupply;
@@ -50,12 +48,11 @@ interface InferenceRoutesDeps {
 }
 
 export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (server, deps) => {
-  const { access, runner, receipts, deferredReceipts, timings, log, now, metrics, tracer, providers } = deps;
-  const { apiKeyGuard, accountGuard, adminGuard, limits } = access;
+  const { runner, receipts, deferredReceipts, timings, log, now, metrics, tracer, providers } = deps;
   const inference = { runner, receipts, timings, prefixHashes: new PrefixHashes(), log, now, metrics, tracer };
   const countTokensLimit = new CountTokensLimit({ bytesPerMinute: deps.countTokensBytesPerMinute });
-  addInference(server, apiKeyGuard, { ...inference, countTokensLimit });
-  addImages(server, apiKeyGuard, {
+  addInference(server, { ...inference, countTokensLimit });
+  addImages(server, {
     ...inference,
     store: deps.imageStore,
     deferredReceipts,
@@ -63,8 +60,8 @@ export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (s
     queueMs: deps.imageQueueMs,
     publicOrigin: deps.publicOrigin,
   });
-  addImageFiles(server, limits.publicRoutes, { store: deps.imageStore, metrics, now });
-  addModels(server, accountGuard, providers, deps.requestQueue);
-  addReceipts(server, accountGuard, deferredReceipts);
-  addCatalogue(server, adminGuard, { catalogue: deps.catalogue, prices: deps.prices, exclusive: deps.catalogueOnly });
+  addImageFiles(server, { store: deps.imageStore, metrics, now });
+  addModels(server, providers, deps.requestQueue);
+  addReceipts(server, deferredReceipts);
+  addCatalogue(server, { catalogue: deps.catalogue, prices: deps.prices, exclusive: deps.catalogueOnly });
 };

@@ -3,7 +3,7 @@
  * the Messages format get further members.
  */
 import { RequestError } from '@inference/formats';
-import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import type { Static } from 'typebox';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import { unknownModel } from '../../inference/request/unknown-model.js';
@@ -20,12 +20,7 @@ const OWNER = 'inference-network';
 type ListQuery = Static<typeof ModelListQuerySchema>;
 const readListQuery = queryReader(ModelListQuerySchema);
 
-export function addModels(
-  server: FastifyInstance,
-  guard: onRequestHookHandler,
-  registry: ProviderRegistry,
-  requestQueue: RequestQueue,
-): void {
+export function addModels(server: FastifyInstance, registry: ProviderRegistry, requestQueue: RequestQueue): void {
   const messagesMembers = (model: ServedModel) => modelInfo(model, registry.models.contextLength(model.offer.id, null));
   const entryOf = (model: ServedModel) => ({ ...modelEntry(model), ...limitsOf(model, registry) });
   const listSchema = {
@@ -34,7 +29,7 @@ export function addModels(
     querystring: ModelListQuerySchema,
     response: { 200: jsonResponse('ModelList'), ...errorResponses(400, 401, 403) },
   };
-  server.get('/v1/models', { schema: listSchema, onRequest: guard }, async (request) => {
+  server.get('/v1/models', { schema: listSchema, onRequest: server.guards.account }, async (request) => {
     const query = readListQuery(request.url);
     const { models, hasMore } = pageOf(registry.models.listing().models, query);
     const isMessages = isAnthropicClient(request);
@@ -50,7 +45,7 @@ export function addModels(
     response: { 200: jsonResponse('Model'), ...errorResponses(401, 403, 404) },
   };
   // A wildcard, because model ids may contain slashes.
-  server.get<{ Params: { '*': string } }>('/v1/models/*', { schema: modelSchema, onRequest: guard }, (request, reply) => {
+  server.get<{ Params: { '*': string } }>('/v1/models/*', { schema: modelSchema, onRequest: server.guards.account }, (request, reply) => {
     const id = request.params['*'];
     const model = registry.models.find(id);
     if (model === null) return sendError(reply, unknownModel(id, registry.models.listedNames()));

@@ -1,7 +1,7 @@
 /** `GET /v1/receipts/{job_id}`: signed receipt of a finished job, for the account that ran the job. */
 import { apiError } from '@inference/formats';
 import { fromBase64Url, fromUtf8, type Receipt, ReceiptSchema } from '@inference/protocol';
-import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import type { ReceiptRepository } from '../../database/providers/receipt-repository.js';
 import { accountOf } from '../plugins/api-key-auth.js';
@@ -18,29 +18,33 @@ export const SignedReceiptSchema = Type.Object({
   claims: ReceiptSchema,
 });
 
-export function addReceipts(server: FastifyInstance, guard: onRequestHookHandler, receipts: Pick<ReceiptRepository, 'find'>): void {
+export function addReceipts(server: FastifyInstance, receipts: Pick<ReceiptRepository, 'find'>): void {
   const schema = {
     summary: 'Signed receipt of a finished job.',
     tags: ['Verification'],
     params: pathParams('job_id'),
     response: { 200: jsonResponse('SignedReceipt'), ...errorResponses(401, 403, 404) },
   };
-  server.get<{ Params: { job_id: string } }>('/v1/receipts/:job_id', { schema, onRequest: guard }, async (request, reply) => {
-    const stored = await receipts.find(request.params.job_id.toLowerCase(), accountOf(request));
-    if (stored === null) {
-      sendError(reply, apiError('not_found', { message: 'There is no receipt for this job.' }));
-      return reply;
-    }
-    // Receipts are verified before storage.
-    const claims = JSON.parse(fromUtf8(fromBase64Url(stored.receipt))) as Receipt;
-    return {
-      object: 'inference.receipt',
-      job_id: stored.jobId,
-      receipt: stored.receipt,
-      receipt_signature: stored.receiptSignature,
-      response_hash: claims.response_sha256,
-      se_signature: stored.responseSignature,
-      claims,
-    };
-  });
+  server.get<{ Params: { job_id: string } }>(
+    '/v1/receipts/:job_id',
+    { schema, onRequest: server.guards.account },
+    async (request, reply) => {
+      const stored = await receipts.find(request.params.job_id.toLowerCase(), accountOf(request));
+      if (stored === null) {
+        sendError(reply, apiError('not_found', { message: 'There is no receipt for this job.' }));
+        return reply;
+      }
+      // Receipts are verified before storage.
+      const claims = JSON.parse(fromUtf8(fromBase64Url(stored.receipt))) as Receipt;
+      return {
+        object: 'inference.receipt',
+        job_id: stored.jobId,
+        receipt: stored.receipt,
+        receipt_signature: stored.receiptSignature,
+        response_hash: claims.response_sha256,
+        se_signature: stored.responseSignature,
+        claims,
+      };
+    },
+  );
 }

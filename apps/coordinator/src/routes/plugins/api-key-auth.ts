@@ -1,64 +1,71 @@
 /** Authentication by API key, from `Authorization: Bearer` or `x-api-key`, depending on the client. */
 import { apiError, RequestError } from '@inference/formats';
-import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { FastifyRequest } from 'fastify';
+import fastifyPlugin from 'fastify-plugin';
 import type { ApiKeyCache } from '../../database/accounts/api-key-cache.js';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
 import type { ApiKeyKind } from '../../database/tables.js';
 import { networkOf } from '../../limits/network-address.js';
-import type { RateLimits } from './rate-limits.js';
 import { sendError } from './send-error.js';
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /**
+     * Admits a valid key of a kind within its limits. False: the request is answered.
+     *
+     * 401: no key, or an unknown, revoked or expired key. 403: a key of the other kind, or a suspended account. 429: beyond a limit.
+     */
+    authenticateKey(request: FastifyRequest, reply: FastifyReply, kind: ApiKeyKind): Promise<boolean>;
+  }
   interface FastifyRequest {
-    /** Set where {@link requireKey} guards a route. */
+    /** Set by `authenticateKey`. */
     apiKey: ApiKey | null;
-    /** Set by guards that admit sessions. */
-    sessionAccountId: string | null;
   }
 }
 
-export interface ApiKeyAuth {
+interface ApiKeyAuthOptions {
   readonly apiKeyCache: ApiKeyCache;
-  readonly limits: RateLimits;
   readonly now: () => number;
   readonly onFailure: (error: unknown) => void;
 }
 
-/**
- * Guard for valid keys of a kind within their limits, before the body is read.
- * 401: no key, or an unknown, revoked or expired key. 403: a key of the other kind, or a suspended account. 429: beyond a limit.
- */
-export function requireApiKey(guard: ApiKeyAuth, kind: ApiKeyKind): onRequestHookHandler {
-  return async (request, reply) => {
-    if (!(await authenticateKey(guard, kind, request, reply))) return reply;
-  };
-}
-
-/** The check of {@link requireKey}. False: the request is answered. */
-export async function authenticateKey(guard: ApiKeyAuth, kind: ApiKeyKind, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
-  const refuse = (...error: Parameters<typeof apiError>): false => {
-    sendError(reply, apiError(...error));
-    return false;
-  };
-  const text = presentedKey(request);
-  if (text === null) return refuse('missing_api_key');
-  // Strangers behind the same address must not lock good keys out.
-  const blockedFor = await guard.limits.wrongKeyBlockSeconds(request);
-  const key = await lookUpKey(guard, text, blockedFor === null ? null : networkOf(request.ip));
-  if (key === 'failed') return refuse('internal');
-  if (key === null && blockedFor !== null) {
-    return refuse('rate_limit_exceeded', { retryAfter: blockedFor, message: 'Too many wrong API keys came from this address.' });
-  }
-  if (key === null) {
-    await guard.limits.countWrongKey(request);
-    return refuse('invalid_api_key');
-  }
-  if (key.expiresAt !== null && key.expiresAt <= guard.now()) return refuse('invalid_api_key', { message: 'The API key has expired.' });
-  if (key.kind !== kind) return refuse('forbidden');
-  if (key.suspended) return refuse('account_suspended');
-  request.apiKey = key;
-  return guard.limits.admitApiKey(request, reply);
-}
+export const apiKeyAuth = fastifyPlugin<ApiKeyAuthOptions>(
+  async (server, { apiKeyCache, now, onFailure }) => {
+    const { rateLimits } = server;
+    server.decorateRequest('apiKey', null);
+    server.decorate('authenticateKey', async (request, reply, kind) => {
+      const refuse = (...error: Parameters<typeof apiError>): false => {
+        sendError(reply, apiError(...error));
+        return false;
+      };
+      const text = presentedKey(request);
+      if (text === null) return refuse('missing_api_key');
+      // Strangers behind the same address must not lock good keys out.
+      const blockedFor = await rateLimits.wrongKeyBlockSeconds(request);
+      let key: ApiKey | null;
+      try {
+        if (blockedFor === null) key = await apiKeyCache.authenticate(text);
+        else key = await apiKeyCache.authenticateLimited(text, networkOf(request.ip));
+      } catch (error) {
+        onFailure(error);
+        return refuse('internal');
+      }
+      if (key === null && blockedFor !== null) {
+        return refuse('rate_limit_exceeded', { retryAfter: blockedFor, message: 'Too many wrong API keys came from this address.' });
+      }
+      if (key === null) {
+        await rateLimits.countWrongKey(request);
+        return refuse('invalid_api_key');
+      }
+      if (key.expiresAt !== null && key.expiresAt <= now()) return refuse('invalid_api_key', { message: 'The API key has expired.' });
+      if (key.kind !== kind) return refuse('forbidden');
+      if (key.suspended) return refuse('account_suspended');
+      request.apiKey = key;
+      return rateLimits.admitApiKey(request, reply);
+    });
+  },
+  { decorators: { fastify: ['rateLimits'] } },
+);
 
 /** The account behind a guarded request. */
 export function accountOf(request: FastifyRequest): string {
@@ -80,17 +87,6 @@ export function mayUseModel(key: ApiKey, model: string): boolean {
 export function requireModel(key: ApiKey, model: string): void {
   if (mayUseModel(key, model)) return;
   throw new RequestError('forbidden', 'model', 'This API key may not use this model.');
-}
-
-/** `limitedNetwork`: the client's network, after many wrong keys. */
-async function lookUpKey(guard: ApiKeyAuth, text: string, limitedNetwork: string | null): Promise<ApiKey | null | 'failed'> {
-  try {
-    if (limitedNetwork !== null) return await guard.apiKeyCache.authenticateLimited(text, limitedNetwork);
-    return await guard.apiKeyCache.authenticate(text);
-  } catch (error) {
-    guard.onFailure(error);
-    return 'failed';
-  }
 }
 
 export function presentedKey(request: FastifyRequest): string | null {

@@ -9,7 +9,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, onRe
 import type { Static, TSchema } from 'typebox';
 import type { SessionReader, SignedIn } from '../../accounts/sessions.js';
 import { consoleOrigin, hasBearer, isCrossOrigin, isJson } from './console-origin.js';
-import type { RateLimits } from './rate-limits.js';
 import { bytesOf } from './request-bodies.js';
 import { sendError } from './send-error.js';
 
@@ -18,7 +17,6 @@ export const MAX_CONSOLE_BODY_BYTES = 64 * 1024;
 
 export interface ConsoleAccess {
   readonly sessions: SessionReader;
-  readonly limits: RateLimits;
   /** Configured origin of the console, or null. */
   readonly publicOrigin: string | null;
 }
@@ -49,16 +47,9 @@ export class ConsoleApi {
   /** Run before the body is read. */
   readonly #guards: onRequestHookHandler[];
 
-  constructor(server: FastifyInstance, access: ConsoleAccess) {
+  constructor(server: FastifyInstance) {
     this.#server = server;
-    this.#guards = [
-      access.limits.publicRoutes,
-      async (request, reply) => {
-        request.consoleCaller = await authenticateSession(access, request, reply);
-        if (request.consoleCaller === null) return reply;
-        request.sessionAccountId = request.consoleCaller.caller.account.id;
-      },
-    ];
+    this.#guards = [server.rateLimits.publicRoutes, server.guards.session];
   }
 
   add<Answer extends TSchema, Body extends TSchema = TSchema>(
@@ -111,17 +102,10 @@ export class ConsoleApi {
   }
 }
 
-interface ConsoleCaller {
+export interface ConsoleCaller {
   readonly caller: SignedIn;
   /** Origin of the console. */
   readonly origin: string;
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Set by the guard of the console API. */
-    consoleCaller: ConsoleCaller | null;
-  }
 }
 
 function callerOf(request: FastifyRequest): ConsoleCaller {

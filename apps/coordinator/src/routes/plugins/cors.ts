@@ -2,7 +2,8 @@
  * CORS (Fetch standard) for routes under `/v1`, so browser apps can call the API with a key. Responses never allow credentials:
  * another site's page cannot use a visitor's session.
  */
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import fastifyPlugin from 'fastify-plugin';
+import { pathOf } from './request-path.js';
 
 /** Response headers for clients, except trailers. Browsers hide unlisted headers from scripts. */
 export const EXPOSED_HEADERS = [
@@ -39,38 +40,37 @@ export const EXPOSED_HEADERS = [
   'x-should-retry',
 ] as const;
 
-const PREFLIGHT_SECONDS = '86400';
+/** Browsers cache the response to a preflight for a day. */
+export const PREFLIGHT_SECONDS = '86400';
 /** Header names, as browsers list them. */
 const HEADER_NAMES = /^[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,4096}$/;
 
-/** Allows every origin to read a response. Set on the raw response, so that streams carry the headers, too. */
-export function allowOrigins(request: FastifyRequest, reply: FastifyReply): void {
-  if (!isApi(request)) return;
-  reply.raw.setHeader('access-control-allow-origin', '*');
-  // Only browsers send Origin and read the list.
-  if (request.headers.origin !== undefined) reply.raw.setHeader('access-control-expose-headers', EXPOSED_HEADERS.join(', '));
-}
-
-/** Answers a browser's preflight for a path with these methods. False if the request is not a preflight. */
-export function answerPreflight(request: FastifyRequest, reply: FastifyReply, methods: Iterable<string>): boolean {
-  if (!isApi(request) || request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) return false;
-  const allowed = [...methods];
-  if (allowed.length === 0) return false;
-  const asked = request.headers['access-control-request-headers'];
-  // A wildcard would exclude Authorization, so the requested names are echoed.
-  const allowHeaders = asked !== undefined && HEADER_NAMES.test(asked) ? asked : 'authorization, content-type, x-api-key';
-  reply
-    .code(204)
-    .headers({
-      'access-control-allow-methods': allowed.join(', '),
-      'access-control-allow-headers': allowHeaders,
-      'access-control-max-age': PREFLIGHT_SECONDS,
-      vary: 'access-control-request-headers',
-    })
-    .send();
-  return true;
-}
-
-function isApi({ url }: FastifyRequest): boolean {
-  return url.startsWith('/v1/');
-}
+/** Allows every origin to read responses under `/v1`, and answers preflights where no route takes OPTIONS. */
+export const cors = fastifyPlugin(
+  async (server) => {
+    const exposedHeaders = EXPOSED_HEADERS.join(', ');
+    server.addHook('onRequest', (request, reply, done) => {
+      if (!request.url.startsWith('/v1/')) return done();
+      // Set on the raw response, so that streams carry the headers, too.
+      reply.raw.setHeader('access-control-allow-origin', '*');
+      // Only browsers send Origin and read the list.
+      if (request.headers.origin !== undefined) reply.raw.setHeader('access-control-expose-headers', exposedHeaders);
+      if (!request.is404 || request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) return done();
+      const methods = server.methodsOf(pathOf(request));
+      if (methods.size === 0) return done();
+      const requested = request.headers['access-control-request-headers'];
+      // A wildcard would exclude Authorization, so the requested names are echoed.
+      const allowHeaders = requested !== undefined && HEADER_NAMES.test(requested) ? requested : 'authorization, content-type, x-api-key';
+      reply
+        .code(204)
+        .headers({
+          'access-control-allow-methods': [...methods].join(', '),
+          'access-control-allow-headers': allowHeaders,
+          'access-control-max-age': PREFLIGHT_SECONDS,
+          vary: 'access-control-request-headers',
+        })
+        .send();
+    });
+  },
+  { decorators: { fastify: ['methodsOf'] } },
+);

@@ -1,63 +1,74 @@
-/** Guards of routes. All run before the body is read. A session is consulted only if the request carries no API key. */
+/**
+ * Guards of routes, as hooks that run before the body is read. An API key takes precedence over a session, except in the session guard.
+ */
 import { apiError } from '@inference/formats';
-import type { FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import fastifyPlugin from 'fastify-plugin';
 import { COOKIE_PREFIX } from '../../accounts/auth.js';
-import { type ApiKeyAuth, authenticateKey, keyOf, presentedKey, requireApiKey } from './api-key-auth.js';
-import { authenticateSession, type ConsoleAccess } from './console-api.js';
-import type { RateLimits } from './rate-limits.js';
+import { keyOf, presentedKey } from './api-key-auth.js';
+import { authenticateSession, type ConsoleAccess, type ConsoleCaller } from './console-api.js';
 import { sendError } from './send-error.js';
 
-/** Guards and limits that the wiring passes to every room of routes. */
-export interface RouteAccess {
-  readonly limits: RateLimits;
-  readonly consoleAccess: ConsoleAccess;
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly guards: Guards;
+  }
+  interface FastifyRequest {
+    /** Account of a session; set by the account and session guards. */
+    sessionAccountId: string | null;
+    /** Set by the session guard. */
+    consoleCaller: ConsoleCaller | null;
+    /** Set by the admin guard: `account:<id>` or `key:<id>`. */
+    operator: string | null;
+  }
+}
+
+/** An `onRequest` hook. Resolves with the reply of an answered request. */
+type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+
+interface Guards {
   /** Admits an API key. */
-  readonly apiKeyGuard: onRequestHookHandler;
+  readonly apiKey: Guard;
   /** Admits an account to its own data, by API key or session. For routes without side effects. */
-  readonly accountGuard: onRequestHookHandler;
+  readonly account: Guard;
   /** Admits operators: an admin key, or a session of an account with the admin flag. */
-  readonly adminGuard: onRequestHookHandler;
+  readonly admin: Guard;
+  /** Admits a session. */
+  readonly session: Guard;
 }
 
-export function createRouteAccess(keys: ApiKeyAuth, consoleAccess: ConsoleAccess): RouteAccess {
-  return {
-    limits: keys.limits,
-    consoleAccess,
-    apiKeyGuard: requireApiKey(keys, 'api'),
-    accountGuard: requireAccount(keys, consoleAccess),
-    adminGuard: requireAdmin(keys, consoleAccess),
-  };
-}
+export const guards = fastifyPlugin<ConsoleAccess>(
+  async (server, access) => {
+    server.decorateRequest('sessionAccountId', null);
+    server.decorateRequest('consoleCaller', null);
+    server.decorateRequest('operator', null);
 
-function requireAdmin(keys: ApiKeyAuth, consoleAccess: ConsoleAccess): onRequestHookHandler {
-  return async (request, reply) => {
-    if (!hasSessionCookieOnly(request)) {
-      if (!(await authenticateKey(keys, 'admin', request, reply))) return reply;
-      request.operator = `key:${keyOf(request).id}`;
-      return;
-    }
-    const consoleCaller = await authenticateSession(consoleAccess, request, reply);
-    if (consoleCaller === null) return reply;
-    if (consoleCaller.caller.account.isAdmin) {
-      request.operator = `account:${consoleCaller.caller.account.id}`;
-      return;
-    }
-    sendError(reply, apiError('forbidden', { message: 'This account may not do that.' }));
-    return reply;
-  };
-}
-
-function requireAccount(keys: ApiKeyAuth, consoleAccess: ConsoleAccess): onRequestHookHandler {
-  return async (request, reply) => {
-    if (!hasSessionCookieOnly(request)) {
-      if (!(await authenticateKey(keys, 'api', request, reply))) return reply;
-      return;
-    }
-    const consoleCaller = await authenticateSession(consoleAccess, request, reply);
-    if (consoleCaller === null) return reply;
-    request.sessionAccountId = consoleCaller.caller.account.id;
-  };
-}
+    const apiKey: Guard = async (request, reply) => ((await server.authenticateKey(request, reply, 'api')) ? undefined : reply);
+    const session: Guard = async (request, reply) => {
+      request.consoleCaller = await authenticateSession(access, request, reply);
+      if (request.consoleCaller === null) return reply;
+      request.sessionAccountId = request.consoleCaller.caller.account.id;
+    };
+    const account: Guard = (request, reply) => (hasSessionCookieOnly(request) ? session : apiKey)(request, reply);
+    const admin: Guard = async (request, reply) => {
+      if (!hasSessionCookieOnly(request)) {
+        if (!(await server.authenticateKey(request, reply, 'admin'))) return reply;
+        request.operator = `key:${keyOf(request).id}`;
+        return;
+      }
+      const caller = await authenticateSession(access, request, reply);
+      if (caller === null) return reply;
+      const { id, isAdmin } = caller.caller.account;
+      if (!isAdmin) {
+        sendError(reply, apiError('forbidden', { message: 'This account may not do that.' }));
+        return reply;
+      }
+      request.operator = `account:${id}`;
+    };
+    server.decorate('guards', { apiKey, account, admin, session });
+  },
+  { decorators: { fastify: ['authenticateKey'] } },
+);
 
 /** Whether the request carries our session cookie and no API key. Other cookies, such as a proxy's, do not count. */
 function hasSessionCookieOnly(request: FastifyRequest): boolean {
@@ -65,13 +76,6 @@ function hasSessionCookieOnly(request: FastifyRequest): boolean {
 }
 
 const SESSION_COOKIE = new RegExp(`(?:^|;\\s*)(?:__Host-)?${COOKIE_PREFIX}\\.session_token=`);
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Set by the admin guard: `account:<id>` or `key:<id>`. */
-    operator: string | null;
-  }
-}
 
 export function operatorOf(request: FastifyRequest): string {
   if (request.operator === null) throw new Error('the route is not guarded for operators');

@@ -3,7 +3,7 @@
  * response. Actions without a record are refused.
  */
 import { type AdminAction, type AdminActionPage, AdminActionPageSchema, apiError } from '@inference/formats';
-import type { FastifyInstance, FastifyRequest, onRequestHookHandler, onSendAsyncHookHandler, preHandlerAsyncHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyRequest, onSendAsyncHookHandler, preHandlerAsyncHookHandler } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import type { OperatorAction, OperatorAuditLog } from '../../database/accounts/operator-audit-log.js';
 import { readPageQuery, readTextFilter, toPage } from '../parameters/pagination.js';
@@ -61,10 +61,10 @@ interface AuditLogRoutes {
   readonly namesOf: (operators: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 }
 
-export function addAuditLogRoutes(server: FastifyInstance, guard: onRequestHookHandler, { auditLog, namesOf }: AuditLogRoutes): void {
+export function addAuditLogRoutes(server: FastifyInstance, { auditLog, namesOf }: AuditLogRoutes): void {
   server.get(
     '/admin/v1/actions',
-    { onRequest: guard, schema: { response: { 200: AdminActionPageSchema } } },
+    { onRequest: server.guards.admin, schema: { response: { 200: AdminActionPageSchema } } },
     async (request): Promise<AdminActionPage> => {
       const query = request.query as Readonly<Record<string, string | undefined>>;
       const { limit, after } = readPageQuery(query);

@@ -4,11 +4,10 @@
  */
 import type { FastifyInstance, FastifyReply, FastifySchema, RouteHandlerMethod } from 'fastify';
 import type { Cached } from '../../telemetry/statistics/timed-cache.js';
+import { PREFLIGHT_SECONDS } from './cors.js';
 import { NO_CREDENTIALS } from './route-schemas.js';
 
 const EXPOSED_HEADERS = 'age, retry-after, x-request-id';
-/** Browsers cache the response to a preflight for a day. */
-const PREFLIGHT_SECONDS = '86400';
 
 /** Serves GET, HEAD and the browser's preflight OPTIONS. Other origins can read errors, too. */
 export function addPublicRoute(server: FastifyInstance, path: string, schema: FastifySchema, handler: RouteHandlerMethod): void {

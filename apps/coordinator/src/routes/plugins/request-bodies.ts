@@ -9,12 +9,16 @@
 import type { Transform } from 'node:stream';
 import { createGunzip, createInflate } from 'node:zlib';
 import { apiError, type ErrorCode, RequestError } from '@inference/formats';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
+import fastifyPlugin from 'fastify-plugin';
 import { Deadline } from '../../inference/deadline.js';
 import { type Claim, FairBudget } from '../../limits/fair-budget.js';
 import { networkOf } from '../../limits/network-address.js';
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    readonly requestBodies: RequestBodies;
+  }
   interface FastifyRequest {
     /** Memory claim of the body: null until the body is read, released when the response closes. */
     bodyClaim: Claim | null;
@@ -23,14 +27,14 @@ declare module 'fastify' {
   }
 }
 
-interface RequestBodiesOptions {
+export interface RequestBodiesOptions {
   /** Maximum bytes of accounts with a balance, together. */
-  readonly maxBytes: number;
+  readonly maxHeldBytes: number;
   readonly maxRequestBytes: number;
   /** Whether an account has a balance. Must not reject. */
   readonly isFunded: (accountId: string) => boolean | Promise<boolean>;
   /** Time within which {@link MIN_BYTES_PER_WINDOW} of a body must arrive, in milliseconds. */
-  readonly windowMs?: number;
+  readonly bodyWindowMs?: number | undefined;
 }
 
 type Done = (error: Error | null, body?: Buffer) => void;
@@ -47,7 +51,24 @@ const BYTES_PER_UNAUTHENTICATED_REQUEST = 4096;
 /** An inflater's window and buffers. */
 const BYTES_PER_INFLATER = 64 * 1024;
 
-export class RequestBodies {
+/** Reads every body of the server, in place of the framework's parsers. */
+export const requestBodies = fastifyPlugin<RequestBodiesOptions>(async (server, options) => {
+  const bodies = new RequestBodies(options);
+  server.decorate('requestBodies', bodies);
+  server.decorateRequest('bodyClaim', null);
+  server.decorateRequest('isAnswered', false);
+  server.addHook('onRequest', (request, reply, done) => {
+    reply.raw.once('close', () => {
+      request.isAnswered = true;
+      request.bodyClaim?.release();
+    });
+    done();
+  });
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser('*', (request, payload, done: Done) => bodies.read(request, payload, done));
+});
+
+class RequestBodies {
   readonly #options: RequestBodiesOptions;
   readonly #funded: FairBudget;
   readonly #unfunded: FairBudget;
@@ -60,9 +81,9 @@ export class RequestBodies {
 
   constructor(options: RequestBodiesOptions) {
     this.#options = options;
-    const { maxBytes, maxRequestBytes } = options;
-    this.#funded = new FairBudget({ maxBytes, freeMultiple: 9 });
-    this.#unfunded = new FairBudget({ maxBytes: Math.max(maxBytes / 4, 2 * maxRequestBytes), freeMultiple: 1 });
+    const { maxHeldBytes, maxRequestBytes } = options;
+    this.#funded = new FairBudget({ maxBytes: maxHeldBytes, freeMultiple: 9 });
+    this.#unfunded = new FairBudget({ maxBytes: Math.max(maxHeldBytes / 4, 2 * maxRequestBytes), freeMultiple: 1 });
   }
 
   /** Bytes of accounts in memory now. */
@@ -75,35 +96,26 @@ export class RequestBodies {
     return this.#unauthenticated.bytes;
   }
 
-  /** Installs this reader for all bodies of the server. */
-  addTo(server: FastifyInstance): void {
-    server.decorateRequest('bodyClaim', null);
-    server.decorateRequest('isAnswered', false);
-    server.addHook('onRequest', (request, reply, done) => {
-      reply.raw.once('close', () => {
-        request.isAnswered = true;
-        request.bodyClaim?.release();
-      });
-      done();
-    });
-    server.addContentTypeParser('*', (request, payload, done: Done) => {
-      const account = accountIdOf(request);
-      if (account === null) {
-        this.#read(request, payload, this.#unauthenticated, { holder: networkOf(request.ip) }, done);
-        return;
-      }
-      const claimant = { holder: account, member: request.apiKey?.id ?? '' };
-      const isFunded = request.operator !== null || this.#options.isFunded(account);
-      if (typeof isFunded === 'boolean') this.#read(request, payload, isFunded ? this.#funded : this.#unfunded, claimant, done);
-      else void isFunded.then((known) => this.#read(request, payload, known ? this.#funded : this.#unfunded, claimant, done));
-    });
+  /** Reads a body within the budget of its account, or of requests without an account. */
+  read(request: FastifyRequest, payload: NodeJS.ReadableStream, done: Done): void {
+    const account = accountIdOf(request);
+    if (account === null) {
+      this.#readWithin(this.#unauthenticated, { holder: networkOf(request.ip) }, request, payload, done);
+      return;
+    }
+    const claimant = { holder: account, member: request.apiKey?.id ?? '' };
+    const readAs = (isFunded: boolean): void =>
+      this.#readWithin(isFunded ? this.#funded : this.#unfunded, claimant, request, payload, done);
+    const isFunded = request.operator !== null || this.#options.isFunded(account);
+    if (typeof isFunded === 'boolean') readAs(isFunded);
+    else void isFunded.then(readAs);
   }
 
-  #read(
-    request: FastifyRequest,
-    payload: NodeJS.ReadableStream,
+  #readWithin(
     budget: FairBudget,
     claimant: { readonly holder: string; readonly member?: string },
+    request: FastifyRequest,
+    payload: NodeJS.ReadableStream,
     done: Done,
   ): void {
     const isUnauthenticated = budget === this.#unauthenticated;
@@ -127,7 +139,7 @@ export class RequestBodies {
       return;
     }
 
-    const windowMs = this.#options.windowMs ?? WINDOW_MS;
+    const windowMs = this.#options.bodyWindowMs ?? WINDOW_MS;
     const chunks: Buffer[] = [];
     let bytes = 0;
     let isOver = false;

@@ -1,4 +1,10 @@
-/** Corrections of request paths: extra slashes are removed, and a wrongly composed base URL gets a suggestion. */
+/** Paths of requests: extra slashes are removed, and a wrongly composed base URL gets a suggestion. */
+import type { FastifyRequest } from 'fastify';
+
+/** Path without the query. */
+export function pathOf({ url }: FastifyRequest): string {
+  return url.split('?', 1)[0] ?? '';
+}
 
 /**
  * Collapses repeated slashes and removes a trailing slash. The query stays, and so do admin paths, because an empty model id at

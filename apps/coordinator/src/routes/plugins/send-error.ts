@@ -1,6 +1,7 @@
 /** Sends errors in the format that clients of the request path understand. */
 import { type ApiError, apiError, errorAt } from '@inference/formats';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { pathOf } from './request-path.js';
 
 /** 503 with `Retry-After`, for a database that did not answer in time. */
 export function databaseUnavailable(): ApiError {
@@ -9,7 +10,7 @@ export function databaseUnavailable(): ApiError {
 
 export function sendError(reply: FastifyReply, error: ApiError): void {
   const { request } = reply;
-  const { status, headers, body } = errorAt(request.url.split('?', 1)[0] ?? '', error, request.id, isAnthropicClient(request));
+  const { status, headers, body } = errorAt(pathOf(request), error, request.id, isAnthropicClient(request));
   reply.code(status).headers(headers).send(body);
 }
 

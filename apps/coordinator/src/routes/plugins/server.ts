@@ -5,27 +5,22 @@ import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { apiError, openAiError, RequestError } from '@inference/formats';
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
-import { isHealthPath } from '../system/health.js';
 import { closePipelined } from './connections/pipelined-responses.js';
-import { allowOrigins } from './cors.js';
+import { cors } from './cors.js';
 import { type ErrorHandlingOptions, errorHandling } from './errors.js';
-import type { RequestBodies } from './request-bodies.js';
+import { type RequestBodiesOptions, requestBodies } from './request-bodies.js';
 import { normalizeUrl } from './request-path.js';
+import { routeMethods } from './route-methods.js';
 import { useDocumentationSchemas } from './route-schemas.js';
 import { sendError } from './send-error.js';
 
-interface HttpServerOptions extends ErrorHandlingOptions {
-  readonly maxRequestBytes: number;
-  /** Reads bodies and bounds their memory. */
-  readonly bodies: RequestBodies;
+interface HttpServerOptions extends ErrorHandlingOptions, RequestBodiesOptions {
   /** Addresses and ranges (CIDR) of proxies whose forwarding headers are trusted. */
   readonly trustedProxies: readonly string[];
   /** Maximum time for a client to send its request, in milliseconds. */
-  readonly requestMs?: number;
+  readonly requestMs?: number | undefined;
   /** Pages of other sites may call the API with a key. */
   readonly cors: boolean;
-  /** True while the coordinator shuts down. */
-  readonly isDraining: () => boolean;
 }
 
 const REQUEST_MS = 120_000;
@@ -54,25 +49,18 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
     genReqId: newRequestId,
   });
   closePipelined(server.server);
-  server.decorateRequest('apiKey', null);
-  server.decorateRequest('sessionAccountId', null);
-  server.decorateRequest('operator', null);
-  server.decorateRequest('consoleCaller', null);
   useDocumentationSchemas(server);
-  server.removeAllContentTypeParsers();
-  options.bodies.addTo(server);
+  await server.register(requestBodies, options);
   server.addHook('onRequest', (request, reply, done) => {
     setRequestIdHeaders(reply);
-    if (options.cors) allowOrigins(request, reply);
     // Bodies must be JSON whatever their Content-Type says, and an unreadable Content-Type must not interfere. Where browsers send
     // cookies, the Content-Type distinguishes our pages from forms of other sites.
     const hasBody = request.method === 'POST' || request.method === 'PUT';
     if (hasBody && !requiresContentType(request.url)) request.headers['content-type'] = 'application/json';
-    if (options.isDraining() && !isHealthPath(request.url)) {
-      reply.header('connection', 'close');
-      sendError(reply, apiError('shutting_down'));
-    } else done();
+    done();
   });
+  await server.register(routeMethods);
+  if (options.cors) await server.register(cors);
   await server.register(errorHandling, options);
   server.addHook('preHandler', (request, _reply, done) => {
     // No identifier contains NUL, the only character that PostgreSQL does not store in text.

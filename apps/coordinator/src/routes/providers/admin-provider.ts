@@ -1,7 +1,7 @@
 /** `/admin/v1/providers/{id}`: a provider with owner and quarantine, and routes to quarantine and release. */
 import { type AdminProviderView, AdminProviderViewSchema, apiError, QuarantineSchema, readJsonBody, schemaCheck } from '@inference/formats';
 import type { ProviderId, ProviderStatusAnswer } from '@inference/protocol';
-import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import type { AccountRepository } from '../../database/accounts/account-repository.js';
 import type { LastSeenRepository } from '../../database/providers/last-seen-repository.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
@@ -35,9 +35,9 @@ interface ById {
 const MAX_BODY_BYTES = 4096;
 const checkQuarantine = schemaCheck(QuarantineSchema);
 
-export function addAdminProviders(server: FastifyInstance, guard: onRequestHookHandler, routes: AdminProviderRoutes): void {
+export function addAdminProviders(server: FastifyInstance, routes: AdminProviderRoutes): void {
   const { registry, quarantines } = routes;
-  const options = { onRequest: guard, bodyLimit: MAX_BODY_BYTES };
+  const options = { onRequest: server.guards.admin, bodyLimit: MAX_BODY_BYTES };
 
   server.get<ById>(
     '/admin/v1/providers/:id',

@@ -1,7 +1,8 @@
 /** For operators: state of every provider, and why some get no jobs. */
 import { type AdminHold, type AdminProvider, type AdminProviderList, AdminProviderListSchema, apiError } from '@inference/formats';
 import type { ProviderId } from '@inference/protocol';
-import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance } from 'fastify';
+import Type, { type Static } from 'typebox';
 import type { Quarantine, QuarantineRepository } from '../../database/providers/quarantine-repository.js';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
@@ -18,11 +19,25 @@ interface AdminProviderListRoutes {
   readonly quarantines: Pick<QuarantineRepository, 'of' | 'all'>;
 }
 
-export function addOperations(server: FastifyInstance, adminGuard: onRequestHookHandler, routes: AdminProviderListRoutes): void {
+const PlacementQuerySchema = Type.Object({
+  model: Type.Optional(Type.String({ description: 'Model id.' })),
+  provider_serial: Type.Optional(Type.String({ description: 'Serial number of the only provider that the request admits.' })),
+});
+
+const PlacementSchema = Type.Object({
+  model: Type.String(),
+  serving: Type.Boolean({ description: 'Whether a provider serves the model.' }),
+  slots: Type.Integer({ minimum: 0 }),
+  waiting_requests: Type.Integer({ minimum: 0 }),
+  expected_wait_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]),
+  not_eligible: Type.Array(Type.Object({ provider_id: Type.String(), reason: Type.String() })),
+});
+
+export function addOperations(server: FastifyInstance, routes: AdminProviderListRoutes): void {
   const { registry, requestQueue, quarantines } = routes;
   server.get(
     '/admin/v1/providers',
-    { onRequest: adminGuard, schema: { response: { 200: AdminProviderListSchema } } },
+    { onRequest: server.guards.admin, schema: { response: { 200: AdminProviderListSchema } } },
     async (): Promise<AdminProviderList> => ({
       providers: [...registry.snapshots()].map((provider) => adminProviderBody(registry, quarantines, provider)),
       restrained: [...registry.reputations.restricted()].map(([provider_id, reputation]) => ({
@@ -34,10 +49,10 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
       waiting_requests: requestQueue.waiting,
     }),
   );
-  server.get<{ Querystring: { model?: string; provider_serial?: string } }>(
+  server.get<{ Querystring: Static<typeof PlacementQuerySchema> }>(
     '/admin/v1/placement',
-    { onRequest: adminGuard },
-    async ({ query }) => {
+    { onRequest: server.guards.admin, schema: { querystring: PlacementQuerySchema, response: { 200: PlacementSchema } } },
+    async ({ query }): Promise<Static<typeof PlacementSchema>> => {
       const model = query.model ?? '';
       const reasons = registry.placement.ineligibleReasons(model, {
         providerSerial: query.provider_serial ?? null,
@@ -57,7 +72,7 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
   );
   server.post<{ Params: { id: ProviderId } }>(
     '/admin/v1/providers/:id/reinstate',
-    { onRequest: adminGuard, schema: { params: pathParams('id') } },
+    { onRequest: server.guards.admin, schema: { params: pathParams('id') } },
     (request, reply) => {
       if (registry.reputations.reinstate(request.params.id)) reply.send({ provider_id: request.params.id, reinstated: true });
       else sendError(reply, apiError('not_found', { message: 'This provider is not restricted.' }));

@@ -11,7 +11,6 @@ import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
-import type { RateLimits } from '../plugins/rate-limits.js';
 import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 import { providerStatus } from './status/provider-status.js';
@@ -24,26 +23,21 @@ interface StatusSources {
   readonly onFailure: (error: unknown) => void;
 }
 
-interface ProviderMeRoutes extends StatusSources {
-  readonly limits: RateLimits;
-}
-
 const NO_TOKEN = 'The session token is missing. Send the token of the "registered" message as "Authorization: Bearer <token>".';
 const WRONG_TOKEN = 'The session token is not valid: each token ends with its session.';
 
-export function addProviderMe(server: FastifyInstance, routes: ProviderMeRoutes): void {
-  const { registry, limits } = routes;
+export function addProviderMe(server: FastifyInstance, sources: StatusSources): void {
   const schema = {
     summary: 'Status of the calling provider. The bearer token is the session token of the provider, not an API key.',
     tags: ['Providers'],
     response: { 200: jsonResponse('ProviderStatus'), ...errorResponses(401, 403) },
   };
-  server.get('/v1/providers/me', { schema, onRequest: limits.publicRoutes }, async (request, reply) => {
+  server.get('/v1/providers/me', { schema, onRequest: server.rateLimits.publicRoutes }, async (request, reply) => {
     const token = presentedKey(request);
     if (token === null) return sendError(reply, apiError('missing_api_key', { message: NO_TOKEN }));
-    const provider = registry.snapshotByToken(token);
+    const provider = sources.registry.snapshotByToken(token);
     if (provider === null) return sendError(reply, apiError('invalid_api_key', { message: WRONG_TOKEN }));
-    return reply.header('cache-control', 'no-store').send(await providerStatusOf(routes, provider));
+    return reply.header('cache-control', 'no-store').send(await providerStatusOf(sources, provider));
   });
 }
 

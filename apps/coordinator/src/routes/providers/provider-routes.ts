@@ -14,7 +14,6 @@ import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import { PROVIDER_SOCKET_PATH } from '../../providers/session/provider-server.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 import { ConsoleApi } from '../plugins/console-api.js';
-import type { RouteAccess } from '../plugins/guards.js';
 import { addAdminProviders } from './admin-provider.js';
 import { addOperations } from './admin-providers.js';
 import type { AgentReleaseFile } from './agent-release-file.js';
@@ -25,7 +24,6 @@ import { addMachineView } from './owned-provider.js';
 import { addMachineRoutes } from './owned-providers.js';
 
 interface ProviderRoutesDeps {
-  readonly access: RouteAccess;
   readonly providers: ProviderRegistry;
   /** Trust anchor of managed-device certificate chains. */
   readonly anchor: TrustAnchor;
@@ -44,16 +42,15 @@ interface ProviderRoutesDeps {
 }
 
 export const providerRoutes: FastifyPluginAsync<ProviderRoutesDeps> = async (server, deps) => {
-  const { access, providers: registry, requestQueue, database, quarantines, lastSeen, accounts, machines, now, onFailure } = deps;
-  const { adminGuard, limits, consoleAccess } = access;
+  const { providers: registry, requestQueue, database, quarantines, lastSeen, accounts, machines, now, onFailure } = deps;
   const statusSources = { registry, requestQueue, database, now, onFailure };
   const statusOf = (provider: ProviderSnapshot) => providerStatusOf(statusSources, provider);
   addAttestation(server, registry, deps.anchor);
-  addProviderMe(server, { ...statusSources, limits });
+  addProviderMe(server, statusSources);
   addAgentReleases(server, deps.releases);
-  addOperations(server, adminGuard, { registry, requestQueue, quarantines });
-  addAdminProviders(server, adminGuard, { registry, quarantines, lastSeen, statusOf, machines, accounts });
-  const api = new ConsoleApi(server, consoleAccess);
+  addOperations(server, { registry, requestQueue, quarantines });
+  addAdminProviders(server, { registry, quarantines, lastSeen, statusOf, machines, accounts });
+  const api = new ConsoleApi(server);
   addMachineRoutes(api, { machines, lastSeen, registry, codes: deps.machineCodes, links: deps.providerLinks });
   addMachineView(api, { registry, machines, lastSeen, statusOf });
   server.get(PROVIDER_SOCKET_PATH, (_request, reply) => {

@@ -10,6 +10,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { StartupError } from '../../config/startup-error.js';
+import { pathOf } from '../plugins/request-path.js';
 
 export interface ConsoleFiles {
   /** Registers files and pages except `/`, which also answers programs. */
@@ -87,8 +88,7 @@ export function openConsoleFiles(directory: string | null): ConsoleFiles | null 
       for (const path of pages) if (path !== '/') server.get(path, (_request, reply) => sendPage(reply));
     },
     sendNotFoundPage(request, reply) {
-      const path = request.url.split('?', 1)[0] ?? '';
-      if (request.method !== 'GET' || !acceptsHtml(request) || API_PATHS.test(path)) return false;
+      if (request.method !== 'GET' || !acceptsHtml(request) || API_PATHS.test(pathOf(request))) return false;
       sendPage(reply.code(404));
       return true;
     },

@@ -3,7 +3,6 @@ import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { type DatabaseState, databaseState } from '../../../src/database/connection/database-state.js';
 import { createLog } from '../../../src/log.js';
-import { RequestBodies } from '../../../src/routes/plugins/request-bodies.js';
 import { createHttpServer } from '../../../src/routes/plugins/server.js';
 import { addHealth } from '../../../src/routes/system/health.js';
 import { describeDatabases } from '../../support/databases.js';
@@ -17,8 +16,8 @@ interface Ready {
 async function server(facts: { isDraining: boolean; state: DatabaseState; asked?: () => void }) {
   const log = createLog('silent', { write: () => {} });
   const isDraining = (): boolean => facts.isDraining;
-  const bodies = new RequestBodies({ maxBytes: 1000, maxRequestBytes: 1000, isFunded: () => true });
-  const made = await createHttpServer({ maxRequestBytes: 1000, bodies, cors: false, trustedProxies: [], log, isDraining });
+  const limits = { maxRequestBytes: 1000, maxHeldBytes: 1000, isFunded: () => true };
+  const made = await createHttpServer({ ...limits, cors: false, trustedProxies: [], log, isDraining });
   let clock = 0;
   const database = async (): Promise<DatabaseState> => {
     facts.asked?.();
