@@ -72,7 +72,7 @@ function decodeObject(text: string): { readonly format: string; readonly chain: 
   return { format, chain: certificates.map(toBase64) };
 }
 
-const AcmeResultSchema = Type.Object({
+export const AcmeResultSchema = Type.Object({
   /** Token of the enrolment, from the address of the ACME directory in the profile. */
   enrolment: Type.String({ minLength: 1, maxLength: 256 }),
   /** Token of the challenge (RFC 8555 section 8.1). */

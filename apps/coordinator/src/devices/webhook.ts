@@ -59,7 +59,7 @@ const Common = {
     Type.Union([Type.Null(), Type.Record(Type.String({ maxLength: 128 }), Type.String({ maxLength: 1024 }), { maxProperties: 16 })]),
   ),
 };
-const EventSchema = Type.Object({
+export const EventSchema = Type.Object({
   topic: Type.String({ maxLength: 64 }),
   created_at: Type.String({ maxLength: 64 }),
   event_id: Type.Optional(Type.String({ maxLength: 256 })),

@@ -17,7 +17,7 @@ import {
   UpdateAccountSchema,
 } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
-import type { Static, TSchema } from 'typebox';
+import Type, { type Static, type TSchema } from 'typebox';
 import type { Ledger } from '../../billing/ledger/ledger.js';
 import type { Deposits } from '../../billing/payments/deposits.js';
 import type { PaymentProcessor } from '../../billing/payments/payment-processor.js';
@@ -58,7 +58,12 @@ export function addAdminRoutes(server: FastifyInstance, routes: AdminRoutes): vo
   addAccounts(server, options, routes);
   addMoney(server, options, routes);
   const linkOf = bodyReader(LinkMachineSchema);
-  server.post<ById>('/admin/v1/providers/:id/link', { ...options, schema: { params: BY_ID, body: LinkMachineSchema } }, async (request) => {
+  const linkSchema = {
+    params: BY_ID,
+    body: LinkMachineSchema,
+    response: { 200: Type.Object({ provider_id: Type.String(), account_id: Type.String() }) },
+  };
+  server.post<ById>('/admin/v1/providers/:id/link', { ...options, schema: linkSchema }, async (request) => {
     const providerId = parseProviderId(request.params.id);
     const { account_id } = linkOf(request);
     await inUse(routes.accounts, account_id);
@@ -106,20 +111,17 @@ function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts,
 function addMoney(server: FastifyInstance, options: RouteOptions, routes: AdminRoutes): void {
   const { accounts, payments, deposits } = routes;
   const depositOf = bodyReader(AdminDepositSchema);
-  server.post<ById>(
-    '/admin/v1/accounts/:id/deposits',
-    { ...options, schema: { params: BY_ID, body: AdminDepositSchema } },
-    async (request, reply) => {
-      const { amount_micro_usd, reference } = depositOf(request);
-      const { id } = await inUse(accounts, request.params.id);
-      const order = await deposits.credit(`admin-${reference}`, id, amount_micro_usd, 'admin');
-      if (order.accountId !== id || order.amount !== amount_micro_usd) {
-        throw new RequestError('conflict', 'reference', 'This reference belongs to another deposit.');
-      }
-      reply.code(201);
-      return { ...depositBody(order), account_id: order.accountId };
-    },
-  );
+  const depositSchema = { params: BY_ID, body: AdminDepositSchema, response: { 201: AdminDepositPageSchema.properties.data.items } };
+  server.post<ById>('/admin/v1/accounts/:id/deposits', { ...options, schema: depositSchema }, async (request, reply) => {
+    const { amount_micro_usd, reference } = depositOf(request);
+    const { id } = await inUse(accounts, request.params.id);
+    const order = await deposits.credit(`admin-${reference}`, id, amount_micro_usd, 'admin');
+    if (order.accountId !== id || order.amount !== amount_micro_usd) {
+      throw new RequestError('conflict', 'reference', 'This reference belongs to another deposit.');
+    }
+    reply.code(201);
+    return { ...depositBody(order), account_id: order.accountId };
+  });
   server.get('/admin/v1/deposits', { ...options, schema: { response: { 200: AdminDepositPageSchema } } }, async (request) => {
     const query = request.query as Query;
     const { limit, after } = readPageQuery(query);

@@ -3,13 +3,13 @@
  *
  * The owner approves the code in the console. The resulting machine token gives access to that provider only.
  */
-import type { OAuthErrorCode } from '@inference/formats';
+import { OAUTH_ERRORS, type OAuthErrorCode } from '@inference/formats';
 import { cleanLabel } from '@inference/protocol';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, onRequestHookHandler } from 'fastify';
+import Type, { type Static, type TProperties } from 'typebox';
 import type { ProviderLinks } from '../../accounts/provider-links.js';
 import { DEVICE_CODE_LIFE_MS, type DeviceCodeRepository, type PollOutcome } from '../../database/accounts/device-code-repository.js';
 import { consoleOrigin } from '../plugins/console-origin.js';
-import type { RateLimits } from '../plugins/rate-limits.js';
 import { bytesOf } from '../plugins/request-bodies.js';
 
 /** The only OAuth client. */
@@ -25,6 +25,44 @@ interface OAuthRoutes {
   readonly publicOrigin: string | null;
 }
 
+const text = Type.String();
+const texts = Type.Array(text);
+const ErrorSchema = Type.Object({ error: Type.Enum([...OAUTH_ERRORS]), error_description: text });
+const MetadataSchema = Type.Object({
+  issuer: text,
+  device_authorization_endpoint: text,
+  token_endpoint: text,
+  revocation_endpoint: text,
+  grant_types_supported: texts,
+  response_types_supported: texts,
+  token_endpoint_auth_methods_supported: texts,
+  revocation_endpoint_auth_methods_supported: texts,
+});
+const AUTHORIZATION = formSchema(
+  { machine_name: Type.Optional(text), chip_name: Type.Optional(text) },
+  {
+    device_code: text,
+    user_code: text,
+    verification_uri: text,
+    verification_uri_complete: text,
+    expires_in: Type.Number({ description: 'Seconds.' }),
+    interval: Type.Number({ description: 'Seconds between two polls.' }),
+  },
+);
+const TOKEN = formSchema(
+  { grant_type: Type.Literal(DEVICE_GRANT), device_code: text },
+  { access_token: text, token_type: Type.Literal('Bearer') },
+);
+const REVOCATION = formSchema({ token: text }, {});
+
+function formSchema(parameters: TProperties, answer: TProperties): FastifySchema {
+  return {
+    consumes: ['application/x-www-form-urlencoded'],
+    body: Type.Object({ client_id: Type.Literal(CLIENT_ID), ...parameters }),
+    response: { 200: Type.Object(answer), 400: ErrorSchema },
+  };
+}
+
 type Handle = (form: ReadonlyMap<string, string>, request: FastifyRequest) => Promise<object>;
 
 export function addOAuth(server: FastifyInstance, { codes, links, publicOrigin }: OAuthRoutes): void {
@@ -34,17 +72,18 @@ export function addOAuth(server: FastifyInstance, { codes, links, publicOrigin }
     if (origin === null) throw new OAuthError('invalid_request', 'The console is not served under this name. Set PUBLIC_URL.');
     return origin;
   };
-  const add = (path: string, limit: RateLimits['publicRoutes'], handle: Handle): void => {
-    server.post(path, { onRequest: limit, bodyLimit: MAX_FORM_BYTES }, (request, reply) =>
+  const add = (path: string, schema: FastifySchema, limit: onRequestHookHandler, handle: Handle): void => {
+    server.post(path, { schema, onRequest: limit, bodyLimit: MAX_FORM_BYTES }, (request, reply) =>
       answer(reply, async () => handle(readForm(request), request)),
     );
   };
 
-  server.get('/.well-known/oauth-authorization-server', { onRequest: publicRoutes }, (request, reply) =>
+  const metadataSchema = { response: { 200: MetadataSchema, 400: ErrorSchema } };
+  server.get('/.well-known/oauth-authorization-server', { schema: metadataSchema, onRequest: publicRoutes }, (request, reply) =>
     answer(reply, async () => metadata(originOf(request))),
   );
 
-  add('/oauth/device_authorization', authRoutes, async (form, request) => {
+  add('/oauth/device_authorization', AUTHORIZATION, authRoutes, async (form, request) => {
     checkClient(form);
     const origin = originOf(request);
     const { deviceCode, userCode } = await codes.make({
@@ -63,7 +102,7 @@ export function addOAuth(server: FastifyInstance, { codes, links, publicOrigin }
   });
 
   // The grant itself slows down fast polling, independent of the client's address.
-  add('/oauth/token', publicRoutes, async (form) => {
+  add('/oauth/token', TOKEN, publicRoutes, async (form) => {
     if (parameter(form, 'grant_type') !== DEVICE_GRANT) {
       throw new OAuthError('unsupported_grant_type', `The only grant type is ${DEVICE_GRANT}.`);
     }
@@ -73,7 +112,7 @@ export function addOAuth(server: FastifyInstance, { codes, links, publicOrigin }
     return { access_token: outcome.token, token_type: 'Bearer' };
   });
 
-  add('/oauth/revoke', authRoutes, async (form) => {
+  add('/oauth/revoke', REVOCATION, authRoutes, async (form) => {
     checkClient(form);
     await links.revoke(parameter(form, 'token'));
     return {};
@@ -111,7 +150,7 @@ function pollError(kind: Exclude<PollOutcome['kind'], 'granted'>): OAuthError {
   }
 }
 
-function metadata(origin: string): object {
+function metadata(origin: string): Static<typeof MetadataSchema> {
   return {
     issuer: origin,
     device_authorization_endpoint: `${origin}/oauth/device_authorization`,

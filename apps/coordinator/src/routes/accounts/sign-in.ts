@@ -1,5 +1,5 @@
 /**
- * `/console/auth/…`: routes of better-auth. Only the paths listed here exist.
+ * `/console/auth/…`: routes of better-auth. Only the paths of {@link AUTH_ROUTES} exist.
  *
  * Every path is limited by network address; paths with a password or mail are also limited by e-mail address. Errors have the
  * format of the console API.
@@ -18,35 +18,7 @@ import { consoleOrigin, hasBearer, isCrossOrigin, isJson } from '../plugins/cons
 import { bytesOf } from '../plugins/request-bodies.js';
 import { databaseUnavailable, sendError } from '../plugins/send-error.js';
 import { normalizeEmail, type SignInBlock, type SignInClient } from '../plugins/sign-in-limits.js';
-
-interface AuthRoute {
-  readonly method: 'GET' | 'POST';
-  readonly path: string;
-  /** Counts an attempt for the body's `email`; a successful sign-in does not count. */
-  readonly limitEmail?: true;
-  /** Takes a browser onwards instead of answering JSON. */
-  readonly redirects?: true;
-  /** Sends mail to the body's `email`, within the mail limits. */
-  readonly needsMail?: true;
-  /** A session alone is not enough. */
-  readonly needsPassword?: true;
-  /** better-auth hashes a password for this route. */
-  readonly hashes?: true;
-}
-
-const ROUTES: readonly AuthRoute[] = [
-  { method: 'POST', path: '/sign-up/email', limitEmail: true, hashes: true },
-  { method: 'POST', path: '/sign-in/email', limitEmail: true, hashes: true },
-  { method: 'POST', path: '/sign-out' },
-  { method: 'POST', path: '/update-user' },
-  { method: 'POST', path: '/change-password', hashes: true },
-  { method: 'POST', path: '/delete-user', needsPassword: true, hashes: true },
-  { method: 'POST', path: '/request-password-reset', needsMail: true },
-  { method: 'GET', path: '/reset-password/:token', redirects: true },
-  { method: 'POST', path: '/reset-password', hashes: true },
-  { method: 'POST', path: '/send-verification-email', needsMail: true },
-  { method: 'GET', path: '/verify-email', redirects: true },
-];
+import { AUTH_ROUTES, type AuthRoute, MAX_LENGTHS } from './auth-routes.js';
 
 interface AuthRoutes {
   readonly auth: Auth;
@@ -61,10 +33,11 @@ interface AuthRoutes {
 }
 
 export function addAuthRoutes(server: FastifyInstance, routes: AuthRoutes): void {
-  for (const route of ROUTES) {
+  for (const route of AUTH_ROUTES) {
     server.route({
       method: route.method,
       url: AUTH_PATH + route.path,
+      schema: route.schema,
       bodyLimit: MAX_CONSOLE_BODY_BYTES,
       // Headers are checked before the body is read.
       onRequest: [
@@ -102,7 +75,7 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   if (route.needsPassword && textMember(request, 'password') === null) {
     return refuse('invalid_request', { param: 'password', message: 'password is required.' });
   }
-  for (const [name, max] of Object.entries(LONGEST)) {
+  for (const [name, max] of Object.entries(MAX_LENGTHS)) {
     if ((textMember(request, name)?.length ?? 0) > max) {
       return refuse('invalid_request', { param: name, message: `${name} must be at most ${max} characters long.` });
     }
@@ -192,9 +165,6 @@ async function wasNotStored(auth: Auth, answer: Response, email: string | null):
   const { internalAdapter } = await auth.$context;
   return (await internalAdapter.findUserByEmail(email)) === null;
 }
-
-/** Maximum lengths of stored texts; e-mail addresses by RFC 5321 section 4.5.3.1. */
-const LONGEST: Readonly<Record<string, number>> = { email: 254, name: 100, image: 500 };
 
 const PATH = /^\/[A-Za-z0-9/_.~?=&-]{0,199}$/;
 

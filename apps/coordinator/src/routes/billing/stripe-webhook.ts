@@ -1,6 +1,7 @@
 /** `POST /webhooks/stripe`: signed events of the payment processor, verified over their exact bytes. */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import Type from 'typebox';
 import type { Deposits } from '../../billing/payments/deposits.js';
 import { ForgedEvent, type PaymentEvent, type PaymentProcessor } from '../../billing/payments/payment-processor.js';
 import type { Log } from '../../log.js';
@@ -9,6 +10,11 @@ import { sendError } from '../plugins/send-error.js';
 
 export const WEBHOOK_PATH = '/webhooks/stripe';
 const MAX_EVENT_BYTES = 256 * 1024;
+const schema = {
+  headers: Type.Object({ 'stripe-signature': Type.String() }),
+  body: Type.Object({}, { description: 'An event, as the payment processor signed it.' }),
+  response: { 200: Type.Object({ received: Type.Literal(true) }) },
+};
 
 export function addPaymentWebhook(
   server: FastifyInstance,
@@ -25,7 +31,7 @@ export function addPaymentWebhook(
   };
   server.post(
     WEBHOOK_PATH,
-    { bodyLimit: MAX_EVENT_BYTES, onRequest: [server.rateLimits.publicRoutes, requireSignature] },
+    { schema, bodyLimit: MAX_EVENT_BYTES, onRequest: [server.rateLimits.publicRoutes, requireSignature] },
     async (request, reply) => {
       const body = bytesOf(request);
       let event: PaymentEvent;

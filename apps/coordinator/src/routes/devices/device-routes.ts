@@ -10,6 +10,8 @@ interface DeviceRoutesDeps {
 
 /** Adds no route where no devices are managed. */
 export const deviceRoutes: FastifyPluginAsync<DeviceRoutesDeps> = async (server, { devices, now }) => {
-  if (devices.managed !== null) addDevices(server, devices.managed, now);
-  addDeviceOperations(server, devices);
+  const { managed, evidence } = devices;
+  if (managed === null) return;
+  addDevices(server, managed, now);
+  addDeviceOperations(server, managed, evidence);
 };

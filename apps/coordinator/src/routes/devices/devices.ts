@@ -6,13 +6,15 @@
  */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import { openAcmeResult } from '../../devices/acme.js';
+import Type, { type Static, type TSchema } from 'typebox';
+import { AcmeResultSchema, openAcmeResult } from '../../devices/acme.js';
 import { failuresInARow, lastFailure } from '../../devices/command-policy.js';
-import { COMMAND_KINDS } from '../../devices/commands.js';
+import { COMMAND_KINDS, type CommandKind } from '../../devices/commands.js';
 import type { WatchedDevice } from '../../devices/device-evidence-cache.js';
 import type { DeviceManagement } from '../../devices/device-management.js';
-import { MAX_WEBHOOK_BYTES, openWebhook } from '../../devices/webhook.js';
+import { EventSchema, MAX_WEBHOOK_BYTES, openWebhook } from '../../devices/webhook.js';
 import { digestOf, type WebhookOutcome } from '../../devices/webhook-receiver.js';
+import { pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 
 export const WEBHOOK_PATH = '/mdm/v1/webhook';
@@ -21,6 +23,45 @@ export const PROFILE_PATH = '/mdm/v1/enrolment';
 
 const PROFILE_TYPE = 'application/x-apple-aspen-config';
 const SIGNATURE_HEADER = 'x-hmac-signature';
+
+const text = Type.String();
+const textOrNull = Type.Union([text, Type.Null()]);
+const timeOrNull = Type.Union([Type.Integer({ description: 'Milliseconds since 1970.' }), Type.Null()]);
+const reportSchema = (body: TSchema) => ({
+  headers: Type.Object({ [SIGNATURE_HEADER]: text }),
+  body,
+  response: {
+    200: Type.Object({
+      kind: Type.Enum(['taken', 'rejected', 'ignored']),
+      what: Type.Optional(text),
+      code: Type.Optional(text),
+      reason: Type.Optional(text),
+    }),
+  },
+});
+const profileSchema = { params: pathParams('token'), response: { 200: { content: { [PROFILE_TYPE]: { schema: text } } } } };
+
+const DeviceSchema = Type.Object({
+  provider_id: textOrNull,
+  enrolment: textOrNull,
+  bound_at: timeOrNull,
+  certified_at: timeOrNull,
+  commands: Type.Record(
+    Type.Enum([...COMMAND_KINDS]),
+    Type.Object({
+      act: Type.Enum(['send', 'wait']),
+      until: Type.Optional(Type.Integer({ description: 'Milliseconds since 1970.' })),
+      reason: text,
+      last_sent_at: timeOrNull,
+      failures_in_a_row: Type.Integer({ minimum: 0 }),
+      last_failure: textOrNull,
+    }),
+  ),
+});
+const DeviceListSchema = Type.Object({
+  devices: Type.Array(DeviceSchema),
+  reports: Type.Record(text, Type.Integer({ minimum: 0 }), { description: 'Reports of management servers by outcome.' }),
+});
 
 type Managed = NonNullable<DeviceManagement['managed']>;
 
@@ -34,7 +75,7 @@ export function addDevices(server: FastifyInstance, managed: Managed, now: () =>
   };
   const options = { bodyLimit: MAX_WEBHOOK_BYTES, onRequest: [server.rateLimits.publicRoutes, requireSignature] };
 
-  server.post<{ Body: Buffer | undefined }>(WEBHOOK_PATH, options, async (request, reply) => {
+  server.post<{ Body: Buffer | undefined }>(WEBHOOK_PATH, { ...options, schema: reportSchema(EventSchema) }, async (request, reply) => {
     const body = request.body ?? Buffer.alloc(0);
     const digest = digestOf(body);
     const opened = openWebhook({ body, digest, signature: signatureOf(request), secret: settings.webhookSecret, now: now() });
@@ -42,16 +83,20 @@ export function addDevices(server: FastifyInstance, managed: Managed, now: () =>
     return answer(reply, await receiver.take(opened.event));
   });
 
-  server.post<{ Body: Buffer | undefined }>(ACME_WEBHOOK_PATH, options, async (request, reply) => {
-    const body = request.body ?? Buffer.alloc(0);
-    const digest = digestOf(body);
-    const opened = openAcmeResult({ body, signature: signatureOf(request), secret: settings.acmeHookSecret, now: now() });
-    if (!opened.ok) return refuse(reply, opened.code);
-    return answer(reply, await receiver.takeAcme({ ...opened.result, digest }));
-  });
+  server.post<{ Body: Buffer | undefined }>(
+    ACME_WEBHOOK_PATH,
+    { ...options, schema: reportSchema(AcmeResultSchema) },
+    async (request, reply) => {
+      const body = request.body ?? Buffer.alloc(0);
+      const digest = digestOf(body);
+      const opened = openAcmeResult({ body, signature: signatureOf(request), secret: settings.acmeHookSecret, now: now() });
+      if (!opened.ok) return refuse(reply, opened.code);
+      return answer(reply, await receiver.takeAcme({ ...opened.result, digest }));
+    },
+  );
 
   // The link works once, so HEAD must not consume it.
-  const once = { exposeHeadRoute: false, onRequest: server.rateLimits.publicRoutes };
+  const once = { schema: profileSchema, exposeHeadRoute: false, onRequest: server.rateLimits.publicRoutes };
   server.get<{ Params: { token: string } }>(`${PROFILE_PATH}/:token`, once, async (request, reply) => {
     const profile = await enrolments.download(request.params.token);
     if (profile === null) {
@@ -75,28 +120,34 @@ export function addDevices(server: FastifyInstance, managed: Managed, now: () =>
 }
 
 /** For operators: managed devices with their next command or the reason for none, and counts of report outcomes. */
-export function addDeviceOperations(server: FastifyInstance, { evidence, managed }: DeviceManagement): void {
-  if (managed === null) return;
-  server.get('/admin/v1/devices', { onRequest: server.guards.admin }, async () => ({
-    devices: [...evidence.watched()].filter(({ enrolment }) => enrolment !== null).map((device) => deviceState(managed, device)),
-    reports: Object.fromEntries(managed.receiver.counts),
-  }));
+export function addDeviceOperations(server: FastifyInstance, managed: Managed, evidence: DeviceManagement['evidence']): void {
+  const schema = { response: { 200: DeviceListSchema } };
+  server.get(
+    '/admin/v1/devices',
+    { onRequest: server.guards.admin, schema },
+    async (): Promise<Static<typeof DeviceListSchema>> => ({
+      devices: [...evidence.watched()].filter(({ enrolment }) => enrolment !== null).map((device) => deviceState(managed, device)),
+      reports: Object.fromEntries(managed.receiver.counts),
+    }),
+  );
 }
 
-function deviceState({ commands }: Managed, device: WatchedDevice) {
+function deviceState({ commands }: Managed, device: WatchedDevice): Static<typeof DeviceSchema> {
+  const commandState = (kind: CommandKind) => {
+    const history = device.commands.filter((command) => command.kind === kind);
+    return {
+      ...commands.decision(device, kind),
+      last_sent_at: history[0]?.sentAt ?? null,
+      failures_in_a_row: failuresInARow(history),
+      last_failure: lastFailure(history),
+    };
+  };
   return {
     provider_id: device.enrolment?.providerId ?? null,
     enrolment: device.enrolment?.state ?? null,
     bound_at: device.enrolment?.boundAt ?? null,
     certified_at: device.certifiedAt,
-    commands: Object.fromEntries(
-      COMMAND_KINDS.map((kind) => {
-        const history = device.commands.filter((command) => command.kind === kind);
-        const next = commands.decision(device, kind);
-        const failure = { failures_in_a_row: failuresInARow(history), last_failure: lastFailure(history) };
-        return [kind, { ...next, last_sent_at: history[0]?.sentAt ?? null, ...failure }];
-      }),
-    ),
+    commands: { security_info: commandState('security_info'), device_information: commandState('device_information') },
   };
 }
 

@@ -15,6 +15,7 @@ import {
 } from '@inference/formats';
 import { ModelOfferSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { microUsd } from '../../billing/micro-usd.js';
 import type { PriceRepository } from '../../billing/prices/price-repository.js';
@@ -28,6 +29,7 @@ import { CatalogueChangeSchema } from './catalogue-schemas.js';
 const MAX_BODY_BYTES = 16_384;
 
 const modelId = Compile(ModelOfferSchema.properties.id);
+const RemovedSchema = Type.Object({ id: Type.String(), removed: Type.Literal(true) });
 const checkChange = schemaCheck(CatalogueChangeSchema);
 
 interface CatalogueRoutes {
@@ -84,7 +86,7 @@ export function addCatalogue(server: FastifyInstance, routes: CatalogueRoutes): 
   });
   server.delete<{ Params: { '*': string } }>(
     '/admin/v1/catalogue/*',
-    { onRequest: server.guards.admin, schema: { params: pathParams('id') } },
+    { onRequest: server.guards.admin, schema: { params: pathParams('id'), response: { 200: RemovedSchema } } },
     async (request, reply) => {
       const id = modelOf(request.params['*']);
       if (await catalogue.remove(id)) return { id, removed: true };

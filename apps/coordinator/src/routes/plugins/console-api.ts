@@ -6,10 +6,11 @@
 import { Readable } from 'node:stream';
 import { apiError, readJsonBody, schemaCheck } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, onRequestHookHandler } from 'fastify';
-import type { Static, TSchema } from 'typebox';
+import Type, { type Static, type TSchema } from 'typebox';
 import type { SessionReader, SignedIn } from '../../accounts/sessions.js';
 import { consoleOrigin, hasBearer, isCrossOrigin, isJson } from './console-origin.js';
 import { bytesOf } from './request-bodies.js';
+import { pathParams } from './route-schemas.js';
 import { sendError } from './send-error.js';
 
 /** Bodies of the console are small. */
@@ -58,6 +59,7 @@ export class ConsoleApi {
   ): void {
     const check = operation.body === undefined ? null : schemaCheck(operation.body);
     const schema: FastifySchema = {
+      params: pathParams(...(operation.path.match(/(?<=:)\w+/g) ?? [])),
       ...(operation.body === undefined ? {} : { body: operation.body }),
       response: { [operation.status ?? 200]: operation.response },
     };
@@ -88,7 +90,8 @@ export class ConsoleApi {
     file: { readonly path: string; readonly name: string; readonly type: string },
     make: (call: ConsoleCall<undefined>) => AsyncIterable<string>,
   ): void {
-    this.#server.get(`/console/v1${file.path}`, { onRequest: this.#guards }, async (request, reply) => {
+    const schema = { response: { 200: { content: { [file.type]: { schema: Type.String() } } } } };
+    this.#server.get(`/console/v1${file.path}`, { schema, onRequest: this.#guards }, async (request, reply) => {
       const consoleCaller = callerOf(request);
       const { query, params } = request as { query: Record<string, string>; params: Record<string, string> };
       const parts = make({ ...consoleCaller, address: request.ip, body: undefined, query, params });

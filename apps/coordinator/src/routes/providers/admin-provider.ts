@@ -1,7 +1,16 @@
 /** `/admin/v1/providers/{id}`: a provider with owner and quarantine, and routes to quarantine and release. */
-import { type AdminProviderView, AdminProviderViewSchema, apiError, QuarantineSchema, readJsonBody, schemaCheck } from '@inference/formats';
+import {
+  AdminHoldSchema,
+  type AdminProviderView,
+  AdminProviderViewSchema,
+  apiError,
+  QuarantineSchema,
+  readJsonBody,
+  schemaCheck,
+} from '@inference/formats';
 import type { ProviderId, ProviderStatusAnswer } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
 import type { AccountRepository } from '../../database/accounts/account-repository.js';
 import type { LastSeenRepository } from '../../database/providers/last-seen-repository.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
@@ -33,6 +42,12 @@ interface ById {
 }
 
 const MAX_BODY_BYTES = 4096;
+const quarantineSchema = {
+  params: BY_ID,
+  body: QuarantineSchema,
+  response: { 200: Type.Object({ provider_id: Type.String(), hold: AdminHoldSchema }) },
+};
+const releaseSchema = { params: BY_ID, response: { 200: Type.Object({ provider_id: Type.String(), released: Type.Literal(true) }) } };
 const checkQuarantine = schemaCheck(QuarantineSchema);
 
 export function addAdminProviders(server: FastifyInstance, routes: AdminProviderRoutes): void {
@@ -49,17 +64,13 @@ export function addAdminProviders(server: FastifyInstance, routes: AdminProvider
     },
   );
 
-  server.post<ById>(
-    '/admin/v1/providers/:id/quarantine',
-    { ...options, schema: { params: BY_ID, body: QuarantineSchema } },
-    async (request) => {
-      const id = parseProviderId(request.params.id);
-      const { reason } = checkQuarantine(readJsonBody(bytesOf(request)));
-      return { provider_id: id, hold: quarantineBody(await quarantines.put(id, reason, operatorOf(request))) };
-    },
-  );
+  server.post<ById>('/admin/v1/providers/:id/quarantine', { ...options, schema: quarantineSchema }, async (request) => {
+    const id = parseProviderId(request.params.id);
+    const { reason } = checkQuarantine(readJsonBody(bytesOf(request)));
+    return { provider_id: id, hold: quarantineBody(await quarantines.put(id, reason, operatorOf(request))) };
+  });
 
-  server.post<ById>('/admin/v1/providers/:id/release', { ...options, schema: { params: BY_ID } }, async (request, reply) => {
+  server.post<ById>('/admin/v1/providers/:id/release', { ...options, schema: releaseSchema }, async (request, reply) => {
     const id = parseProviderId(request.params.id);
     if (await quarantines.remove(id)) return { provider_id: id, released: true };
     return sendError(reply, apiError('not_found', { message: 'No operator has quarantined this provider.' }));

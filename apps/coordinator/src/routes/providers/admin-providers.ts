@@ -33,6 +33,11 @@ const PlacementSchema = Type.Object({
   not_eligible: Type.Array(Type.Object({ provider_id: Type.String(), reason: Type.String() })),
 });
 
+const reinstateSchema = {
+  params: pathParams('id'),
+  response: { 200: Type.Object({ provider_id: Type.String(), reinstated: Type.Literal(true) }) },
+};
+
 export function addOperations(server: FastifyInstance, routes: AdminProviderListRoutes): void {
   const { registry, requestQueue, quarantines } = routes;
   server.get(
@@ -72,7 +77,7 @@ export function addOperations(server: FastifyInstance, routes: AdminProviderList
   );
   server.post<{ Params: { id: ProviderId } }>(
     '/admin/v1/providers/:id/reinstate',
-    { onRequest: server.guards.admin, schema: { params: pathParams('id') } },
+    { onRequest: server.guards.admin, schema: reinstateSchema },
     (request, reply) => {
       if (registry.reputations.reinstate(request.params.id)) reply.send({ provider_id: request.params.id, reinstated: true });
       else sendError(reply, apiError('not_found', { message: 'This provider is not restricted.' }));

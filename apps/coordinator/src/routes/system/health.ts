@@ -3,6 +3,7 @@
  * shutdown, too.
  */
 import type { FastifyInstance } from 'fastify';
+import Type, { type Static } from 'typebox';
 import type { DatabaseState } from '../../database/connection/database-state.js';
 import { jsonResponse, NO_CREDENTIALS } from '../plugins/route-schemas.js';
 
@@ -21,6 +22,17 @@ export function isHealthPath(url: string): boolean {
   return /^\/health(?:\/ready)?(?:\?|$)/.test(url);
 }
 
+const ReadinessSchema = Type.Object({
+  status: Type.Enum(['ready', 'not_ready']),
+  reason: Type.Union([Type.Enum(['draining', 'database_unreachable', 'database_migrations_missing']), Type.Null()]),
+  checks: Type.Object({
+    database: Type.Enum(['ok', 'unreachable']),
+    migrations: Type.Enum(['ok', 'missing', 'unknown']),
+    draining: Type.Boolean(),
+  }),
+});
+type Readiness = Static<typeof ReadinessSchema>;
+
 export function addHealth(server: FastifyInstance, { isDraining, database, now }: HealthRoutes): void {
   let latest: { readonly at: number; readonly state: Promise<DatabaseState> } | null = null;
   const schema = {
@@ -30,18 +42,21 @@ export function addHealth(server: FastifyInstance, { isDraining, database, now }
     response: { 200: jsonResponse('Health') },
   };
   server.get('/health', { schema }, async () => ({ status: 'ok' }));
-  server.get('/health/ready', async (_request, reply) => {
+  const readySchema = { response: { 200: ReadinessSchema, 503: ReadinessSchema } };
+  server.get('/health/ready', { schema: readySchema }, async (_request, reply): Promise<Readiness> => {
     if (latest === null || now() - latest.at >= CACHE_MS) latest = { at: now(), state: database() };
     const state = await latest.state;
     const draining = isDraining();
     const ready = state === 'ok' && !draining;
-    const checks = {
-      database: state === 'unreachable' ? 'unreachable' : 'ok',
-      migrations: state === 'ok' ? 'ok' : state === 'migrations_missing' ? 'missing' : 'unknown',
-      draining,
+    reply.code(ready ? 200 : 503);
+    return {
+      status: ready ? 'ready' : 'not_ready',
+      reason: draining ? 'draining' : state === 'ok' ? null : `database_${state}`,
+      checks: {
+        database: state === 'unreachable' ? 'unreachable' : 'ok',
+        migrations: state === 'ok' ? 'ok' : state === 'migrations_missing' ? 'missing' : 'unknown',
+        draining,
+      },
     };
-    const reason = draining ? 'draining' : state === 'ok' ? null : `database_${state}`;
-    reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not_ready', reason, checks });
-    return reply;
   });
 }

@@ -1,0 +1,115 @@
+/** Routes of better-auth under `/console/auth`, with their schemas. better-auth itself validates the bodies. */
+import type { FastifySchema } from 'fastify';
+import Type from 'typebox';
+import { pathParams } from '../plugins/route-schemas.js';
+
+export interface AuthRoute {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly schema: FastifySchema;
+  /** Counts an attempt for the body's `email`; a successful sign-in does not count. */
+  readonly limitEmail?: true;
+  /** Sends mail to the body's `email`, within the mail limits. */
+  readonly needsMail?: true;
+  /** A session alone is not enough. */
+  readonly needsPassword?: true;
+  /** better-auth hashes a password for this route. */
+  readonly hashes?: true;
+}
+
+/** Maximum lengths of stored texts; e-mail addresses by RFC 5321 section 4.5.3.1. */
+export const MAX_LENGTHS = { email: 254, name: 100, image: 500 } as const;
+
+const text = Type.String();
+const email = Type.String({ maxLength: MAX_LENGTHS.email });
+const name = Type.String({ maxLength: MAX_LENGTHS.name });
+const image = Type.Optional(Type.String({ maxLength: MAX_LENGTHS.image, description: 'Address of a picture.' }));
+const consolePath = Type.Optional(Type.String({ description: 'Path of the console that the link in the mail leads to.' }));
+const rememberMe = Type.Optional(Type.Boolean({ description: 'false: the session ends with the browser. Default true.' }));
+const User = Type.Object({
+  id: text,
+  name: text,
+  email: text,
+  emailVerified: Type.Boolean(),
+  image: Type.Union([text, Type.Null()]),
+  createdAt: text,
+  updatedAt: text,
+});
+const done = { 200: Type.Object({ status: Type.Literal(true) }) };
+const mailSent = { 200: Type.Object({ status: Type.Literal(true), message: Type.Optional(text) }) };
+const redirected = { 302: { type: 'null', description: 'Redirects to a page of the console.' } };
+
+export const AUTH_ROUTES: readonly AuthRoute[] = [
+  {
+    method: 'POST',
+    path: '/sign-up/email',
+    schema: {
+      body: Type.Object({ name, email, password: text, image, callbackURL: consolePath, rememberMe }),
+      response: { 200: Type.Object({ user: User }) },
+    },
+    limitEmail: true,
+    hashes: true,
+  },
+  {
+    method: 'POST',
+    path: '/sign-in/email',
+    schema: {
+      body: Type.Object({ email, password: text, callbackURL: consolePath, rememberMe }),
+      response: { 200: Type.Object({ redirect: Type.Boolean(), url: Type.Optional(text), user: User }) },
+    },
+    limitEmail: true,
+    hashes: true,
+  },
+  { method: 'POST', path: '/sign-out', schema: { response: { 200: Type.Object({ success: Type.Literal(true) }) } } },
+  { method: 'POST', path: '/update-user', schema: { body: Type.Object({ name: Type.Optional(name), image }), response: done } },
+  {
+    method: 'POST',
+    path: '/change-password',
+    schema: {
+      body: Type.Object({ currentPassword: text, newPassword: text, revokeOtherSessions: Type.Optional(Type.Boolean()) }),
+      response: { 200: Type.Object({ user: User }) },
+    },
+    hashes: true,
+  },
+  {
+    method: 'POST',
+    path: '/delete-user',
+    schema: {
+      body: Type.Object({ password: text }),
+      response: { 200: Type.Object({ success: Type.Literal(true), message: text }) },
+    },
+    needsPassword: true,
+    hashes: true,
+  },
+  {
+    method: 'POST',
+    path: '/request-password-reset',
+    schema: { body: Type.Object({ email, redirectTo: consolePath }), response: mailSent },
+    needsMail: true,
+  },
+  {
+    method: 'GET',
+    path: '/reset-password/:token',
+    schema: { params: pathParams('token'), querystring: Type.Object({ callbackURL: text }), response: redirected },
+  },
+  {
+    method: 'POST',
+    path: '/reset-password',
+    schema: { body: Type.Object({ token: text, newPassword: text }), response: done },
+    hashes: true,
+  },
+  {
+    method: 'POST',
+    path: '/send-verification-email',
+    schema: { body: Type.Object({ email, callbackURL: consolePath }), response: mailSent },
+    needsMail: true,
+  },
+  {
+    method: 'GET',
+    path: '/verify-email',
+    schema: {
+      querystring: Type.Object({ token: text, callbackURL: consolePath }),
+      response: { ...redirected, 200: Type.Object({ status: Type.Literal(true), user: Type.Union([User, Type.Null()]) }) },
+    },
+  },
+];
