@@ -41,7 +41,7 @@ export const api = {
 /** Path with its query; null and undefined members are omitted. */
 function withQuery(path: string, query: RequestOptions['query'] = {}): string {
   const present = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
-  const search = new URLSearchParams(present.map(([name, value]) => [name, String(value)])).toString();
+  const search = new URLSearchParams(Object.fromEntries(present.map(([name, value]) => [name, String(value)]))).toString();
   return search === '' ? path : `${path}?${search}`;
 }
 

@@ -6,7 +6,7 @@ import { body, count, nullable, page, time } from './schema-parts.js';
 
 const milliseconds = Type.Integer({ minimum: 0, description: 'milliseconds since 1970' });
 
-const AdminHoldSchema = Type.Object({
+export const AdminHoldSchema = Type.Object({
   reason: Type.String(),
   since: time,
   /** `account:<id>` or `key:<id>`. */

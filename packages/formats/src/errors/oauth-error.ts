@@ -2,7 +2,7 @@
 import { ERRORS } from './error-table.js';
 import { type ApiError, errorHeaders, type HttpError } from './errors.js';
 
-const OAUTH_ERRORS = [
+export const OAUTH_ERRORS = [
   'invalid_request',
   'invalid_client',
   'invalid_grant',
