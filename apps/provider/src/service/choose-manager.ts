@@ -28,7 +28,7 @@ export async function serviceManager(dataDir: string, wanted: string | undefined
   if (wanted === 'supervisor' || (wanted === undefined && (await own.supervisorState()) !== null)) return own;
   const { username, uid } = userInfo();
   if (wanted === 'launchd' || (wanted === undefined && process.platform === 'darwin')) {
-    return new Launchd({ run, uid, folder: join(homedir(), 'ModelStore', 'LaunchAgents') });
+    return new Launchd({ run, uid, folder: join(homedir(), 'Library', 'LaunchAgents') });
   }
   if (wanted === 'systemd' || (process.platform === 'linux' && (await hasUserSystemd(run)))) {
     return new Systemd({ run, user: username, folder: join(process.env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'systemd', 'user') });

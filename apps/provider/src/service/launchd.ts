@@ -1,5 +1,5 @@
 /**
- * launchd user agent: a plist in ~/ModelStore/LaunchAgents, loaded by `launchctl` into the user's session domain.
+ * launchd user agent: a plist in ~/Library/LaunchAgents, loaded by `launchctl` into the user's session domain.
  *
  * Commands are idempotent: each reads the current state first.
  */
@@ -14,7 +14,7 @@ import { type ServiceDefinition, ServiceError, type ServiceManager, type Service
 interface LaunchdOptions {
   readonly run: RunTool;
   readonly uid: number;
-  /** ~/ModelStore/LaunchAgents */
+  /** ~/Library/LaunchAgents */
   readonly folder: string;
   /** Polling interval while a service stops. */
   readonly pollMs?: number;

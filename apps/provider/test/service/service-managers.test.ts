@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'plist';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { serviceManager } from '../../src/service/choose-manager.js';
 import { serviceEnvironment } from '../../src/service/environment.js';
 import { Launchd, launchdPlist, parseLaunchctlPrint } from '../../src/service/launchd.js';
@@ -25,7 +25,7 @@ const DEFINITION: ServiceDefinition = {
 // Recorded on macOS 15; names are changed.
 const PRINT_RUNNING = `gui/501/inference-provider = {
 	active count = 1
-	path = /Users/a/ModelStore/LaunchAgents/inference-provider.plist
+	path = /Users/a/Library/LaunchAgents/inference-provider.plist
 	type = LaunchAgent
 	state = running
 
@@ -66,7 +66,10 @@ let dir: string;
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'service-'));
 });
-afterEach(() => rmSync(dir, { recursive: true, force: true }));
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(dir, { recursive: true, force: true });
+});
 
 /** Replies by the first words of a command line. A list is replayed in order; its last reply repeats. */
 function tool(answers: Readonly<Record<string, readonly (Partial<ToolResult> | string)[]>>): { run: RunTool; said: string[] } {
@@ -269,6 +272,13 @@ describe('systemd', () => {
       systemd(tool({ [state]: [{ code: 1, stderr: 'Failed to connect to bus' }] }).run).state('inference-provider'),
     ).rejects.toThrow('systemctl --user show was refused (1): Failed to connect to bus');
   });
+});
+
+it('launchd reads the plist from the folder of user agents', async () => {
+  vi.stubEnv('HOME', dir);
+  const { run } = tool({ launchctl: [{ code: 113, stderr: NOT_FOUND }, {}] });
+  await (await serviceManager(dir, 'launchd', run)).start(DEFINITION);
+  expect(existsSync(join(dir, 'Library', 'LaunchAgents', 'inference-provider.plist'))).toBe(true);
 });
 
 it('an unknown manager is refused by name', async () => {

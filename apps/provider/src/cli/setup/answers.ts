@@ -28,7 +28,7 @@ export interface Answers {
   readonly link: boolean | null;
   readonly name: string | null;
   readonly mayOpenBrowser: boolean;
-  /** ModelStore id, a source for `models pull`, or `demo`. */
+  /** Id in the model store, a source for `models pull`, or `demo`. */
   readonly model: string | null;
   /** Text for `schedule set`, or `always`. */
   readonly schedule: string | null;
