@@ -300,7 +300,7 @@ describe('a machine and its owner', () => {
       expect(output).toMatch(/ready to serve \S+, and earns for your account/);
       const again = await run('setup', '--yes', '--no-start', '--data-dir', fresh);
       expect(again).toMatchObject({ code: 0, output: expect.stringMatching(/^Models: \S+$/m) });
-      // The small model is served where nothing of the library is.
+      // The small model is served while no stored model is in use.
       expect((await run('setup', '--yes', '--model', 'demo', '--no-start', '--data-dir', fresh)).output).toContain(
         'the small model that ships',
       );

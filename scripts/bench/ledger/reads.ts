@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LEADERBOARD_METRICS, STATISTICS_WINDOWS } from '@inference/formats';
 import { openDatabase } from '../../../apps/coordinator/src/database/connection/open-database.js';
-import type { ModelListing } from '../../../apps/coordinator/src/providers/placement/served-models.js';
+import type { ModelListing } from '../../../apps/coordinator/src/providers/placement/model-directory.js';
 import type { ProviderSnapshot } from '../../../apps/coordinator/src/providers/provider-snapshot.js';
 import type { RegistryView } from '../../../apps/coordinator/src/telemetry/statistics/network-statistics.js';
 import { PublicStatistics } from '../../../apps/coordinator/src/telemetry/statistics/public-statistics.js';

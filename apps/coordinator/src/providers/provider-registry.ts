@@ -5,11 +5,11 @@
 import type { ProviderId, RejectionCode } from '@inference/protocol';
 import { type DrainDemand, ModelIndex, ThroughputStats } from '@inference/scheduler';
 import type { WebSocket } from 'ws';
+import { ModelDirectory } from './placement/model-directory.js';
 import { PlacementService } from './placement/placement-service.js';
 import { ProviderMeasurements } from './placement/provider-measurements.js';
 import type { ProviderStatus } from './placement/provider-status.js';
 import type { OperatorQuarantine } from './placement/quarantine.js';
-import { ServedModels } from './placement/served-models.js';
 import type { ProviderSnapshot } from './provider-snapshot.js';
 import type { Fault } from './reputation/reputation.js';
 import { type ReputationEvent, ReputationRegistry } from './reputation/reputation-registry.js';
@@ -59,7 +59,7 @@ export class ProviderRegistry {
   #shutdown: GracefulShutdown | null = null;
   /** Reputation of each enclave key, from its earlier jobs. */
   readonly reputations: ReputationRegistry;
-  readonly models: ServedModels;
+  readonly models: ModelDirectory;
   readonly placement: PlacementService;
 
   constructor({ rules, random, onEvent, reputations, quarantineOf }: ProviderRegistryOptions) {
@@ -78,7 +78,7 @@ export class ProviderRegistry {
     this.#connected = new ConnectedProviders({ reputations: this.reputations, minTrustLevel: rules.minTrustLevel ?? 'self_signed', now });
     const shared = { index: this.#index, connected: this.#connected, now };
     const measurements = new ProviderMeasurements(shared);
-    this.models = new ServedModels({ ...shared, measurements });
+    this.models = new ModelDirectory({ ...shared, measurements });
     this.placement = new PlacementService({ ...shared, measurements, reputations: this.reputations, random });
     // After a pause of the process itself, unread input is read before any provider counts as silent.
     this.#livenessTimer = setInterval(() => setImmediate(() => this.#checkLiveness()), rules.timings.pingMs);

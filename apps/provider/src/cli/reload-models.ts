@@ -1,4 +1,4 @@
-/** Makes a running daemon serve what the library selects. */
+/** Makes a running daemon serve what the owner selects. */
 import { ControlError, requestDaemon } from '../control/control-client.js';
 import { isModelsChange, MODELS_PATH } from '../control/models-routes.js';
 

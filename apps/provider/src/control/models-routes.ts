@@ -1,4 +1,4 @@
-/** Route that makes the daemon serve the models which the library now selects. */
+/** Route that makes the daemon serve the models which the owner now selects. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { type ControlRoute, post } from './route.js';

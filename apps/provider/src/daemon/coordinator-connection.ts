@@ -14,7 +14,7 @@ import type { HostFacts } from '../host/hardware/host-facts.js';
 import { ConstraintCompiler } from '../jobs/constraint/constraint-compiler.js';
 import { leaseModel } from '../jobs/model-lease.js';
 import type { SealingKeys } from '../jobs/sealing-keys.js';
-import type { ServedModels } from '../jobs/serving/served-models.js';
+import type { ModelPool } from '../jobs/serving/model-pool.js';
 import { SessionJobs } from '../jobs/session-jobs.js';
 import { Enrolment, simulatedInstaller } from '../session/enrolment.js';
 import type { Session } from '../session/session.js';
@@ -38,7 +38,7 @@ const ENGINE_BUILD = `${agentVersion()} ${process.platform} ${process.arch}`;
 
 interface CoordinatorConnectionOptions {
   readonly daemon: Pick<DaemonOptions, 'dataDir' | 'drainMs' | 'enrol' | 'log' | 'simulatedManagement' | 'socketUrl'>;
-  readonly models: ServedModels;
+  readonly models: ModelPool;
   readonly host: HostFacts;
   readonly enclave: Enclave;
   readonly availability: HostAvailability;

@@ -6,7 +6,7 @@ import type { DaemonStatus } from '../control/daemon-status.js';
 import type { ModelsChange } from '../control/models-routes.js';
 import { ControlRefusal } from '../control/route.js';
 import type { Confinement } from '../host/hardening/confinement.js';
-import type { ServedModels } from '../jobs/serving/served-models.js';
+import type { ModelPool } from '../jobs/serving/model-pool.js';
 import { FileHashes } from '../models/file-hash.js';
 import { addOnPath } from '../models/store/add-on.js';
 import { startupErrorText } from '../startup-error.js';
@@ -24,7 +24,7 @@ interface DaemonModelsOptions {
 }
 
 export class DaemonModels {
-  readonly served: ServedModels;
+  readonly served: ModelPool;
   readonly #options: DaemonOptions;
   readonly #log: Logger;
   readonly #opened: OpenedModels;
@@ -65,7 +65,7 @@ export class DaemonModels {
     for (const refused of this.#opened.adjust(models, reserve)) logRefusedModel(this.#log, refused);
   }
 
-  /** Serves the models that the library now selects. Throws ControlRefusal and then changes nothing. */
+  /** Serves the models that the owner now selects. Throws ControlRefusal and then changes nothing. */
   reload(config: Config): ModelsChange {
     const { modelsAreNamed, servingOf } = this.#options;
     if (modelsAreNamed) throw new ControlRefusal('models_named', 'the models are set on the command line');

@@ -28,7 +28,7 @@ export interface DaemonOptions {
   readonly readConfig: () => Config;
   /** Models and reserved memory that a configuration selects. */
   readonly servingOf: (config: Config) => { readonly models: readonly ModelChoice[]; readonly reserve: number | null };
-  /** True if the models come from the command line, so that the library does not select them. */
+  /** True if the models come from the command line, so that the owner does not select them. */
   readonly modelsAreNamed: boolean;
   /** Log level from the environment, which overrides the settings; null if unset. */
   readonly fixedLogLevel: string | null;

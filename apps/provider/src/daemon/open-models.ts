@@ -6,8 +6,8 @@ import { Engine, type EngineStatusEvent } from '../engine/engine.js';
 import type { Confinement } from '../host/hardening/confinement.js';
 import { ImageEngine, type ImageEngineStatusEvent } from '../imaging/image-engine.js';
 import type { KeepAlive } from '../jobs/serving/keep-alive.js';
+import { ModelPool } from '../jobs/serving/model-pool.js';
 import type { ModelEvent, RunningEngine, ServedModel, Serving } from '../jobs/serving/served-model.js';
-import { ServedModels } from '../jobs/serving/served-models.js';
 import { memoryCeiling, type Planned, planModels } from '../models/capacity.js';
 import type { FileHashes } from '../models/file-hash.js';
 import { ModelFileError } from '../models/gguf-header.js';
@@ -49,7 +49,7 @@ export interface RefusedModel {
 }
 
 export interface OpenedModels {
-  readonly models: ServedModels;
+  readonly models: ModelPool;
   readonly refused: readonly RefusedModel[];
   /** Applies changed keep-alive times and reserved memory. Returns the models that no longer fit. */
   readonly adjust: (choices: readonly ModelChoice[], reserve: number | null) => readonly RefusedModel[];
@@ -129,7 +129,7 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
       return { facts, capacity, need, keep: choice.keep, fileSha256: () => known.get(facts.path) ?? null };
     });
   };
-  const models = new ServedModels({
+  const models = new ModelPool({
     models: servings(planned),
     ceiling,
     start: async (model, onEvent, signal) => {
@@ -208,7 +208,7 @@ function startEngine(
 }
 
 /** Hashes the models one by one in the background. Each hash is reported to the coordinator when known. */
-async function hashAll(models: ServedModels, known: Map<string, string>, { hashes, onChange }: OpenModelsOptions): Promise<void> {
+async function hashAll(models: ModelPool, known: Map<string, string>, { hashes, onChange }: OpenModelsOptions): Promise<void> {
   for (const { serving } of models.all()) {
     const { path, files } = serving.facts;
     if (known.has(path)) continue;

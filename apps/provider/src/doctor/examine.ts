@@ -63,7 +63,7 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
   const limit = AbortSignal.timeout(CHECK_MS);
   const simulated = known?.simulated_enclave ?? target.simulated;
   const memorySettings = modelMemorySettings(config ?? DEFAULTS);
-  const library = new ModelStore(join(dataDir, 'models'));
+  const store = new ModelStore(join(dataDir, 'models'));
   const hashes = new FileHashes(join(dataDir, 'model-hashes.json'));
   const isFrozen = noAnswer !== 'the provider does not run';
   const unanswered = async (): Promise<Finding[]> => [skipped(noAnswer)];
@@ -76,8 +76,8 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
     { name: 'enclave', run: isFrozen ? unanswered : () => checkEnclave(dataDir, known !== null, simulated, found.version) },
     { name: 'hardening', run: async () => (known === null ? [] : checkHardening(known)) },
     { name: 'disk', run: () => checkDisk(dataDir) },
-    ...modelsOf(target, known, library).map((path) => ({ name: 'model', run: () => checkModel(path, memorySettings) })),
-    { name: 'model files', run: () => checkModelFiles(library, hashes, limit) },
+    ...modelsOf(target, known, store).map((path) => ({ name: 'model', run: () => checkModel(path, memorySettings) })),
+    { name: 'model files', run: () => checkModelFiles(store, hashes, limit) },
     { name: 'machine', run: checkCondition },
     { name: 'sleep', run: () => checkSleep(process.platform) },
     { name: 'network', run: async () => (await reached).findings },
@@ -95,16 +95,16 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
 }
 
 /** Model files that are or would be served; a single null if none is known. */
-function modelsOf({ model }: DoctorTarget, status: DaemonStatus | null, library: ModelStore): readonly (string | null)[] {
+function modelsOf({ model }: DoctorTarget, status: DaemonStatus | null, store: ModelStore): readonly (string | null)[] {
   if (model !== null) return [model];
   if (status !== null) return status.model_files;
-  const used = entriesOf(library).filter(({ use }) => use !== null);
-  return used.length > 0 ? used.map((entry) => library.path(entry)) : [null];
+  const used = entriesOf(store).filter(({ use }) => use !== null);
+  return used.length > 0 ? used.map((entry) => store.path(entry)) : [null];
 }
 
-function entriesOf(library: ModelStore): ReturnType<ModelStore['entries']> {
+function entriesOf(store: ModelStore): ReturnType<ModelStore['entries']> {
   try {
-    return library.entries();
+    return store.entries();
   } catch {
     // Reported by the check of the model files.
     return [];

@@ -8,10 +8,10 @@ import { type Finding, note, ok, problem, skipped } from './check.js';
 /** Larger files take too long to read while the owner waits. */
 const MAX_HASHED_BYTES = 512 << 20;
 
-export async function checkModelFiles(library: ModelStore, hashes: FileHashes, signal: AbortSignal): Promise<Finding[]> {
-  const used = library.entries().filter(({ use }) => use !== null);
-  if (used.length === 0) return [skipped('no model of the library is in use')];
-  const findings = await Promise.all(used.map((entry) => checkEntry(entry, library.directory, hashes, signal)));
+export async function checkModelFiles(store: ModelStore, hashes: FileHashes, signal: AbortSignal): Promise<Finding[]> {
+  const used = store.entries().filter(({ use }) => use !== null);
+  if (used.length === 0) return [skipped('no stored model is in use')];
+  const findings = await Promise.all(used.map((entry) => checkEntry(entry, store.directory, hashes, signal)));
   const bad = findings.filter(({ state }) => state !== 'ok');
   return bad.length > 0
     ? bad

@@ -6,8 +6,8 @@ import { type ImageFacts, sizeText } from '../models/image/image-facts.js';
 import type { ThinkTags } from '../models/think-tags.js';
 import type { ModelIdentity } from './answer/computed-by.js';
 import { JobError } from './job-error.js';
+import { type ModelPool, ModelUnavailable } from './serving/model-pool.js';
 import type { ModelOperations, ServedModel } from './serving/served-model.js';
-import { ModelUnavailable, type ServedModels } from './serving/served-models.js';
 
 export interface ModelLease extends ModelOperations {
   readonly thinkTags: ThinkTags | null;
@@ -26,7 +26,7 @@ export interface ModelLease extends ModelOperations {
 }
 
 /** Waits until the model is loaded. `engineBuild` goes into the fingerprint. Throws {@link JobError} `model_not_loaded`, or the signal's reason. */
-export async function leaseModel(models: ServedModels, id: string, engineBuild: string, signal: AbortSignal): Promise<ModelLease> {
+export async function leaseModel(models: ModelPool, id: string, engineBuild: string, signal: AbortSignal): Promise<ModelLease> {
   try {
     const { model, release } = await models.lease(id, signal);
     const { thinkTags, thinks, templateSha256, embedding, image } = model.serving.facts;

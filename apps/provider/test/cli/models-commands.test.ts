@@ -1,4 +1,4 @@
-/** The `models` commands, and how `serve` uses the library. */
+/** The `models` commands, and how `serve` uses the model store. */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -73,7 +73,7 @@ test('shipped models can be named', () => {
 });
 
 test('the list reports fit, speed and damage', () => {
-  const library = new ModelStore(join(dir, 'list'));
+  const store = new ModelStore(join(dir, 'list'));
   const entry = {
     id: 'a',
     file: demoModel(),
@@ -85,16 +85,16 @@ test('the list reports fit, speed and damage', () => {
     use: null,
   };
   const wishes = { slots: null, context: null, reserve: null };
-  const row = rowOf(entry, library, { memoryBytes: 16e9, bandwidthGbs: 100, ...wishes });
+  const row = rowOf(entry, store, { memoryBytes: 16e9, bandwidthGbs: 100, ...wishes });
   expect(row).toMatchObject({ fits: true, problem: null });
   // 0.7 of 100 GB/s over the 3.2 MB read per token.
   expect(row.estimated_tokens_per_second).toBeGreaterThan(15_000);
-  expect(rowOf(entry, library, { memoryBytes: 0.2e9, bandwidthGbs: 0, ...wishes })).toMatchObject({
+  expect(rowOf(entry, store, { memoryBytes: 0.2e9, bandwidthGbs: 0, ...wishes })).toMatchObject({
     fits: false,
     estimated_tokens_per_second: null,
   });
-  expect(rowOf(entry, library, { memoryBytes: 16e9, bandwidthGbs: 0, ...wishes, reserve: 15.9e9 })).toMatchObject({ fits: false });
+  expect(rowOf(entry, store, { memoryBytes: 16e9, bandwidthGbs: 0, ...wishes, reserve: 15.9e9 })).toMatchObject({ fits: false });
   const broken = join(dir, 'broken.gguf');
   writeFileSync(broken, 'no model');
-  expect(rowOf({ ...entry, file: broken }, library, { memoryBytes: 16e9, bandwidthGbs: 0, ...wishes }).problem).toMatch(/GGUF/);
+  expect(rowOf({ ...entry, file: broken }, store, { memoryBytes: 16e9, bandwidthGbs: 0, ...wishes }).problem).toMatch(/GGUF/);
 });

@@ -23,12 +23,12 @@ let provider: ProviderProcess;
 let session: FakeProviderSession;
 
 beforeAll(async () => {
-  const library = new ModelStore(join(dir, 'models'));
+  const store = new ModelStore(join(dir, 'models'));
   const file = demoModel();
   const sha256 = await new FileHashes(join(dir, 'model-hashes.json')).ofModel([file]);
   const entry = { file, files: [file], sha256, bytes: 1, source: file, pulled_at: 0 };
-  library.put({ ...entry, id: 'first', use: 'always' });
-  library.put({ ...entry, id: 'second', use: null });
+  store.put({ ...entry, id: 'first', use: 'always' });
+  store.put({ ...entry, id: 'second', use: null });
   coordinator = await FakeCoordinator.listen();
   provider = ProviderProcess.start(coordinator.url, ['--simulated-enclave', '--slots', '2', '--context', '1024'], dir);
   session = await provider.whileItRuns(coordinator.session());

@@ -168,15 +168,15 @@ describe('this machine', () => {
 
   it('reports missing, truncated and damaged models', async () => {
     const directory = mkdtempSync(join(folder, 'models-'));
-    const library = new ModelStore(directory);
+    const store = new ModelStore(directory);
     const hashes = new FileHashes(join(directory, 'hashes.json'));
     const signal = new AbortController().signal;
-    const looked = async (): Promise<string[]> => states(await checkModelFiles(library, hashes, signal));
+    const looked = async (): Promise<string[]> => states(await checkModelFiles(store, hashes, signal));
     expect(await looked()).toEqual(['skipped']);
     const file = join(directory, 'a.gguf');
     writeFileSync(file, 'weights');
     const sha256 = await hashes.of(file);
-    library.put({ id: 'a', file: 'a.gguf', files: ['a.gguf'], sha256, bytes: 7, source: 'test', pulled_at: 1, use: 'always' });
+    store.put({ id: 'a', file: 'a.gguf', files: ['a.gguf'], sha256, bytes: 7, source: 'test', pulled_at: 1, use: 'always' });
     expect(await looked()).toEqual(['ok']);
     writeFileSync(file, 'WEIGHTS');
     utimesSync(file, 1, 1);
@@ -184,9 +184,7 @@ describe('this machine', () => {
     writeFileSync(file, 'weigh');
     expect(await looked()).toEqual(['problem']);
     rmSync(file);
-    expect(await checkModelFiles(library, hashes, signal)).toMatchObject([
-      { state: 'problem', text: expect.stringContaining('is missing') },
-    ]);
+    expect(await checkModelFiles(store, hashes, signal)).toMatchObject([{ state: 'problem', text: expect.stringContaining('is missing') }]);
   });
 
   it('sleeps as pmset says', () => {

@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'library-'));
+  dir = mkdtempSync(join(tmpdir(), 'store-'));
   server.files.clear();
   server.ranges.length = 0;
   server.supportsRanges = true;
@@ -179,7 +179,7 @@ describe('a pull', () => {
   let installed = 0;
   const options = (source: string, changes: Partial<PullOptions> = {}): PullOptions => ({
     source,
-    library: new ModelStore(join(dir, 'models')),
+    store: new ModelStore(join(dir, 'models')),
     hashes: new FileHashes(join(dir, 'hashes.json')),
     modelRepository: modelRepositoryOf({ HF_ENDPOINT: server.url, HF_TOKEN: 'hf_secret' }),
     id: null,
@@ -209,9 +209,9 @@ describe('a pull', () => {
     const folder = join(dir, 'models', 'owner--repo');
     expect(readdirSync(folder).toSorted()).toEqual(['model_index.json', 'scheduler', 'text_encoder', 'tokenizer', 'unet', 'vae_decoder']);
     expect(existsSync(join(dir, 'outside.json'))).toBe(false);
-    const library = new ModelStore(join(dir, 'models'));
-    expect(readModelFacts(library.path(pulled.entry))).toMatchObject({ path: folder, image: { engine: 'onnx' } });
-    expect(library.remove('tiny-diffusion')).toBe(true);
+    const store = new ModelStore(join(dir, 'models'));
+    expect(readModelFacts(store.path(pulled.entry))).toMatchObject({ path: folder, image: { engine: 'onnx' } });
+    expect(store.remove('tiny-diffusion')).toBe(true);
     expect(existsSync(folder)).toBe(false);
   });
 
@@ -228,8 +228,8 @@ describe('a pull', () => {
     const pulled = await pull(options('hf:leejet/Z-Image-Turbo-GGUF:Q4_K'));
     expect(installed).toBe(before + 1);
     expect(pulled).toMatchObject({ entry: { id: 'z-image-turbo', bytes: expect.any(Number) }, verifiedBy: 'repository' });
-    const library = new ModelStore(join(dir, 'models'));
-    const folder = library.path(pulled.entry);
+    const store = new ModelStore(join(dir, 'models'));
+    const folder = store.path(pulled.entry);
     expect(readdirSync(folder).toSorted()).toEqual([
       'Qwen3-4B-Instruct-2507-Q4_K_M.gguf',
       'ae.safetensors',
@@ -242,7 +242,7 @@ describe('a pull', () => {
       image: { engine: 'stable-diffusion.cpp', steps: 8 },
     });
     await expect(pull(options('hf:leejet/Z-Image-Turbo-GGUF:Q2_K'))).rejects.toThrow(/name one quantisation/);
-    library.remove('z-image-turbo');
+    store.remove('z-image-turbo');
     expect(existsSync(folder)).toBe(false);
     server.files.delete('/Comfy-Org/z_image_turbo/resolve/main/split_files/vae/ae.safetensors');
     server.put('/Comfy-Org/z_image_turbo/resolve/main/other', Buffer.from('x'));
@@ -293,19 +293,19 @@ describe('a pull', () => {
 
   test('adds a local file in place', async () => {
     const { entry } = await pull(options(demoModel(), { id: 'here' }));
-    const library = new ModelStore(join(dir, 'models'));
-    expect(library.path(entry)).toBe(demoModel());
-    expect(library.remove('here')).toBe(true);
-    expect(library.remove('here')).toBe(false);
+    const store = new ModelStore(join(dir, 'models'));
+    expect(store.path(entry)).toBe(demoModel());
+    expect(store.remove('here')).toBe(true);
+    expect(store.remove('here')).toBe(false);
     expect(existsSync(demoModel())).toBe(true);
   });
 
   test('from an address is removed with its file', async () => {
     const { entry } = await pull(options(`${server.url}/m.gguf`));
-    const library = new ModelStore(join(dir, 'models'));
-    expect(existsSync(library.path(entry))).toBe(true);
-    library.remove(entry.id);
-    expect(existsSync(library.path(entry))).toBe(false);
+    const store = new ModelStore(join(dir, 'models'));
+    expect(existsSync(store.path(entry))).toBe(true);
+    store.remove(entry.id);
+    expect(existsSync(store.path(entry))).toBe(false);
   });
 });
 
@@ -326,9 +326,9 @@ test('hashes are cached while a file is unchanged', async () => {
 });
 
 test('a damaged list of models is reported', () => {
-  const library = new ModelStore(dir);
+  const store = new ModelStore(dir);
   writeFileSync(join(dir, 'library.json'), '{"version":1,"models":[{"id":"../x"}]}');
-  expect(() => library.entries()).toThrow(ModelStoreError);
+  expect(() => store.entries()).toThrow(ModelStoreError);
 });
 
 test('progress shows rate and time left', () => {

@@ -6,7 +6,7 @@ import type { OutputEvent, TokenLogprob } from '../output-event.js';
 import { CharacterBuffer } from './character-buffer.js';
 import { LogprobAligner } from './logprob-aligner.js';
 import { StopMatcher } from './stop-matcher.js';
-import { DEFAULT_THINK_TAGS, type Segment, ThinkFilter, type ThinkTags } from './think-filter.js';
+import { DEFAULT_THINK_TAGS, type TextEvent, ThinkFilter, type ThinkTags } from './think-filter.js';
 import { type FilteredEvent, ToolCallFilter, type ToolCallOptions } from './tool-call-filter.js';
 
 export interface OutputFilterOptions {
@@ -95,12 +95,12 @@ export class OutputFilter {
     return events;
   }
 
-  #visible(segments: readonly Segment[]): OutputEvent[] {
+  #visible(filtered: readonly TextEvent[]): OutputEvent[] {
     const events: OutputEvent[] = [];
-    for (const segment of segments) {
-      if (segment.type === 'reasoning') events.push(segment);
+    for (const text of filtered) {
+      if (text.type === 'reasoning') events.push(text);
       else {
-        for (const event of this.#tools?.push(segment.text) ?? [segment]) {
+        for (const event of this.#tools?.push(text.text) ?? [text]) {
           this.#filtered(event, events);
           if (this.stopped) return events;
         }
@@ -109,7 +109,7 @@ export class OutputFilter {
     return events;
   }
 
-  #filtered(event: FilteredEvent | Segment, events: OutputEvent[]): void {
+  #filtered(event: FilteredEvent | TextEvent, events: OutputEvent[]): void {
     if (event.type === 'text') {
       const shown = this.#stop.push(event.text);
       this.#show(shown, events, this.stopped);

@@ -42,7 +42,7 @@ export interface ThinkTags {
 export const DEFAULT_THINK_TAGS: ThinkTags = { open: '<think>', close: '</think>' };
 
 /** Visible text, or the text of a think segment, without tags. */
-export type Segment = Extract<OutputEvent, { type: 'text' | 'reasoning' }>;
+export type TextEvent = Extract<OutputEvent, { type: 'text' | 'reasoning' }>;
 
 /** Called for the next `length` UTF-16 units. `hidden`: in a think segment, or part of any tag. */
 type OnVisibilityDecided = (length: number, hidden: boolean) => void;
@@ -76,9 +76,9 @@ export class ThinkFilter {
   }
 
   /** Output decided so far, in order; adjacent parts of the same type are merged. */
-  push(piece: string, tokens: number): Segment[] {
+  push(piece: string, tokens: number): TextEvent[] {
     this.#tally.expect(piece.length, tokens);
-    const segments: Segment[] = [];
+    const events: TextEvent[] = [];
     const text = this.#tail + piece;
     let position = 0;
     let open = text.indexOf(this.#tags.open);
@@ -87,33 +87,33 @@ export class ThinkFilter {
       const opens = close === -1 || (open !== -1 && open < close);
       const start = opens ? open : close;
       const tag = opens ? this.#tags.open : this.#tags.close;
-      this.#text(text.slice(position, start), segments);
+      this.#text(text.slice(position, start), events);
       this.#tag(tag, opens);
       position = start + tag.length;
       if (open !== -1 && open < position) open = text.indexOf(this.#tags.open, position);
       if (close !== -1 && close < position) close = text.indexOf(this.#tags.close, position);
     }
     const end = this.#startOfTail(text, position);
-    this.#text(text.slice(position, end), segments);
+    this.#text(text.slice(position, end), events);
     this.#tail = text.slice(end);
-    return segments;
+    return events;
   }
 
-  end(): Segment[] {
-    const segments: Segment[] = [];
-    this.#text(this.#tail, segments);
+  end(): TextEvent[] {
+    const events: TextEvent[] = [];
+    this.#text(this.#tail, events);
     this.#tail = '';
-    append(segments, 'text', this.#guard.text(this.#gap.end()));
+    append(events, 'text', this.#guard.text(this.#gap.end()));
     this.#tally.end(this.#depth > 0);
-    return segments;
+    return events;
   }
 
-  #text(text: string, segments: Segment[]): void {
+  #text(text: string, events: TextEvent[]): void {
     if (text === '') return;
     const hidden = this.#depth > 0;
     this.#settle(text.length, hidden);
-    if (hidden) append(segments, 'reasoning', text);
-    else append(segments, 'text', this.#guard.text(this.#gap.text(text)));
+    if (hidden) append(events, 'reasoning', text);
+    else append(events, 'text', this.#guard.text(this.#gap.text(text)));
   }
 
   #settle(length: number, hidden: boolean): void {
@@ -141,9 +141,9 @@ export class ThinkFilter {
 }
 
 /** Appends text, merging with a last segment of the same type. */
-function append(segments: Segment[], type: Segment['type'], text: string): void {
+function append(events: TextEvent[], type: TextEvent['type'], text: string): void {
   if (text === '') return;
-  const last = segments.at(-1);
-  if (last?.type === type) segments[segments.length - 1] = { type, text: last.text + text };
-  else segments.push({ type, text });
+  const last = events.at(-1);
+  if (last?.type === type) events[events.length - 1] = { type, text: last.text + text };
+  else events.push({ type, text });
 }

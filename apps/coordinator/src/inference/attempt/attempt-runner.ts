@@ -6,7 +6,7 @@ import { apiError } from '@inference/formats';
 import type { JobContext } from '@inference/protocol';
 import type { Encapsulation } from '@inference/protocol/crypto';
 import { namesProvider } from '@inference/scheduler';
-import { imageOfferOf } from '../../providers/placement/served-models.js';
+import { imageOfferOf } from '../../providers/placement/model-directory.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { JobObserver } from '../job-observer.js';

@@ -11,8 +11,8 @@ import {
   type PromptPrefix,
   type SchedulingRequest,
 } from '@inference/scheduler';
+import type { ProviderSelector } from '../../providers/placement/model-directory.js';
 import type { PlacementChoice } from '../../providers/placement/placement-service.js';
-import type { ProviderSelector } from '../../providers/placement/served-models.js';
 import type { ProviderSlot } from '../../providers/provider-connection.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { FairQueue, type Queued } from './fair-queue.js';

@@ -80,7 +80,7 @@ export function outcomePolicy(result: AttemptResult): OutcomePolicy {
     case 'unverified':
       return policy(true, 'unverified', apiError('bad_signature'), 'bad_signature', result.problem);
     case 'images_not_stored':
-      return policy(true, 'none', apiError('images_unavailable'), 'images_not_kept');
+      return policy(true, 'none', apiError('images_unavailable'), 'images_not_stored');
     case 'refused':
       return refusalPolicy(result.failure, result.credibility);
     default:

@@ -18,10 +18,10 @@ import type { ReputationRegistry } from '../reputation/reputation-registry.js';
 import type { ConnectedProviders } from '../session/connected-providers.js';
 import { LocalProvider, LocalSlot } from '../session/local-provider.js';
 import type { OnlineSession } from '../session/provider-session.js';
+import { imageOfferOf } from './model-directory.js';
 import { PlacementLog } from './placement-log.js';
 import type { ProviderMeasurements } from './provider-measurements.js';
 import { ProviderReports } from './provider-reports.js';
-import { imageOfferOf } from './served-models.js';
 
 interface PlacementServiceOptions {
   readonly index: ModelIndex<OnlineSession>;

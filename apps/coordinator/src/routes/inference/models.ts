@@ -8,7 +8,7 @@ import type { Static } from 'typebox';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import { unknownModel } from '../../inference/request/unknown-model.js';
 import { MAX_LISTED_MODELS } from '../../providers/placement/listed-models.js';
-import type { ServedModel } from '../../providers/placement/served-models.js';
+import type { ListedModel } from '../../providers/placement/model-directory.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { queryReader } from '../parameters/query.js';
 import { errorResponses, jsonResponse, pathParams } from '../plugins/route-schemas.js';
@@ -21,8 +21,8 @@ type ListQuery = Static<typeof ModelListQuerySchema>;
 const readListQuery = queryReader(ModelListQuerySchema);
 
 export function addModels(server: FastifyInstance, registry: ProviderRegistry, requestQueue: RequestQueue): void {
-  const messagesMembers = (model: ServedModel) => modelInfo(model, registry.models.contextLength(model.offer.id, null));
-  const entryOf = (model: ServedModel) => ({ ...modelEntry(model), ...limitsOf(model, registry) });
+  const messagesMembers = (model: ListedModel) => modelInfo(model, registry.models.contextLength(model.offer.id, null));
+  const entryOf = (model: ListedModel) => ({ ...modelEntry(model), ...limitsOf(model, registry) });
   const listSchema = {
     summary: `Models that are served now, ${MAX_LISTED_MODELS} at most. limit, after_id and before_id select a page.`,
     tags: ['Models'],
@@ -57,9 +57,9 @@ export function addModels(server: FastifyInstance, registry: ProviderRegistry, r
 
 /** A page of the list, sorted by id. */
 function pageOf(
-  listed: readonly ServedModel[],
+  listed: readonly ListedModel[],
   { limit = MAX_LISTED_MODELS, after_id: afterId, before_id: beforeId }: ListQuery,
-): { readonly models: readonly ServedModel[]; readonly hasMore: boolean } {
+): { readonly models: readonly ListedModel[]; readonly hasMore: boolean } {
   if (afterId !== undefined && beforeId !== undefined) {
     throw new RequestError('invalid_request', 'before_id', 'Give after_id or before_id, not both.');
   }
@@ -82,7 +82,7 @@ function demandOf(id: string, registry: ProviderRegistry, requestQueue: RequestQ
   };
 }
 
-function modelEntry({ offer, providers, firstSeenAt }: ServedModel) {
+function modelEntry({ offer, providers, firstSeenAt }: ListedModel) {
   const levels = providers.map(({ trustLevel }) => trustLevel);
   return {
     id: offer.id,
@@ -103,7 +103,7 @@ function modelEntry({ offer, providers, firstSeenAt }: ServedModel) {
 }
 
 /** Context and output limits under the names of OpenRouter: the largest context of any current provider. Null without providers. */
-function limitsOf({ offer }: ServedModel, registry: ProviderRegistry) {
+function limitsOf({ offer }: ListedModel, registry: ProviderRegistry) {
   if (offer.model_type === 'image') return {};
   const contextLength = registry.models.contextLength(offer.id, null);
   const maxOutputTokens = offer.model_type === 'text' ? contextLength : null;
@@ -115,7 +115,7 @@ function limitsOf({ offer }: ServedModel, registry: ProviderRegistry) {
 }
 
 /** A model in the Messages format. Members without a value here are null. */
-function modelInfo({ offer, firstSeenAt }: ServedModel, contextLength: number | null) {
+function modelInfo({ offer, firstSeenAt }: ListedModel, contextLength: number | null) {
   return {
     type: 'model',
     display_name: offer.display_name,
@@ -134,7 +134,7 @@ function modelInfo({ offer, firstSeenAt }: ServedModel, contextLength: number | 
 const MAX_WEIGHTS = 8;
 
 /** Reported weights of the model, with the number of providers. Absent without reports. */
-function weightsFacts(providers: ServedModel['providers']) {
+function weightsFacts(providers: ListedModel['providers']) {
   const counts = new Map<string, number>();
   for (const { offer } of providers) {
     const sha256 = offer?.file_sha256;
@@ -147,7 +147,7 @@ function weightsFacts(providers: ServedModel['providers']) {
 }
 
 /** Union of the providers' sizes, and their largest `max_images`. */
-function imageFacts(providers: ServedModel['providers']) {
+function imageFacts(providers: ListedModel['providers']) {
   const offers = providers.flatMap(({ offer }) => (offer?.model_type === 'image' ? (offer.image ?? []) : []));
   return {
     sizes: [...new Set(offers.flatMap(({ sizes }) => sizes))],

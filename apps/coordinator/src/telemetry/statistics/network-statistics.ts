@@ -5,13 +5,13 @@
 
 import type { Stats } from '@inference/formats';
 import type { ActivitySums, MinuteSums } from '../../database/statistics-repository.js';
-import type { ServedModels } from '../../providers/placement/served-models.js';
+import type { ModelDirectory } from '../../providers/placement/model-directory.js';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 
 /** Connected providers and their models, as statistics read them. */
 export interface RegistryView {
   snapshots(): Iterable<ProviderSnapshot>;
-  readonly models: Pick<ServedModels, 'listing'>;
+  readonly models: Pick<ModelDirectory, 'listing'>;
 }
 
 /** Buckets of the time series, one per minute. */

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { FairQueue } from '../../../src/inference/queue/fair-queue.js';
 import { RequestQueue, type SlotRequest } from '../../../src/inference/queue/request-queue.js';
-import type { ProviderSelector } from '../../../src/providers/placement/served-models.js';
+import type { ProviderSelector } from '../../../src/providers/placement/model-directory.js';
 import type { ProviderRegistry } from '../../../src/providers/provider-registry.js';
 
 /** A busy registry: ten slots, of them one with trust level hardware, and two on a named provider. */

@@ -7,7 +7,7 @@ import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
 import { confirm } from '../input/prompt.js';
 import { runningDaemon } from '../input/service-options.js';
-import { gigabytes } from '../model-library.js';
+import { gigabytes } from '../models-command.js';
 import { print } from '../output/terminal.js';
 
 export const uninstallCommand: Command = {

@@ -1,4 +1,4 @@
-/** Models for `serve`: those named by options, else those selected in the library, else the demo model. */
+/** Models for `serve`: those named by options, else those selected in the model store, else the demo model. */
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
@@ -30,16 +30,16 @@ const SHIPPED: Readonly<Record<string, () => string>> = {
 /**
  * Models from `FILE` or `FILE@KEEP`, where KEEP is `always`, `on_demand` or minutes. The first stays loaded by default.
  *
- * FILE may also be a folder, a library id, `demo-text` or `demo-image`. Without arguments: the library's selection, else the demo
+ * FILE may also be a folder, a stored model's id, `demo-text` or `demo-image`. Without arguments: the stored models in use, else the demo
  * model.
  *
  * `maxKeep`: the settings' maximum keep-alive time; a KEEP on the command line overrides it.
  */
-export function modelChoices(given: readonly string[] | undefined, library: ModelStore, maxKeep: KeepAlive = ALWAYS): ModelChoice[] {
+export function modelChoices(given: readonly string[] | undefined, store: ModelStore, maxKeep: KeepAlive = ALWAYS): ModelChoice[] {
   if (given === undefined) {
-    const used = library.entries().filter(({ use }) => use !== null);
+    const used = store.entries().filter(({ use }) => use !== null);
     const choices = used.map((entry) =>
-      ofLibrary(entry, library, shorterKeepAlive(parseKeepAlive(entry.use ?? '') ?? DEFAULT_KEEP_ALIVE, maxKeep)),
+      storedChoice(entry, store, shorterKeepAlive(parseKeepAlive(entry.use ?? '') ?? DEFAULT_KEEP_ALIVE, maxKeep)),
     );
     return choices.length > 0 ? choices : [{ path: demoModel('#demo-model'), keep: maxKeep }];
   }
@@ -51,11 +51,11 @@ export function modelChoices(given: readonly string[] | undefined, library: Mode
     const shipped = Object.hasOwn(SHIPPED, name) ? SHIPPED[name] : undefined;
     if (shipped !== undefined) return { path: shipped(), keep };
     const path = resolve(name);
-    const entry = existsSync(path) ? null : library.find(name);
-    return entry === null ? { path, keep } : ofLibrary(entry, library, keep);
+    const entry = existsSync(path) ? null : store.find(name);
+    return entry === null ? { path, keep } : storedChoice(entry, store, keep);
   });
 }
 
-function ofLibrary(entry: StoredModel, library: ModelStore, keep: KeepAlive): ModelChoice {
-  return { path: library.path(entry), keep, id: entry.id, sha256: entry.sha256 };
+function storedChoice(entry: StoredModel, store: ModelStore, keep: KeepAlive): ModelChoice {
+  return { path: store.path(entry), keep, id: entry.id, sha256: entry.sha256 };
 }

@@ -11,7 +11,7 @@ import { modelMemorySettings } from '../../config/model-memory.js';
 import type { DaemonOptions } from '../../daemon/daemon-options.js';
 import type { KeepAlive } from '../../jobs/serving/keep-alive.js';
 import { StartupError } from '../../startup-error.js';
-import { modelStoreOf } from '../model-library.js';
+import { modelStoreOf } from '../models-command.js';
 import { modelChoices } from './model-choices.js';
 import { parsed, UsageError } from './owner-options.js';
 
@@ -108,7 +108,7 @@ export function serveOptions(flags: ServeFlags, config: Config): ServeOptions {
   return {
     socketUrl,
     dataDir,
-    models: modelChoices(flags.models, modelStoreOf(dataDir).library, maxKeepOf(config)),
+    models: modelChoices(flags.models, modelStoreOf(dataDir).store, maxKeepOf(config)),
     simulatedEnclave: flags.simulatedEnclave || config.simulated_enclave,
     enrol: flags.enrol || config.enrolment.enrol,
     simulatedManagement: flags.simulatedManagement,

@@ -6,7 +6,7 @@ import { configPath } from '../../config/data-dir.js';
 import { locate, pointer } from '../../config/locate.js';
 import { readConfig } from '../../config/read-config.js';
 import { type OwnerOptions, UsageError } from '../input/owner-options.js';
-import { modelStoreOf } from '../model-library.js';
+import { modelStoreOf } from '../models-command.js';
 
 export const SETUP_OPTIONS = {
   coordinator: { type: 'string' },
@@ -67,7 +67,7 @@ export interface Settled {
   readonly coordinator: string | null;
   /** Coordinator of the current sign-in. */
   readonly linkedAt: string | null;
-  /** Ids of the served library models. */
+  /** Ids of the stored models in use. */
   readonly models: readonly string[];
   readonly schedule: boolean;
 }
@@ -81,7 +81,7 @@ export function settledIn(dataDir: string): Settled {
     coordinator: coordinator === undefined ? null : coordinatorAddress(coordinator),
     linkedAt: signedInAt(dataDir),
     models: modelStoreOf(dataDir)
-      .library.entries()
+      .store.entries()
       .filter(({ use }) => use !== null)
       .map(({ id }) => id),
     schedule: locate(text).has(pointer(['availability', 'windows'])),

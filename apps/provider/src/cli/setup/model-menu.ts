@@ -1,11 +1,11 @@
-/** Models for the owner's choice: library models, models of the coordinator's catalogue, and the demo model. */
+/** Models for the owner's choice: stored models, models of the coordinator's catalogue, and the demo model. */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { CoordinatorError, requestCoordinator } from '../../account/coordinator-http.js';
 import type { ModelMemorySettings } from '../../config/model-memory.js';
 import { readHostFacts } from '../../host/hardware/host-facts.js';
 import { rowOf } from '../commands/models/list.js';
-import { gigabytes, type OpenModelStore } from '../model-library.js';
+import { gigabytes, type OpenStore } from '../models-command.js';
 import { clean } from '../output/terminal.js';
 
 export interface MenuItem {
@@ -43,14 +43,10 @@ export const DEMO: MenuItem = {
 };
 
 /** Fitting models first, local ones before others. Never rejects for an unreachable catalogue. */
-export async function modelMenu(
-  { library }: OpenModelStore,
-  coordinator: string,
-  memorySettings: ModelMemorySettings,
-): Promise<MenuItem[]> {
+export async function modelMenu({ store }: OpenStore, coordinator: string, memorySettings: ModelMemorySettings): Promise<MenuItem[]> {
   const host = await readHostFacts();
-  const own = library.entries().map((entry): MenuItem => {
-    const { id, bytes, fits, problem, estimated_tokens_per_second: speed } = rowOf(entry, library, { ...host, ...memorySettings });
+  const own = store.entries().map((entry): MenuItem => {
+    const { id, bytes, fits, problem, estimated_tokens_per_second: speed } = rowOf(entry, store, { ...host, ...memorySettings });
     const pace = speed === null ? '' : `, about ${speed} tokens/s`;
     const text = problem === null ? `here, ${gigabytes(bytes)}${pace}${fits ? '' : ', does NOT fit'}` : `here, cannot be used: ${problem}`;
     return { choice: id, text, fits, isHere: true };

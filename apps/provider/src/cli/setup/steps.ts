@@ -17,7 +17,7 @@ import { EXIT } from '../exit-codes.js';
 import { untilInterrupted } from '../input/interrupt.js';
 import { UsageError } from '../input/owner-options.js';
 import type { Prompt } from '../input/prompt.js';
-import { modelStoreOf } from '../model-library.js';
+import { modelStoreOf } from '../models-command.js';
 import { clean, print } from '../output/terminal.js';
 import type { Answers, Settled } from './answers.js';
 import { DEMO, type MenuItem, modelMenu } from './model-menu.js';
@@ -111,12 +111,12 @@ export async function chooseModel({ dataDir, answers, settled, prompt, run }: Se
     await print([`Models: ${settled.models.join(', ')}`]);
     return settled.models.join(', ');
   }
-  const shelf = modelStoreOf(dataDir);
-  const menu = answers.model === null ? await modelMenu(shelf, coordinator, modelMemorySettings(readConfig(configPath(dataDir)))) : [];
+  const opened = modelStoreOf(dataDir);
+  const menu = answers.model === null ? await modelMenu(opened, coordinator, modelMemorySettings(readConfig(configPath(dataDir)))) : [];
   const choice =
     answers.model ?? (prompt === null ? (menu.find(({ isHere, fits }) => isHere && fits) ?? DEMO).choice : await pick(menu, prompt));
   if (choice === DEMO.choice) {
-    // The demo model is served only while the library selects none.
+    // The demo model is served only while the owner selects none.
     for (const served of settled.models) {
       const code = await run('models', 'use', served, '--off', '--data-dir', dataDir);
       if (code !== EXIT.fine) throw new StepFailed(code);
@@ -124,16 +124,16 @@ export async function chooseModel({ dataDir, answers, settled, prompt, run }: Se
     await print(['Models: the small model that ships with this program']);
     return 'the small model that ships';
   }
-  const known = shelf.library.find(choice);
-  const before = new Set(shelf.library.entries().map(({ id }) => id));
+  const known = opened.store.find(choice);
+  const before = new Set(opened.store.entries().map(({ id }) => id));
   if (known === null) {
     const code = await run('models', 'pull', choice, '--data-dir', dataDir);
     if (code !== EXIT.fine) throw new StepFailed(code);
   }
-  const entries = shelf.library.entries();
+  const entries = opened.store.entries();
   // A model that is pulled again keeps its id.
   const id = known?.id ?? entries.find((entry) => !before.has(entry.id))?.id ?? entries.at(-1)?.id;
-  if (id === undefined) throw new StartupError('the model is not in the library');
+  if (id === undefined) throw new StartupError('the model is not in the model store');
   const code = await run('models', 'use', id, '--data-dir', dataDir);
   if (code !== EXIT.fine) throw new StepFailed(code);
   return id;

@@ -8,7 +8,7 @@ import { Compile } from 'typebox/compile';
 import { DownloadError } from './download.js';
 
 export interface RemoteFile {
-  /** Relative to the library's folder; of all but image models without a path. */
+  /** Relative to the store's folder; of all but image models without a path. */
   readonly name: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;

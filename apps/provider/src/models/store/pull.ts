@@ -25,7 +25,7 @@ import type { ModelStore, StoredModel } from './model-store.js';
 
 export interface PullOptions {
   readonly source: string;
-  readonly library: ModelStore;
+  readonly store: ModelStore;
   readonly hashes: FileHashes;
   readonly modelRepository: ModelRepository;
   /** Overrides the id derived from the model's name. */
@@ -52,7 +52,7 @@ interface Pulled {
 
 /** Throws {@link DownloadError}, ModelFileError or ModelStoreError, each with a sentence for the owner. */
 export async function pull(options: PullOptions): Promise<Pulled> {
-  const { library, hashes, modelRepository, signal } = options;
+  const { store, hashes, modelRepository, signal } = options;
   const source = readSource(options.source);
   if (source.kind === 'file') {
     const facts = readModelFacts(resolve(source.path));
@@ -65,14 +65,14 @@ export async function pull(options: PullOptions): Promise<Pulled> {
   const known = source.kind === 'repository' ? knownModel(source.repository) : null;
   if (source.kind === 'repository' && known !== null) return await pullKnown(source, known, entries, options);
   const files = source.kind === 'address' ? [addressFile(source.url)] : repositoryFiles(source, entries, modelRepository);
-  mkdirSync(library.directory, { recursive: true, mode: 0o700 });
+  mkdirSync(store.directory, { recursive: true, mode: 0o700 });
   const sha256s: string[] = [];
   for (const [index, file] of files.entries()) {
     options.onFile({ name: file.name, index, count: files.length });
     sha256s.push(await fetchFile(file, files.length === 1 ? options.sha256 : null, options));
   }
   const names = files.map(({ name }) => name);
-  const facts = readModelFacts(join(library.directory, names[0] as string));
+  const facts = readModelFacts(join(store.directory, names[0] as string));
   if (facts.files.length !== files.length)
     throw new DownloadError(`the model has ${facts.files.length} files, and ${files.length} were found`);
   return await take(
@@ -92,19 +92,19 @@ async function pullFolder(
   { folder, files }: { readonly folder: string; readonly files: readonly RemoteFile[] },
   options: PullOptions,
 ): Promise<Pulled> {
-  const { library, hashes, signal } = options;
+  const { store, hashes, signal } = options;
   for (const [index, file] of files.entries()) {
     options.onFile({ name: file.name, index, count: files.length });
-    mkdirSync(dirname(join(library.directory, file.name)), { recursive: true, mode: 0o700 });
+    mkdirSync(dirname(join(store.directory, file.name)), { recursive: true, mode: 0o700 });
     await fetchFile(file, null, options);
   }
-  const path = join(library.directory, folder);
+  const path = join(store.directory, folder);
   const facts = readModelFacts(path);
   return await take(
     options,
     facts,
     await hashes.ofModel(facts.files, signal),
-    facts.files.map((file) => relative(library.directory, file)),
+    facts.files.map((file) => relative(store.directory, file)),
     files.every(({ name, sha256 }) => sha256 !== null || /\.(?:json|txt)$/.test(name)),
     folder,
   );
@@ -112,7 +112,7 @@ async function pullFolder(
 
 /** Pulls a quantised image model with its companion parts into a folder of its own, and installs the engine if missing. */
 async function pullKnown(source: Repository, known: KnownModel, entries: Entries, options: PullOptions): Promise<Pulled> {
-  const { library, hashes, modelRepository, signal } = options;
+  const { store, hashes, modelRepository, signal } = options;
   const [model, ...others] = repositoryFiles(source, entries, modelRepository);
   if (model === undefined || others.length > 0)
     throw new DownloadError(`${source.repository} holds the model in several files, which is not supported`);
@@ -125,7 +125,7 @@ async function pullKnown(source: Repository, known: KnownModel, entries: Entries
   const parts = [['model', model] as const, ...companions];
   const folder = `${source.repository.replace('/', '--')}--${model.name.replace(/\.gguf$/i, '')}`;
   await options.installEngine(signal);
-  mkdirSync(join(library.directory, folder), { recursive: true, mode: 0o700 });
+  mkdirSync(join(store.directory, folder), { recursive: true, mode: 0o700 });
   for (const [index, [, file]] of parts.entries()) {
     options.onFile({ name: file.name, index, count: parts.length });
     await fetchFile({ ...file, name: join(folder, file.name) }, null, options);
@@ -133,7 +133,7 @@ async function pullKnown(source: Repository, known: KnownModel, entries: Entries
   const { repository: _, companions: __, ...description } = known;
   const files = Object.fromEntries(parts.map(([part, file]) => [part, file.name]));
   const quantization = source.quantization ?? 'GGUF';
-  const path = join(library.directory, folder);
+  const path = join(store.directory, folder);
   writeFileSync(
     join(path, DESCRIPTION),
     `${JSON.stringify({ engine: 'stable-diffusion.cpp', quantization, files, ...description }, null, 2)}\n`,
@@ -143,7 +143,7 @@ async function pullKnown(source: Repository, known: KnownModel, entries: Entries
     options,
     facts,
     await hashes.ofModel(facts.files, signal),
-    facts.files.map((file) => relative(library.directory, file)),
+    facts.files.map((file) => relative(store.directory, file)),
     parts.every(([, { sha256 }]) => sha256 !== null),
     folder,
   );
@@ -151,8 +151,8 @@ async function pullKnown(source: Repository, known: KnownModel, entries: Entries
 
 /** Downloads one file unless present. Returns its SHA-256. */
 async function fetchFile(file: RemoteFile, wanted: string | null, options: PullOptions): Promise<string> {
-  const { library, hashes, signal, onProgress, tuning } = options;
-  const path = join(library.directory, file.name);
+  const { store, hashes, signal, onProgress, tuning } = options;
+  const path = join(store.directory, file.name);
   const expected = wanted ?? file.sha256;
   if (expected !== null && file.sha256 !== null && expected !== file.sha256) {
     throw new DownloadError(`the repository has another file than the one you asked for: its SHA-256 is ${file.sha256}`);
@@ -181,7 +181,7 @@ async function take(
   fromRepository: boolean,
   folder: string | null = facts.image === null ? null : facts.path,
 ): Promise<Pulled> {
-  const { library, now } = options;
+  const { store, now } = options;
   const id = options.id ?? facts.id;
   if (options.sha256 !== null && options.sha256 !== sha256) {
     throw new DownloadError(`this is not the model that you asked for: its SHA-256 is ${sha256}`);
@@ -200,9 +200,9 @@ async function take(
     bytes: facts.fileBytes,
     source: options.source,
     pulled_at: now(),
-    use: library.find(id)?.use ?? null,
+    use: store.find(id)?.use ?? null,
   };
-  library.put(entry);
+  store.put(entry);
   const verifiedBy = options.sha256 !== null ? 'owner' : allowed !== null ? 'catalogue' : fromRepository ? 'repository' : null;
   return { entry, facts: { ...facts, id }, verifiedBy };
 }

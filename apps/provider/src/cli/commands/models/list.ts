@@ -1,4 +1,4 @@
-/** `models list`: models of the library, whether they fit this machine, and their expected speed. */
+/** `models list`: stored models, whether they fit this machine, and their expected speed. */
 import { parseArgs } from 'node:util';
 import { configPath, dataDirOf } from '../../../config/data-dir.js';
 import { type ModelMemorySettings, modelMemorySettings } from '../../../config/model-memory.js';
@@ -9,7 +9,7 @@ import { sizeText } from '../../../models/image/image-facts.js';
 import { modelTypeOf, readModelFacts } from '../../../models/model-facts.js';
 import type { ModelStore, StoredModel } from '../../../models/store/model-store.js';
 import type { Command } from '../../command.js';
-import { COMMON_OPTIONS, gigabytes, print, readArguments, shelf, withErrorText } from '../../model-library.js';
+import { COMMON_OPTIONS, gigabytes, openStore, print, readArguments, withErrorText } from '../../models-command.js';
 
 const USAGE = 'models list [--data-dir DIR] [--json]';
 
@@ -23,10 +23,10 @@ export const modelsListCommand: Command = {
 
 async function run(args: readonly string[]): Promise<number> {
   const { values } = readArguments(USAGE, 0, () => parseArgs({ args: [...args], options: COMMON_OPTIONS, allowPositionals: true }));
-  const { library } = shelf(values['data-dir']);
+  const { store } = openStore(values['data-dir']);
   const host = await readHostFacts();
   const memorySettings = modelMemorySettings(readConfig(configPath(dataDirOf(values))));
-  const rows = library.entries().map((entry) => rowOf(entry, library, { ...host, ...memorySettings }));
+  const rows = store.entries().map((entry) => rowOf(entry, store, { ...host, ...memorySettings }));
   if (values.json) print(JSON.stringify({ models: rows }, null, 2));
   else if (rows.length === 0) print('No models yet. Get one with: inference-provider models pull hf:OWNER/REPOSITORY:QUANTISATION');
   else for (const row of rows) print(lineOf(row));
@@ -35,16 +35,16 @@ async function run(args: readonly string[]): Promise<number> {
 
 type Row = ReturnType<typeof rowOf>;
 
-/** Evaluates one library entry for a machine and the owner's reserved memory. */
+/** Evaluates one stored model for a machine and the owner's reserved memory. */
 export function rowOf(
   entry: StoredModel,
-  library: ModelStore,
+  store: ModelStore,
   machine: Pick<HostFacts, 'memoryBytes' | 'bandwidthGbs'> & ModelMemorySettings,
 ) {
   const { id, bytes, sha256, source, use } = entry;
   const known = { id, bytes, sha256, source, use };
   try {
-    const facts = readModelFacts(library.path(entry));
+    const facts = readModelFacts(store.path(entry));
     const { memoryBytes, bandwidthGbs, slots, context, reserve } = machine;
     const [plan] = planModels([{ facts, always: true }], { ceiling: memoryCeiling(memoryBytes, reserve), slots, context });
     const type = modelTypeOf(facts);

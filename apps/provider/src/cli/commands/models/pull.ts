@@ -1,4 +1,4 @@
-/** `models pull`: downloads a model into the library, or adds a local file, after checking its hash. */
+/** `models pull`: downloads a model into the model store, or adds a local file, after checking its hash. */
 import { parseArgs } from 'node:util';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -11,7 +11,7 @@ import { StartupError } from '../../../startup-error.js';
 import type { Command } from '../../command.js';
 import { abortOnInterrupt } from '../../input/interrupt.js';
 import { UsageError } from '../../input/owner-options.js';
-import { COMMON_OPTIONS, gigabytes, print, readArguments, shelf, withErrorText } from '../../model-library.js';
+import { COMMON_OPTIONS, gigabytes, openStore, print, readArguments, withErrorText } from '../../models-command.js';
 import { ProgressLine } from '../../output/progress-line.js';
 
 const USAGE =
@@ -33,7 +33,7 @@ async function run(args: readonly string[]): Promise<number> {
     () => parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }),
     OPTIONS,
   );
-  const { library, hashes } = shelf(values['data-dir']);
+  const { store, hashes } = openStore(values['data-dir']);
   const dataDir = dataDirOf(values);
   const sha256 = values.sha256?.toLowerCase() ?? null;
   if (sha256 !== null && !/^[0-9a-f]{64}$/.test(sha256)) throw new UsageError('--sha256 must be 64 hexadecimal digits.');
@@ -46,7 +46,7 @@ async function run(args: readonly string[]): Promise<number> {
   const { coordinator } = values;
   const pulled = await pull({
     source: positionals[0] as string,
-    library,
+    store,
     hashes,
     modelRepository: modelRepositoryOf(process.env),
     id: values.id ?? null,

@@ -1,9 +1,9 @@
-/** `models rm`: removes a model and its files from the library. A file added in place is not deleted. */
+/** `models rm`: removes a model and its files from the model store. A file added in place is not deleted. */
 import { parseArgs } from 'node:util';
 import { dataDirOf } from '../../../config/data-dir.js';
 import { StartupError } from '../../../startup-error.js';
 import type { Command } from '../../command.js';
-import { COMMON_OPTIONS, print, readArguments, shelf, withErrorText } from '../../model-library.js';
+import { COMMON_OPTIONS, openStore, print, readArguments, withErrorText } from '../../models-command.js';
 import { reloadModels } from '../../reload-models.js';
 
 const USAGE = 'models rm ID [--data-dir DIR] [--json]';
@@ -18,10 +18,10 @@ export const modelsRemoveCommand: Command = {
         parseArgs({ args: [...args], options: COMMON_OPTIONS, allowPositionals: true }),
       );
       const id = positionals[0] as string;
-      const { library } = shelf(values['data-dir']);
-      const entry = library.find(id);
-      if (entry === null || !library.remove(id)) throw new StartupError(`there is no model ${id}; run: inference-provider models list`);
-      const outcome = await reloadModels(dataDirOf(values), library.path(entry));
+      const { store } = openStore(values['data-dir']);
+      const entry = store.find(id);
+      if (entry === null || !store.remove(id)) throw new StartupError(`there is no model ${id}; run: inference-provider models list`);
+      const outcome = await reloadModels(dataDirOf(values), store.path(entry));
       const goesOn = outcome.kind === 'not_taken' ? ` The running provider continues unchanged: ${outcome.why}.` : '';
       print(values.json ? JSON.stringify({ removed: id }) : `${id} is removed.${goesOn}`);
       return 0;

@@ -6,7 +6,7 @@ import { StartupError } from '../../../startup-error.js';
 import type { Command } from '../../command.js';
 import { EXIT } from '../../exit-codes.js';
 import { UsageError } from '../../input/owner-options.js';
-import { COMMON_OPTIONS, print, readArguments, shelf, withErrorText } from '../../model-library.js';
+import { COMMON_OPTIONS, openStore, print, readArguments, withErrorText } from '../../models-command.js';
 import { reloadModels } from '../../reload-models.js';
 
 const USAGE = 'models use ID [--data-dir DIR] [--keep always|on_demand|MINUTES] [--off] [--json]';
@@ -27,15 +27,15 @@ async function run(args: readonly string[]): Promise<number> {
     () => parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }),
     OPTIONS,
   );
-  const { library } = shelf(values['data-dir']);
+  const { store } = openStore(values['data-dir']);
   const id = positionals[0] as string;
   const keep = parseKeepAlive(values.keep ?? 'always');
   if (keep === null) throw new UsageError('--keep must be always, on_demand or a number of minutes.');
-  const entry = library.find(id);
+  const entry = store.find(id);
   if (entry === null) throw new StartupError(`there is no model ${id}; run: inference-provider models list`);
   const use = values.off === true ? null : keepAliveText(keep);
-  library.put({ ...entry, use });
-  const outcome = await reloadModels(dataDirOf(values), library.path(entry));
+  store.put({ ...entry, use });
+  const outcome = await reloadModels(dataDirOf(values), store.path(entry));
   const problem = use === null || outcome.kind !== 'live' ? null : outcome.problem;
   if (values.json) print(JSON.stringify({ id, use, live: outcome.kind === 'live' && problem === null }));
   else if (problem === null) {

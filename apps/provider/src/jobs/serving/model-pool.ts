@@ -11,7 +11,7 @@ import type { ModelOffer } from '@inference/protocol';
 import type { KeepAlive } from './keep-alive.js';
 import { type ModelEvent, SERVING_TIMINGS, ServedModel, type Serving, type ServingTimings, type StartEngine } from './served-model.js';
 
-export interface ServedModelsOptions {
+export interface ModelPoolOptions {
   /** Each fits under the ceiling together with all always-loaded models. */
   readonly models: readonly Serving[];
   /** Maximum bytes of all models together. */
@@ -45,8 +45,8 @@ interface Waiter {
   readonly refuse: (reason: unknown) => void;
 }
 
-export class ServedModels {
-  readonly #options: ServedModelsOptions;
+export class ModelPool {
+  readonly #options: ModelPoolOptions;
   readonly #timings: ServingTimings;
   #models: ReadonlyMap<string, ServedModel>;
   /** Removed models that have not ended yet. */
@@ -61,7 +61,7 @@ export class ServedModels {
   #again = false;
   #wake: NodeJS.Timeout | null = null;
 
-  constructor(options: ServedModelsOptions) {
+  constructor(options: ModelPoolOptions) {
     this.#options = options;
     this.#ceiling = options.ceiling;
     this.#timings = { ...SERVING_TIMINGS, ...options.timings };

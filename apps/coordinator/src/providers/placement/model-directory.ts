@@ -20,7 +20,7 @@ export type ProviderSelector = Pick<PlacementConstraints, 'providerSerial' | 'pr
 
 const ANY_PROVIDER: ProviderSelector = { providerSerial: null, trustFloor: null };
 
-export interface ServedModel {
+export interface ListedModel {
   readonly offer: ModelOffer;
   readonly providers: readonly ModelProvider[];
   /** When this process first saw the model, in milliseconds. */
@@ -36,12 +36,12 @@ interface ModelProvider {
 }
 
 export interface ModelListing {
-  readonly models: readonly ServedModel[];
+  readonly models: readonly ListedModel[];
   /** Listed models of one provider. */
   namesOf(provider: Pick<ProviderSnapshot, 'registration' | 'models'>): string[];
 }
 
-export interface ServedModelsOptions {
+export interface ModelDirectoryOptions {
   readonly index: ModelIndex<OnlineSession>;
   readonly connected: ConnectedProviders;
   readonly measurements: ProviderMeasurements;
@@ -49,7 +49,7 @@ export interface ServedModelsOptions {
   readonly now: () => number;
 }
 
-interface ServedEntry {
+interface IndexedModel {
   readonly offer: ModelOffer;
   readonly sessions: readonly OnlineSession[];
 }
@@ -57,13 +57,13 @@ interface ServedEntry {
 /** Lifetime of the cached names of listed models, in milliseconds. */
 const LISTED_NAMES_MS = 1000;
 
-export class ServedModels {
-  readonly #options: ServedModelsOptions;
+export class ModelDirectory {
+  readonly #options: ModelDirectoryOptions;
   readonly #firstSeen: FirstSeenTimes;
   readonly #capacityListeners = new Set<(models: readonly ModelOffer[]) => void>();
   #names: { readonly at: number; readonly size: number; readonly ids: readonly string[] } | null = null;
 
-  constructor(options: ServedModelsOptions) {
+  constructor(options: ModelDirectoryOptions) {
     this.#options = options;
     this.#firstSeen = new FirstSeenTimes((model) => options.index.pool(model) !== undefined);
   }
@@ -130,12 +130,12 @@ export class ServedModels {
   }
 
   /** All served models, by id. */
-  list(): readonly ServedModel[] {
+  list(): readonly ListedModel[] {
     return this.#served().map((entry) => this.#model(entry));
   }
 
   /** A served model by its id, listed or not; null: no provider serves it. */
-  find(id: string): ServedModel | null {
+  find(id: string): ListedModel | null {
     const pool = this.#pool(id);
     const entry = pool === undefined ? null : this.#entry(id, pool);
     return entry === null ? null : this.#model(entry);
@@ -197,8 +197,8 @@ export class ServedModels {
     return session.statistics.hasAnswered(model) || this.#options.measurements.isProven(session, model);
   }
 
-  #served(): ServedEntry[] {
-    const served: ServedEntry[] = [];
+  #served(): IndexedModel[] {
+    const served: IndexedModel[] = [];
     for (const [id, pool] of this.#options.index.pools()) {
       const entry = this.#entry(id, pool);
       if (entry !== null) served.push(entry);
@@ -206,7 +206,7 @@ export class ServedModels {
     return served.sort((a, b) => (a.offer.id < b.offer.id ? -1 : 1));
   }
 
-  #entry(id: string, pool: ProviderPool<OnlineSession>): ServedEntry | null {
+  #entry(id: string, pool: ProviderPool<OnlineSession>): IndexedModel | null {
     if (pool.serving === 0) return null;
     const sessions = [...pool.members()].map(({ subject }) => subject).filter((session) => this.#isServing(session));
     const [first] = sessions;
@@ -214,7 +214,7 @@ export class ServedModels {
     return offer === undefined ? null : { offer, sessions };
   }
 
-  #model({ offer, sessions }: ServedEntry): ServedModel {
+  #model({ offer, sessions }: IndexedModel): ListedModel {
     const { id } = offer;
     return {
       offer,

@@ -4,8 +4,8 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { Engine, type EngineStatusEvent } from '../../src/engine/engine.js';
 import { GenerationError } from '../../src/engine/generation.js';
 import type { KeepAlive } from '../../src/jobs/serving/keep-alive.js';
+import { ModelPool, ModelUnavailable } from '../../src/jobs/serving/model-pool.js';
 import type { ModelEvent, RunningEngine, Serving, ServingTimings, StartEngine } from '../../src/jobs/serving/served-model.js';
-import { ModelUnavailable, ServedModels } from '../../src/jobs/serving/served-models.js';
 import { planCapacity } from '../../src/models/capacity.js';
 import { readModelFacts } from '../../src/models/model-facts.js';
 import { ask, collect, demoModel } from '../demo-model.js';
@@ -27,7 +27,7 @@ class Bench {
   /** Peak of memory in use. */
   peak = 0;
   readonly #told: (() => void)[] = [];
-  readonly models: ServedModels;
+  readonly models: ModelPool;
 
   constructor(
     readonly list: readonly Serving[],
@@ -59,7 +59,7 @@ class Bench {
         this.starts.push({ id: model.id, ready: () => resolve(engine), fail });
         this.#wake();
       });
-    this.models = new ServedModels({
+    this.models = new ModelPool({
       models: list,
       ceiling,
       start,
@@ -277,7 +277,7 @@ test('a killed process fails only its jobs; killed repeatedly, its model is disa
       signal,
     );
   const capacity = { ...planCapacity(demo, { slots: 2, context: 512, budget: 1e9 }) };
-  const models = new ServedModels({
+  const models = new ModelPool({
     models: ['a', 'b'].map((id) => ({ ...serving(id, 5, always), capacity })),
     ceiling: 10,
     start,

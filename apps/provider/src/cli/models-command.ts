@@ -6,14 +6,14 @@ import { ModelStore } from '../models/store/model-store.js';
 import { startupErrorText } from '../startup-error.js';
 import { parsed, UsageError } from './input/owner-options.js';
 
-export interface OpenModelStore {
-  readonly library: ModelStore;
+export interface OpenStore {
+  readonly store: ModelStore;
   readonly hashes: FileHashes;
 }
 
-/** Folder of the library in a data directory. */
-export function modelStoreOf(dataDir: string): OpenModelStore {
-  return { library: new ModelStore(join(dataDir, 'models')), hashes: new FileHashes(join(dataDir, 'model-hashes.json')) };
+/** Folder of the model store in a data directory. */
+export function modelStoreOf(dataDir: string): OpenStore {
+  return { store: new ModelStore(join(dataDir, 'models')), hashes: new FileHashes(join(dataDir, 'model-hashes.json')) };
 }
 
 export const COMMON_OPTIONS = { 'data-dir': { type: 'string' }, json: { type: 'boolean' } } as const;
@@ -30,8 +30,8 @@ export function readArguments<Read extends { readonly positionals: readonly stri
   return read;
 }
 
-/** The library of a command line. */
-export function shelf(dataDir: string | undefined): OpenModelStore {
+/** Model store of a command line. */
+export function openStore(dataDir: string | undefined): OpenStore {
   return modelStoreOf(dataDirOf({ 'data-dir': dataDir }));
 }
 
