@@ -172,7 +172,7 @@ read_release() {
       if (raw.length !== 32) refuse("a release key has 32 bytes in base64");
       return verify(null, bytes, createPublicKey({ key: Buffer.concat([spki, raw]), format: "der", type: "spki" }), Buffer.from(signature, "base64"));
     });
-    if (!isGood) refuse("the release is not signed by its maker; nothing was installed");
+    if (!isGood) refuse("the release is not signed by its publisher; nothing was installed");
     if (release.platform !== platform) refuse(`the release is for ${release.platform}, and this machine is ${platform}`);
     if (wanted !== "" && version !== wanted) refuse(`the coordinator offered version ${version} in place of ${wanted}`);
     if (!/^\d+\.\d+\.\d+$/.test(version) || !/^[0-9a-f]{64}$/.test(sha256) || !/^https?:\/\/[!-~]+$/.test(url)) refuse("the release is described in a way that is not understood");

@@ -4,7 +4,7 @@
 # provider's record in the public attestation feed with its signed statements. Prints what supports the machine's hardware
 # (SIMULATED, or CLAIMED by the machine itself) and "verified" (exit 0), or "FAILED: <check>" (exit 1). Exit 2 is wrong usage.
 #
-# Certificates of the maker are not checked here: inference-verify does that. packages/verifier/test/answer-cases.ts is the
+# Certificates of the manufacturer are not checked here: inference-verify does that. packages/verifier/test/answer-cases.ts is the
 # table of what this script, inference-verify and the web console refuse.
 #
 # Signed bytes: a plain answer's whole body. A streamed answer's bytes before its signature, without SSE comment blocks (a
@@ -563,7 +563,7 @@ if [ $is_simulated = true ]; then
 else
   note 'CLAIMED Secure Enclave: the machine says so of itself; a program could say the same.'
   [ "$(of_record mda_verified)" != true ] ||
-    note "the feed has certificates of its maker, which this script does not check: inference-verify response does"
+    note "the feed has certificates of its manufacturer, which this script does not check: inference-verify response does"
   [ "$required" != hardware ] || fail 'required evidence: this script checks no certificates; use inference-verify response --require hardware'
 fi
 

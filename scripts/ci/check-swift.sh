@@ -2,7 +2,7 @@
 # Checks the Swift enclave helper: compiles it, runs the checks of its pure parts, and runs the contract suite against it.
 # Run it when a file under packages/enclave/native changes; `npm test` does not. Run `npm ci` and `npx tsc --build` first.
 #
-# On a Mac it builds the real helper. On Linux it builds against the stand-ins of the maker's frameworks, with the Swift of
+# On a Mac it builds the real helper. On Linux it builds against the stand-ins of Apple's frameworks, with the Swift of
 # Debian trixie in a folder of its own (root, debootstrap, 3.3 GB and some minutes the first time). SWIFT_CHECK_DIR names the
 # folder; it is kept for the next run.
 set -eu

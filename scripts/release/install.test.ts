@@ -141,12 +141,12 @@ describe('install.sh', () => {
     expect(readlinkSync(join(prefix(), 'current'))).toBe('versions/1.10.0');
   });
 
-  it('takes nothing that its maker did not sign, and nothing that came otherwise than it was signed', async () => {
+  it('installs only what its publisher signed, unchanged', async () => {
     const release = await server.release('1.0.0');
     const stranger = await ReleaseServer.listen();
     const refusals: [string, () => void, string[]][] = [
-      ['not signed by its maker', () => {}, ['--release-key', stranger.publicKey]],
-      ['not signed by its maker', () => server.offer({ ...release, version: '1.0.1' }, '1.0.1'), []],
+      ['not signed by its publisher', () => {}, ['--release-key', stranger.publicKey]],
+      ['not signed by its publisher', () => server.offer({ ...release, version: '1.0.1' }, '1.0.1'), []],
       ['not understood', () => server.offer('<html>', '1.0.1'), []],
       ['in place of 2.0.0', () => server.offer(release, '2.0.0'), ['--version', '2.0.0']],
       ['larger than it should be', () => server.offer('x'.repeat(70_000), '1.0.1'), []],

@@ -44,7 +44,7 @@ interface Request extends Queued {
 const TYPICAL_COMPLETION = 400;
 const STREAMED_SHARE = 0.8;
 const HOLD_OFF_MS = 1000;
-/** Failure rate from which perfect knowledge avoids a machine. */
+/** Failure rate from which perfect knowledge avoids a record. */
 const FAULTY = 0.1;
 
 export class SimulatedCoordinator {

@@ -1,5 +1,5 @@
 /**
- * `npm run simulate -- [large] [busy] [overload] [cold] [sweep] [NAME ...] [--seed N] [--machines N] [--hours N]`: simulates the
+ * `npm run simulate -- [large] [busy] [overload] [cold] [sweep] [NAME ...] [--seed N] [--providers N] [--hours N]`: simulates the
  * named worlds under the scheduler and its baselines, or all; `sweep` varies every constant around its value, a constant's name
  * varies that one. Prints Markdown tables. Explained in docs/scheduler-simulation.md.
  */
@@ -45,7 +45,7 @@ function seconds(ms: number): string {
 }
 
 const NUMBER = { type: 'string' } as const;
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { seed: NUMBER, machines: NUMBER, hours: NUMBER } });
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { seed: NUMBER, providers: NUMBER, hours: NUMBER } });
 const known = [...Object.keys(SCENARIOS), 'sweep', ...SWEEP.map(({ constant }) => constant)];
 const strange = positionals.find((name) => !known.includes(name));
 const wrong = Object.entries(values).find(([, value]) => !(Number(value) > 0));
@@ -64,9 +64,9 @@ for (const { constant, world, policies } of SWEEP) {
 
 function compare(title: string, name: ScenarioName, policies: readonly Policy[]): void {
   const world = changed(SCENARIOS[name]);
-  const { machines, hours, accounts, requestsPerMachine, seed } = world;
+  const { providers, hours, accounts, requestsPerProvider, seed } = world;
   console.log(
-    `\n${title}\n\n${machines} machines, ${accounts} accounts, ${requestsPerMachine} requests a machine and hour, ${hours} h, seed ${seed}\n`,
+    `\n${title}\n\n${providers} providers, ${accounts} accounts, ${requestsPerProvider} requests per provider and hour, ${hours} h, seed ${seed}\n`,
   );
   console.log(headOf());
   let tookMs = 0;
@@ -80,11 +80,11 @@ function compare(title: string, name: ScenarioName, policies: readonly Policy[])
 }
 
 function changed(world: Scenario): Scenario {
-  const { seed, machines, hours } = values;
+  const { seed, providers, hours } = values;
   return {
     ...world,
     ...(seed === undefined ? {} : { seed: Number(seed) }),
-    ...(machines === undefined ? {} : { machines: Number(machines) }),
+    ...(providers === undefined ? {} : { providers: Number(providers) }),
     ...(hours === undefined ? {} : { hours: Number(hours) }),
   };
 }

@@ -7,15 +7,15 @@ const SEED = 1;
 
 export const SCENARIOS = {
   /** A large network, mostly idle. */
-  large: { seed: SEED, machines: 100_000, accounts: 20_000, requestsPerMachine: 3, hours: 1.3, burstShare: 0.15, inMemory: 0.85 },
+  large: { seed: SEED, providers: 100_000, accounts: 20_000, requestsPerProvider: 3, hours: 1.3, burstShare: 0.15, inMemory: 0.85 },
   /** The same, of a size to try much in. */
-  quiet: { seed: SEED, machines: 800, accounts: 400, requestsPerMachine: 15, hours: 1.5, burstShare: 0.15, inMemory: 0.85 },
+  quiet: { seed: SEED, providers: 800, accounts: 400, requestsPerProvider: 15, hours: 1.5, burstShare: 0.15, inMemory: 0.85 },
   /** Few busy machines. */
-  busy: { seed: SEED, machines: 200, accounts: 200, requestsPerMachine: 300, hours: 0.5, burstShare: 0.15, inMemory: 0.85 },
+  busy: { seed: SEED, providers: 200, accounts: 200, requestsPerProvider: 300, hours: 0.5, burstShare: 0.15, inMemory: 0.85 },
   /** Demand beyond capacity, so that many requests queue. */
-  overload: { seed: SEED, machines: 80, accounts: 100, requestsPerMachine: 1200, hours: 0.4, burstShare: 0.3, inMemory: 0.85 },
+  overload: { seed: SEED, providers: 80, accounts: 100, requestsPerProvider: 1200, hours: 0.4, burstShare: 0.3, inMemory: 0.85 },
   /** Most models are not in memory, and much comes in bursts. */
-  cold: { seed: SEED, machines: 200, accounts: 200, requestsPerMachine: 100, hours: 0.7, burstShare: 0.6, inMemory: 0.1 },
+  cold: { seed: SEED, providers: 200, accounts: 200, requestsPerProvider: 100, hours: 0.7, burstShare: 0.6, inMemory: 0.1 },
 } as const satisfies Record<string, Scenario>;
 
 export type ScenarioName = keyof typeof SCENARIOS;

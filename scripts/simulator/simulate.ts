@@ -9,10 +9,10 @@ import { Workload } from './workload.js';
 
 export interface Scenario {
   readonly seed: number;
-  readonly machines: number;
+  readonly providers: number;
   readonly accounts: number;
   /** Requests per machine and hour, if evenly distributed. */
-  readonly requestsPerMachine: number;
+  readonly requestsPerProvider: number;
   readonly hours: number;
   readonly burstShare: number;
   /** Share of offered models that are loaded at the start. */
@@ -43,7 +43,7 @@ export function simulate(world: Scenario, policy: Policy): Outcome {
   const statistics = new Statistics(endMs * WARM_UP_SHARE, () => events.now);
   const network: SimulatedCoordinator = new SimulatedCoordinator(policy, events, ownChance, statistics, (job) => workload.answered(job));
   const macs = Array.from(
-    { length: world.machines },
+    { length: world.providers },
     (_, index) =>
       new SimulatedMac(index, {
         events,
@@ -67,7 +67,7 @@ export function simulate(world: Scenario, policy: Policy): Outcome {
     if (machineChance.happens(ONLINE_SHARE)) arrive(mac);
     else events.after(machineChance.exponential(AWAY_MS), () => arrive(mac));
   }
-  const rate = (world.machines * ONLINE_SHARE * world.requestsPerMachine) / 3600;
+  const rate = (world.providers * ONLINE_SHARE * world.requestsPerProvider) / 3600;
   const { accounts, burstShare } = world;
   const workload = new Workload({ seed: world.seed, accounts, rate, dayMs: endMs, burstShare }, events, demandChance, (job) =>
     network.submit(job),

@@ -6,7 +6,7 @@ import { Random, Weighted, zipf } from './random.js';
 import { type Scenario, simulate } from './simulate.js';
 import { jain } from './statistics.js';
 
-const WORLD: Scenario = { seed: 5, machines: 150, accounts: 60, requestsPerMachine: 30, hours: 1.4, burstShare: 0.15, inMemory: 0.85 };
+const WORLD: Scenario = { seed: 5, providers: 150, accounts: 60, requestsPerProvider: 30, hours: 1.4, burstShare: 0.15, inMemory: 0.85 };
 
 describe('the scheduler, in a network of some hundred machines', () => {
   const [random, , perfect] = BASELINES as [(typeof BASELINES)[0], unknown, (typeof BASELINES)[0]];
@@ -55,7 +55,7 @@ describe('the scheduler, in a network of some hundred machines', () => {
 
 describe('a burst for models that nobody has in memory', () => {
   it('makes fewer machines load when waiting is weighed against it', () => {
-    const cold: Scenario = { ...WORLD, machines: 80, hours: 0.5, requestsPerMachine: 100, burstShare: 0.9, inMemory: 0 };
+    const cold: Scenario = { ...WORLD, providers: 80, hours: 0.5, requestsPerProvider: 100, burstShare: 0.9, inMemory: 0 };
     const { constants } = SCHEDULER;
     const weighed = simulate(cold, SCHEDULER);
     const thundering = simulate(cold, { ...SCHEDULER, constants: { ...constants, maxLoads: 1e9, loadPenaltyFactor: 0 } });
@@ -66,7 +66,7 @@ describe('a burst for models that nobody has in memory', () => {
 
 describe('a run', () => {
   it('comes again the same for the same seed, and otherwise for another', () => {
-    const small: Scenario = { ...WORLD, machines: 30, hours: 0.3 };
+    const small: Scenario = { ...WORLD, providers: 30, hours: 0.3 };
     const facts = (seed: number): unknown => {
       const { macs: _, network: __, tookMs: ___, pickUs: ____, ...report } = simulate({ ...small, seed }, SCHEDULER);
       return report;

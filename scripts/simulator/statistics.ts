@@ -45,7 +45,7 @@ export interface Spread {
 const HOUR_MS = 3_600_000;
 const MIN_REQUESTS = 10;
 
-/** Minimum duration of a request: alone on the best machine. */
+/** Minimum duration of a request: alone on the best record. */
 const BEST = new Map(
   MODELS.map(({ id, activeGigabytes, activeParameters }) => [
     id,
@@ -56,7 +56,7 @@ const BEST = new Map(
   ]),
 );
 
-interface MachineRecord {
+interface MacRecord {
   lastWorkAt: number;
   since: number;
   onlineMs: number;
@@ -73,7 +73,7 @@ export class Statistics {
   readonly #firstTokens: number[] = [];
   readonly #completions: number[] = [];
   readonly #accounts = new Map<number, { requests: number; quality: number }>();
-  readonly #machines = new Map<SimulatedMac, MachineRecord>();
+  readonly #macs = new Map<SimulatedMac, MacRecord>();
   readonly #refusals: Record<string, number> = {};
   readonly #why: Record<string, number> = {};
   readonly #placedAt = new Map<Job, number>();
@@ -105,8 +105,8 @@ export class Statistics {
 
   placed(job: Job, mac: SimulatedMac, costMs: number, why: Picked['why'], now: number): void {
     this.#endIdle(mac);
-    const machine = this.#machines.get(mac);
-    if (machine !== undefined) machine.jobs++;
+    const record = this.#macs.get(mac);
+    if (record !== undefined) record.jobs++;
     if (job.arrivedAt < this.#from) return;
     this.#placedAt.set(job, now);
     this.#costs += costMs;
@@ -144,28 +144,28 @@ export class Statistics {
 
   joined(mac: SimulatedMac): void {
     const now = this.#now();
-    const known = this.#machines.get(mac);
+    const known = this.#macs.get(mac);
     if (known === undefined) {
-      this.#machines.set(mac, { lastWorkAt: now, since: now, onlineMs: 0, jobs: 0, wasThereLong: false, wasIdleLong: false });
+      this.#macs.set(mac, { lastWorkAt: now, since: now, onlineMs: 0, jobs: 0, wasThereLong: false, wasIdleLong: false });
     } else Object.assign(known, { lastWorkAt: now, since: now });
   }
 
   left(mac: SimulatedMac): void {
     this.#endIdle(mac);
-    const machine = this.#machines.get(mac);
-    if (machine === undefined) return;
-    const onlineMs = this.#now() - machine.since;
-    machine.onlineMs += onlineMs;
-    if (onlineMs >= HOUR_MS) machine.wasThereLong = true;
+    const record = this.#macs.get(mac);
+    if (record === undefined) return;
+    const onlineMs = this.#now() - record.since;
+    record.onlineMs += onlineMs;
+    if (onlineMs >= HOUR_MS) record.wasThereLong = true;
   }
 
   /** End of the run: machines still online go offline. */
   report(policy: string): Report {
-    for (const [mac] of this.#machines) if (mac.online) this.left(mac);
-    const machines = [...this.#machines];
-    const steady = machines.filter(([mac, { wasThereLong }]) => wasThereLong && mac.failureRate < 0.1 && mac.hasModelInMemory);
+    for (const [mac] of this.#macs) if (mac.online) this.left(mac);
+    const macs = [...this.#macs];
+    const steady = macs.filter(([mac, { wasThereLong }]) => wasThereLong && mac.failureRate < 0.1 && mac.hasModelInMemory);
     const work = (liars: boolean): number => {
-      const some = machines.filter(([mac, { onlineMs }]) => mac.isMisreporting === liars && onlineMs > 0);
+      const some = macs.filter(([mac, { onlineMs }]) => mac.isMisreporting === liars && onlineMs > 0);
       return sum(some.map(([, { jobs }]) => jobs)) / Math.max(1, sum(some.map(([, { onlineMs }]) => onlineMs)));
     };
     const qualities = [...this.#accounts.values()]
@@ -176,7 +176,7 @@ export class Statistics {
       requests: this.#requests,
       refusedShare: this.#refused / Math.max(1, this.#requests),
       refusals: this.#refusals,
-      utilisation: sum(machines.map(([{ busyMs }]) => busyMs)) / Math.max(1, sum(machines.map(([, { onlineMs }]) => onlineMs))),
+      utilisation: sum(macs.map(([{ busyMs }]) => busyMs)) / Math.max(1, sum(macs.map(([, { onlineMs }]) => onlineMs))),
       wait: spread(this.#waits),
       firstToken: spread(this.#firstTokens),
       completion: spread(this.#completions),
@@ -184,7 +184,7 @@ export class Statistics {
       idleShare: steady.filter(([, { wasIdleLong }]) => wasIdleLong).length / steady.length,
       costMs: this.#costs / Math.max(1, this.#placements),
       cachedShare: this.#cached / Math.max(1, this.#prompt),
-      loads: sum(machines.map(([{ loads }]) => loads)),
+      loads: sum(macs.map(([{ loads }]) => loads)),
       faults: (1000 * this.#faults) / Math.max(1, this.#requests),
       liars: work(true) / work(false),
       why: this.#why,
@@ -193,11 +193,11 @@ export class Statistics {
   }
 
   #endIdle(mac: SimulatedMac): void {
-    const machine = this.#machines.get(mac);
-    if (machine === undefined) return;
+    const record = this.#macs.get(mac);
+    if (record === undefined) return;
     const now = this.#now();
-    if (now - machine.lastWorkAt >= HOUR_MS) machine.wasIdleLong = true;
-    machine.lastWorkAt = now;
+    if (now - record.lastWorkAt >= HOUR_MS) record.wasIdleLong = true;
+    record.lastWorkAt = now;
   }
 
   #account({ account }: Job): { requests: number; quality: number } {

@@ -8,19 +8,19 @@ import { ProviderPool } from '../src/provider-pool.js';
 import { type PlacementRequest, schedule } from '../src/schedule.js';
 import { DEFAULT_CONSTANTS } from '../src/scheduler-constants.js';
 import { ThroughputStats } from '../src/throughput-stats.js';
-import { anyone, chance, type Machine, machine, NOW } from './providers.js';
+import { anyone, chance, NOW, provider, type TestProvider } from './providers.js';
 
 const cold = (loadMs: number): ModelLoad => ({ kind: 'cold', loadMs });
 const loading = (leftMs: number): ModelLoad => ({ kind: 'loading', readyAt: NOW + leftMs, loadMs: 60_000 });
 
-function place(machines: readonly (readonly [Machine, ModelLoad])[], request: PlacementRequest = anyone) {
-  const board = new ProviderPool<string>();
-  for (const [{ facts, speed }, load] of machines) board.put(facts.providerId, facts, speed, 8192, NOW, load);
-  return schedule(board, request, NOW, chance(3));
+function place(providers: readonly (readonly [TestProvider, ModelLoad])[], request: PlacementRequest = anyone) {
+  const pool = new ProviderPool<string>();
+  for (const [{ facts, speed }, load] of providers) pool.put(facts.providerId, facts, speed, 8192, NOW, load);
+  return schedule(pool, request, NOW, chance(3));
 }
 
-function first(machines: readonly (readonly [Machine, ModelLoad])[], request?: PlacementRequest): string {
-  const decision = place(machines, request);
+function first(providers: readonly (readonly [TestProvider, ModelLoad])[], request?: PlacementRequest): string {
+  const decision = place(providers, request);
   return decision.kind === 'placed' ? decision.ordered[0].member.subject : decision.kind;
 }
 
@@ -28,24 +28,24 @@ describe('a provider without the model in memory', () => {
   it('comes after those that have it, and its first token is expected after the load', () => {
     expect(
       first([
-        [machine('cold', {}, { decodeTps: 60 }), cold(10_000)],
-        [machine('ready'), READY_LOAD],
+        [provider('cold', {}, { decodeTps: 60 }), cold(10_000)],
+        [provider('ready'), READY_LOAD],
       ]),
     ).toBe('ready');
-    const decision = place([[machine('cold'), cold(10_000)]]);
+    const decision = place([[provider('cold'), cold(10_000)]]);
     expect(decision).toMatchObject({ kind: 'placed' });
     if (decision.kind === 'placed') expect(decision.ordered[0].estimate.firstTokenMs).toBeGreaterThan(8000);
   });
 
   it('is chosen where no other has it, and by a request that already failed on those that do', () => {
-    expect(first([[machine('cold'), cold(60_000)]])).toBe('cold');
-    const failed = machine('ready', { usedSlots: 4 });
+    expect(first([[provider('cold'), cold(60_000)]])).toBe('cold');
+    const failed = provider('ready', { usedSlots: 4 });
     const exclude = new Set([failed.facts.providerId]);
     expect(
       first(
         [
           [failed, READY_LOAD],
-          [machine('cold'), cold(60_000)],
+          [provider('cold'), cold(60_000)],
         ],
         { ...anyone, exclude, expectedWaitMs: 100 },
       ),
@@ -53,33 +53,33 @@ describe('a provider without the model in memory', () => {
   });
 
   it('does not load while waiting is expected to take less', () => {
-    const machines = [
-      [machine('full', { usedSlots: 4 }), READY_LOAD],
-      [machine('cold'), cold(20_000)],
+    const providers = [
+      [provider('full', { usedSlots: 4 }), READY_LOAD],
+      [provider('cold'), cold(20_000)],
     ] as const;
-    expect(first(machines, { ...anyone, expectedWaitMs: 3000 })).toBe('busy');
-    expect(first(machines, { ...anyone, expectedWaitMs: 90_000 })).toBe('cold');
-    expect(first(machines, { ...anyone, expectedWaitMs: null })).toBe('cold');
+    expect(first(providers, { ...anyone, expectedWaitMs: 3000 })).toBe('busy');
+    expect(first(providers, { ...anyone, expectedWaitMs: 90_000 })).toBe('cold');
+    expect(first(providers, { ...anyone, expectedWaitMs: null })).toBe('cold');
   });
 
   it('does not load while others load already', () => {
     const busy = Array.from(
       { length: DEFAULT_CONSTANTS.maxLoads },
-      (_, index) => [machine(`l${index}`, { usedSlots: 4 }), loading(5000)] as const,
+      (_, index) => [provider(`l${index}`, { usedSlots: 4 }), loading(5000)] as const,
     );
-    expect(first([...busy, [machine('cold'), cold(20_000)]])).toBe('busy');
-    expect(first([...busy.slice(1), [machine('cold'), cold(20_000)]])).toBe('cold');
+    expect(first([...busy, [provider('cold'), cold(20_000)]])).toBe('busy');
+    expect(first([...busy.slice(1), [provider('cold'), cold(20_000)]])).toBe('cold');
   });
 
   it('costs less as it loads', () => {
-    const board = new ProviderPool<string>();
+    const pool = new ProviderPool<string>();
     const forGood = { keyNotAfter: Number.POSITIVE_INFINITY };
-    const [slow, soon] = [machine('slow', forGood, { decodeTps: 10 }), machine('soon', forGood)];
-    board.put('slow', slow.facts, slow.speed, 8192, NOW);
-    board.put('soon', soon.facts, soon.speed, 8192, NOW, loading(60_000));
+    const [slow, soon] = [provider('slow', forGood, { decodeTps: 10 }), provider('soon', forGood)];
+    pool.put('slow', slow.facts, slow.speed, 8192, NOW);
+    pool.put('soon', soon.facts, soon.speed, 8192, NOW, loading(60_000));
     const chosen = (now: number): string => {
-      board.refresh(now);
-      const decision = schedule(board, anyone, NOW, chance(1));
+      pool.refresh(now);
+      const decision = schedule(pool, anyone, NOW, chance(1));
       return decision.kind === 'placed' ? decision.ordered[0].member.subject : decision.kind;
     };
     expect(chosen(NOW)).toBe('slow');
@@ -90,7 +90,7 @@ describe('a provider without the model in memory', () => {
 describe('a burst for an unloaded model', () => {
   it('fills the loading providers before it starts further loads', () => {
     const hardware: Hardware = { chip_family: 'M4', cpu_cores: 10, gpu_cores: 10, bandwidth_gbs: 120 };
-    const boards = new ModelIndex<IndexedProvider>(new ThroughputStats());
+    const pools = new ModelIndex<IndexedProvider>(new ThroughputStats());
     const offer: ModelOffer = {
       id: 'm',
       model_type: 'text',
@@ -102,28 +102,28 @@ describe('a burst for an unloaded model', () => {
     };
     const facts = new Map<IndexedProvider, ProviderFacts>();
     for (let index = 0; index < 50; index++) {
-      const one = machine(`m${index}`).facts;
+      const one = provider(`m${index}`).facts;
       const session = { models: [offer], registration: { identity: one, hardware } };
       facts.set(session, one);
-      boards.update(session, one, NOW);
+      pools.update(session, one, NOW);
     }
     const begun = new Set<IndexedProvider>();
     let busy = 0;
     for (let count = 0; count < 40; count++) {
-      const board = boards.poolAt('m', NOW);
-      const decision = board === undefined ? null : schedule(board, anyone, NOW, chance(count + 1));
+      const pool = pools.poolAt('m', NOW);
+      const decision = pool === undefined ? null : schedule(pool, anyone, NOW, chance(count + 1));
       if (decision?.kind !== 'placed') {
         busy++;
         continue;
       }
       const { subject, facts: before } = decision.ordered[0].member;
       begun.add(subject);
-      boards.jobPlaced(subject, 'm', NOW);
-      boards.update(subject, { ...before, usedSlots: before.usedSlots + 1 }, NOW);
+      pools.jobPlaced(subject, 'm', NOW);
+      pools.update(subject, { ...before, usedSlots: before.usedSlots + 1 }, NOW);
     }
     expect(begun.size).toBe(DEFAULT_CONSTANTS.maxLoads);
     expect(busy).toBe(40 - 4 * DEFAULT_CONSTANTS.maxLoads);
-    expect(boards.pool('m')).toMatchObject({ loading: DEFAULT_CONSTANTS.maxLoads, slots: 4 * DEFAULT_CONSTANTS.maxLoads });
+    expect(pools.pool('m')).toMatchObject({ loading: DEFAULT_CONSTANTS.maxLoads, slots: 4 * DEFAULT_CONSTANTS.maxLoads });
   });
 });
 

@@ -2,10 +2,10 @@ import type { Hardware } from '@inference/protocol';
 import { expect, test } from 'vitest';
 import { ALWAYS_PLAUSIBLE_TPS, isPlausibleRate, MIN_RATE_SAMPLES } from '../src/plausible-rate.js';
 
-const machine = (bandwidth_gbs: number): Hardware => ({ chip_family: 'M4', cpu_cores: 8, gpu_cores: 8, bandwidth_gbs });
+const provider = (bandwidth_gbs: number): Hardware => ({ chip_family: 'M4', cpu_cores: 8, gpu_cores: 8, bandwidth_gbs });
 const measured = (decodeTps: number, samples = MIN_RATE_SAMPLES, bandwidth = 100) => ({
   speed: { decodeTps, prefillTps: 1000, samples },
-  hardware: machine(bandwidth),
+  hardware: provider(bandwidth),
 });
 
 /** A provider without a measured rate. */
@@ -25,7 +25,7 @@ test('nothing is impossible before any measurement', () => {
 test('a provider with more memory bandwidth may be faster than the measured ones', () => {
   expect(isPlausibleRate(2000, unmeasured(800), [measured(20)])).toBe(true);
   expect(isPlausibleRate(2000, unmeasured(100), [measured(20)])).toBe(false);
-  // A machine that reports no bandwidth counts as a common one.
+  // A provider that reports no bandwidth counts as a common one.
   expect(isPlausibleRate(2000, unmeasured(0), [measured(20)])).toBe(false);
 });
 

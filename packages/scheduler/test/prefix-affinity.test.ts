@@ -4,51 +4,51 @@ import { PrefixAffinity, type PromptPrefix, type ProviderJobs } from '../src/pre
 import { ProviderPool } from '../src/provider-pool.js';
 import { type PlacementRequest, schedule } from '../src/schedule.js';
 import { DEFAULT_CONSTANTS } from '../src/scheduler-constants.js';
-import { anyone, boardOf, chance, id, type Machine, machine, NOW } from './providers.js';
+import { anyone, chance, id, NOW, poolOf, provider, type TestProvider } from './providers.js';
 
 const long: PlacementRequest = { ...anyone, work: { promptTokens: 8000, completionTokens: 300 } };
 const warmAt = (name: string, tokens = 7500): PlacementRequest => ({ ...long, prefixCandidates: [{ providerId: id(name), tokens }] });
 
-function first(machines: Machine[], request: PlacementRequest): { readonly name: string; readonly why: string } {
-  const decision = schedule(boardOf(machines), request, NOW, chance(2));
+function first(providers: TestProvider[], request: PlacementRequest): { readonly name: string; readonly why: string } {
+  const decision = schedule(poolOf(providers), request, NOW, chance(2));
   if (decision.kind !== 'placed') return { name: decision.kind, why: '' };
   const [{ member, why }] = decision.ordered;
   return { name: member.subject, why };
 }
 
 describe('a request with a cached prefix', () => {
-  const others = Array.from({ length: 20 }, (_, index) => machine(`other${index}`));
+  const others = Array.from({ length: 20 }, (_, index) => provider(`other${index}`));
 
   it('goes to that provider, also where others are somewhat faster, and expects its first token sooner', () => {
-    expect(first([...others, machine('warm')], warmAt('warm'))).toEqual({ name: 'warm', why: 'warm' });
-    expect(first([machine('fast', {}, { prefillTps: 900, decodeTps: 60 }), machine('warm')], warmAt('warm')).name).toBe('warm');
-    const decision = schedule(boardOf([machine('warm')]), warmAt('warm'), NOW, chance(1));
+    expect(first([...others, provider('warm')], warmAt('warm'))).toEqual({ name: 'warm', why: 'warm' });
+    expect(first([provider('fast', {}, { prefillTps: 900, decodeTps: 60 }), provider('warm')], warmAt('warm')).name).toBe('warm');
+    const decision = schedule(poolOf([provider('warm')]), warmAt('warm'), NOW, chance(1));
     if (decision.kind === 'placed') expect(decision.ordered[0].estimate.firstTokenMs).toBeLessThan(1000);
     expect(decision.kind).toBe('placed');
   });
 
   it('goes elsewhere where that costs less than the saved time', () => {
-    expect(first([...others, machine('warm', { usedSlots: 2 })], warmAt('warm', 300)).name).not.toBe('warm');
-    expect(first([...others, machine('warm', {}, { decodeTps: 5 })], warmAt('warm', 2000)).name).not.toBe('warm');
-    expect(first([...others, machine('warm', { recentFailures: 3 })], warmAt('warm')).name).not.toBe('warm');
+    expect(first([...others, provider('warm', { usedSlots: 2 })], warmAt('warm', 300)).name).not.toBe('warm');
+    expect(first([...others, provider('warm', {}, { decodeTps: 5 })], warmAt('warm', 2000)).name).not.toBe('warm');
+    expect(first([...others, provider('warm', { recentFailures: 3 })], warmAt('warm')).name).not.toBe('warm');
   });
 
   it('never goes to an ineligible provider, and never takes the last slot for that reason', () => {
     const exclude = new Set([id('warm')]);
-    expect(first([...others, machine('warm')], { ...warmAt('warm'), exclude }).name).not.toBe('warm');
-    expect(first([...others, machine('warm')], { ...warmAt('warm'), trustFloor: 'hardware' }).name).toBe('none');
-    expect(first([...others, machine('warm', { backoffUntil: NOW + 1 })], warmAt('warm')).name).not.toBe('warm');
+    expect(first([...others, provider('warm')], { ...warmAt('warm'), exclude }).name).not.toBe('warm');
+    expect(first([...others, provider('warm')], { ...warmAt('warm'), trustFloor: 'hardware' }).name).toBe('none');
+    expect(first([...others, provider('warm', { backoffUntil: NOW + 1 })], warmAt('warm')).name).not.toBe('warm');
     const busy = others.map(({ facts, speed }) => ({ facts: { ...facts, usedSlots: 3 }, speed }));
-    expect(first([...busy, machine('warm', { usedSlots: 2 })], warmAt('warm')).why).toBe('warm');
-    expect(first([...busy, machine('warm', { usedSlots: 3 })], warmAt('warm')).why).not.toBe('warm');
-    expect(first([...others, machine('warm', { slots: 1 })], warmAt('warm')).why).toBe('warm');
+    expect(first([...busy, provider('warm', { usedSlots: 2 })], warmAt('warm')).why).toBe('warm');
+    expect(first([...busy, provider('warm', { usedSlots: 3 })], warmAt('warm')).why).not.toBe('warm');
+    expect(first([...others, provider('warm', { slots: 1 })], warmAt('warm')).why).toBe('warm');
     expect(first([...others], warmAt('gone')).name).toContain('other');
   });
 
   it('goes anywhere while affinity is off', () => {
-    const board = new ProviderPool<string>({ ...DEFAULT_CONSTANTS, affinityWeight: 0 });
-    for (const { facts, speed } of [machine('warm'), ...others]) board.put(facts.providerId, facts, speed, 8192, NOW);
-    const decision = schedule(board, warmAt('warm'), NOW, chance(2));
+    const pool = new ProviderPool<string>({ ...DEFAULT_CONSTANTS, affinityWeight: 0 });
+    for (const { facts, speed } of [provider('warm'), ...others]) pool.put(facts.providerId, facts, speed, 8192, NOW);
+    const decision = schedule(pool, warmAt('warm'), NOW, chance(2));
     expect(decision.kind === 'placed' && decision.ordered[0].why).toBe('near_tie');
   });
 });

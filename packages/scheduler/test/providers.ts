@@ -8,14 +8,14 @@ import type { PlacementRequest } from '../src/schedule.js';
 
 export const NOW = 1_000_000;
 
-export interface Machine {
+export interface TestProvider {
   readonly facts: ProviderFacts;
   readonly speed: ThroughputEstimate;
 }
 
 export const id = (name: string): ProviderId => name as ProviderId;
 
-export function machine(name: string, facts: Partial<ProviderFacts> = {}, speed: Partial<ThroughputEstimate> = {}): Machine {
+export function provider(name: string, facts: Partial<ProviderFacts> = {}, speed: Partial<ThroughputEstimate> = {}): TestProvider {
   return {
     facts: {
       providerId: id(name),
@@ -36,10 +36,10 @@ export function machine(name: string, facts: Partial<ProviderFacts> = {}, speed:
   };
 }
 
-export function boardOf(machines: readonly Machine[], now = NOW): ProviderPool<string> {
-  const board = new ProviderPool<string>();
-  for (const { facts, speed } of machines) board.put(facts.providerId, facts, speed, 8192, now);
-  return board;
+export function poolOf(providers: readonly TestProvider[], now = NOW): ProviderPool<string> {
+  const pool = new ProviderPool<string>();
+  for (const { facts, speed } of providers) pool.put(facts.providerId, facts, speed, 8192, now);
+  return pool;
 }
 
 export const anyone: PlacementRequest = {
@@ -58,8 +58,8 @@ export function chance(seed: number): () => number {
   };
 }
 
-/** Any machine, eligible or not; some share a serial number. */
-export const anyMachine = (name: string): fc.Arbitrary<Machine> =>
+/** Any provider, eligible or not; some share a serial number. */
+export const anyProvider = (name: string): fc.Arbitrary<TestProvider> =>
   fc
     .record({
       serialNumber: fc.constantFrom('S-1', 'S-2', `S-${name}`),
@@ -85,12 +85,12 @@ export const anyMachine = (name: string): fc.Arbitrary<Machine> =>
           decodeTps: fc.double({ min: 0.01, max: 2000, noNaN: true }),
           samples: fc.integer({ min: 0, max: 5 }),
         })
-        .map((speed) => machine(name, facts, speed)),
+        .map((speed) => provider(name, facts, speed)),
     );
 
-export const anyProviders: fc.Arbitrary<Machine[]> = fc
+export const anyProviders: fc.Arbitrary<TestProvider[]> = fc
   .integer({ min: 0, max: 24 })
-  .chain((count) => fc.tuple(...Array.from({ length: count }, (_, index) => anyMachine(`m${index}`))));
+  .chain((count) => fc.tuple(...Array.from({ length: count }, (_, index) => anyProvider(`m${index}`))));
 
 export const anyRequest: fc.Arbitrary<PlacementRequest> = fc.record({
   providerSerial: fc.constantFrom(null, null, null, 'S-1', 'S-9'),

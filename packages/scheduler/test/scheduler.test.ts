@@ -6,7 +6,7 @@ import { ModelIndex } from '../src/model-index.js';
 import { MAX_ROUNDS, Scheduler } from '../src/scheduler.js';
 import { DEFAULT_CONSTANTS } from '../src/scheduler-constants.js';
 import { ThroughputStats } from '../src/throughput-stats.js';
-import { anyone, id, machine, NOW } from './providers.js';
+import { anyone, id, NOW, provider } from './providers.js';
 
 const hardware = { chip_family: 'M4', cpu_cores: 12, gpu_cores: 38, bandwidth_gbs: 400 };
 const offer: ModelOffer = { id: 'm', model_type: 'text', display_name: 'm', quantization: '8bit', context_length: 4096 };
@@ -29,7 +29,7 @@ function placementOf(names: readonly string[], now: () => number, stands: (facts
   const models = new ModelIndex<Subject>(new ThroughputStats());
   const listed = new Map<Subject, ProviderFacts>();
   for (const name of names) {
-    const { facts } = machine(name, { ...WITH_KEY, trustValidUntil: NOW + 1 });
+    const { facts } = provider(name, { ...WITH_KEY, trustValidUntil: NOW + 1 });
     const subject = subjectOf(name);
     listed.set(subject, facts);
     models.update(subject, facts, NOW);
@@ -45,7 +45,7 @@ function placementOf(names: readonly string[], now: () => number, stands: (facts
     },
     isDistrusted: () => false,
   });
-  return { boards: models, placement, looks: () => looks };
+  return { pools: models, placement, looks: () => looks };
 }
 
 describe('a choice among expired members', () => {
@@ -55,17 +55,17 @@ describe('a choice among expired members', () => {
   });
 
   it('ends when the clock is set back between two readings', () => {
-    const { placement, boards, looks } = placementOf(['a', 'b'], clockOf(NOW + 2, NOW - 3), (facts) => facts);
+    const { placement, pools, looks } = placementOf(['a', 'b'], clockOf(NOW + 2, NOW - 3), (facts) => facts);
     const { decision, now } = placement.choose('m', anyone);
     // By the earlier reading, no facts have expired.
     expect([decision.kind, now, looks()]).toEqual(['none', NOW - 3, 2]);
-    expect(boards.pool('m')?.size).toBe(2);
+    expect(pools.pool('m')?.size).toBe(2);
   });
 
   it('skips a replaced session, and removes it', () => {
-    const { placement, boards } = placementOf(['gone'], clockOf(NOW + 2), () => null);
+    const { placement, pools } = placementOf(['gone'], clockOf(NOW + 2), () => null);
     expect(placement.choose('m', anyone).decision).toMatchObject({ kind: 'none', reason: 'none_routable' });
-    expect(boards.pool('m')).toBeUndefined();
+    expect(pools.pool('m')).toBeUndefined();
     const both = placementOf(['gone', 'here'], clockOf(NOW + 2), (facts) =>
       facts.providerId === 'gone' ? null : { ...facts, trustValidUntil: NOW + 100 },
     );
@@ -75,7 +75,7 @@ describe('a choice among expired members', () => {
 
   it('ends after a few rounds also when a refresh changes nothing, with the remaining members', () => {
     const models = new ModelIndex<Subject>(new ThroughputStats());
-    const { facts } = machine('a', { ...WITH_KEY, trustValidUntil: NOW + 1 });
+    const { facts } = provider('a', { ...WITH_KEY, trustValidUntil: NOW + 1 });
     const subject = subjectOf('a');
     models.update(subject, facts, NOW);
     // The facts are valid at the recorded time, whatever the clock reads.
@@ -93,21 +93,21 @@ describe('a choice among expired members', () => {
 
 describe('a provider pool', () => {
   it('makes idle providers overdue at once, and only once each, with a threshold of zero', () => {
-    const boards = new ModelIndex<Subject>(new ThroughputStats(), { ...DEFAULT_CONSTANTS, overdueMs: 0 });
-    boards.update(subjectOf('idle'), machine('idle', WITH_KEY).facts, NOW);
-    boards.update(subjectOf('busy'), machine('busy', { ...WITH_KEY, usedSlots: 1 }).facts, NOW);
-    expect(boards.poolAt('m', NOW + 1000)?.hasOverdue).toBe(true);
-    expect(boards.pool('m')?.member(id('busy'))?.isOverdue).toBe(false);
+    const pools = new ModelIndex<Subject>(new ThroughputStats(), { ...DEFAULT_CONSTANTS, overdueMs: 0 });
+    pools.update(subjectOf('idle'), provider('idle', WITH_KEY).facts, NOW);
+    pools.update(subjectOf('busy'), provider('busy', { ...WITH_KEY, usedSlots: 1 }).facts, NOW);
+    expect(pools.poolAt('m', NOW + 1000)?.hasOverdue).toBe(true);
+    expect(pools.pool('m')?.member(id('busy'))?.isOverdue).toBe(false);
   });
 
   it('notices idle providers also after the clock was set back', () => {
-    const boards = new ModelIndex<Subject>(new ThroughputStats());
+    const pools = new ModelIndex<Subject>(new ThroughputStats());
     const ahead = NOW + 10 * 3_600_000;
-    boards.poolAt('m', ahead);
-    const { facts } = machine('idle', WITH_KEY);
-    boards.update(subjectOf('idle'), facts, ahead);
-    boards.poolAt('m', ahead + 1000);
-    expect(boards.poolAt('m', NOW)?.hasOverdue).toBe(false);
-    expect(boards.poolAt('m', NOW + 31 * 60_000)?.hasOverdue).toBe(true);
+    pools.poolAt('m', ahead);
+    const { facts } = provider('idle', WITH_KEY);
+    pools.update(subjectOf('idle'), facts, ahead);
+    pools.poolAt('m', ahead + 1000);
+    expect(pools.poolAt('m', NOW)?.hasOverdue).toBe(false);
+    expect(pools.poolAt('m', NOW + 31 * 60_000)?.hasOverdue).toBe(true);
   });
 });

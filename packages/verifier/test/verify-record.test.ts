@@ -7,23 +7,23 @@ import { bench, feedOf, hardwareRecord, NOW, selfSignedRecord, signed, simulated
 import { generateEnclaveKey } from './signed-answers.js';
 
 const simulated = { anchor: simulatedAnchor, simulated: true };
-/** As if the simulated root were the maker's. */
-const maker = { anchor: simulatedAnchor, simulated: false };
+/** As if the simulated root were Apple's. */
+const apple = { anchor: simulatedAnchor, simulated: false };
 
-function contradictions(record: AttestationRecord, anchor = maker): string[] {
+function contradictions(record: AttestationRecord, anchor = apple): string[] {
   const verdict = verifyRecord(record, NOW, anchor);
   const claims = verdict.findings.filter(({ result }) => result === 'contradicted').map(({ claim }) => claim);
   expect(verdict.consistent).toBe(claims.length === 0);
   return claims;
 }
 
-function finding(record: AttestationRecord, claim: string, anchor = maker): Finding | undefined {
+function finding(record: AttestationRecord, claim: string, anchor = apple): Finding | undefined {
   return verifyRecord(record, NOW, anchor).findings.find((each) => each.claim === claim);
 }
 
 describe('a public record', () => {
   test('of trust level hardware is reproduced in every claim but that of device management', () => {
-    const { findings } = verifyRecord(hardwareRecord(), NOW, maker);
+    const { findings } = verifyRecord(hardwareRecord(), NOW, apple);
     expect(findings.filter(({ result }) => result !== 'reproduced').map(({ claim, result }) => [claim, result])).toEqual([
       ['mdm_verified', 'word'],
       ['trust_level', 'word'],
@@ -37,11 +37,11 @@ describe('a public record', () => {
 
   test('is evaluated stage by stage with the same verdict, and shows the steps of its chain', () => {
     for (const record of [hardwareRecord(), selfSignedRecord(), { ...hardwareRecord(), serial_number: 'SIM000000X' }]) {
-      const stages = verifyInStages(record, NOW, maker);
+      const stages = verifyInStages(record, NOW, apple);
       const seen: StageVerdict[] = [];
       let step = stages.next();
       for (; !step.done; step = stages.next()) seen.push(step.value);
-      expect(step.value).toEqual(verifyRecord(record, NOW, maker));
+      expect(step.value).toEqual(verifyRecord(record, NOW, apple));
       expect(seen.map(({ stage }) => stage)).toEqual(VERIFICATION_STAGES);
       expect(seen.flatMap(({ findings }) => findings)).toEqual(step.value.findings);
       const { chain } = seen[1] as StageVerdict;
@@ -92,7 +92,7 @@ describe('a public record', () => {
     expect(contradictions({ ...hardwareRecord(), ...change })).toHaveLength(expected.length);
   });
 
-  test("has no level above its own word for a key in software, which the maker's certificates may well be bound to", () => {
+  test("has no level above its own word for a key in software, which the manufacturer's certificates may be bound to", () => {
     const relayed = hardwareRecord({ keyProtection: 'software' });
     expect(finding(relayed, 'mda_verified')?.result).toBe('reproduced');
     expect(contradictions(relayed)).toEqual(['trust_level']);
@@ -166,7 +166,7 @@ describe('a feed', () => {
     expect(verdict.records.map(({ consistent }) => consistent)).toEqual([true, false]);
   });
 
-  test('cannot pass its own anchor off as the maker', () => {
+  test("cannot pass its own anchor off as Apple's", () => {
     const feed = feedOf(hardwareRecord());
     const verdict = verifyFeed({ ...feed, trust_anchor: { ...feed.trust_anchor, simulated: false } }, NOW);
     expect(verdict.anchor).toBe('maker');

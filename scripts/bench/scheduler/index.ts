@@ -35,31 +35,31 @@ const NOBODY = '' as ProviderId;
 /** Microseconds at the median. */
 const TARGET_US = 100;
 
-interface Machine {
+interface BenchProvider {
   facts: ProviderFacts;
   readonly speeds: readonly ThroughputEstimate[];
 }
 
 /** Runs the bench. Resolves to whether a pick takes less than the target. */
 export async function benchScheduler(): Promise<boolean> {
-  // The same fleet and the same requests in every run.
+  // The same providers and the same requests in every run.
   const random = seededRandom(1);
-  const machines = Array.from({ length: PROVIDERS }, (_, index) => machine(index, random));
-  const boards = Array.from({ length: MODELS }, () => new ProviderPool<Machine>());
-  const update = (one: Machine): void => {
-    for (const [model, board] of boards.entries()) board.put(one, one.facts, one.speeds[model] as ThroughputEstimate, 8192, NOW);
+  const providers = Array.from({ length: PROVIDERS }, (_, index) => newProvider(index, random));
+  const pools = Array.from({ length: MODELS }, () => new ProviderPool<BenchProvider>());
+  const update = (one: BenchProvider): void => {
+    for (const [model, pool] of pools.entries()) pool.put(one, one.facts, one.speeds[model] as ThroughputEstimate, 8192, NOW);
   };
   const filled = performance.now();
-  for (const one of machines) update(one);
-  console.log(`${PROVIDERS} providers put on ${MODELS} boards in ${Math.round(performance.now() - filled)} ms`);
+  for (const one of providers) update(one);
+  console.log(`${PROVIDERS} providers put on ${MODELS} pools in ${Math.round(performance.now() - filled)} ms`);
 
-  const running: Machine[] = [];
+  const running: BenchProvider[] = [];
   const affinity = new PrefixAffinity();
-  const byId = new Map(machines.map((one) => [one.facts.providerId, one]));
+  const byId = new Map(providers.map((one) => [one.facts.providerId, one]));
   const jobsOf = (providerId: ProviderId): ProviderJobs => ({ placements: 0, slots: byId.get(providerId)?.facts.slots ?? 0, since: 0 });
   const talks = Array.from({ length: CONVERSATIONS }, (_, index) => conversation(index, random));
   for (const chain of talks)
-    affinity.record(chain, 0, (machines[Math.floor(random() * PROVIDERS)] as Machine).facts.providerId, jobsOf(NOBODY), NOW);
+    affinity.record(chain, 0, (providers[Math.floor(random() * PROVIDERS)] as BenchProvider).facts.providerId, jobsOf(NOBODY), NOW);
   const picks: number[] = [];
   const warmPicks: number[] = [];
   const changes: number[] = [];
@@ -67,15 +67,15 @@ export async function benchScheduler(): Promise<boolean> {
   let [warmed, known] = [0, 0];
   for (let count = 0; count < PICKS; count++) {
     const talk = Math.floor(random() * CONVERSATIONS);
-    const board = boards[talk % MODELS] as ProviderPool<Machine>;
+    const pool = pools[talk % MODELS] as ProviderPool<BenchProvider>;
     const request = someRequest(random);
     const chain = talks[talk] as readonly PromptPrefix[];
     const goesOn = count % 2 === 0;
     const picked = timed(goesOn ? warmPicks : picks, () => {
-      if (!goesOn) return schedule(board, request, NOW, random);
+      if (!goesOn) return schedule(pool, request, NOW, random);
       const prefixCandidates = affinity.candidates(chain, NOW, jobsOf);
       known += prefixCandidates.length > 0 ? 1 : 0;
-      return schedule(board, { ...request, prefixCandidates }, NOW, random);
+      return schedule(pool, { ...request, prefixCandidates }, NOW, random);
     });
     if (picked.kind === 'placed') {
       const { facts } = picked.ordered[0].member;
@@ -88,12 +88,12 @@ export async function benchScheduler(): Promise<boolean> {
       if (picked.kind === 'placed') update(picked.ordered[0].member.subject);
       if (ended !== undefined) update(use(ended, -1));
     });
-    if (count % (PICKS / SCANS) === 0) timed(scans, () => scan(machines, count % MODELS, request));
+    if (count % (PICKS / SCANS) === 0) timed(scans, () => scan(providers, count % MODELS, request));
   }
-  const groups = [...(boards[0] as ProviderPool<Machine>).open].length;
+  const groups = [...(pools[0] as ProviderPool<BenchProvider>).open].length;
   const [pickUs, p99, warmUs, changeUs, scanUs] = [middle(picks), p(picks, 0.99), middle(warmPicks), middle(changes), middle(scans)];
   const met = pickUs < TARGET_US && warmUs < TARGET_US;
-  console.log(`groups on a board: ${groups}`);
+  console.log(`groups on a pool: ${groups}`);
   console.log(`full scan:  ${scanUs.toFixed(1)} us a pick at p50`);
   console.log(`by groups:  ${pickUs.toFixed(1)} us at p50, ${p99.toFixed(1)} us at p99; ${(scanUs / pickUs).toFixed(0)} times as fast`);
   console.log(
@@ -101,17 +101,17 @@ export async function benchScheduler(): Promise<boolean> {
       `chosen in ${percent(warmed)}`,
   );
   console.log(
-    `a slot taken and one given back on ${MODELS} boards: ${changeUs.toFixed(1)} us at p50, ${p(changes, 0.99).toFixed(1)} us at p99`,
+    `a slot taken and one given back on ${MODELS} pools: ${changeUs.toFixed(1)} us at p50, ${p(changes, 0.99).toFixed(1)} us at p99`,
   );
   console.log(`target: under ${TARGET_US} us a pick at p50, both ways ... ${met ? 'met' : 'MISSED'}`);
   return met;
 }
 
 /** Index-free scheduler: examines every provider. */
-function scan(machines: readonly Machine[], model: number, request: PlacementRequest): Machine | null {
-  let best: Machine | null = null;
+function scan(providers: readonly BenchProvider[], model: number, request: PlacementRequest): BenchProvider | null {
+  let best: BenchProvider | null = null;
   let bestMs = Number.POSITIVE_INFINITY;
-  for (const one of machines) {
+  for (const one of providers) {
     if (ineligibleReason(one.facts, request, NOW) !== null) continue;
     const costMs = costOf(costModelOf(traitsOf(one.facts, one.speeds[model] as ThroughputEstimate)), request.work);
     if (costMs >= bestMs) continue;
@@ -122,7 +122,7 @@ function scan(machines: readonly Machine[], model: number, request: PlacementReq
 }
 
 /** Nine in ten are fit to serve; a tenth of the speeds were not measured. */
-function machine(index: number, random: () => number): Machine {
+function newProvider(index: number, random: () => number): BenchProvider {
   const bandwidth = [68, 100, 120, 153, 200, 273, 400, 410, 546, 819][index % 10] as number;
   const troubled = random() < 0.1;
   const speeds = Array.from({ length: MODELS }, (_, model) => {
@@ -165,7 +165,7 @@ function percent(picks: number): string {
   return `${Math.round((100 * picks) / (PICKS / 2))} %`;
 }
 
-function use(one: Machine, change: 1 | -1): Machine {
+function use(one: BenchProvider, change: 1 | -1): BenchProvider {
   one.facts = { ...one.facts, usedSlots: one.facts.usedSlots + change };
   return one;
 }

@@ -13,7 +13,7 @@ import {
   readMachineToken,
   revokeMachineToken,
   revokeTokensOfAccount,
-  revokeTokensOfMachine,
+  revokeTokensOfProvider,
 } from '../database/providers/machine-token-repository.js';
 import type { Database } from '../database/tables.js';
 
@@ -62,10 +62,10 @@ export class ProviderLinks {
 
   /** Unlinks a provider at its owner's request. False if the provider is not linked to the account. */
   async unlink(accountId: string, providerId: ProviderId): Promise<boolean> {
-    const machine = { accountId, providerId, at: this.#options.now() };
+    const link = { accountId, providerId, at: this.#options.now() };
     const done = await this.#once(async (transaction) => {
-      await revokeTokensOfMachine(transaction, machine);
-      return unlinkProvider(transaction, machine);
+      await revokeTokensOfProvider(transaction, link);
+      return unlinkProvider(transaction, link);
     });
     if (done) this.#options.onUnlink(providerId);
     return done;
@@ -87,8 +87,8 @@ export class ProviderLinks {
   async closeAccount(accountId: string): Promise<void> {
     const { database, now } = this.#options;
     await this.#once((transaction) => revokeTokensOfAccount(transaction, accountId, now()));
-    const machines = await database.selectFrom('provider_owners').select('provider_id').where('account_id', '=', accountId).execute();
-    for (const { provider_id } of machines) await this.unlink(accountId, provider_id as ProviderId);
+    const owned = await database.selectFrom('provider_owners').select('provider_id').where('account_id', '=', accountId).execute();
+    for (const { provider_id } of owned) await this.unlink(accountId, provider_id as ProviderId);
   }
 
   #once<T>(work: (transaction: Database) => Promise<T>): Promise<T> {

@@ -23,7 +23,7 @@ export function readConfig(env: Environment) {
   const simulatedDeviceAuthority = text(env, 'SIMULATED_DEVICE_AUTHORITY');
   if (simulatedDeviceAuthority !== null && !allowSimulatedEnclave) {
     throw new StartupError(
-      "SIMULATED_DEVICE_AUTHORITY needs ALLOW_SIMULATED_ENCLAVE=1: without it the maker's root certificate is the only one.",
+      "SIMULATED_DEVICE_AUTHORITY needs ALLOW_SIMULATED_ENCLAVE=1: without it Apple's root certificate is the only trust anchor.",
     );
   }
   const maxRequestBytes = integer(env, 'MAX_REQUEST_BYTES', MAX_REQUEST_BYTES, 1, MAX_REQUEST_BYTES);

@@ -4,21 +4,21 @@
  * Roll-ups are per account; a linked provider therefore reports the earnings of all providers of its owner.
  */
 import { sql } from 'kysely';
-import { HOUR_MS, MACHINE_COUNTS, QUARTER_MS } from './ledger/activity.js';
+import { HOUR_MS, PROVIDER_COUNTS, QUARTER_MS } from './ledger/activity.js';
 import { isUnclaimed, providerOfUnclaimed, unclaimedAccount } from './ledger/unclaimed-accounts.js';
 import type { Database, Tables } from './tables.js';
 import { earnerNames } from './usage-repository.js';
 
-export type MachineQuarter = Omit<Tables['machine_quarters'], 'provider_id' | 'earner'>;
+export type EarningsQuarter = Omit<Tables['machine_quarters'], 'provider_id' | 'earner'>;
 
 /** Quarters of an hour since `from` (milliseconds since 1970), oldest first; one row per quarter and model. */
-export async function machineQuarters(
+export async function providerQuarters(
   database: Database,
   { providerId, accountId, from }: { readonly providerId: string; readonly accountId: string; readonly from: number },
-): Promise<MachineQuarter[]> {
+): Promise<EarningsQuarter[]> {
   return database
     .selectFrom('machine_quarters')
-    .select(['quarter', 'model', ...MACHINE_COUNTS.map((name) => sql<number>`sum(${sql.ref(name)})`.as(name))])
+    .select(['quarter', 'model', ...PROVIDER_COUNTS.map((name) => sql<number>`sum(${sql.ref(name)})`.as(name))])
     .where('provider_id', '=', providerId)
     .where('earner', 'in', await earnerNames(database, accountId))
     .where('quarter', '>=', Math.floor(from / QUARTER_MS))
@@ -32,19 +32,19 @@ export async function machineQuarters(
 export async function accountEarnings(
   database: Database,
   accountId: string,
-): Promise<{ readonly machines: number; readonly total: number }> {
+): Promise<{ readonly providers: number; readonly total: number }> {
   const total = await database
     .selectFrom('account_totals')
     .select('earned')
     .where('window', '=', 'all')
     .where('account', '=', accountId)
     .executeTakeFirst();
-  const machines = await database
+  const providers = await database
     .selectFrom('provider_owners')
     .select((select) => select.fn.countAll<number>().as('count'))
     .where('account_id', '=', accountId)
     .executeTakeFirst();
-  return { machines: machines?.count ?? 0, total: total?.earned ?? 0 };
+  return { providers: providers?.count ?? 0, total: total?.earned ?? 0 };
 }
 
 export interface ProviderEarnings {

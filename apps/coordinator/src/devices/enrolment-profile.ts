@@ -47,7 +47,7 @@ export function enrolmentProfile(settings: ProfileSettings, subject: ProfileSubj
     PayloadUUID: profileUuid,
     PayloadDisplayName: `${organization}: proof of protections`,
     PayloadDescription:
-      'Lets the network ask this Mac for its security settings and for an attestation by its maker. It cannot read files, lock, erase or change anything. Remove it at any time.',
+      'Lets the network ask this Mac for its security settings and for an attestation by its manufacturer. It cannot read files, lock, erase or change anything. Remove it at any time.',
     PayloadOrganization: organization,
     PayloadScope: 'System',
     PayloadRemovalDisallowed: false,

@@ -28,7 +28,7 @@ import type { StartContext } from './start-context.js';
 export interface AccountServices {
   readonly auth: Auth;
   readonly accounts: AccountRepository;
-  readonly machines: OwnedProviderRepository;
+  readonly ownedProviders: OwnedProviderRepository;
   /** Codes that link a provider to an account, entered on the provider. */
   readonly machineCodes: MachineCodeRepository;
   /** Codes of the device authorization grant, entered in the console. */
@@ -85,7 +85,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
   return {
     auth,
     accounts,
-    machines: new OwnedProviderRepository(database),
+    ownedProviders: new OwnedProviderRepository(database),
     machineCodes: new MachineCodeRepository({ database, now }),
     deviceCodes: new DeviceCodeRepository({ database, now, intervalMs: options.linkPollMs }),
     accountKeys: new OwnedKeyRepository({ database, apiKeyCache, now }),

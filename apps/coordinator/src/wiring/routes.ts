@@ -107,7 +107,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     quarantines,
     lastSeen,
     accounts: accounts.accounts,
-    machines: accounts.machines,
+    ownedProviders: accounts.ownedProviders,
     machineCodes: accounts.machineCodes,
     providerLinks,
     releases: new AgentReleaseFile(config.agentReleases, (problem) =>

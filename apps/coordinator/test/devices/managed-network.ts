@@ -61,7 +61,7 @@ export async function startManagedNetwork(
     readonly rules?: Partial<ScheduleRules>;
     readonly renewMs?: number;
     readonly config?: Partial<Config>;
-    /** The coordinator holds to the maker's anchor. */
+    /** The coordinator accepts only Apple's trust anchor. */
     readonly realAnchor?: boolean;
     /** The coordinator is given no management server. */
     readonly unmanaged?: boolean;

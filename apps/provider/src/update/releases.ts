@@ -44,7 +44,7 @@ export async function fetchRelease({ coordinator, platform, version, keys, signa
   }
   if (!described.Check(value)) throw new UpdateError('the coordinator sent an invalid release description');
   if (keys.length === 0) throw new UpdateError('this build has no release key and can trust no update');
-  if (!verifyRelease(value, keys)) throw new UpdateError("the offered release lacks the maker's signature and was not used");
+  if (!verifyRelease(value, keys)) throw new UpdateError("the offered release lacks the publisher's signature and was not used");
   if (value.platform !== platform)
     throw new UpdateError(`the coordinator offered a release for ${value.platform}; this machine is ${platform}`);
   if (version !== null && value.version !== version)

@@ -104,7 +104,7 @@ describe('a Mac', () => {
 });
 
 describe('bandwidth', () => {
-  it('goes by chip and, where the maker sells two, by GPU cores', () => {
+  it('goes by chip and, where Apple sells two, by GPU cores', () => {
     const of = (name: string, gpuCores: number): number | null => {
       const chip = chipFacts(name);
       return chip === null ? null : bandwidthOf(chip, gpuCores);

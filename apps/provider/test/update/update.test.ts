@@ -71,7 +71,7 @@ describe('a release on offer', () => {
     expect(await ask({ version: '1.1.0' })).toEqual(release);
     expect(await ask({ version: '9.9.9' })).toBeNull();
     const stranger = await ReleaseServer.listen();
-    await expect(ask({ keys: [stranger.publicKey] })).rejects.toThrow("lacks the maker's signature");
+    await expect(ask({ keys: [stranger.publicKey] })).rejects.toThrow("lacks the publisher's signature");
     expect(await ask({ keys: [stranger.publicKey, server.publicKey] })).toEqual(release);
     await stranger.close();
     await expect(ask({ keys: [] })).rejects.toThrow('has no release key');
@@ -84,7 +84,7 @@ describe('a release on offer', () => {
       { node: '1.0.0' },
     ]) {
       server.offer({ ...release, ...change }, '1.1.0');
-      await expect(ask(), JSON.stringify(change)).rejects.toThrow("lacks the maker's signature");
+      await expect(ask(), JSON.stringify(change)).rejects.toThrow("lacks the publisher's signature");
     }
     for (const nonsense of [
       '<html>',

@@ -1,4 +1,4 @@
-/// Everything that comes from the maker's frameworks, and nothing else: the enclave key, the serial number, the device
+/// Everything that comes from Apple's frameworks, and nothing else: the enclave key, the serial number, the device
 /// tree, system values. The rest of the helper builds on any system; on Linux this file builds against `stand-ins/`.
 import CryptoKit
 import Foundation

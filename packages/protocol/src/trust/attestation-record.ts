@@ -23,7 +23,7 @@ const chain = Type.Array(Base64Schema, { minItems: 1, maxItems: 4, description: 
 /** Evidence that a Secure Enclave holds the key. */
 const EnclaveEvidenceSchema = Type.Union([Type.Literal('simulated'), Type.Literal('claimed'), Type.Literal('certified')], {
   description:
-    '`certified`: a certificate chain of the maker is bound to the key. `claimed`: only the machine says so. `simulated`: the key is in software, or its chain ends at a test authority.',
+    '`certified`: a certificate chain of the manufacturer is bound to the key. `claimed`: only the machine says so. `simulated`: the key is in software, or its chain ends at a test authority.',
 });
 export type EnclaveEvidence = Static<typeof EnclaveEvidenceSchema>;
 

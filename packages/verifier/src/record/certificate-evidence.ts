@@ -38,7 +38,7 @@ function deviceFindings(record: AttestationRecord, inForce: ActiveTrustAnchor, n
   const chain = record.mda_cert_chain_b64;
   const without = (finding: Finding): CertificateEvidence => ({ findings: [finding], chain: null });
   if (!record.mda_verified) {
-    return without(compared('mda_verified', false, chain !== undefined, 'No certificate of the maker is claimed.'));
+    return without(compared('mda_verified', false, chain !== undefined, 'No certificate of the manufacturer is claimed.'));
   }
   const preimage = record.mda_nonce_preimage;
   if (chain === undefined) return without(contradicted('mda_verified', true, 'The record has no certificates.'));

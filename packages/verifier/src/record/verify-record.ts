@@ -34,18 +34,18 @@ export class FeedError extends Error {
   }
 }
 
-const MAKER: ActiveTrustAnchor = { anchor: APPLE_ENTERPRISE_ATTESTATION_ROOT, simulated: false };
+const APPLE: ActiveTrustAnchor = { anchor: APPLE_ENTERPRISE_ATTESTATION_ROOT, simulated: false };
 const feedValidator = Compile(AttestationFeedSchema);
 
 /** Stages of a verification, in order. */
-export const VERIFICATION_STAGES = ['enclave_key', 'makers_chain', 'device_management', 'trust_level'] as const;
+export const VERIFICATION_STAGES = ['enclave_key', 'certificate_chain', 'device_management', 'trust_level'] as const;
 export type VerificationStage = (typeof VERIFICATION_STAGES)[number];
 
 /** Findings of one stage. */
 export interface StageVerdict {
   readonly stage: VerificationStage;
   readonly findings: readonly Finding[];
-  /** In stage `makers_chain`: the verdict on the managed-device chain; null: no chain to verify. */
+  /** In stage `certificate_chain`: the verdict on the managed-device chain; null: no chain to verify. */
   readonly chain: DeviceChainVerdict | null;
 }
 
@@ -65,7 +65,7 @@ export function openFeed(downloaded: unknown): { readonly feed: AttestationFeed;
 }
 
 /** Evaluates one record. Default anchor: the manufacturer's. */
-export function verifyRecord(record: AttestationRecord, now: number, anchor: ActiveTrustAnchor = MAKER): RecordVerdict {
+export function verifyRecord(record: AttestationRecord, now: number, anchor: ActiveTrustAnchor = APPLE): RecordVerdict {
   const stages = verifyInStages(record, now, anchor);
   for (;;) {
     const { done, value } = stages.next();
@@ -77,7 +77,7 @@ export function verifyRecord(record: AttestationRecord, now: number, anchor: Act
 export function* verifyInStages(
   record: AttestationRecord,
   now: number,
-  anchor: ActiveTrustAnchor = MAKER,
+  anchor: ActiveTrustAnchor = APPLE,
 ): Generator<StageVerdict, RecordVerdict, void> {
   const findings: Finding[] = [];
   const stage = (name: VerificationStage, found: readonly Finding[], chain: DeviceChainVerdict | null = null): StageVerdict => {
@@ -86,7 +86,7 @@ export function* verifyInStages(
   };
   yield stage('enclave_key', signedFindings(record, now).findings);
   const certificates = certificateFindings(record, anchor, now);
-  yield stage('makers_chain', certificates.findings, certificates.chain);
+  yield stage('certificate_chain', certificates.findings, certificates.chain);
   yield stage('device_management', managementFindings(record));
   yield stage('trust_level', [trustFinding(record, findings, anchor), ...publishedEvidence(record, findings)]);
   const consistent = findings.every((finding) => finding.result !== 'contradicted');
@@ -131,7 +131,7 @@ function readFeed(downloaded: unknown): AttestationFeed {
 
 /** The pinned anchor, unless the feed declares its own anchor a simulation. */
 function anchorOf({ trust_anchor: published }: AttestationFeed): ActiveTrustAnchor {
-  if (!published.simulated) return MAKER;
+  if (!published.simulated) return APPLE;
   try {
     return { anchor: { name: fromBase64(published.name), publicKey: fromBase64(published.public_key) }, simulated: true };
   } catch {

@@ -25,7 +25,7 @@ export const FOLDED_DAY = -1;
 /** Maximum maturity of earnings, in days. */
 export const MAX_MATURITY_DAYS = 365;
 
-export const MACHINE_COUNTS = ['jobs', 'prompt_tokens', 'completion_tokens', 'images', 'earned'] as const;
+export const PROVIDER_COUNTS = ['jobs', 'prompt_tokens', 'completion_tokens', 'images', 'earned'] as const;
 
 /** Whole hours of a window before its newest hour; null: no limit. */
 export const WINDOW_HOURS: Readonly<Record<StatsWindow, number | null>> = { '24h': 24, '7d': 168, '30d': 720, all: null };

@@ -9,7 +9,7 @@ import { addOnConflict, IdQuery, replaceOnConflict, rowWriter } from '../connect
 import { locked } from '../connection/row-lock.js';
 import type { BalanceRow, JobRow } from '../tables/ledger.js';
 import type { Database, Tables } from '../tables.js';
-import { MACHINE_COUNTS } from './activity.js';
+import { PROVIDER_COUNTS } from './activity.js';
 import {
   type AccountBalance,
   type AccountHour,
@@ -265,8 +265,8 @@ function ledgerWriters() {
     addedKeys: rowWriter('key_spend', ['api_key_id', ...KEY_SUMS], addOnConflict('key_spend', ['api_key_id'], KEY_SUMS)),
     quarters: rowWriter(
       'machine_quarters',
-      [...QUARTER_KEY, ...MACHINE_COUNTS],
-      addOnConflict('machine_quarters', QUARTER_KEY, MACHINE_COUNTS),
+      [...QUARTER_KEY, ...PROVIDER_COUNTS],
+      addOnConflict('machine_quarters', QUARTER_KEY, PROVIDER_COUNTS),
     ),
     earningsDays: rowWriter(
       'pending_earnings',

@@ -103,7 +103,7 @@ export async function revokeMachineToken(
 }
 
 /** Revokes an account's tokens for one provider. */
-export async function revokeTokensOfMachine(
+export async function revokeTokensOfProvider(
   transaction: Database,
   { accountId, providerId, at }: { readonly accountId: string; readonly providerId: string; readonly at: number },
 ): Promise<void> {

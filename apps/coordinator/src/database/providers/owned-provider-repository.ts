@@ -20,13 +20,13 @@ export class OwnedProviderRepository {
   /** In order of linking. */
   async list(accountId: string): Promise<OwnedProvider[]> {
     const rows = await this.#owned(accountId).orderBy('provider_owners.linked_at').orderBy('provider_owners.provider_id').execute();
-    return rows.map(machineOf);
+    return rows.map(ownedProviderOf);
   }
 
   /** Null if the provider is not linked to the account. */
   async find(accountId: string, providerId: string): Promise<OwnedProvider | null> {
     const row = await this.#owned(accountId).where('provider_owners.provider_id', '=', providerId).executeTakeFirst();
-    return row === undefined ? null : machineOf(row);
+    return row === undefined ? null : ownedProviderOf(row);
   }
 
   /** Names a provider of the account; null removes the name. */
@@ -76,6 +76,11 @@ export class OwnedProviderRepository {
   }
 }
 
-function machineOf(row: { provider_id: string; linked_at: number | null; name: string | null; own_name: string | null }): OwnedProvider {
+function ownedProviderOf(row: {
+  provider_id: string;
+  linked_at: number | null;
+  name: string | null;
+  own_name: string | null;
+}): OwnedProvider {
   return { providerId: row.provider_id, linkedAt: row.linked_at, name: row.name ?? row.own_name };
 }

@@ -30,7 +30,7 @@ export function listedModels<S>(candidates: readonly ListingCandidate<S>[], rule
     isProven: sessions.some((session) => rules.isProven(session, id)),
   }));
   ranked.sort((a, b) => Number(b.isProven) - Number(a.isProven) || b.sessions.length - a.sessions.length || (a.id < b.id ? -1 : 1));
-  const ofMachine = new Map<S, number>();
+  const ofProvider = new Map<S, number>();
   const ofOwner = new Map<string | null, number>();
   const listed = new Set<string>();
   for (const { id, sessions, isProven } of ranked) {
@@ -39,11 +39,11 @@ export function listedModels<S>(candidates: readonly ListingCandidate<S>[], rule
       const sponsor = sessions.find((session) => {
         const owner = rules.ownerOf(session);
         const maxOfOwner = owner === null ? MAX_NAMES_WITHOUT_OWNER : MAX_NAMES_PER_OWNER;
-        return (ofMachine.get(session) ?? 0) < MAX_NAMES_PER_PROVIDER && (ofOwner.get(owner) ?? 0) < maxOfOwner;
+        return (ofProvider.get(session) ?? 0) < MAX_NAMES_PER_PROVIDER && (ofOwner.get(owner) ?? 0) < maxOfOwner;
       });
       if (sponsor === undefined) continue;
       const owner = rules.ownerOf(sponsor);
-      ofMachine.set(sponsor, (ofMachine.get(sponsor) ?? 0) + 1);
+      ofProvider.set(sponsor, (ofProvider.get(sponsor) ?? 0) + 1);
       ofOwner.set(owner, (ofOwner.get(owner) ?? 0) + 1);
     }
     listed.add(id);

@@ -28,7 +28,7 @@ interface AccountRoutesDeps {
   readonly consoleAccess: ConsoleAccess;
   readonly auth: Auth;
   readonly accounts: AccountRepository;
-  readonly machines: OwnedProviderRepository;
+  readonly ownedProviders: OwnedProviderRepository;
   readonly deviceCodes: DeviceCodeRepository;
   readonly accountKeys: OwnedKeyRepository;
   readonly playgroundKeys: PlaygroundKeyRepository;
@@ -46,7 +46,7 @@ interface AccountRoutesDeps {
 }
 
 export const accountRoutes: FastifyPluginAsync<AccountRoutesDeps> = async (server, deps) => {
-  const { consoleAccess, auth, accounts, machines, deviceCodes, playgroundKeys, providerLinks, settings, log, now } = deps;
+  const { consoleAccess, auth, accounts, ownedProviders, deviceCodes, playgroundKeys, providerLinks, settings, log, now } = deps;
   const { payments, deposits, withdrawals, processor, ledger } = deps;
   const { publicOrigin } = consoleAccess;
   addAuthRoutes(server, { auth, publicOrigin, queue: deps.signInQueue, devices: deps.knownBrowsers, mail: settings.mail, log });
@@ -58,5 +58,5 @@ export const accountRoutes: FastifyPluginAsync<AccountRoutesDeps> = async (serve
   addPlaygroundKey(api, playgroundKeys);
   addKeyRoutes(api, deps.accountKeys, now);
   addDeviceCodeRoutes(api, { codes: deviceCodes, now });
-  addAdminRoutes(server, { accounts, machines, payments, deposits, withdrawals, ledger, processor, now, log });
+  addAdminRoutes(server, { accounts, ownedProviders, payments, deposits, withdrawals, ledger, processor, now, log });
 };

@@ -40,7 +40,7 @@ interface AdminRoutes {
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
   readonly ledger: Pick<Ledger, 'balance' | 'linkProvider' | 'pendingEarnings'>;
-  readonly machines: OwnedProviderRepository;
+  readonly ownedProviders: OwnedProviderRepository;
   readonly processor: PaymentProcessor | null;
   readonly now: () => number;
   readonly log: Log;
@@ -77,7 +77,7 @@ interface RouteOptions {
   readonly bodyLimit: number;
 }
 
-function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts, ledger, machines }: AdminRoutes): void {
+function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts, ledger, ownedProviders }: AdminRoutes): void {
   server.get('/admin/v1/accounts', { ...options, schema: { response: { 200: AdminAccountPageSchema } } }, async (request) => {
     const query = request.query as Query;
     const { limit, after } = readPageQuery(query);
@@ -94,7 +94,7 @@ function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts,
       reserved_micro_usd: reserved,
       withdrawable_micro_usd: withdrawable,
       pending_micro_usd: (await ledger.pendingEarnings(account.id)).total,
-      machines: (await machines.list(account.id)).map(({ providerId }) => providerId),
+      machines: (await ownedProviders.list(account.id)).map(({ providerId }) => providerId),
     };
   });
   const changeOf = bodyReader(UpdateAccountSchema);

@@ -15,7 +15,7 @@ import { addUsageRoutes } from './console-usage.js';
 import { addEarningsConcentration } from './earnings-concentration.js';
 import { addPayments } from './payments.js';
 import { addPrices } from './prices.js';
-import { addMachineEarnings } from './provider-earnings.js';
+import { addProviderEarnings } from './provider-earnings.js';
 import { addPaymentWebhook } from './stripe-webhook.js';
 
 interface BillingRoutesDeps {
@@ -39,7 +39,7 @@ export const billingRoutes: FastifyPluginAsync<BillingRoutesDeps> = async (serve
   addPayments(server, { database, ledger });
   addPrices(server, { prices, registry: providers, now });
   addEarningsConcentration(server, { database, now });
-  addMachineEarnings(server, { database, ledger, now });
+  addProviderEarnings(server, { database, ledger, now });
   const api = new ConsoleApi(server);
   addMoneyRoutes(api, { database, ledger, payments, deposits, withdrawals, processor, development, now, log });
   addUsageRoutes(api, { database, now });

@@ -9,7 +9,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { Ledger } from '../../billing/ledger/ledger.js';
 import { isOwnedBy, nameOfAccount } from '../../database/accounts/account-repository.js';
-import { accountEarnings, type MachineQuarter, machineQuarters } from '../../database/earnings-repository.js';
+import { accountEarnings, type EarningsQuarter, providerQuarters } from '../../database/earnings-repository.js';
 import { QUARTER_MS } from '../../database/ledger/activity.js';
 import { readMachineToken } from '../../database/providers/machine-token-repository.js';
 import type { Database } from '../../database/tables.js';
@@ -41,12 +41,12 @@ const EarningsQuerySchema = Type.Object({
   time_zone: Type.Optional(Type.String({ description: 'IANA time zone of the days, such as Europe/Berlin. Default UTC.' })),
 });
 
-interface Machine {
+interface LinkedProvider {
   readonly providerId: ProviderId;
   readonly accountId: string;
 }
 
-export function addMachineEarnings(server: FastifyInstance, routes: ProviderEarningsRoutes): void {
+export function addProviderEarnings(server: FastifyInstance, routes: ProviderEarningsRoutes): void {
   const { database, ledger, now } = routes;
   const schema = {
     summary: 'Earnings of a provider for the account that it is linked to. The bearer token is the machine token, not an API key.',
@@ -55,17 +55,17 @@ export function addMachineEarnings(server: FastifyInstance, routes: ProviderEarn
     response: { 200: jsonResponse('MachineEarnings'), ...errorResponses(400, 401, 403) },
   };
   server.get('/v1/machine/earnings', { schema, onRequest: server.rateLimits.publicRoutes }, async (request, reply) => {
-    const machine = await machineOf(routes, request, reply);
-    if (machine === null) return reply;
-    const { providerId, accountId } = machine;
+    const linked = await linkedProviderOf(routes, request, reply);
+    if (linked === null) return reply;
+    const { providerId, accountId } = linked;
     const { days, timeZone } = readEarningsQuery(request.query as Record<string, string | undefined>);
     const dayOf = localDayFormatter(timeZone);
     const to = dayOf(now());
     const from = firstDay(to, days);
     // A local day starts less than 24 hours before the UTC day of the same date.
     const since = Date.parse(`${from}T00:00:00Z`) - DAY_MS;
-    const [quarters, { machines, total }, { withdrawable }, pending, name] = await Promise.all([
-      machineQuarters(database, { providerId, accountId, from: since }),
+    const [quarters, { providers, total }, { withdrawable }, pending, name] = await Promise.all([
+      providerQuarters(database, { providerId, accountId, from: since }),
       accountEarnings(database, accountId),
       ledger.balance(accountId),
       ledger.pendingEarnings(accountId),
@@ -80,7 +80,7 @@ export function addMachineEarnings(server: FastifyInstance, routes: ProviderEarn
       to,
       data: earningsByDay(quarters, dayOf, from, to),
       account: {
-        machines,
+        machines: providers,
         earned_total_micro_usd: total,
         withdrawable_micro_usd: withdrawable,
         ...(pending.total === 0 ? {} : { pending_micro_usd: pending.total, maturing: maturingBody(pending) }),
@@ -92,7 +92,7 @@ export function addMachineEarnings(server: FastifyInstance, routes: ProviderEarn
 }
 
 /** Null: the request is answered. */
-async function machineOf({ database }: ProviderEarningsRoutes, request: FastifyRequest, reply: FastifyReply): Promise<Machine | null> {
+async function linkedProviderOf({ database }: ProviderEarningsRoutes, request: FastifyRequest, reply: FastifyReply): Promise<LinkedProvider | null> {
   const refuse = (...error: Parameters<typeof apiError>): null => {
     sendError(reply, apiError(...error));
     return null;
@@ -126,7 +126,7 @@ function readEarningsQuery(query: Readonly<Record<string, string | undefined>>):
 }
 
 function earningsByDay(
-  quarters: readonly MachineQuarter[],
+  quarters: readonly EarningsQuarter[],
   dayOf: (ms: number) => string,
   from: string,
   to: string,

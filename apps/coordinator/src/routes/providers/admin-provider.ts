@@ -28,7 +28,7 @@ import { lastSeenBody } from './owned-provider.js';
 interface AdminProviderRoutes {
   readonly registry: ProviderRegistry;
   readonly quarantines: QuarantineRepository;
-  readonly machines: OwnedProviderRepository;
+  readonly ownedProviders: OwnedProviderRepository;
   readonly accounts: AccountRepository;
   readonly lastSeen: LastSeenRepository;
   /** Status as in `GET /v1/providers/me`. */
@@ -77,11 +77,11 @@ export function addAdminProviders(server: FastifyInstance, routes: AdminProvider
   });
 
   async function viewOf(
-    { machines, accounts, lastSeen, statusOf }: AdminProviderRoutes,
+    { ownedProviders, accounts, lastSeen, statusOf }: AdminProviderRoutes,
     id: ProviderId,
   ): Promise<AdminProviderView | null> {
     const provider = registry.snapshot(id);
-    const accountId = await machines.ownerOf(id);
+    const accountId = await ownedProviders.ownerOf(id);
     const seen = (await lastSeen.of([id])).get(id) ?? null;
     const reputation = registry.reputations.summaryOf(id);
     const hold = quarantines.of(id);

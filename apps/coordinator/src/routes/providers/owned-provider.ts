@@ -14,7 +14,7 @@ import type { ConsoleApi } from '../plugins/console-api.js';
 
 interface OwnedProviderRoutes {
   readonly registry: ProviderRegistry;
-  readonly machines: OwnedProviderRepository;
+  readonly ownedProviders: OwnedProviderRepository;
   readonly lastSeen: LastSeenRepository;
   /** Status as in `GET /v1/providers/me`. */
   readonly statusOf: (provider: ProviderSnapshot) => Promise<ProviderStatusAnswer>;
@@ -22,7 +22,7 @@ interface OwnedProviderRoutes {
 
 const isProviderId = Compile(ProviderIdSchema);
 
-export function addMachineView(api: ConsoleApi, { registry, machines, lastSeen, statusOf }: OwnedProviderRoutes): void {
+export function addOwnedProvider(api: ConsoleApi, { registry, ownedProviders, lastSeen, statusOf }: OwnedProviderRoutes): void {
   const viewOf = async ({ providerId, name, linkedAt }: OwnedProvider) => {
     const id = providerId as ProviderId;
     const provider = registry.snapshot(id);
@@ -39,8 +39,8 @@ export function addMachineView(api: ConsoleApi, { registry, machines, lastSeen, 
   };
 
   const owned = async (accountId: string, providerId: string | undefined): Promise<OwnedProvider> => {
-    const machine = isProviderId.Check(providerId) ? await machines.find(accountId, providerId) : null;
-    if (machine !== null) return machine;
+    const owned = isProviderId.Check(providerId) ? await ownedProviders.find(accountId, providerId) : null;
+    if (owned !== null) return owned;
     throw new RequestError('not_found', null, 'There is no such machine.');
   };
 
@@ -52,7 +52,7 @@ export function addMachineView(api: ConsoleApi, { registry, machines, lastSeen, 
     { method: 'PATCH', path: '/machines/:provider_id', body: RenameMachineSchema, response: ConsoleMachineViewSchema },
     async ({ caller, params, body }) => {
       const { providerId } = await owned(caller.account.id, params.provider_id);
-      await machines.rename(caller.account.id, providerId, body.name);
+      await ownedProviders.rename(caller.account.id, providerId, body.name);
       return viewOf(await owned(caller.account.id, providerId));
     },
   );

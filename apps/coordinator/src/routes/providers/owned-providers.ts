@@ -19,16 +19,16 @@ import type { ConsoleApi } from '../plugins/console-api.js';
 import { lastSeenBody } from './owned-provider.js';
 
 interface OwnedProvidersRoutes {
-  readonly machines: OwnedProviderRepository;
+  readonly ownedProviders: OwnedProviderRepository;
   readonly lastSeen: LastSeenRepository;
   readonly registry: ProviderRegistry;
   readonly codes: MachineCodeRepository;
   readonly links: ProviderLinks;
 }
 
-export function addMachineRoutes(api: ConsoleApi, { machines, lastSeen, registry, codes, links }: OwnedProvidersRoutes): void {
+export function addOwnedProviders(api: ConsoleApi, { ownedProviders, lastSeen, registry, codes, links }: OwnedProvidersRoutes): void {
   api.add({ method: 'GET', path: '/machines', response: ConsoleMachineListSchema }, async ({ caller }) => {
-    const owned = await machines.list(caller.account.id);
+    const owned = await ownedProviders.list(caller.account.id);
     const seen = await lastSeen.of(owned.map(({ providerId }) => providerId));
     return {
       data: owned.map(({ providerId, name, linkedAt }): ConsoleMachine => {

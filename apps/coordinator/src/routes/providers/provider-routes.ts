@@ -20,8 +20,8 @@ import type { AgentReleaseFile } from './agent-release-file.js';
 import { addAgentReleases } from './agent-releases.js';
 import { addAttestation } from './attestation.js';
 import { addProviderMe, providerStatusOf } from './own-status.js';
-import { addMachineView } from './owned-provider.js';
-import { addMachineRoutes } from './owned-providers.js';
+import { addOwnedProvider } from './owned-provider.js';
+import { addOwnedProviders } from './owned-providers.js';
 
 interface ProviderRoutesDeps {
   readonly providers: ProviderRegistry;
@@ -32,7 +32,7 @@ interface ProviderRoutesDeps {
   readonly quarantines: QuarantineRepository;
   readonly lastSeen: LastSeenRepository;
   readonly accounts: AccountRepository;
-  readonly machines: OwnedProviderRepository;
+  readonly ownedProviders: OwnedProviderRepository;
   readonly machineCodes: MachineCodeRepository;
   readonly providerLinks: ProviderLinks;
   readonly releases: AgentReleaseFile;
@@ -42,17 +42,17 @@ interface ProviderRoutesDeps {
 }
 
 export const providerRoutes: FastifyPluginAsync<ProviderRoutesDeps> = async (server, deps) => {
-  const { providers: registry, requestQueue, database, quarantines, lastSeen, accounts, machines, now, onFailure } = deps;
+  const { providers: registry, requestQueue, database, quarantines, lastSeen, accounts, ownedProviders, now, onFailure } = deps;
   const statusSources = { registry, requestQueue, database, now, onFailure };
   const statusOf = (provider: ProviderSnapshot) => providerStatusOf(statusSources, provider);
   addAttestation(server, registry, deps.anchor);
   addProviderMe(server, statusSources);
   addAgentReleases(server, deps.releases);
   addOperations(server, { registry, requestQueue, quarantines });
-  addAdminProviders(server, { registry, quarantines, lastSeen, statusOf, machines, accounts });
+  addAdminProviders(server, { registry, quarantines, lastSeen, statusOf, ownedProviders, accounts });
   const api = new ConsoleApi(server);
-  addMachineRoutes(api, { machines, lastSeen, registry, codes: deps.machineCodes, links: deps.providerLinks });
-  addMachineView(api, { registry, machines, lastSeen, statusOf });
+  addOwnedProviders(api, { ownedProviders, lastSeen, registry, codes: deps.machineCodes, links: deps.providerLinks });
+  addOwnedProvider(api, { registry, ownedProviders, lastSeen, statusOf });
   server.get(PROVIDER_SOCKET_PATH, (_request, reply) => {
     const { body } = openAiError(apiError('invalid_request', { message: 'This address takes WebSocket connections only.' }));
     reply.code(426).headers({ upgrade: 'websocket', 'content-type': 'application/json; charset=utf-8' }).send(body);

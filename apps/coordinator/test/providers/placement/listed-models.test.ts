@@ -1,4 +1,4 @@
-/** The list of models when strangers make names up: bounded for each machine, each owner and in total, and read in pages. */
+/** The list of models when providers invent names: bounded for each provider, each owner and in total, and read in pages. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   listedModels,
@@ -124,8 +124,8 @@ it('names are limited per provider, per owner and in total; proven providers com
   };
   const count = (candidates: Parameters<typeof listedModels<string>>[0]) => listedModels(candidates, rules).size;
   expect(count(names('a', 64, ['stranger']))).toBe(MAX_NAMES_PER_PROVIDER);
-  expect(count([0, 1, 2, 3, 4, 5].flatMap((machine) => names(`a${machine}`, 64, [`owned-${machine}`])))).toBe(MAX_NAMES_PER_OWNER);
-  const many = Array.from({ length: 40 }, (_, machine) => names(`p${machine}`, 64, [`proved-${machine}`])).flat();
+  expect(count([0, 1, 2, 3, 4, 5].flatMap((provider) => names(`a${provider}`, 64, [`owned-${provider}`])))).toBe(MAX_NAMES_PER_OWNER);
+  const many = Array.from({ length: 40 }, (_, provider) => names(`p${provider}`, 64, [`proved-${provider}`])).flat();
   expect(count(many)).toBe(MAX_LISTED_MODELS);
   // A name served by two providers counts for one of them.
   expect(count(names('b', 2 * MAX_NAMES_PER_PROVIDER, ['one', 'other']))).toBe(2 * MAX_NAMES_PER_PROVIDER);

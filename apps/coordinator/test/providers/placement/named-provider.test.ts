@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { type PlacementRequest, type ProviderFacts, schedule } from '../../../../../packages/scheduler/src/index.js';
-import { anyone, boardOf, chance, id, machine, NOW } from '../../../../../packages/scheduler/test/providers.js';
+import { anyone, chance, id, NOW, poolOf, provider } from '../../../../../packages/scheduler/test/providers.js';
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import { BODIES } from '../../support/inference-calls.js';
 
@@ -36,8 +36,8 @@ describe('provider_serial', () => {
     const request: PlacementRequest = { ...anyone, providerSerial: 'S' };
     const facts = (trustLevel: ProviderFacts['trustLevel']) => ({ serialNumber: 'S', trustLevel, keyNotAfter: NOW + 1 });
     const chosen = (levels: Readonly<Record<string, ProviderFacts['trustLevel']>>) => {
-      const machines = Object.entries(levels).map(([name, level]) => machine(name, facts(level)));
-      const decision = schedule(boardOf(machines), request, NOW, chance(1));
+      const providers = Object.entries(levels).map(([name, level]) => provider(name, facts(level)));
+      const decision = schedule(poolOf(providers), request, NOW, chance(1));
       return decision.kind === 'placed' ? decision.ordered.map(({ member }) => member.subject) : decision;
     };
     expect(chosen({ copy: 'self_signed', real: 'hardware', other: 'self_signed' })).toEqual(['real']);
@@ -98,7 +98,7 @@ describe('X-Inference-Provider-Id', () => {
 });
 
 it('a named provider that is restricted is the only candidate', () => {
-  const board = boardOf([machine('named', { isQuarantined: true }), machine('other')]);
-  const decision = schedule(board, { ...anyone, providerId: id('named') }, NOW, chance(1));
+  const pool = poolOf([provider('named', { isQuarantined: true }), provider('other')]);
+  const decision = schedule(pool, { ...anyone, providerId: id('named') }, NOW, chance(1));
   expect(decision).toMatchObject({ kind: 'none' });
 });

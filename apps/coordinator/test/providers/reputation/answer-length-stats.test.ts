@@ -39,17 +39,17 @@ const settled = {
 } as const;
 
 /** Every provider has given this many answers: the first one with these counts, the others with usual ones. */
-function lengthsWith(hiddenTokens: number, completionTokens: number, machines = ids, answers = MIN_ANSWERS) {
+function lengthsWith(hiddenTokens: number, completionTokens: number, providers = ids, answers = MIN_ANSWERS) {
   let now = 0;
   const lengths = new AnswerLengthStats(() => now);
   for (let answer = 0; answer < answers; answer++) {
-    for (const id of machines) {
+    for (const id of providers) {
       const usual = { hiddenTokens: 200 + (answer % 3) * 50, completionTokens: 400 + (answer % 5) * 40 };
       lengths.add(id, MODEL, id === padder ? { hiddenTokens, completionTokens } : usual);
     }
   }
   return {
-    outlier: (id: ProviderId) => lengths.compare(id, MODEL, () => machines)?.outlier,
+    outlier: (id: ProviderId) => lengths.compare(id, MODEL, () => providers)?.outlier,
     wait: (ms: number) => {
       now += ms;
     },

@@ -4,7 +4,7 @@ import { RESTRICTION_REASONS } from '@inference/protocol';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { schedule, withProbe } from '../../../../../packages/scheduler/src/index.js';
-import { anyone, boardOf, machine, NOW } from '../../../../../packages/scheduler/test/providers.js';
+import { anyone, NOW, poolOf, provider } from '../../../../../packages/scheduler/test/providers.js';
 import {
   afterAnswer,
   afterFault,
@@ -147,16 +147,16 @@ it('the store is bounded, and restricted providers are evicted last', () => {
 });
 
 describe('a provider on probation', () => {
-  const trial = machine('trial', { restriction: 'on_probation' }, { decodeTps: 500 });
-  const cooling = machine('cooling', { restriction: 'cooling_down' });
-  const well = machine('well');
+  const trial = provider('trial', { restriction: 'on_probation' }, { decodeTps: 500 });
+  const cooling = provider('cooling', { restriction: 'cooling_down' });
+  const well = provider('well');
   const rules = { now: NOW, random: () => 0, isDistrusted: () => false };
-  const place = (machines: Parameters<typeof boardOf>[0], request: Parameters<typeof withProbe>[1] = anyone, changes = {}): string[] => {
-    const board = boardOf(machines);
+  const place = (providers: Parameters<typeof poolOf>[0], request: Parameters<typeof withProbe>[1] = anyone, changes = {}): string[] => {
+    const pool = poolOf(providers);
     const decision = withProbe(
-      board,
+      pool,
       request,
-      schedule(board, request, NOW, () => MIDDLE),
+      schedule(pool, request, NOW, () => MIDDLE),
       { ...rules, ...changes },
     );
     return decision.kind === 'placed' ? decision.ordered.map(({ member }) => member.subject as string) : [decision.kind];
@@ -169,11 +169,11 @@ describe('a provider on probation', () => {
   });
 
   it('gets no job that failed elsewhere, and no hedge', () => {
-    expect(place([trial, well, machine('failed')], { ...anyone, exclude: new Set([machine('failed').facts.providerId]) })).toEqual([
+    expect(place([trial, well, provider('failed')], { ...anyone, exclude: new Set([provider('failed').facts.providerId]) })).toEqual([
       'well',
     ]);
     expect(place([trial, well], { ...anyone, idleOnly: true })).toEqual(['well']);
-    expect(place([trial, machine('busy', { usedSlots: 1 })], { ...anyone, idleOnly: true })).toEqual(['busy']);
+    expect(place([trial, provider('busy', { usedSlots: 1 })], { ...anyone, idleOnly: true })).toEqual(['busy']);
   });
 
   it('after a false answer gets only jobs verified before delivery, while others exist', () => {
@@ -184,13 +184,13 @@ describe('a provider on probation', () => {
   });
 
   it('is used when no other exists, as is one that cools down, also when named', () => {
-    const busy = machine('busy', { usedSlots: 4 });
+    const busy = provider('busy', { usedSlots: 4 });
     expect(place([trial, busy])).toEqual(['trial']);
     expect(place([cooling])).toEqual(['cooling']);
     expect(place([cooling, busy])).toEqual(['busy']);
     expect(place([cooling, well], { ...anyone, providerSerial: 'S-cooling' })).toEqual(['cooling']);
     expect(place([{ ...cooling, facts: { ...cooling.facts, usedSlots: 1 } }])).toEqual(['busy']);
-    expect(place([machine('out', { isQuarantined: true })])).toEqual(['none']);
+    expect(place([provider('out', { isQuarantined: true })])).toEqual(['none']);
     expect(place([{ ...cooling, facts: { ...cooling.facts, keyNotAfter: 0 } }])).toEqual(['none']);
   });
 });

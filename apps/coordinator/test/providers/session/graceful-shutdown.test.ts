@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs';
 import { providersToRetain } from '@inference/scheduler';
 import { afterEach, describe, expect, it } from 'vitest';
-import { boardOf, machine, NOW } from '../../../../../packages/scheduler/test/providers.js';
+import { NOW, poolOf, provider } from '../../../../../packages/scheduler/test/providers.js';
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import type { ScriptedJob, ScriptedProvider } from '../../support/scripted-provider.js';
 
@@ -31,9 +31,9 @@ describe('retained providers', () => {
   const names = (members: ReturnType<typeof providersToRetain<string>>): string[] => members.map(({ subject }) => subject);
 
   it('are idle and eligible, and as many as the attempts of one job or with a slot for each job', () => {
-    const idle = Array.from({ length: 9 }, (_, index) => machine(`m${index}`, { slots: 4 }));
-    const unfit = [machine('busy', { usedSlots: 1 }), machine('draining', { isDraining: true }), machine('stale', { trustLevel: null })];
-    const members = [...boardOf([...unfit, ...idle]).members()];
+    const idle = Array.from({ length: 9 }, (_, index) => provider(`m${index}`, { slots: 4 }));
+    const unfit = [provider('busy', { usedSlots: 1 }), provider('draining', { isDraining: true }), provider('stale', { trustLevel: null })];
+    const members = [...poolOf([...unfit, ...idle]).members()];
     expect(names(providersToRetain(wanted, members, NOW))).toEqual(['m0', 'm1', 'm2']);
     expect(names(providersToRetain({ ...wanted, jobs: 17 }, members, NOW))).toHaveLength(5);
     expect(names(providersToRetain({ ...wanted, jobs: 1000 }, members, NOW))).toHaveLength(9);

@@ -18,7 +18,7 @@ export const factMutations: readonly ChainMutation[] = [
   ),
   sample('another board', 'board_mismatch', (b) => device(b, { softwareUpdateDeviceId: 'J616sAP' })),
   sample('a machine that claims a larger chip', 'chip_mismatch', (b) => claims(b, { chipName: 'Apple M3 Ultra' })),
-  sample('a machine that claims no chip of the maker', 'chip_mismatch', (b) => claims(b, { chipName: 'Xeon' })),
+  sample('a machine that claims no chip of the manufacturer', 'chip_mismatch', (b) => claims(b, { chipName: 'Xeon' })),
   sample('a chip that is newer than this list', null, (b) => {
     const provisioningUdid = '00009999-00112233AABBCCDC';
     const sample = device(b, { provisioningUdid });

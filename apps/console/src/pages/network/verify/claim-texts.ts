@@ -43,7 +43,7 @@ export const STAGE_TEXTS: Readonly<Record<VerificationStage, { readonly title: s
     title: 'Signed by the enclave key',
     about: 'Each statement is verified with the enclave key and compared with the record.',
   },
-  makers_chain: {
+  certificate_chain: {
     title: 'Certified by Apple',
     about: "Certificates must chain to Apple's root, which is pinned in this page, and be bound to the enclave key.",
   },
