@@ -127,7 +127,7 @@ export class ProviderRegistry {
    * disconnected; the evidence is set again on its next connection.
    */
   setDeviceEvidence(providerId: ProviderId, evidence: DeviceEvidence | null): void {
-    this.#connected.get(providerId)?.setDeviceEvidence(evidence);
+    this.#connected.get(providerId)?.evidence.setDevice(evidence);
   }
 
   /** Reports to the provider, if connected, that its owner removed it from the account. */

@@ -71,20 +71,20 @@ interface StatisticsSnapshot {
 type RegistryState = Pick<ProviderSnapshot, 'status' | 'unavailableReason' | 'quarantine'>;
 
 export function snapshotOf(session: OnlineSession, { status, unavailableReason, quarantine }: RegistryState): ProviderSnapshot {
-  const { statistics } = session;
+  const { evidence, statistics } = session;
   return {
     sessionId: session.sessionId,
     registration: session.registration,
     status,
     unavailableReason,
     quarantine,
-    trust: session.trust(),
-    isAttested: session.isAttested,
-    isDeviceChainVerified: session.isDeviceChainVerified,
-    posture: session.posture,
-    device: session.device,
-    lastChallenge: session.lastChallenge,
-    key: session.key,
+    trust: evidence.verdict(),
+    isAttested: evidence.isAttested,
+    isDeviceChainVerified: evidence.isDeviceChainVerified,
+    posture: evidence.posture,
+    device: evidence.device,
+    lastChallenge: evidence.lastChallenge,
+    key: evidence.key,
     models: session.models,
     refusedModels: session.refusedModels,
     currentModel: session.currentModel,

@@ -220,8 +220,8 @@ export class ModelDirectory {
       offer,
       providers: sessions.map((session) => ({
         offer: offerOf(session, id),
-        trustLevel: session.trust().level,
-        isAttested: session.isAttested,
+        trustLevel: session.evidence.verdict().level,
+        isAttested: session.evidence.isAttested,
       })),
       firstSeenAt: this.#firstSeen.at(id) ?? this.#options.now(),
     };

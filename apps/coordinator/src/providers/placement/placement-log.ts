@@ -62,7 +62,7 @@ const MAX_OTHERS = 2;
 interface LoggedProvider {
   readonly models: readonly { readonly id: string }[];
   /** The newest challenge that was answered correctly. */
-  readonly lastChallenge: { readonly answeredAt: number } | null;
+  readonly evidence: { readonly lastChallenge: { readonly answeredAt: number } | null };
 }
 
 /** Placements of a provider as a share of all since it connected. */
@@ -142,7 +142,7 @@ export class PlacementLog<S extends LoggedProvider> {
   }
 
   #add(session: S, model: string, verdict: PlacementVerdict, now: number): void {
-    const challengedAt = verdict.reason === 'untrusted' ? (session.lastChallenge?.answeredAt ?? null) : null;
+    const challengedAt = verdict.reason === 'untrusted' ? (session.evidence.lastChallenge?.answeredAt ?? null) : null;
     this.#of(session).history.add(model, verdict, challengedAt, now);
   }
 

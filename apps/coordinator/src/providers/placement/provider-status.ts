@@ -21,7 +21,7 @@ export function providerFacts(
   now: number,
 ): ProviderFacts {
   const { identity, slots } = session.registration;
-  const trust = session.trust();
+  const trust = session.evidence.verdict();
   const state = stateAt(reputation, now);
   return {
     providerId: identity.providerId,
@@ -29,7 +29,7 @@ export function providerFacts(
     isQuarantined: isQuarantined || state === 'quarantined',
     isDraining: session.isDraining,
     isAway: session.isAway,
-    keyNotAfter: session.key?.notAfter ?? 0,
+    keyNotAfter: session.evidence.key?.notAfter ?? 0,
     trustLevel: trust.level,
     ...(meetsTrustFloor(trust.level, minTrustLevel) ? {} : { isBelowMinTrust: true }),
     trustValidUntil: trust.validUntil,

@@ -32,7 +32,7 @@ export class LocalProvider implements ProviderConnection {
   }
 
   get key(): SealingKey | null {
-    return this.#session.key;
+    return this.#session.evidence.key;
   }
 
   get ownerAccountId(): string | null {
@@ -40,15 +40,15 @@ export class LocalProvider implements ProviderConnection {
   }
 
   get trustLevel(): TrustLevel | null {
-    return this.#session.trust().level;
+    return this.#session.evidence.verdict().level;
   }
 
   get isAttested(): boolean {
-    return this.#session.isAttested;
+    return this.#session.evidence.isAttested;
   }
 
   get isDeviceChainVerified(): boolean {
-    return this.#session.isDeviceChainVerified;
+    return this.#session.evidence.isDeviceChainVerified;
   }
 
   get isReplaced(): boolean {
@@ -116,7 +116,8 @@ export class LocalSlot implements ProviderSlot {
 
   start(message: JobMessage, frames: readonly Uint8Array[], sink: JobSink): JobHandle {
     this.#use();
-    return this.#session.startJob(message, frames, sink);
+    this.#session.statistics.latestModel = message.context.model;
+    return this.#session.jobs.start(message, frames, sink);
   }
 
   release(): void {

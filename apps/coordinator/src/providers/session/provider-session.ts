@@ -6,11 +6,8 @@ import { randomUUID } from 'node:crypto';
 import {
   decodeFrame,
   FrameError,
-  type JobId,
-  type JobMessage,
   type ModelOffer,
   type ModelsRefused,
-  type Posture,
   type ProviderMessage,
   parseProviderMessage,
   type RejectionCode,
@@ -20,11 +17,8 @@ import {
 import type { WebSocket } from 'ws';
 import type { ProviderStatus } from '../placement/provider-status.js';
 import type { OperatorQuarantine } from '../placement/quarantine.js';
-import type { JobHandle, JobSink } from '../provider-connection.js';
 import { LastReported, type RestrictionMessage } from '../session/trust-message.js';
-import type { DeviceEvidence, DeviceFindings } from '../verification/evidence.js';
-import { SessionTrust } from '../verification/session-trust.js';
-import { firstSelfSignedGap, isPartOk, MAX_MANAGEMENT_AGE_MS, type TrustVerdict } from '../verification/trust-policy.js';
+import { firstSelfSignedGap } from '../verification/trust-policy.js';
 import { Backoff } from './backoff.js';
 import { EnrolmentRequests } from './enrolment-requests.js';
 import { LinkRequests } from './link-requests.js';
@@ -32,15 +26,12 @@ import { MESSAGE_COSTS, MessageBudget } from './message-budget.js';
 import { SessionOffers } from './model-offers.js';
 import { ProviderSocket, type Rejection, TOO_SLOW, type Transport } from './provider-socket.js';
 import { outOfTurn, Refusal } from './refusal.js';
-import { checkKey, type Identity, type SealingKey } from './registration/admission.js';
-import type { ChallengeTranscript } from './registration/challenge-answer.js';
 import { Handshake, type Registered } from './registration/handshake.js';
 import { isToken, newSessionToken, type TokenHash } from './registration/session-token.js';
 import { RunningJobs } from './running-jobs.js';
 import { SessionAvailability } from './session-availability.js';
-import { SessionChallenges } from './session-challenges.js';
+import { SessionEvidence } from './session-evidence.js';
 import type { Registration, SessionCounters, SessionEnd, SessionOptions } from './session-options.js';
-import { maxChallengeAge } from './session-options.js';
 import { SessionStatistics } from './session-statistics.js';
 
 interface SessionEvents {
@@ -62,16 +53,14 @@ export class ProviderSession {
   readonly sessionId = randomUUID();
   readonly counters: SessionCounters = { unknownMessages: 0, strayMessages: 0, passedChallenges: 0, missedChallenges: 0, lateAnswers: 0 };
   readonly jobs: RunningJobs;
+  readonly evidence: SessionEvidence;
   readonly #rules: SessionOptions;
   readonly #events: SessionEvents;
   readonly #socket: ProviderSocket;
   readonly #enrolments: EnrolmentRequests;
   readonly #links: LinkRequests | null;
-  readonly #trust: SessionTrust;
   readonly #handshake: Handshake;
   #phase: Phase = 'handshake';
-  #challenges: SessionChallenges | null = null;
-  #key: SealingKey | null = null;
   #tokenHash: TokenHash | null = null;
   readonly #lastReported = new LastReported();
   readonly #budget: MessageBudget;
@@ -90,8 +79,7 @@ export class ProviderSession {
     this.#links = rules.links === undefined ? null : new LinkRequests(rules.links, (message) => this.isOpen && this.#socket.send(message));
     this.#budget = new MessageBudget(rules.now);
     this.#offers = new SessionOffers(rules.evaluateOffers);
-    this.jobs = new RunningJobs(() => this.#changed());
-    const { backoffMs: firstMs, maxBackoffMs: maxMs } = rules.timings;
+    const { backoffMs: firstMs, maxBackoffMs: maxMs, cancelConfirmMs } = rules.timings;
     this.#backoff = new Backoff({ firstMs, maxMs }, rules.now, () => this.#changed());
     this.#socket = new ProviderSocket(socket, transport, rules.now, {
       text: (text) => this.#receiveText(text),
@@ -101,12 +89,11 @@ export class ProviderSession {
       sendProgressed: (jobId) => this.jobs.sending(jobId),
       closed: (rejection) => this.#close(rejection),
     });
-    this.#trust = new SessionTrust({
-      limits: { maxChallengeAgeMs: maxChallengeAge(rules.timings), maxManagementAgeMs: MAX_MANAGEMENT_AGE_MS },
-      allowSimulatedEnclave: rules.allowSimulatedEnclave,
-      anchor: rules.anchor,
-      now: rules.now,
-      onExpiry: () => this.#changed(),
+    this.jobs = new RunningJobs({ socket: this.#socket, cancelConfirmMs, onFreed: () => this.#changed() });
+    this.evidence = new SessionEvidence(rules, this.counters, {
+      sendChallenge: (nonce) => this.#socket.send({ type: 'challenge', nonce }),
+      changed: () => this.#changed(),
+      failed: (refusal) => this.reject(refusal.code, refusal.message, refusal.reason),
     });
     this.#handshake = new Handshake(this.sessionId, rules, {
       welcome: (message) => this.#socket.send(message),
@@ -125,35 +112,6 @@ export class ProviderSession {
 
   get lastHeardAt(): number {
     return this.#socket.lastHeardAt;
-  }
-
-  /** Key that jobs are sealed to now; null after the key's expiry until a new one arrives. */
-  get key(): SealingKey | null {
-    return this.#key !== null && this.#key.notAfter > this.#rules.now() ? this.#key : null;
-  }
-
-  get posture(): Posture | null {
-    return this.#trust.posture;
-  }
-
-  /** The newest challenge that was answered correctly, for verification by others. */
-  get lastChallenge(): ChallengeTranscript | null {
-    return this.#challenges?.transcript ?? null;
-  }
-
-  /** Evidence of device management for this key, with chains verified when they were read. */
-  get device(): DeviceFindings | null {
-    return this.#trust.device;
-  }
-
-  /** The newest challenge was answered in time. */
-  get isAttested(): boolean {
-    return this.#challenges?.latestPassed ?? false;
-  }
-
-  /** Whether the manufacturer's certificate chain holds for the key now. */
-  get isDeviceChainVerified(): boolean {
-    return isPartOk(this.trust(), 'device_chain');
   }
 
   /** Model of the newest job while it is still served, else the first served model; null: none. */
@@ -192,16 +150,6 @@ export class ProviderSession {
     return this.#backoff.count;
   }
 
-  trust(): TrustVerdict {
-    return this.#trust.verdict();
-  }
-
-  /** Verifies the stored evidence of this key; null: none is stored. */
-  setDeviceEvidence(evidence: DeviceEvidence | null): void {
-    this.#trust.deviceChanged(evidence);
-    this.#changed();
-  }
-
   /** Accepted model offers. A new list after each change. */
   get models(): readonly ModelOffer[] {
     return this.#offers.accepted;
@@ -222,25 +170,9 @@ export class ProviderSession {
 
   /** Sends trust and status to the provider, if they changed since the last message. True: a message was sent. */
   reportStatus(status: ProviderStatus, restriction: RestrictionMessage | null, quarantine: OperatorQuarantine | null): boolean {
-    const message = this.#lastReported.nextMessage(this.trust(), status, restriction, quarantine);
+    const message = this.#lastReported.nextMessage(this.evidence.verdict(), status, restriction, quarantine);
     if (message !== null) this.#socket.send(message);
     return message !== null;
-  }
-
-  /** Sends a job on a reserved slot. If the session ended meanwhile, the job is reported lost in a later turn. */
-  startJob(message: JobMessage, frames: readonly Uint8Array[], sink: JobSink): JobHandle {
-    const jobId = message.context.job_id;
-    this.jobs.start(jobId, sink);
-    this.statistics.latestModel = message.context.model;
-    this.#socket.sendJob(message, frames);
-    if (!this.isOpen) queueMicrotask(() => this.jobs.loseAll());
-    const { cancelConfirmMs } = this.#rules.timings;
-    return {
-      isSent: () => this.#socket.hasSent(jobId),
-      grant: (bytes) => this.#grant(jobId, bytes),
-      recall: () => this.#stopJob(jobId, this.jobs.recall(jobId, cancelConfirmMs)),
-      cancel: () => this.#stopJob(jobId, this.jobs.cancel(jobId, cancelConfirmMs)),
-    };
   }
 
   /**
@@ -324,17 +256,15 @@ export class ProviderSession {
   }
 
   /** Registers the provider, if its evidence supports any trust level. */
-  #begin({ admitted: { identity, posture, key }, registration, models, availability, first }: Registered): void {
+  #begin({ admitted, registration, models, availability, first }: Registered): void {
     this.#phase = 'online';
-    this.#key = key;
-    this.#trust.admitted(identity, posture, key);
+    this.evidence.begin(admitted, first);
     this.#offers.take(models);
     this.#availability.update(availability);
     this.registration = registration;
-    this.#challenges = this.#startChallenges(identity, first);
-    const trust = this.trust();
+    const trust = this.evidence.verdict();
     if (trust.level === null) throw new Refusal('attestation_refused', `the provider is not trusted: ${firstSelfSignedGap(trust)}`);
-    const { providerId } = identity;
+    const { providerId } = admitted.identity;
     const { token, hash } = newSessionToken(providerId);
     this.#tokenHash = hash;
     this.#socket.send({ type: 'registered', provider_id: providerId, trust_level: trust.level, token });
@@ -350,12 +280,10 @@ export class ProviderSession {
       case 'register':
         throw outOfTurn(message.type);
       case 'challenge_answer':
-        this.#challenges?.answer(message.challenge);
+        this.evidence.answerChallenge(message.challenge);
         return;
       case 'key_update':
-        if (this.registration !== null) this.#key = checkKey(message.key, this.registration.identity, this.#rules.now());
-        if (this.#key !== null) this.#trust.sealingKeyChanged(this.#key);
-        this.#changed();
+        this.evidence.updateKey(message.key);
         return;
       case 'models':
         this.#offers.take(message.models);
@@ -372,16 +300,10 @@ export class ProviderSession {
         if (this.#availability.update(message)) this.#changed();
         return;
       case 'job_accepted':
-        this.#countStray(this.jobs.accepted(message.job_id));
-        return;
       case 'job_progress':
-        this.#countStray(this.jobs.progressed(message.job_id));
-        return;
       case 'job_failed':
-        this.#countStray(this.jobs.failed(message.job_id, message.failure));
-        return;
       case 'job_completed':
-        this.#countStray(this.jobs.completed(message));
+        this.#countStray(this.jobs.receive(message));
         return;
       case 'enrolment_request':
         this.#enrol();
@@ -413,32 +335,7 @@ export class ProviderSession {
       if (frame.type !== 'response') throw outOfTurn('a request frame');
       // Only the end of an answer may be empty: nothing else would ever use up the credit.
       if (frame.payload.length <= EMPTY_PAYLOAD_BYTES && !frame.final && !this.#charge(1)) return;
-      this.#countStray(this.jobs.frame(frame));
-    });
-  }
-
-  #startChallenges(identity: Identity, first: ChallengeTranscript): SessionChallenges {
-    const { timings, now } = this.#rules;
-    return new SessionChallenges({
-      identity,
-      timings,
-      now,
-      first,
-      send: (nonce) => this.#socket.send({ type: 'challenge', nonce }),
-      passed: (posture) => {
-        this.counters.passedChallenges++;
-        this.#trust.challengePassed(posture);
-        this.#changed();
-      },
-      missed: (inARow) => {
-        this.counters.missedChallenges++;
-        this.#trust.challengeMissed(inARow);
-        this.#changed();
-      },
-      late: () => {
-        this.counters.lateAnswers++;
-      },
-      failed: (refusal) => this.reject(refusal.code, refusal.message, refusal.reason),
+      this.#countStray(this.jobs.receiveFrame(frame));
     });
   }
 
@@ -450,18 +347,6 @@ export class ProviderSession {
       else if (error instanceof FrameError) this.reject('bad_message', error.message);
       else throw error;
     }
-  }
-
-  #grant(jobId: JobId, bytes: number): void {
-    if (this.jobs.has(jobId)) this.#socket.send({ type: 'credit', job_id: jobId, bytes });
-  }
-
-  #stopJob(jobId: JobId, untold: boolean): void {
-    if (!untold) return;
-    const isSent = this.#socket.hasSent(jobId);
-    this.#socket.withdrawJob(jobId);
-    if (isSent) this.#socket.send({ type: 'cancel', job_id: jobId });
-    else this.jobs.failed(jobId, { code: 'cancelled' });
   }
 
   #countStray(known: boolean): void {
@@ -485,8 +370,7 @@ export class ProviderSession {
     this.#phase = 'closed';
     this.#handshake.stop();
     this.#backoff.stop();
-    this.#challenges?.stop();
-    this.#trust.stop();
+    this.evidence.stop();
     // The registry removes the session first, so a lost job is not placed on it again.
     this.#events.closed(this, rejection === null ? { by: 'provider' } : { by: 'coordinator', ...rejection });
     this.jobs.loseAll();

@@ -1,9 +1,20 @@
 /**
- * The jobs that occupy a provider's slots, from the reservation until the provider has finished. A recalled or cancelled job
- * occupies its slot until the provider confirms or a deadline passes, because the provider may still be decoding.
+ * The jobs that occupy a provider's slots, from the reservation until the provider has finished, and their messages. A recalled or
+ * cancelled job occupies its slot until the provider confirms or a deadline passes, because the provider may still be decoding.
  */
-import type { Frame, JobCompleted, JobFailure, JobId } from '@inference/protocol';
-import type { JobSink } from '../provider-connection.js';
+import type { Frame, JobFailure, JobId, JobMessage, ProviderMessage } from '@inference/protocol';
+import type { JobHandle, JobSink } from '../provider-connection.js';
+import type { ProviderSocket } from './provider-socket.js';
+
+/** Messages of a provider about one job. */
+type JobReport = Extract<ProviderMessage, { type: 'job_accepted' | 'job_progress' | 'job_failed' | 'job_completed' }>;
+
+interface RunningJobsOptions {
+  readonly socket: Pick<ProviderSocket, 'send' | 'sendJob' | 'hasSent' | 'withdrawJob'>;
+  /** Time after which a stopped job frees its slot without confirmation. */
+  readonly cancelConfirmMs: number;
+  readonly onFreed: () => void;
+}
 
 interface Entry {
   /** Null once cancelled. */
@@ -13,12 +24,13 @@ interface Entry {
 }
 
 export class RunningJobs {
+  readonly #options: RunningJobsOptions;
   readonly #jobs = new Map<JobId, Entry>();
-  readonly #onFreed: () => void;
   #reserved = 0;
+  #isClosed = false;
 
-  constructor(onFreed: () => void) {
-    this.#onFreed = onFreed;
+  constructor(options: RunningJobsOptions) {
+    this.#options = options;
   }
 
   /** Slots in use, reserved ones included. */
@@ -39,36 +51,29 @@ export class RunningJobs {
 
   release(): void {
     this.#reserved--;
-    this.#onFreed();
+    this.#options.onFreed();
   }
 
-  /** Turns a reservation into a running job. */
-  start(jobId: JobId, sink: JobSink): void {
+  /** Sends a job on a reserved slot. If the session ended meanwhile, the job is reported lost in a later turn. */
+  start(message: JobMessage, frames: readonly Uint8Array[], sink: JobSink): JobHandle {
+    const jobId = message.context.job_id;
+    const { socket } = this.#options;
     this.#reserved--;
     this.#jobs.set(jobId, { sink, timer: null });
-  }
-
-  has(jobId: JobId): boolean {
-    return this.#jobs.get(jobId)?.sink != null;
-  }
-
-  /**
-   * Marks a job as asked to stop; the sink still receives the end. Without confirmation the slot is freed after `confirmMs`. False:
-   * nothing to send.
-   */
-  recall(jobId: JobId, confirmMs: number): boolean {
-    const entry = this.#jobs.get(jobId);
-    if (entry === undefined || entry.timer !== null) return false;
-    entry.timer = setTimeout(() => this.#free(jobId, entry), confirmMs);
-    entry.timer.unref();
-    return true;
-  }
-
-  /** As {@link recall}, and the sink hears nothing more. */
-  cancel(jobId: JobId, confirmMs: number): boolean {
-    const entry = this.#jobs.get(jobId);
-    if (entry !== undefined) entry.sink = null;
-    return this.recall(jobId, confirmMs);
+    socket.sendJob(message, frames);
+    if (this.#isClosed) queueMicrotask(() => this.loseAll());
+    return {
+      isSent: () => socket.hasSent(jobId),
+      grant: (bytes) => {
+        if (this.#jobs.get(jobId)?.sink != null) socket.send({ type: 'credit', job_id: jobId, bytes });
+      },
+      recall: () => this.#stop(jobId),
+      cancel: () => {
+        const running = this.#jobs.get(jobId);
+        if (running !== undefined) running.sink = null;
+        this.#stop(jobId);
+      },
+    };
   }
 
   /** Part of the send queue went out, and the rest of this job's request still waits. */
@@ -76,43 +81,39 @@ export class RunningJobs {
     this.#jobs.get(jobId)?.sink?.sending();
   }
 
-  /** Each of the following returns false for an unknown job, so the session can count it. */
-  accepted(jobId: JobId): boolean {
-    const entry = this.#jobs.get(jobId);
-    entry?.sink?.accepted();
-    return entry !== undefined;
+  /** Handles a provider's message about a job. False: the job is unknown. */
+  receive(message: JobReport): boolean {
+    const entry = this.#jobs.get(message.job_id);
+    if (entry === undefined) return false;
+    switch (message.type) {
+      case 'job_accepted':
+        entry.sink?.accepted();
+        return true;
+      case 'job_progress':
+        entry.sink?.progressed();
+        return true;
+      case 'job_failed':
+        this.#fail(message.job_id, entry, message.failure);
+        return true;
+      case 'job_completed':
+        this.#free(message.job_id, entry);
+        entry.sink?.completed(message);
+        return true;
+      default:
+        return message satisfies never;
+    }
   }
 
-  progressed(jobId: JobId): boolean {
-    const entry = this.#jobs.get(jobId);
-    entry?.sink?.progressed();
-    return entry !== undefined;
-  }
-
-  frame(frame: Frame): boolean {
+  /** Handles a frame of a response. False: the job is unknown. */
+  receiveFrame(frame: Frame): boolean {
     const entry = this.#jobs.get(frame.jobId);
     entry?.sink?.frame(frame);
     return entry !== undefined;
   }
 
-  completed(message: JobCompleted): boolean {
-    const entry = this.#jobs.get(message.job_id);
-    if (entry === undefined) return false;
-    this.#free(message.job_id, entry);
-    entry.sink?.completed(message);
-    return true;
-  }
-
-  failed(jobId: JobId, failure: JobFailure): boolean {
-    const entry = this.#jobs.get(jobId);
-    if (entry === undefined) return false;
-    this.#free(jobId, entry);
-    entry.sink?.failed(failure);
-    return true;
-  }
-
   /** The connection ended; all jobs are lost. */
   loseAll(): void {
+    this.#isClosed = true;
     const entries = [...this.#jobs.values()];
     this.#jobs.clear();
     for (const entry of entries) {
@@ -121,10 +122,28 @@ export class RunningJobs {
     }
   }
 
+  /** Asks the provider to stop a job, once. The slot is freed when the provider confirms, or after `cancelConfirmMs`. */
+  #stop(jobId: JobId): void {
+    const entry = this.#jobs.get(jobId);
+    if (entry === undefined || entry.timer !== null) return;
+    const { socket, cancelConfirmMs } = this.#options;
+    entry.timer = setTimeout(() => this.#free(jobId, entry), cancelConfirmMs);
+    entry.timer.unref();
+    const isSent = socket.hasSent(jobId);
+    socket.withdrawJob(jobId);
+    if (isSent) socket.send({ type: 'cancel', job_id: jobId });
+    else this.#fail(jobId, entry, { code: 'cancelled' });
+  }
+
+  #fail(jobId: JobId, entry: Entry, failure: JobFailure): void {
+    this.#free(jobId, entry);
+    entry.sink?.failed(failure);
+  }
+
   #free(jobId: JobId, entry: Entry): void {
     if (entry.timer !== null) clearTimeout(entry.timer);
     if (this.#jobs.get(jobId) !== entry) return;
     this.#jobs.delete(jobId);
-    this.#onFreed();
+    this.#options.onFreed();
   }
 }

@@ -2,55 +2,55 @@
 
 import { DEFAULT_CONSTANTS, DEFAULT_HOST_STATE, type PlacementRequest, ProviderPool, schedule } from '@inference/scheduler';
 import { describe, expect, it } from 'vitest';
-import { anyone, chance, id, type Machine, machine, NOW } from '../../../../../packages/scheduler/test/providers.js';
+import { anyone, chance, id, NOW, provider, type TestProvider } from '../../../../../packages/scheduler/test/providers.js';
 import { PlacementLog } from '../../../src/providers/placement/placement-log.js';
 import { passedVerdict } from '../../../src/providers/placement/placement-verdict.js';
 
 interface Subject {
   readonly name: string;
   readonly models: readonly { readonly id: string }[];
-  readonly lastChallenge: { readonly answeredAt: number };
+  readonly evidence: { readonly lastChallenge: { readonly answeredAt: number } };
 }
 
 /** Providers with one model, and a function that places requests on them. */
-function fleetOf(machines: readonly Machine[]) {
-  const board = new ProviderPool<Subject>();
+function fleetOf(providers: readonly TestProvider[]) {
+  const pool = new ProviderPool<Subject>();
   const log = new PlacementLog<Subject>();
   const subjects = new Map<string, Subject>();
-  for (const { facts, speed } of machines) {
-    const subject = { name: facts.providerId, models: [{ id: 'm' }], lastChallenge: { answeredAt: NOW - 420_000 } };
+  for (const { facts, speed } of providers) {
+    const subject = { name: facts.providerId, models: [{ id: 'm' }], evidence: { lastChallenge: { answeredAt: NOW - 420_000 } } };
     subjects.set(subject.name, subject);
-    board.put(subject, facts, speed, 8192, NOW);
+    pool.put(subject, facts, speed, 8192, NOW);
     log.follow(subject);
   }
   const random = chance(7);
   const place = (request: PlacementRequest = anyone, now = NOW) => {
-    const decision = schedule(board, request, now, random);
-    log.decided('m', board, request, decision, now);
+    const decision = schedule(pool, request, now, random);
+    log.decided('m', pool, request, decision, now);
     return decision;
   };
   const of = (name: string): Subject => subjects.get(name) as Subject;
   const reportedOf = (name: string) =>
     log.entries(of(name)).map(({ verdict: { outcome, reason }, count }) => `${count} ${outcome} ${reason}`);
-  return { board, log, place, of, reportedOf };
+  return { pool, log, place, of, reportedOf };
 }
 
 describe('the verdict of a decision', () => {
   it('is a code and a number for every provider not chosen', () => {
-    const fast = machine('fast', {}, { decodeTps: 100, prefillTps: 1200 });
+    const fast = provider('fast', {}, { decodeTps: 100, prefillTps: 1200 });
     const others = [
-      machine('slow', {}, { decodeTps: 20, prefillTps: 240 }),
-      machine('alike', {}, { decodeTps: 100, prefillTps: 1200 }),
-      machine('hot', { host: { ...DEFAULT_HOST_STATE, thermal: 'critical' } }),
-      machine('stale', { trustLevel: null }),
-      machine('paused', { backoffUntil: NOW + 700 }),
-      machine('failed'),
+      provider('slow', {}, { decodeTps: 20, prefillTps: 240 }),
+      provider('alike', {}, { decodeTps: 100, prefillTps: 1200 }),
+      provider('hot', { host: { ...DEFAULT_HOST_STATE, thermal: 'critical' } }),
+      provider('stale', { trustLevel: null }),
+      provider('paused', { backoffUntil: NOW + 700 }),
+      provider('failed'),
     ];
-    const { board } = fleetOf([fast, ...others]);
+    const { pool } = fleetOf([fast, ...others]);
     const request = { ...anyone, exclude: new Set([id('failed')]) };
-    const decision = schedule(board, request, NOW, chance(1));
+    const decision = schedule(pool, request, NOW, chance(1));
     const verdicts = others.map(({ facts }) => {
-      const member = board.member(facts.providerId);
+      const member = pool.member(facts.providerId);
       return member === undefined ? null : passedVerdict(member, request, decision, { now: NOW, constants: DEFAULT_CONSTANTS });
     });
     expect(verdicts).toEqual([
@@ -67,20 +67,20 @@ describe('the verdict of a decision', () => {
   });
 
   it('names trust where the request required more', () => {
-    const { place, reportedOf } = fleetOf([machine('hard', { trustLevel: 'hardware' }), machine('soft')]);
+    const { place, reportedOf } = fleetOf([provider('hard', { trustLevel: 'hardware' }), provider('soft')]);
     place({ ...anyone, trustFloor: 'hardware' });
     expect(reportedOf('soft')).toEqual(['1 not_eligible below_trust_floor']);
     expect(reportedOf('hard')).toEqual(['1 chosen cheapest']);
   });
 
-  it('concerns nobody else when the client named a machine', () => {
-    const { place, reportedOf } = fleetOf([machine('a'), machine('b')]);
+  it('concerns nobody else when the client named a provider', () => {
+    const { place, reportedOf } = fleetOf([provider('a'), provider('b')]);
     place({ ...anyone, providerSerial: 'S-a' });
     expect([reportedOf('a'), reportedOf('b')]).toEqual([['1 chosen named'], []]);
   });
 
   it('exists also when no provider got the request, with the age of the challenge where trust is missing', () => {
-    const { place, reportedOf, log, of } = fleetOf([machine('stale', { trustLevel: null })]);
+    const { place, reportedOf, log, of } = fleetOf([provider('stale', { trustLevel: null })]);
     place();
     place();
     expect(reportedOf('stale')).toEqual(['2 gate untrusted']);
@@ -90,7 +90,7 @@ describe('the verdict of a decision', () => {
 
 describe('the history', () => {
   it('of a few providers has every decision, in few entries', () => {
-    const { place, reportedOf, log, of } = fleetOf([machine('a', {}, { decodeTps: 100, prefillTps: 1200 }), machine('b')]);
+    const { place, reportedOf, log, of } = fleetOf([provider('a', {}, { decodeTps: 100, prefillTps: 1200 }), provider('b')]);
     for (let count = 0; count < 500; count++) place();
     expect([reportedOf('a'), reportedOf('b')]).toEqual([['500 chosen cheapest'], ['500 not_chosen slower']]);
     expect([log.share(of('a'), 'm'), log.share(of('b'), 'm')]).toEqual([
@@ -101,7 +101,10 @@ describe('the history', () => {
 
   it('of many providers visits every one, two at a time', () => {
     const names = Array.from({ length: 1000 }, (_, index) => `p${index}`);
-    const { place, log, of } = fleetOf([machine('fast', {}, { decodeTps: 200, prefillTps: 2400 }), ...names.map((name) => machine(name))]);
+    const { place, log, of } = fleetOf([
+      provider('fast', {}, { decodeTps: 200, prefillTps: 2400 }),
+      ...names.map((name) => provider(name)),
+    ]);
     for (let count = 0; count < 300; count++) place();
     const recorded = () => names.filter((name) => log.entries(of(name)).length > 0).length;
     expect(recorded()).toBeGreaterThan(590);
@@ -111,24 +114,24 @@ describe('the history', () => {
   });
 
   it('stays bounded, with the newest first', () => {
-    const { place, log, of } = fleetOf([machine('a', {}, { decodeTps: 100, prefillTps: 1200 }), machine('b')]);
+    const { place, log, of } = fleetOf([provider('a', {}, { decodeTps: 100, prefillTps: 1200 }), provider('b')]);
     place();
     for (const model of Array.from({ length: 200 }, (_, index) => `m${index}`)) {
-      const board = new ProviderPool<Subject>();
-      const { facts, speed } = machine('b', { isDraining: true });
-      board.put(of('b'), facts, speed, 8192, NOW);
-      log.decided(model, board, anyone, { kind: 'busy', expired: [] }, NOW + Number(model.slice(1)));
+      const pool = new ProviderPool<Subject>();
+      const { facts, speed } = provider('b', { isDraining: true });
+      pool.put(of('b'), facts, speed, 8192, NOW);
+      log.decided(model, pool, anyone, { kind: 'busy', expired: [] }, NOW + Number(model.slice(1)));
     }
     const entries = log.entries(of('b'));
     expect(entries.map(({ model }) => model)).toEqual(Array.from({ length: 24 }, (_, index) => `m${199 - index}`));
   });
 
   it('counts the share of placements since a connection began', () => {
-    const { place, log, board } = fleetOf([machine('a'), machine('b')]);
+    const { place, log, pool } = fleetOf([provider('a'), provider('b')]);
     for (let count = 0; count < 100; count++) place();
-    const late = { name: 'late', models: [{ id: 'm' }], lastChallenge: { answeredAt: NOW } };
-    const { facts, speed } = machine('late', {}, { decodeTps: 400, prefillTps: 4800 });
-    board.put(late, facts, speed, 8192, NOW);
+    const late = { name: 'late', models: [{ id: 'm' }], evidence: { lastChallenge: { answeredAt: NOW } } };
+    const { facts, speed } = provider('late', {}, { decodeTps: 400, prefillTps: 4800 });
+    pool.put(late, facts, speed, 8192, NOW);
     log.follow(late);
     expect(log.share(late, 'm')).toEqual({ placements: 0, share: null });
     for (let count = 0; count < 10; count++) place();
