@@ -4,7 +4,7 @@
  */
 import type { ProviderId, TrustLevel } from '@inference/protocol';
 import { ineligibleReason } from './eligibility.js';
-import type { PoolMember } from './provider-pool.js';
+import type { PoolMember } from './provider-groups.js';
 
 /** Running jobs of one kind that may have to be placed again. */
 export interface DrainDemand {

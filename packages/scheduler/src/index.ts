@@ -6,6 +6,7 @@ export * from './model-index.js';
 export * from './plausible-rate.js';
 export * from './prefix-affinity.js';
 export * from './probe-policy.js';
+export * from './provider-groups.js';
 export * from './provider-pool.js';
 export * from './schedule.js';
 export * from './scheduler.js';

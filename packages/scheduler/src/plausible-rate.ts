@@ -4,7 +4,7 @@
  */
 import type { Hardware } from '@inference/protocol';
 import type { ThroughputEstimate } from './job-cost.js';
-import type { PoolMember } from './provider-pool.js';
+import type { PoolMember } from './provider-groups.js';
 import { estimateFromHardware } from './throughput-stats.js';
 
 interface MeasuredRate {

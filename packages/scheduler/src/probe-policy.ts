@@ -5,7 +5,8 @@
 
 import { type IneligibleReason, ineligibleReason, namesProvider } from './eligibility.js';
 import { costModelOf, estimateOf, traitsOf } from './job-cost.js';
-import type { PoolMember, PoolView } from './provider-pool.js';
+import type { PoolMember } from './provider-groups.js';
+import type { PoolView } from './provider-pool.js';
 import { type Choice, namedMembers, type PlacementRequest, type SchedulingDecision } from './schedule.js';
 
 interface ProbeRules<S> {

@@ -1,53 +1,16 @@
 /**
- * The providers of one model in groups: available members by traits, others by their reason. A change moves one member between two
- * groups, so placement visits groups and never every member.
+ * The providers of one model, with counts and speeds for placement. A change moves one member between two groups, so placement
+ * visits groups and never every member.
  */
 import type { ProviderId } from '@inference/protocol';
-import { CostTable } from './cost-table.js';
-import { isTransient, type ProviderFacts, resolveClaimants, type UnavailableReason, unavailableReason } from './eligibility.js';
+import type { CostTable } from './cost-table.js';
+import { type ProviderFacts, resolveClaimants } from './eligibility.js';
 import { type IdleNode, IdleQueue } from './idle-queue.js';
-import {
-  type CostModel,
-  costModelOf,
-  isUntried,
-  type ThroughputEstimate,
-  type Traits,
-  throughputKey,
-  traitsKey,
-  traitsOf,
-} from './job-cost.js';
+import { isUntried, type ThroughputEstimate, throughputKey } from './job-cost.js';
 import { type ModelLoad, READY_LOAD } from './model-load.js';
+import { type ClosedGroup, type GroupedMember, isServing, type OpenGroup, type PoolMember, ProviderGroups } from './provider-groups.js';
 import { DEFAULT_CONSTANTS, type SchedulerConstants } from './scheduler-constants.js';
 import { type CountedThroughput, ThroughputHistogram } from './throughput-histogram.js';
-
-/** A provider that serves the model. */
-export interface PoolMember<S> {
-  readonly subject: S;
-  readonly facts: ProviderFacts;
-  /** Measured, or estimated from the claimed hardware. */
-  readonly speed: ThroughputEstimate;
-  /** Most tokens of prompt and answer. */
-  readonly contextTokens: number;
-  readonly load: ModelLoad;
-  readonly isOverdue: boolean;
-  /** Current group. */
-  readonly group: OpenGroup<S> | ClosedGroup<S> | null;
-}
-
-/** Available members with equal traits. */
-export interface OpenGroup<S> {
-  readonly open: true;
-  readonly traits: Traits;
-  readonly costModel: CostModel;
-  readonly members: readonly PoolMember<S>[];
-}
-
-interface ClosedGroup<S> {
-  readonly open: false;
-  readonly reason: UnavailableReason;
-  readonly hasHardwareTrust: boolean;
-  readonly members: readonly PoolMember<S>[];
-}
 
 /** Input of a placement. */
 export interface PoolView<S> {
@@ -73,26 +36,12 @@ export interface PoolView<S> {
   membersBySerial(serialNumber: string): readonly PoolMember<S>[];
 }
 
-interface Open<S> extends OpenGroup<S> {
-  readonly key: number;
-  readonly members: Entry<S>[];
-  /** Place in the list of groups. */
-  position: number;
-}
-
-interface Closed<S> extends ClosedGroup<S> {
-  readonly key: number;
-  readonly members: Entry<S>[];
-}
-
-type Group<S> = Open<S> | Closed<S>;
-
-interface Entry<S> extends IdleNode {
+interface Entry<S> extends GroupedMember<S>, IdleNode {
   readonly subject: S;
   facts: ProviderFacts;
   speed: ThroughputEstimate;
-  /** Key of the rates used for placement. */
-  rates: number;
+  placementSpeed: ThroughputEstimate;
+  speedKey: number;
   /** Null: no answer verified yet. */
   countedSpeed: CountedThroughput | null;
   contextTokens: number;
@@ -100,24 +49,16 @@ interface Entry<S> extends IdleNode {
   isOverdue: boolean;
   /** Counted among the available members. */
   isCounted: boolean;
-  group: Group<S> | null;
-  /** Place in the group's list. */
-  position: number;
 }
 
 export class ProviderPool<S> implements PoolView<S> {
   readonly #entries = new Map<ProviderId, Entry<S>>();
   readonly #serials = new Map<string, Entry<S>[]>();
-  readonly #open: Open<S>[] = [];
-  readonly #openByKey = new Map<number, Open<S>>();
-  readonly #closed = new Map<number, Closed<S>>();
-  readonly costs = new CostTable();
+  readonly #groups: ProviderGroups<S>;
   readonly constants: SchedulerConstants;
   /** Open members that are not overdue, the longest idle first. */
   readonly #idle = new IdleQueue<Entry<S>>();
   readonly #loading = new Set<Entry<S>>();
-  #unmeasured = 0;
-  #unproven = 0;
   /** The model's latest jobs, and how many of them ran on unproven providers. */
   #latestJobs = 0;
   #latestUnprovenJobs = 0;
@@ -125,7 +66,6 @@ export class ProviderPool<S> implements PoolView<S> {
   readonly #untriedEntries = new Set<Entry<S>>();
   /** Upper limit for providers without a verified answer; null: no provider is measured. */
   #speedCap: Pick<ThroughputEstimate, 'prefillTps' | 'decodeTps'> | null = null;
-  #overdue = 0;
   #serving = 0;
   #slots = 0;
   #hardwareSlots = 0;
@@ -136,22 +76,27 @@ export class ProviderPool<S> implements PoolView<S> {
 
   constructor(constants: SchedulerConstants = DEFAULT_CONSTANTS) {
     this.constants = constants;
+    this.#groups = new ProviderGroups(constants);
   }
 
   get open(): readonly OpenGroup<S>[] {
-    return this.#open;
+    return this.#groups.open;
+  }
+
+  get costs(): CostTable {
+    return this.#groups.costs;
   }
 
   get closed(): Iterable<ClosedGroup<S>> {
-    return this.#closed.values();
+    return this.#groups.closed;
   }
 
   get hasUnmeasured(): boolean {
-    return this.#unmeasured > 0;
+    return this.#groups.hasUnmeasured;
   }
 
   get hasUnproven(): boolean {
-    return this.#unproven > 0;
+    return this.#groups.hasUnproven;
   }
 
   get mayTryUnproven(): boolean {
@@ -159,7 +104,7 @@ export class ProviderPool<S> implements PoolView<S> {
   }
 
   get hasOverdue(): boolean {
-    return this.#overdue > 0;
+    return this.#groups.hasOverdue;
   }
 
   get size(): number {
@@ -277,12 +222,7 @@ export class ProviderPool<S> implements PoolView<S> {
 
   /** Moves an entry into its group and counts it. */
   #assign(entry: Entry<S>, now: number): void {
-    const group = this.#groupOf(entry, now);
-    if (group !== entry.group) {
-      this.#leaveGroup(entry);
-      entry.position = group.members.push(entry) - 1;
-      entry.group = group;
-    }
+    const group = this.#groups.place(entry, now);
     // An unavailable member is not overdue; failing members or those without the model are not asked for idleness alone.
     if (!group.open || entry.load.kind === 'cold' || entry.facts.recentFailures > 0) this.#idle.remove(entry);
     else if (!entry.isOverdue && !entry.isQueued) this.#idle.add(entry, now);
@@ -315,7 +255,8 @@ export class ProviderPool<S> implements PoolView<S> {
       subject,
       facts,
       speed,
-      rates: 0,
+      placementSpeed: speed,
+      speedKey: 0,
       countedSpeed: null,
       contextTokens,
       load,
@@ -340,7 +281,7 @@ export class ProviderPool<S> implements PoolView<S> {
     this.#uncount(entry);
     this.#idle.remove(entry);
     this.#longest = null;
-    this.#leaveGroup(entry);
+    this.#groups.leave(entry);
     this.#uncountSpeed(entry);
     this.#entries.delete(entry.facts.providerId);
     const rest = (this.#serials.get(entry.facts.serialNumber) ?? []).filter((other) => other !== entry);
@@ -353,7 +294,7 @@ export class ProviderPool<S> implements PoolView<S> {
     this.#uncountSpeed(entry);
     if (isUntried(entry.speed)) this.#untriedEntries.add(entry);
     else entry.countedSpeed = this.#measuredSpeeds.add(entry.speed);
-    entry.rates = throughputKey(this.#cappedSpeed(entry.speed));
+    this.#setPlacementSpeed(entry);
   }
 
   #uncountSpeed(entry: Entry<S>): void {
@@ -362,11 +303,15 @@ export class ProviderPool<S> implements PoolView<S> {
     this.#untriedEntries.delete(entry);
   }
 
-  /** The speed used for placement: an untried provider is at most as fast as the 90th percentile. */
-  #cappedSpeed(speed: ThroughputEstimate): ThroughputEstimate {
-    if (this.#speedCap === null || !isUntried(speed)) return speed;
-    const { prefillTps, decodeTps } = this.#speedCap;
-    return { ...speed, prefillTps: Math.min(speed.prefillTps, prefillTps), decodeTps: Math.min(speed.decodeTps, decodeTps) };
+  /** For placement, an untried provider is at most as fast as the 90th percentile. */
+  #setPlacementSpeed(entry: Entry<S>): void {
+    const { speed } = entry;
+    const cap = this.#speedCap;
+    const isCapped = cap !== null && isUntried(speed);
+    entry.placementSpeed = isCapped
+      ? { ...speed, prefillTps: Math.min(speed.prefillTps, cap.prefillTps), decodeTps: Math.min(speed.decodeTps, cap.decodeTps) }
+      : speed;
+    entry.speedKey = throughputKey(entry.placementSpeed);
   }
 
   #updateSpeedCap(now: number): void {
@@ -376,67 +321,9 @@ export class ProviderPool<S> implements PoolView<S> {
     if (believed?.prefillTps === before?.prefillTps && believed?.decodeTps === before?.decodeTps) return;
     this.#speedCap = believed;
     for (const entry of this.#untriedEntries) {
-      entry.rates = throughputKey(this.#cappedSpeed(entry.speed));
+      this.#setPlacementSpeed(entry);
       this.#reassign(entry, now);
     }
-  }
-
-  #groupOf(entry: Entry<S>, now: number): Group<S> {
-    const { facts, rates } = entry;
-    const reason = unavailableReason(facts, now);
-    if (reason === null) {
-      const key = traitsKey(facts, rates, entry, now);
-      let group = this.#openByKey.get(key);
-      if (group === undefined) {
-        const traits = traitsOf(facts, this.#cappedSpeed(entry.speed), entry, now);
-        const costModel = costModelOf(traits, this.constants);
-        group = { key, open: true, traits, costModel, members: [], position: this.#open.length };
-        this.costs.set(group.position, group.costModel);
-        this.#open.push(group);
-        if (isUnmeasuredGroup(group)) this.#unmeasured++;
-        if (isUnprovenGroup(group)) this.#unproven++;
-        if (isOverdueGroup(group)) this.#overdue++;
-        this.#openByKey.set(key, group);
-      }
-      return group;
-    }
-    const hasHardwareTrust = facts.trustLevel === 'hardware';
-    const key = UNAVAILABLE_REASONS.indexOf(reason) * 2 + (hasHardwareTrust ? 1 : 0);
-    let group = this.#closed.get(key);
-    if (group === undefined) {
-      group = { key, open: false, reason, hasHardwareTrust, members: [] };
-      this.#closed.set(key, group);
-    }
-    return group;
-  }
-
-  /** Removes an entry from its group; the last entry takes its position. */
-  #leaveGroup(entry: Entry<S>): void {
-    const { group } = entry;
-    if (group === null) return;
-    const last = group.members.pop();
-    if (last !== undefined && last !== entry) {
-      group.members[entry.position] = last;
-      last.position = entry.position;
-    }
-    if (group.members.length === 0) this.#closeGroup(group);
-    entry.group = null;
-  }
-
-  #closeGroup(group: Group<S>): void {
-    if (!group.open) {
-      this.#closed.delete(group.key);
-      return;
-    }
-    this.#openByKey.delete(group.key);
-    if (isUnmeasuredGroup(group)) this.#unmeasured--;
-    if (isUnprovenGroup(group)) this.#unproven--;
-    if (isOverdueGroup(group)) this.#overdue--;
-    const last = this.#open.pop();
-    if (last === undefined || last === group) return;
-    this.#open[group.position] = last;
-    last.position = group.position;
-    this.costs.set(last.position, last.costModel);
   }
 }
 
@@ -446,41 +333,6 @@ const REFRESH_MS = 250;
 /** Decay per job: the share covers about the last hundred jobs. */
 const RECENT_JOBS_DECAY = 0.99;
 
-const UNAVAILABLE_REASONS: readonly UnavailableReason[] = [
-  'quarantined',
-  'draining',
-  'away',
-  'key_expired',
-  'untrusted',
-  'below_min_trust_level',
-  'low_battery',
-  'too_hot',
-  'no_memory',
-  'held_off',
-  'cooling_down',
-  'on_probation',
-  'no_free_slot',
-];
-
-/** Whether the group's providers wait to be measured. Failing providers wait until they recover. */
-export function isUnmeasuredGroup<S>({ traits }: OpenGroup<S>): boolean {
-  return !traits.isMeasured && traits.failures === 0 && !traits.isCold;
-}
-
-/** Whether neither a verified answer nor a manufacturer's certificate chain proves the group's providers. */
-export function isUnprovenGroup<S>({ traits }: OpenGroup<S>): boolean {
-  return traits.isUntried && !traits.hasHardwareTrust;
-}
-
 function isUnprovenMember<S>({ facts, speed }: Pick<PoolMember<S>, 'facts' | 'speed'>): boolean {
   return isUntried(speed) && facts.trustLevel !== 'hardware';
-}
-
-/** Whether the group's providers were idle for long while eligible for work. */
-export function isOverdueGroup<S>({ traits }: OpenGroup<S>): boolean {
-  return traits.isOverdue && traits.failures === 0 && !traits.isCold;
-}
-
-function isServing<S>(group: Group<S>): boolean {
-  return group.open || isTransient(group.reason);
 }

@@ -14,8 +14,8 @@ import {
   unavailableReason,
 } from './eligibility.js';
 import { costOf, estimateOf, type LatencyEstimate, type Work } from './job-cost.js';
-import type { OpenGroup, PoolMember, PoolView } from './provider-pool.js';
-import { isOverdueGroup, isUnmeasuredGroup, isUnprovenGroup, ProviderPool } from './provider-pool.js';
+import { isOverdueGroup, isUnmeasuredGroup, isUnprovenGroup, type OpenGroup, type PoolMember } from './provider-groups.js';
+import { type PoolView, ProviderPool } from './provider-pool.js';
 import type { SchedulerConstants } from './scheduler-constants.js';
 
 export interface PlacementRequest extends PlacementConstraints {

@@ -6,7 +6,8 @@
 import { namesProvider, type ProviderFacts } from './eligibility.js';
 import type { IndexedProvider, ModelIndex } from './model-index.js';
 import { withProbe } from './probe-policy.js';
-import type { PoolMember, ProviderPool } from './provider-pool.js';
+import type { PoolMember } from './provider-groups.js';
+import type { ProviderPool } from './provider-pool.js';
 import { type PlacementRequest, type SchedulingDecision, schedule } from './schedule.js';
 
 /** A request for a slot, with optional provider. */

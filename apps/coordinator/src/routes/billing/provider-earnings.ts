@@ -92,7 +92,11 @@ export function addProviderEarnings(server: FastifyInstance, routes: ProviderEar
 }
 
 /** Null: the request is answered. */
-async function linkedProviderOf({ database }: ProviderEarningsRoutes, request: FastifyRequest, reply: FastifyReply): Promise<LinkedProvider | null> {
+async function linkedProviderOf(
+  { database }: ProviderEarningsRoutes,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<LinkedProvider | null> {
   const refuse = (...error: Parameters<typeof apiError>): null => {
     sendError(reply, apiError(...error));
     return null;
