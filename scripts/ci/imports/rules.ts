@@ -34,7 +34,7 @@ function layersIn(app: string, folder: string, rooms: Readonly<Record<string, Ro
 const PACKAGE_LAYERS: readonly Layer[] = Object.entries({
   protocol: { '': { uses: [], isPure: true }, crypto: { uses: ['protocol'] } },
   formats: { '': { uses: ['protocol'], isPure: true } },
-  scheduler: { '': { uses: ['protocol'], isPure: true } },
+  scheduler: { '': { uses: ['bounded-map.ts', 'protocol'], isPure: true }, 'bounded-map.ts': { uses: [], isPure: true } },
   'json-schema-grammar': { '': { uses: ['validation/time-limit.ts'], isPure: true }, 'validation/time-limit.ts': { uses: [] } },
   enclave: { '': { uses: ['protocol', 'protocol/crypto'] } },
   verifier: { '': { uses: ['protocol'], isPure: true }, cli: { uses: ['verifier', 'protocol'] } },
@@ -49,13 +49,12 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
   'log.ts': { uses: ['config/config.ts'] },
   'config/environment.ts': { uses: ['config/startup-error.ts'], isPure: true },
   'config/startup-error.ts': { uses: [], isPure: true },
-  'limits/bounded-map.ts': { uses: [], isPure: true },
   'limits/fair-budget.ts': { uses: [], isPure: true },
   'limits/network-address.ts': { uses: [] },
   routes: {
     uses: [
       'log.ts',
-      'limits/bounded-map.ts',
+      'scheduler/bounded-map.ts',
       'telemetry',
       'telemetry/statistics',
       'inference',
@@ -85,14 +84,14 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
       'billing',
       'billing/micro-usd.ts',
       'database',
-      'limits/bounded-map.ts',
+      'scheduler/bounded-map.ts',
       'formats',
       'protocol',
       'protocol/crypto',
     ],
   },
   releases: { uses: ['protocol'] },
-  images: { uses: ['database', 'limits/bounded-map.ts', 'formats', 'protocol'] },
+  images: { uses: ['database', 'scheduler/bounded-map.ts', 'formats', 'protocol'] },
   accounts: { uses: ['database', 'config/startup-error.ts', 'protocol'] },
   devices: {
     uses: ['providers/verification', 'database', 'config/environment.ts', 'config/startup-error.ts', 'protocol', 'protocol/crypto'],
@@ -100,7 +99,7 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
   providers: {
     uses: [
       'providers/verification',
-      'limits/bounded-map.ts',
+      'scheduler/bounded-map.ts',
       'limits/fair-budget.ts',
       'limits/network-address.ts',
       'scheduler',
@@ -108,13 +107,13 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
       'protocol/crypto',
     ],
   },
-  'providers/verification': { uses: ['protocol', 'protocol/crypto'], usesTypesOf: ['providers'] },
+  'providers/verification': { uses: ['scheduler/bounded-map.ts', 'protocol', 'protocol/crypto'], usesTypesOf: ['providers'] },
   'telemetry/tracing-settings.ts': { uses: ['config/startup-error.ts'] },
   telemetry: { uses: ['inference', 'images', 'billing', 'providers', 'telemetry/tracing-settings.ts', 'protocol'] },
-  'telemetry/statistics': { uses: ['providers', 'database', 'formats', 'protocol'] },
+  'telemetry/statistics': { uses: ['providers', 'database', 'scheduler/bounded-map.ts', 'formats', 'protocol'] },
   billing: { uses: ['billing/micro-usd.ts', 'accounts', 'database', 'protocol'] },
   'billing/micro-usd.ts': { uses: [], isPure: true },
-  database: { uses: ['config/startup-error.ts', 'limits/bounded-map.ts', 'billing/micro-usd.ts', 'protocol'] },
+  database: { uses: ['config/startup-error.ts', 'scheduler/bounded-map.ts', 'billing/micro-usd.ts', 'protocol'] },
 });
 
 const PROVIDER_LAYERS = layersIn('provider', 'apps/provider/src', {
@@ -223,5 +222,6 @@ function packageLayer(specifier: string): Layer | null | undefined {
   const [, scope, name = ''] = /^(@inference\/|inference-)(.*)$/.exec(specifier) ?? [];
   if (scope === undefined) return undefined;
   // The grammar without schemas is an entry of the same layer.
-  return LAYERS.find((layer) => layer.name === name.replace(/\/grammar$/, '')) ?? null;
+  const path = name.replace(/\/grammar$/, '');
+  return LAYERS.find((layer) => layer.name === path || layer.name === `${path}.ts`) ?? null;
 }

@@ -4,7 +4,7 @@
  *
  * A crash loses that moment. Failed writes are retried later, up to a maximum number of rows.
  */
-import { BoundedMap } from '../limits/bounded-map.js';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 interface WriteBehindQueueOptions<Key, Value> {
   /** Writes a piece of the rows, in arrival order. */

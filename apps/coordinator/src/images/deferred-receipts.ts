@@ -4,8 +4,8 @@
  * client has its own copy from the answer.
  */
 
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { ReceiptRepository, StoredReceipt } from '../database/providers/receipt-repository.js';
-import { BoundedMap } from '../limits/bounded-map.js';
 
 /** Maximum of held receipts; beyond, the oldest are dropped. */
 const MAX_HELD = 20_000;

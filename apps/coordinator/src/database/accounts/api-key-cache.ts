@@ -4,7 +4,7 @@
  * A change to a key or its account takes effect at once in this process, and after the cache time in others. Times of last use are
  * written in batches.
  */
-import { BoundedMap } from '../../limits/bounded-map.js';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { Database } from '../tables.js';
 import { type ApiKey, findKey, hashKey, looksLikeKey, recordKeyUse, revokeKey } from './api-key-repository.js';
 

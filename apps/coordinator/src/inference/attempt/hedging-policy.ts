@@ -1,6 +1,6 @@
 /** When a job gets a second attempt: how late the first content must be, and how many second attempts all jobs together may have. */
 import type { LatencyEstimate } from '@inference/scheduler';
-import { BoundedMap } from '../../limits/bounded-map.js';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 /** Share of jobs on time. */
 const ON_TIME_SHARE = 0.95;

@@ -1,5 +1,5 @@
 /** Measured time of jobs in a slot, per model. The source of expected waits. */
-import { BoundedMap } from '../../limits/bounded-map.js';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 /** Weight of the newest job. */
 const NEWEST = 0.1;

@@ -4,7 +4,7 @@
  */
 import { createHmac } from 'node:crypto';
 import type { ProviderId } from '@inference/protocol';
-import { BoundedMap } from '../../limits/bounded-map.js';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 /** Name of the secret shared by all coordinators of one database. */
 export const CACHE_SCOPE_SECRET = 'cache-scope';

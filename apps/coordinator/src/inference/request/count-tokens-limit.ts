@@ -2,7 +2,7 @@
  * Limits `POST /v1/messages/count_tokens` per account, because counting is free: bytes per minute (token bucket), and concurrent
  * requests and bytes.
  */
-import { BoundedMap } from '../../limits/bounded-map.js';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 interface CountTokensLimitOptions {
   /** 0 sets no limit. */

@@ -3,7 +3,7 @@
  * one completed it, the request itself may be the cause; repetitions would disable one provider after the other. So a few such jobs
  * per account count at once (all engines may really be broken). Further ones count only if another provider completes the job.
  */
-import { BoundedMap } from '../../limits/bounded-map.js';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import { providerIdOf, type RunningJob } from '../running-job.js';
 import { ENGINE_FAILED } from './outcome-policy.js';

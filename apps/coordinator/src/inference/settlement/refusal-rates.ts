@@ -2,7 +2,7 @@
  * Rate of client-blaming refusals per provider and model, compared with the model's other providers. Counts halve every ten minutes.
  */
 import type { ProviderId } from '@inference/protocol';
-import { BoundedMap } from '../../limits/bounded-map.js';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 interface Counts {
   refused: number;

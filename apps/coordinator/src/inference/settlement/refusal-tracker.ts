@@ -6,8 +6,8 @@
 import { modelTypeOf } from '@inference/formats';
 import type { JobFailure, ModelOffer, ProviderId, Receipt } from '@inference/protocol';
 import { namesProvider } from '@inference/scheduler';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { promptTokenBound } from '../../billing/prices/settlement-bounds.js';
-import { BoundedMap } from '../../limits/bounded-map.js';
 import type { PlacementService } from '../../providers/placement/placement-service.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { JobRequest } from '../request/job-request.js';

@@ -5,7 +5,7 @@
  */
 
 import { namesProvider, type PlacementRequest, type PoolMember, type ProviderPool, type SchedulingDecision } from '@inference/scheduler';
-import { BoundedMap } from '../../limits/bounded-map.js';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { chosenVerdict, type PlacementVerdict, passedVerdict } from './placement-verdict.js';
 
 export interface LoggedDecision {

@@ -4,7 +4,7 @@
  */
 import type { ProviderId } from '@inference/protocol';
 import type { ThroughputEstimate } from '@inference/scheduler';
-import { BoundedMap } from '../../limits/bounded-map.js';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { ComparedLength } from '../reputation/answer-length-stats.js';
 import type { ConnectedProviders } from '../session/connected-providers.js';
 import type { OnlineSession } from '../session/provider-session.js';

@@ -3,7 +3,7 @@
  * providers sleep, restart or are restricted, so the request gets 503. Any other name is a client error (404).
  */
 import type { ModelOffer } from '@inference/protocol';
-import { BoundedMap } from '../../limits/bounded-map.js';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 /** A day, because some machines serve only at night. In milliseconds. */
 export const RECENTLY_SEEN_MS = 24 * 3_600_000;

@@ -3,7 +3,7 @@
  * that inflate their counts within the possible. For operators only: clients choose the requests, so an outlier is no fault.
  */
 import type { ProviderId } from '@inference/protocol';
-import { BoundedMap } from '../../limits/bounded-map.js';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 interface AnswerLength {
   readonly answers: number;

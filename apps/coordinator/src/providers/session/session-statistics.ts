@@ -1,7 +1,7 @@
 /** Counts of one connection, as the coordinator measured them, and the load as the provider reported it. */
 import type { Hardware, ProviderMessage } from '@inference/protocol';
 import { DEFAULT_HOST_STATE, type HostState } from '@inference/scheduler';
-import { BoundedMap } from '../../limits/bounded-map.js';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { plausibleDecodeTps, plausiblePrefillTps } from './registration/plausible-hardware.js';
 
 /** As many as a provider may offer at once. */

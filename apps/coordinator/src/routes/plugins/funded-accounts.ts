@@ -1,7 +1,7 @@
 /** Cache of accounts with and without a balance: request bodies of unfunded accounts share a smaller budget. */
 
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { Ledger } from '../../billing/ledger/ledger.js';
-import { BoundedMap } from '../../limits/bounded-map.js';
 
 const MAX_REMEMBERED = 20_000;
 const FUNDED_MS = 60_000;

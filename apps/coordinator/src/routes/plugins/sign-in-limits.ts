@@ -4,7 +4,7 @@
  * Attempts count per address and client (a known browser, else a network), so that a stranger locks out only itself. Many strangers
  * together are slowed down but never lock the account; browsers and networks with a recent sign-in are not slowed.
  */
-import { BoundedMap } from '../../limits/bounded-map.js';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { AttemptLimit } from './attempt-limit.js';
 
 interface SignInLimitOptions {

@@ -3,6 +3,7 @@
  * not guessable from account ids without the key.
  */
 import { createHmac } from 'node:crypto';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 const ADJECTIVES = (
   'able amber ample azure bold brave brisk calm candid clever coral cosmic crisp daring deft eager early fair fleet fond gentle ' +
@@ -26,12 +27,11 @@ const MAX_REMEMBERED = 4096;
  * million. Recent names are cached, because leaderboards repeat the same accounts.
  */
 export function pseudonyms(secret: Uint8Array): (accountId: string) => string {
-  const remembered = new Map<string, string>();
+  const remembered = new BoundedMap<string, string>(MAX_REMEMBERED);
   return (accountId) => {
     const known = remembered.get(accountId);
     if (known !== undefined) return known;
     const name = nameOf(createHmac('sha256', secret).update('leaderboard/v1\0').update(accountId).digest());
-    if (remembered.size >= MAX_REMEMBERED) remembered.clear();
     remembered.set(accountId, name);
     return name;
   };

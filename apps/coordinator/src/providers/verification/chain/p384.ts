@@ -2,6 +2,7 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { concatBytes, equalBytes, fromHex } from '@inference/protocol';
 import { cachedImport } from '@inference/protocol/crypto';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 
 /** SubjectPublicKeyInfo of an uncompressed P-384 point, up to the point (RFC 5480 section 2). */
 const SPKI_PREFIX = fromHex('3076301006072a8648ce3d020106052b81040022036200');
@@ -23,8 +24,7 @@ export function verifyP384(point: Uint8Array, message: Uint8Array, signature: Ui
 }
 
 /** Verified signatures, by the hashes of key, message and signature. */
-const verified = new Set<string>();
-const MAX_CACHED_SIGNATURES = 64;
+const verified = new BoundedMap<string, true>(64);
 
 /**
  * As {@link verifyP384}, with a cache of verified signatures: a few issuers stand behind all chains, and one verification takes a
@@ -35,8 +35,7 @@ export function verifyP384Cached(point: Uint8Array, message: Uint8Array, signatu
   const name = parts.join();
   if (verified.has(name)) return true;
   if (!verifyP384(point, message, signature)) return false;
-  if (verified.size >= MAX_CACHED_SIGNATURES) verified.clear();
-  verified.add(name);
+  verified.set(name, true);
   return true;
 }
 

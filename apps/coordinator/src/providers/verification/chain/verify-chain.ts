@@ -6,6 +6,7 @@
  */
 import { type ChainRejection, equalBytes, fromBase64, fromHex } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { type Certificate, CertificateError, extensionValues, nameAttributes, parseCertificate } from './certificate.js';
 import { DerError } from './der.js';
 import { chipOfUdid, DEVICE_OIDS, type DeviceFacts, readDeviceFacts } from './device-facts.js';
@@ -107,7 +108,7 @@ const MAX_CACHED_CHAINS = 1024;
  * Verified certificates by the hashes of both certificates and of the anchor. A chain is checked on arrival, for its session, and
  * after each change of other evidence; its signatures are verified once.
  */
-const verifiedChains = new Map<string, VerifiedCertificates>();
+const verifiedChains = new BoundedMap<string, VerifiedCertificates>(MAX_CACHED_CHAINS);
 
 /** `now` only preserves the order of refusals: validity is checked before the anchor. */
 function verifyCertificates(leafDer: Uint8Array, issuerDer: Uint8Array, anchor: TrustAnchor, now: number): VerifiedCertificates {
@@ -124,7 +125,6 @@ function verifyCertificates(leafDer: Uint8Array, issuerDer: Uint8Array, anchor: 
   requireExtensions(leaf, issuer, leafPoint);
   const facts = readDeviceFacts(leaf, refuse);
   const verified = { leaf, issuer, leafPoint, facts, leafSha256 };
-  if (verifiedChains.size >= MAX_CACHED_CHAINS) verifiedChains.clear();
   verifiedChains.set(key, verified);
   return verified;
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { BoundedMap } from '../../src/limits/bounded-map.js';
+import { BoundedMap } from '../src/bounded-map.js';
 
 it('forgets the oldest entries beyond its bound', () => {
   const map = new BoundedMap<string, number>(2).set('a', 1).set('b', 2);
