@@ -81,7 +81,7 @@ header() { awk -v name="$1" '{ sub(/\r$/, ""); at = index($0, ":")
   if (at && tolower(substr($0, 1, at - 1)) == name) { value = substr($0, at + 1); gsub(/^[ \t]+|[ \t]+$/, "", value) } }
   END { print value }' "$work/headers.txt"; }
 
-sha256() { openssl dgst -sha256 <"$1" | sed 's/^.*= *//'; }
+sha256() { digest=$(openssl dgst -sha256 <"$1") && echo "${digest##*= }"; }
 
 # Decodes canonical base64 (standard, padded): decode TEXT FILE
 decode() {
@@ -128,11 +128,18 @@ lines() { tr -d '\n\r' | tr '"' '\n' | awk -v deepest="$1" '
   }
   END { printf "\n" }'; }
 
-# Value of a member as it stands in a file that "lines" made, the last one of that name: field FILE NAME
-field() { sed -n "s/^\"$2\":\(.*[^,]\),\{0,1\}\$/\1/p" "$1" | tail -n 1; }
+# What the pattern keeps of the last member of that name in a file that "lines" made: last_member FILE NAME PATTERN
+last_member() { sed -n "/^\"$2\":.*[^,],\{0,1\}\$/h
+\${
+g
+s/^\"$2\":$3,\{0,1\}\$/\1/p
+}" "$1"; }
+
+# Value of the last member of that name as it stands in such a file: field FILE NAME
+field() { last_member "$1" "$2" '\(.*[^,]\)'; }
 
 # The same for a text, without its quotation marks: text_field FILE NAME
-text_field() { field "$1" "$2" | sed -n 's/^"\(.*\)"$/\1/p'; }
+text_field() { last_member "$1" "$2" '"\(.*\)"'; }
 
 # Number of times a fixed text occurs in a line: count LINE TEXT
 count() { printf '%s\n' "$1" | awk -v text="$2" '{ while ((at = index($0, text)) > 0) { n++; $0 = substr($0, at + length(text)) } } END { print n + 0 }'; }
@@ -335,9 +342,9 @@ tr -d '\n' <"$scratch/receipt.lines" | cmp -s - "$scratch/receipt.json" && sort 
 of_receipt() { text_field "$scratch/receipt.lines" "$1"; }
 names() { [ "$(of_receipt "$1")" = "$2" ] || fail "receipt: it names another $3"; }
 known='completed_at endpoint finish_reason hidden_tokens job_id model overrides provider_id request_sha256 response_sha256 se_key_sha256 started_at usage v'
-for name in $known; do
-  grep -qx "$name" "$scratch/receipt.names" || fail "receipt: it lacks $name"
-done
+lacking=$(awk -v known="$known" '{ present[$0] = 1 }
+  END { count = split(known, names, " "); for (i = 1; i <= count; i++) if (!(names[i] in present)) { print names[i]; exit } }' "$scratch/receipt.names")
+[ -z "$lacking" ] || fail "receipt: it lacks $lacking"
 # Members that must be understood (RFC 7515 section 4.1.11).
 for name in $(field "$scratch/receipt.lines" crit | tr '[],"' '    '); do
   case " $known client_nonce image_sha256 engine weights_sha256 template_sha256 sampling " in *" $name "*) ;; *) fail "receipt: this script does not know $name, which it must" ;; esac
