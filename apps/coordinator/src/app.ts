@@ -29,7 +29,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const images = await openImages(context, database);
     const repositories = await openRepositories(context, database);
     const providers = openProviders(context, { database, repositories, metrics, address: () => address });
-    const inference = openInference(context, { repositories, billing, images, providers, metrics });
+    const inference = await openInference(context, { repositories, billing, images, providers, metrics });
     const http = await openHttpServer(context, { ledger, repositories, metrics });
     const { server, responses } = http;
     const accounts = await openAccounts(context, {
@@ -50,6 +50,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       address,
       developmentKeys,
       providers: providers.providers,
+      cluster: inference.cluster,
       devices: providers.devices.management,
       apiKeyCache: repositories.apiKeyCache,
       ledger,

@@ -101,7 +101,7 @@ export function unavailableReason(facts: ProviderFacts, now: number): Unavailabl
  * Resolves a serial number to its claimants. Serial numbers are public, so anyone can claim one: a certificate chain decides, and
  * several claims without a chain all fail.
  */
-export function resolveClaimants<M extends { readonly facts: ProviderFacts }>(named: readonly M[]): readonly M[] {
+export function resolveClaimants<M extends { readonly facts: Pick<ProviderFacts, 'trustLevel'> }>(named: readonly M[]): readonly M[] {
   if (named.length < 2) return named;
   return named.filter(({ facts }) => facts.trustLevel === 'hardware');
 }

@@ -7,7 +7,7 @@ import type { ThroughputEstimate } from './job-cost.js';
 import type { PoolMember } from './provider-groups.js';
 import { estimateFromHardware } from './throughput-stats.js';
 
-interface MeasuredRate {
+export interface MeasuredRate {
   readonly speed: ThroughputEstimate;
   readonly hardware: Hardware;
 }
@@ -40,6 +40,32 @@ export function isPlausibleRate(
     if (tokensPerSecond <= MAX_RATE_FACTOR * bandwidthRatio * speed.decodeTps) return true;
   }
   return !hasReference;
+}
+
+/** Summary of the measured rates that serve as references. */
+export interface FastestRates {
+  /** Decode rate in tokens per second, and the same per GB/s of memory bandwidth; both 0 without a reference. */
+  readonly decodeTps: number;
+  readonly decodeTpsPerGbs: number;
+}
+
+export function fastestRates(measured: Iterable<MeasuredRate>): FastestRates {
+  let decodeTps = 0;
+  let decodeTpsPerGbs = 0;
+  for (const { speed, hardware } of measured) {
+    if (speed.samples < MIN_RATE_SAMPLES) continue;
+    decodeTps = Math.max(decodeTps, speed.decodeTps);
+    decodeTpsPerGbs = Math.max(decodeTpsPerGbs, speed.decodeTps / bandwidthOf(hardware));
+  }
+  return { decodeTps, decodeTpsPerGbs };
+}
+
+/** The highest rate for which {@link isPlausibleRate} holds, in tokens per second; Infinity without a reference. */
+export function maxPlausibleRate({ speed: own, hardware }: MeasuredRate, { decodeTps, decodeTpsPerGbs }: FastestRates): number {
+  if (decodeTps === 0) return Number.POSITIVE_INFINITY;
+  const ofHardware = own.samples < MIN_RATE_SAMPLES ? estimateFromHardware(hardware).decodeTps : 0;
+  const ofMeasured = Math.max(decodeTps, decodeTpsPerGbs * bandwidthOf(hardware));
+  return Math.max(ALWAYS_PLAUSIBLE_TPS, MAX_RATE_FACTOR * Math.max(ofHardware, ofMeasured));
 }
 
 /** The measured rates of the members of a board. */

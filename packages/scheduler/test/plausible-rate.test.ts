@@ -1,6 +1,6 @@
 import type { Hardware } from '@inference/protocol';
 import { expect, test } from 'vitest';
-import { ALWAYS_PLAUSIBLE_TPS, isPlausibleRate, MIN_RATE_SAMPLES } from '../src/plausible-rate.js';
+import { ALWAYS_PLAUSIBLE_TPS, fastestRates, isPlausibleRate, MIN_RATE_SAMPLES, maxPlausibleRate } from '../src/plausible-rate.js';
 
 const provider = (bandwidth_gbs: number): Hardware => ({ chip_family: 'M4', cpu_cores: 8, gpu_cores: 8, bandwidth_gbs });
 const measured = (decodeTps: number, samples = MIN_RATE_SAMPLES, bandwidth = 100) => ({
@@ -35,4 +35,16 @@ test('providers that are slow on purpose do not make a small model on a new prov
   expect(isPlausibleRate(4000, unmeasured(400), slow)).toBe(false);
   // Measurements of the provider itself take precedence.
   expect(isPlausibleRate(400, measured(8, MIN_RATE_SAMPLES, 400), slow)).toBe(false);
+});
+
+test('the highest plausible rate is the limit of plausible rates', () => {
+  const references = [[], [measured(20)], [measured(60), measured(40, MIN_RATE_SAMPLES, 400)], [measured(0.5), measured(1)]];
+  for (const rates of references) {
+    for (const own of [unmeasured(100), unmeasured(0), unmeasured(800), measured(8, MIN_RATE_SAMPLES, 400)]) {
+      const limit = maxPlausibleRate(own, fastestRates(rates));
+      expect(isPlausibleRate(Math.min(limit, 1e9), own, rates)).toBe(true);
+      if (Number.isFinite(limit)) expect(isPlausibleRate(limit * 1.001, own, rates)).toBe(false);
+      else expect(isPlausibleRate(1e9, own, rates)).toBe(true);
+    }
+  }
 });

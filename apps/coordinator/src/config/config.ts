@@ -4,6 +4,7 @@
  */
 import { isIP } from 'node:net';
 import { MAX_REQUEST_BYTES, type TrustLevel } from '@inference/protocol';
+import { readClusterSettings } from '../cluster/settings.js';
 import { readDeviceManagement } from '../devices/settings.js';
 import { readTracing } from '../telemetry/tracing-settings.js';
 import { checked, choice, type Environment, flag, integer, list, text } from './environment.js';
@@ -34,6 +35,8 @@ export function readConfig(env: Environment) {
     dataDir: text(env, 'DATA_DIR') ?? '.data',
     /** PostgreSQL (`postgres://…`) in place of the database file under the data directory. */
     databaseUrl: postgresUrl(env, 'DATABASE_URL'),
+    /** Null: a coordinator without peers. */
+    cluster: readClusterSettings(env),
     /** Creates the first account and keys, stored in a file. */
     development,
     /** Admits providers with a simulated enclave. */

@@ -6,10 +6,10 @@ import { type ApiError, apiError, modelTypeOf } from '@inference/formats';
 import type { ModelType, ProviderId, TrustLevel } from '@inference/protocol';
 import type { DrainDemand } from '@inference/scheduler';
 import type { RecentlySeenModels } from '../providers/placement/recently-seen-models.js';
-import type { ProviderRegistry } from '../providers/provider-registry.js';
 import { AttemptRunner, type AttemptRunnerOptions } from './attempt/attempt-runner.js';
 import type { Delivery } from './delivery/delivery.js';
 import { NO_TRACE, type TraceSpan } from './job-observer.js';
+import type { NetworkModels, Placements } from './placements.js';
 import type { SlotRequest } from './queue/request-queue.js';
 import { expectedWork, type JobRequest } from './request/job-request.js';
 import type { RunningJob } from './running-job.js';
@@ -17,6 +17,9 @@ import type { Billing } from './settlement/billing.js';
 import { failed, type JobOutcome, NO_ATTEMPTS, notServed } from './settlement/job-outcome.js';
 
 interface JobRunnerOptions extends AttemptRunnerOptions {
+  readonly models: NetworkModels;
+  /** Counts a request for the statistics of a model's demand. */
+  readonly onRequest: (model: string) => void;
   readonly expected: Pick<RecentlySeenModels, 'has'>;
   readonly billing: Billing;
   /** Minimum trust level of a model's providers; null: any. */
@@ -80,20 +83,20 @@ export class JobRunner {
 
   /** The reservation is settled or released before the client sees the end, so the client can spend the rest at once. */
   async #runPaid(job: JobRequest, delivery: Delivery, clientSignal: AbortSignal, span: TraceSpan): Promise<JobOutcome> {
-    const { registry, expected, billing, timings, now } = this.#options;
+    const { models, placements, onRequest, expected, billing, timings, now } = this.#options;
     const { model } = job.facts;
     // The wait for an image provider came before.
-    if (job.images === null && !registry.models.serves(model)) {
-      return notServed(model, expected.has(model), () => registry.models.listedNames());
+    if (job.images === null && !models.serves(model)) {
+      return notServed(model, expected.has(model), () => models.listedNames());
     }
     const type = modelTypeOf(job.endpoint);
-    if (job.images === null && !registry.models.isOfType(model, type)) {
-      return failed(NO_ATTEMPTS, otherType(registry, model, type), 'other_model_type');
+    if (job.images === null && !models.isOfType(model, type)) {
+      return failed(NO_ATTEMPTS, otherType(models, model, type), 'other_model_type');
     }
-    registry.placement.reports.requestReceived(model);
-    const named = namedProvider(job, registry);
+    onRequest(model);
+    const named = await namedProvider(job, placements);
     if (named === 'ambiguous') return failed(NO_ATTEMPTS, ambiguousSerial(), 'ambiguous_serial');
-    const bill = billing.open(job, registry.models.contextLength(model, named));
+    const bill = billing.open(job, models.contextLength(model, named));
     try {
       const reserving = span.child('inference.reservation');
       const refusal = await bill.reserve();
@@ -128,6 +131,8 @@ export class JobRunner {
       accountId: job.accountId,
       ...named,
       exclude: new Set<ProviderId>(),
+      excludedOwners: new Set<string>(),
+      image: job.images,
       ...strictest(this.#options.trustFloor(model), job.trustFloor),
       work: expectedWork(job),
       chain: job.chain,
@@ -145,10 +150,10 @@ function strictest(ofModel: TrustLevel | null, ofClient: TrustLevel | null): Pic
 }
 
 /** The provider named by the client. A serial number proved by one provider means that provider, even if others claim it. */
-function namedProvider({ facts, providerId }: JobRequest, registry: ProviderRegistry): NamedProvider | 'ambiguous' {
+async function namedProvider({ facts, providerId }: JobRequest, placements: Placements): Promise<NamedProvider | 'ambiguous'> {
   const { providerSerial } = facts;
   if (providerSerial === null || providerId !== null) return { providerSerial, providerId };
-  const resolved = registry.placement.resolveSerial(providerSerial);
+  const resolved = await placements.resolveSerial(providerSerial);
   return resolved === 'ambiguous' ? 'ambiguous' : { providerSerial, providerId: resolved };
 }
 
@@ -159,8 +164,8 @@ function ambiguousSerial(): ApiError {
 }
 
 /** Error for a served model of another type than the endpoint. */
-function otherType(registry: ProviderRegistry, model: string, requested: ModelType): ApiError {
-  const output = registry.models.isOfType(model, 'image') ? 'images' : registry.models.isOfType(model, 'embedding') ? 'vectors' : 'text';
+function otherType(models: NetworkModels, model: string, requested: ModelType): ApiError {
+  const output = models.isOfType(model, 'image') ? 'images' : models.isOfType(model, 'embedding') ? 'vectors' : 'text';
   const message = {
     images: 'This model makes images. Use it at /v1/images/generations.',
     vectors: 'This model makes vectors. Use it at /v1/embeddings.',

@@ -18,7 +18,7 @@ export interface RunningJob {
   readonly bill: Bill;
   /** Aborted when the client disconnects. */
   readonly clientSignal: AbortSignal;
-  readonly slotRequest: SlotRequest & { readonly exclude: Set<ProviderId> };
+  readonly slotRequest: SlotRequest & { readonly exclude: Set<ProviderId>; readonly excludedOwners: Set<string> };
   /** No attempt begins after this time, in milliseconds. */
   readonly deadline: number;
   readonly span: TraceSpan;

@@ -58,6 +58,7 @@ export class Metrics implements JobObserver {
   readonly #wait = this.#histogram('queue_wait_seconds', 'Wait for a free slot.', LONG);
   readonly #attempts = this.#counter('failed_attempts_total', 'Failed attempts.', ['reason', 'retried']);
   readonly #hedges = this.#counter('hedges_total', 'Hedged requests, by outcome.', ['outcome']);
+  readonly #peerPlacements = this.#counter('cluster_placements_total', 'Slots requested of other coordinators, by outcome.', ['outcome']);
   readonly #steps = this.#counter('ledger_steps_total', 'Ledger steps, by outcome.', ['step', 'outcome']);
   readonly #stepSeconds = this.#histogram('ledger_step_seconds', 'Duration of ledger steps.', LONG, ['step']);
   readonly #sessions = this.#counter('provider_sessions_total', 'Provider sessions that began and ended, by reason.', ['event', 'code']);
@@ -95,6 +96,11 @@ export class Metrics implements JobObserver {
       default:
         event satisfies never;
     }
+  }
+
+  /** Counts a request to another coordinator for a slot. */
+  peerAsked(outcome: string): void {
+    this.#peerPlacements.inc({ outcome });
   }
 
   relayed(ms: number): void {

@@ -12,6 +12,7 @@ import type { JobTimings } from '../inference/job-timings.js';
 import type { Log } from '../log.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { SessionTimings } from '../providers/session/session-options.js';
+import type { ClusterServices } from './cluster.js';
 
 /** Everything except `config` and `log` is for tests, to shorten times and replace parts. */
 export interface AppOptions {
@@ -44,6 +45,7 @@ export interface App {
   /** Null outside development mode. */
   readonly developmentKeys: DevelopmentKeys | null;
   readonly providers: ProviderRegistry;
+  readonly cluster: ClusterServices;
   readonly devices: DeviceManagement;
   readonly apiKeyCache: ApiKeyCache;
   readonly ledger: Ledger;

@@ -9,6 +9,7 @@ import { errorFacts } from '../log.js';
 import { registerImageGauges, registerProviderGauges } from '../telemetry/gauges.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { BillingServices } from './billing.js';
+import { type ClusterServices, openCluster } from './cluster.js';
 import type { Repositories } from './database.js';
 import type { ImageServices } from './images.js';
 import type { ProviderServices } from './providers.js';
@@ -18,6 +19,7 @@ export interface InferenceServices {
   readonly requestQueue: RequestQueue;
   readonly imageSupply: ImageSupply;
   readonly runner: JobRunner;
+  readonly cluster: ClusterServices;
 }
 
 interface InferenceDeps {
@@ -28,20 +30,23 @@ interface InferenceDeps {
   readonly metrics: Metrics;
 }
 
-export function openInference(context: StartContext, deps: InferenceDeps): InferenceServices {
+export async function openInference(context: StartContext, deps: InferenceDeps): Promise<InferenceServices> {
   const { config, options, log, now, jobTimings, disposal } = context;
   const { metrics } = deps;
   const { providers, expectedModels, endedSessions } = deps.providers;
   const trustFloor = trustFloorPolicy(config.hardwareOnlyModels);
   const requestQueue = new RequestQueue(providers, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL, trustFloor);
-  const imageSupply = new ImageSupply(providers.models, expectedModels);
+  const cluster = await openCluster(context, { providers: deps.providers, requestQueue, metrics });
+  const imageSupply = new ImageSupply(cluster.models, expectedModels);
   const encapsulationPool = new EncapsulationPool({
     onError: (error) => log.warn({ error: errorFacts(error) }, 'the sealing thread has ended; jobs are sealed without it'),
   });
   disposal.defer(() => encapsulationPool.close());
   const runner = new JobRunner({
     registry: providers,
-    requestQueue,
+    models: cluster.models,
+    placements: cluster.placements,
+    onRequest: (model) => providers.placement.reports.requestReceived(model),
     expected: expectedModels,
     imageSupply,
     billing: deps.billing.billing,
@@ -56,7 +61,7 @@ export function openInference(context: StartContext, deps: InferenceDeps): Infer
   });
   registerProviderGauges(metrics, providers, requestQueue, endedSessions);
   registerImageGauges(metrics, deps.images.imageStore, imageSupply);
-  return { requestQueue, imageSupply, runner };
+  return { requestQueue, imageSupply, runner, cluster };
 }
 
 /** Minimum trust level of a model's providers (`HARDWARE_ONLY_MODELS`); null: any. */

@@ -47,7 +47,17 @@ export interface Harness {
   close(): Promise<void>;
 }
 
-export async function startHarness(options: Partial<Omit<AppOptions, 'config'>> & { config?: Partial<Config> } = {}): Promise<Harness> {
+export type HarnessOptions = Partial<Omit<AppOptions, 'config'>> & { config?: Partial<Config> };
+
+/** With `HARNESS=cluster`, every provider connects to a second coordinator of the same network. */
+export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
+  if (process.env.HARNESS !== 'cluster') return startCoordinator(options);
+  const { startClusterHarness } = await import('./cluster-harness.js');
+  return startClusterHarness(options);
+}
+
+/** One coordinator, whatever `HARNESS` says. */
+export async function startCoordinator(options: HarnessOptions = {}): Promise<Harness> {
   const dataDir = options.config?.dataDir ?? mkdtempSync(join(tmpdir(), 'coordinator-test-'));
   const log: string[] = [];
   const { config, ...rest } = options;

@@ -33,7 +33,7 @@ const RegisteredSchema = Type.Object({
 const ChallengeSchema = Type.Object({ type: Type.Literal('challenge'), nonce: Base64Schema });
 
 /** Starts a job; request frames with the sealed body follow. */
-const JobSchema = Type.Object({
+export const JobSchema = Type.Object({
   type: Type.Literal('job'),
   context: JobContextSchema,
   /** base64 of the HPKE encapsulated key. */

@@ -4,11 +4,11 @@ import { Sha256HexSchema } from '../ids.js';
 import { labelSchema } from '../label.js';
 import { MAX_IMAGES } from './limits.js';
 
-const ModelTypeSchema = Type.Union([Type.Literal('text'), Type.Literal('embedding'), Type.Literal('image')]);
+export const ModelTypeSchema = Type.Union([Type.Literal('text'), Type.Literal('embedding'), Type.Literal('image')]);
 export type ModelType = Static<typeof ModelTypeSchema>;
 
 /** Capabilities of an image model. */
-const ImageOfferSchema = Type.Object({
+export const ImageOfferSchema = Type.Object({
   /** Sizes in pixels as `<width>x<height>`, native size first. */
   sizes: Type.Array(Type.String({ pattern: '^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$' }), { minItems: 1, maxItems: 64 }),
   /** Maximum images per job. */

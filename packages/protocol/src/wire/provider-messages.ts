@@ -73,7 +73,7 @@ const JobProgressSchema = Type.Object({ type: Type.Literal('job_progress'), job_
 const JobFailedSchema = Type.Object({ type: Type.Literal('job_failed'), job_id: JobIdSchema, failure: JobFailureSchema });
 
 /** Sent after the final response frame: statements signed by the enclave. */
-const JobCompletedSchema = Type.Object({
+export const JobCompletedSchema = Type.Object({
   type: Type.Literal('job_completed'),
   job_id: JobIdSchema,
   /** Hexadecimal SHA-256 of the signed response bytes. */

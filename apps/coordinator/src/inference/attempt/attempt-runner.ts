@@ -6,13 +6,14 @@ import { apiError } from '@inference/formats';
 import type { JobContext } from '@inference/protocol';
 import type { Encapsulation } from '@inference/protocol/crypto';
 import { namesProvider } from '@inference/scheduler';
+import type { PlacementService } from '../../providers/placement/placement-service.js';
 import { imageOfferOf } from '../../providers/placement/model-directory.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
-import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { JobObserver } from '../job-observer.js';
 import { type JobTimings, MAX_ATTEMPTS } from '../job-timings.js';
+import type { Placements } from '../placements.js';
 import type { ImageSupply } from '../queue/image-supply.js';
-import type { NotPlacedReason, Placed, Placement, RequestQueue, SlotRequest } from '../queue/request-queue.js';
+import type { NotPlacedReason, Placed, Placement, SlotRequest } from '../queue/request-queue.js';
 import type { CacheScopes } from '../request/cache-scopes.js';
 import { makesImages } from '../request/image-job.js';
 import { jobContext } from '../request/job-request.js';
@@ -30,8 +31,9 @@ import type { EncapsulationPool } from './sealing/encapsulation-pool.js';
 import { expectedTokenMs } from './stall-budget.js';
 
 export interface AttemptRunnerOptions {
-  readonly registry: ProviderRegistry;
-  readonly requestQueue: RequestQueue;
+  /** Providers connected to this process. */
+  readonly registry: { readonly placement: Pick<PlacementService, 'unfitForImages' | 'providersOfOwner'> };
+  readonly placements: Placements;
   readonly imageSupply: ImageSupply;
   readonly timings: JobTimings;
   /** Maximum share of second attempts, in percent of the placements; 0: none. */
@@ -118,7 +120,7 @@ export class AttemptRunner {
 
   /** Waits for a slot. `isConfirmation`: only to confirm a refusal, for a short time and on a loaded model. */
   async #place(running: RunningJob, isConfirmation: boolean): Promise<Placement> {
-    const { requestQueue, timings, now, observer } = this.#options;
+    const { placements, timings, now, observer } = this.#options;
     const { job, slotRequest, deadline, clientSignal, span, attemptCount } = running;
     const queueMs = job.images === null ? timings.queueMs : Math.max(timings.queueMs, job.images.waitUntil - now());
     const waitMs = Math.min(isConfirmation ? CONFIRMATION_WAIT_MS : queueMs, deadline - now());
@@ -126,7 +128,7 @@ export class AttemptRunner {
     this.#excludeUnfit(running);
     const placing = span.child('inference.placement');
     const request = attemptCount === 0 ? slotRequest : { ...slotRequest, retried: true, loadedOnly: isConfirmation };
-    const placement = await requestQueue.place(request, waitMs, clientSignal);
+    const placement = await placements.place(request, waitMs, clientSignal);
     const outcome = placement.kind === 'placed' ? placement.why : placement.reason;
     placing.end({ 'inference.outcome': outcome }, placement.kind === 'refused' ? outcome : null);
     observer.event({ type: 'placed', outcome, waitMs: performance.now() - startedAt });
@@ -193,10 +195,10 @@ export class AttemptRunner {
           break;
         case 'overdue': {
           const besides = excluding(running.slotRequest, decision.running);
-          if (decision.silent !== null && this.canRetry(running) && this.#options.requestQueue.hasIdleProvider(besides)) {
+          if (decision.silent !== null && this.canRetry(running) && this.#options.placements.hasIdleProvider(besides)) {
             hedged.abandon(decision.silent);
           } else if (decision.isLate) {
-            const second = this.#planHedge(besides, running);
+            const second = await this.#planHedge(besides, running);
             if (second !== null) hedged.start(second);
           }
           break;
@@ -208,9 +210,9 @@ export class AttemptRunner {
   }
 
   /** Plan of a second attempt on an idle provider; null: none may start now. */
-  #planHedge(besides: SlotRequest, running: RunningJob): AttemptPlan | null {
+  async #planHedge(besides: SlotRequest, running: RunningJob): Promise<AttemptPlan | null> {
     if (namesProvider(besides) || !this.#hedgeBudget.available || !this.canRetry(running)) return null;
-    const placed = this.#options.requestQueue.placeOnIdleProvider(besides);
+    const placed = await this.#options.placements.placeOnIdleProvider(besides);
     if (placed === null) return null;
     this.#hedgeBudget.spend();
     const plan = this.#plan(placed, running, 'hedge');
@@ -227,10 +229,10 @@ export class AttemptRunner {
   }
 
   #recordDecisive({ plan, outcome, elapsedMs }: EndedAttempt, running: RunningJob): void {
-    const { requestQueue, observer } = this.#options;
+    const { placements, observer } = this.#options;
     const { model } = running.slotRequest;
     if (outcome.kind === 'completed') {
-      requestQueue.served(model, outcome.elapsedMs);
+      placements.served(model, outcome.elapsedMs);
       this.#recorders.latencyTracker.observe(model, running.job.facts.stream, plan.estimate, outcome.firstContentMs);
     }
     if (plan.role === 'hedge') observer.event({ type: 'hedge', outcome: outcome.kind === 'completed' ? 'won' : 'lost' });

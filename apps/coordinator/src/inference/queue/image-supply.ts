@@ -5,8 +5,8 @@
  */
 import { type ApiError, apiError, type ImageFacts, imageSizeOf } from '@inference/formats';
 import { type ImageOffer, MAX_IMAGES } from '@inference/protocol';
-import type { ModelDirectory } from '../../providers/placement/model-directory.js';
 import type { RecentlySeenModels } from '../../providers/placement/recently-seen-models.js';
+import type { NetworkModels } from '../placements.js';
 import { makesImages } from '../request/image-job.js';
 import { unknownModel } from '../request/unknown-model.js';
 
@@ -35,13 +35,13 @@ const MAX_WAITING_PER_ACCOUNT = 128;
 const MAX_LISTED = 32;
 
 export class ImageSupply {
-  readonly #models: ModelDirectory;
+  readonly #models: NetworkModels;
   readonly #expected: Pick<RecentlySeenModels, 'has'>;
   readonly #closing = new AbortController();
   #waiting = 0;
   readonly #waitingByAccount = new Map<string, number>();
 
-  constructor(models: ModelDirectory, expected: Pick<RecentlySeenModels, 'has'>) {
+  constructor(models: NetworkModels, expected: Pick<RecentlySeenModels, 'has'>) {
     this.#models = models;
     this.#expected = expected;
   }

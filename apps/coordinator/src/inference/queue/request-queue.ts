@@ -2,6 +2,8 @@
  * Places jobs on providers and queues them while all are busy: fair between accounts, bounded in number and time. Refuses at once
  * when the expected wait is far too long. A request for one particular provider delays no other.
  */
+
+import type { ImageFacts } from '@inference/formats';
 import type { TrustLevel } from '@inference/protocol';
 import {
   type Choice,
@@ -15,6 +17,7 @@ import type { ProviderSelector } from '../../providers/placement/model-directory
 import type { PlacementChoice } from '../../providers/placement/placement-service.js';
 import type { ProviderSlot } from '../../providers/provider-connection.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import { type Placements, type ResolvedSerial, resolvedProvider } from '../placements.js';
 import { FairQueue, type Queued } from './fair-queue.js';
 import { ServiceTimes } from './service-times.js';
 
@@ -42,6 +45,16 @@ export interface SlotRequest extends SchedulingRequest {
   readonly ownFloor?: boolean;
   /** An earlier attempt of the job has failed. */
   readonly retried?: boolean;
+  /** Owners whose providers get no further attempt of this job. */
+  readonly excludedOwners?: ReadonlySet<string>;
+  /** Images of the job; null or left out: a text job. */
+  readonly image?: ImageDemand | null;
+}
+
+/** Images that a provider must be able to make. */
+export interface ImageDemand extends Pick<ImageFacts, 'size' | 'count'> {
+  /** `<width>x<height>` of every image. */
+  readonly pixels: string;
 }
 
 interface Waiter extends Queued {
@@ -60,7 +73,7 @@ export const MAX_WAIT_RATIO = 2;
 /** Maximum `Retry-After`, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 120_000;
 
-export class RequestQueue {
+export class RequestQueue implements Placements {
   readonly #registry: Providers;
   readonly #maxPerModel: number;
   readonly #floorOf: (model: string) => TrustLevel | null;
@@ -93,6 +106,16 @@ export class RequestQueue {
     return this.#wait(request, waitMs, signal);
   }
 
+  /** As {@link place} without waiting; null: all suitable providers are busy, or other requests wait. */
+  placeNow(request: SlotRequest): Placement | null {
+    if (this.#queues.has(request.model) && !this.#registry.models.canLoad(request.model)) return null;
+    return this.#tryNow(request, this.#expectedMs(request.model, request.accountId, request));
+  }
+
+  resolveSerial(serialNumber: string): ResolvedSerial {
+    return resolvedProvider(this.#registry.placement.claimants(serialNumber));
+  }
+
   /** Whether an idle provider could take the request now, while no request waits for the model. */
   hasIdleProvider(request: SlotRequest): boolean {
     return this.#spare(request) !== null;
@@ -107,6 +130,11 @@ export class RequestQueue {
   /** Records how long a job occupied its slot, in milliseconds. */
   served(model: string, ms: number): void {
     this.#times.add(model, ms);
+  }
+
+  /** Mean time of a job in its slot, in milliseconds; null: unknown. */
+  meanServiceMs(model: string): number | null {
+    return this.#times.waitMs(model, 0, 1);
   }
 
   /** Queued requests of all models. */

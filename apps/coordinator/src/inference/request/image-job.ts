@@ -17,7 +17,7 @@ const PIXELS_PER_TOKEN = 1024;
 const BODY_BYTES = 8 * 1024;
 
 /** Whether an offer covers the images. */
-export function makesImages(offer: ImageOffer | undefined, { size, count }: ImageFacts, pixels: string): boolean {
+export function makesImages(offer: ImageOffer | undefined, { size, count }: Pick<ImageFacts, 'size' | 'count'>, pixels: string): boolean {
   return offer !== undefined && offer.max_images >= count && imageSizeOf(size, offer.sizes) === pixels;
 }
 

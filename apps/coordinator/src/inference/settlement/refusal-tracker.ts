@@ -72,6 +72,7 @@ export class RefusalTracker {
       return;
     }
     if (ownerAccountId === null) return;
+    slotRequest.excludedOwners.add(ownerAccountId);
     for (const other of this.#options.registry.placement.providersOfOwner(model, ownerAccountId)) slotRequest.exclude.add(other);
   }
 

@@ -134,6 +134,16 @@ export class ModelDirectory {
     return this.#served().map((entry) => this.#model(entry));
   }
 
+  /** Ids of all models with connected providers. */
+  *ids(): Iterable<string> {
+    for (const [id] of this.#options.index.pools()) yield id;
+  }
+
+  /** Providers of a model, as of now; null: none is connected. */
+  poolNow(id: string): ProviderPool<unknown> | null {
+    return this.#options.index.poolAt(id, this.#options.now()) ?? null;
+  }
+
   /** A served model by its id, listed or not; null: no provider serves it. */
   find(id: string): ListedModel | null {
     const pool = this.#pool(id);

@@ -9,11 +9,11 @@ import {
   type NoPlacementReason,
   type PlacementConstraints,
   type PromptPrefix,
-  resolveClaimants,
+  type ProviderFacts,
   Scheduler,
   type SchedulingRequest,
 } from '@inference/scheduler';
-import type { ProviderSlot } from '../provider-connection.js';
+import type { ProviderConnection, ProviderSlot } from '../provider-connection.js';
 import type { ReputationRegistry } from '../reputation/reputation-registry.js';
 import type { ConnectedProviders } from '../session/connected-providers.js';
 import { LocalProvider, LocalSlot } from '../session/local-provider.js';
@@ -46,6 +46,9 @@ export type PlacementChoice =
   | { readonly kind: 'busy' }
   /** Waiting would not help. */
   | { readonly kind: 'none'; readonly reason: NoPlacementReason };
+
+/** A provider that claims a serial number; `hardware` trust proves the claim. */
+export type SerialClaimant = Pick<ProviderFacts, 'providerId' | 'trustLevel'>;
 
 export class PlacementService {
   readonly #options: PlacementServiceOptions;
@@ -89,17 +92,13 @@ export class PlacementService {
     return ineligibleReasons(index.pool(model)?.members() ?? [], constraints, now());
   }
 
-  /**
-   * Resolves a serial number among all connected providers: to the provider with a verified certificate chain, else to the only
-   * claimant, else to null. `ambiguous`: several claimants, and no chain.
-   */
-  resolveSerial(serialNumber: string): ProviderId | 'ambiguous' | null {
+  /** Connected providers whose attestation names a serial number. */
+  claimants(serialNumber: string): SerialClaimant[] {
     const { connected } = this.#options;
-    const claimants = [...connected.withSerial(serialNumber)].map((session) => ({ facts: connected.facts(session) }));
-    const resolved = resolveClaimants(claimants);
-    if (claimants.length > 0 && resolved.length === 0) return 'ambiguous';
-    // A machine with several proven keys may serve under each of them.
-    return resolved.length === 1 ? (resolved[0]?.facts.providerId ?? null) : null;
+    return [...connected.withSerial(serialNumber)].map((session) => {
+      const { providerId, trustLevel } = connected.facts(session);
+      return { providerId, trustLevel };
+    });
   }
 
   /** Connected providers of a model that earn for this account. */
@@ -114,6 +113,19 @@ export class PlacementService {
     for (const { subject, facts } of this.#options.index.pool(model)?.members() ?? []) {
       if (!fits(imageOfferOf(subject, model))) yield facts.providerId;
     }
+  }
+
+  /** The connection of a provider with this session; null: the session has ended. */
+  connection(providerId: ProviderId, sessionId: string): ProviderConnection | null {
+    const session = this.#options.connected.get(providerId);
+    return session?.sessionId === sessionId ? this.#localProvider(session) : null;
+  }
+
+  /** Highest plausible decode rate of a provider with a model, in tokens per second; null: any. */
+  maxPlausibleRate(providerId: ProviderId, model: string): number | null {
+    const session = this.#options.connected.get(providerId);
+    const limit = session === null ? Number.POSITIVE_INFINITY : this.#options.measurements.maxPlausibleRate(session, model);
+    return Number.isFinite(limit) ? limit : null;
   }
 
   /** Updates the session's place in the model index after a change of its models, load, slots, trust or reputation. */

@@ -2,15 +2,20 @@
 import type { ProviderId } from '@inference/protocol';
 import {
   estimateFromHardware,
+  type FastestRates,
+  fastestRates,
   isPlausibleRate,
   isProven,
+  type MeasuredRate,
   type ModelIndex,
+  maxPlausibleRate,
   measuredRates,
   PrefixAffinity,
   type PrefixCandidate,
   type PromptPrefix,
   type ThroughputEstimate,
 } from '@inference/scheduler';
+import { BoundedMap } from '../../limits/bounded-map.js';
 import type { SettledAnswer } from '../provider-connection.js';
 import { AnswerLengthStats, type ComparedLength } from '../reputation/answer-length-stats.js';
 import type { ConnectedProviders } from '../session/connected-providers.js';
@@ -23,10 +28,15 @@ interface ProviderMeasurementsOptions {
   readonly now: () => number;
 }
 
+/** Lifetime of the fastest rates of a model, in milliseconds, and maximum models with them. */
+const FASTEST_RATES_MS = 10_000;
+const MAX_MODELS = 10_000;
+
 export class ProviderMeasurements {
   readonly #options: ProviderMeasurementsOptions;
   readonly #prefixAffinity = new PrefixAffinity();
   readonly #answerLengthStats: AnswerLengthStats;
+  readonly #fastest = new BoundedMap<string, FastestRates & { readonly at: number }>(MAX_MODELS);
 
   constructor(options: ProviderMeasurementsOptions) {
     this.#options = options;
@@ -53,10 +63,12 @@ export class ProviderMeasurements {
 
   /** False for a rate far beyond every measured provider of the model, this one included. */
   isPlausibleRate(session: OnlineSession, model: string, tokensPerSecond: number): boolean {
-    const { hardware, identity } = session.registration;
-    const pool = this.#options.index.pool(model);
-    const speed = pool?.member(identity.providerId)?.speed ?? estimateFromHardware(hardware);
-    return isPlausibleRate(tokensPerSecond, { speed, hardware }, measuredRates(pool?.members() ?? []));
+    return isPlausibleRate(tokensPerSecond, this.#rateOf(session, model), measuredRates(this.#options.index.pool(model)?.members() ?? []));
+  }
+
+  /** Highest plausible rate of the provider with the model, in tokens per second; Infinity: any. References are up to 10 s old. */
+  maxPlausibleRate(session: OnlineSession, model: string): number {
+    return maxPlausibleRate(this.#rateOf(session, model), this.#fastestOf(model));
   }
 
   /** Throughput estimates that placement uses, for each model of a provider. */
@@ -81,6 +93,20 @@ export class ProviderMeasurements {
   prefixCandidates(prefixes: readonly PromptPrefix[]): readonly PrefixCandidate[] {
     const { connected, now } = this.#options;
     return this.#prefixAffinity.candidates(prefixes, now(), (providerId) => connected.jobsOf(providerId));
+  }
+
+  #rateOf({ registration: { hardware, identity } }: OnlineSession, model: string): MeasuredRate {
+    const speed = this.#options.index.pool(model)?.member(identity.providerId)?.speed ?? estimateFromHardware(hardware);
+    return { speed, hardware };
+  }
+
+  #fastestOf(model: string): FastestRates {
+    const { index, now } = this.#options;
+    const known = this.#fastest.get(model);
+    if (known !== undefined && Math.abs(now() - known.at) < FASTEST_RATES_MS) return known;
+    const fastest = { ...fastestRates(measuredRates(index.pool(model)?.members() ?? [])), at: now() };
+    this.#fastest.set(model, fastest);
+    return fastest;
   }
 
   *#providersOf(model: string): Iterable<ProviderId> {

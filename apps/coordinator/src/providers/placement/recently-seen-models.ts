@@ -30,9 +30,9 @@ export class RecentlySeenModels {
   constructor(options: RecentlySeenModelsOptions) {
     const { registry, earlier } = options;
     this.#options = options;
-    for (const model of earlier) this.#note(model);
+    for (const model of earlier) this.record(model);
     this.#stopListening = registry.onCapacity((models) => {
-      for (const { id } of models) if (registry.serves(id)) this.#note(id);
+      for (const { id } of models) if (registry.serves(id)) this.record(id);
     });
   }
 
@@ -42,11 +42,12 @@ export class RecentlySeenModels {
     return catalogue.entries.has(model) || (servedAt !== undefined && now() - servedAt < RECENTLY_SEEN_MS);
   }
 
-  close(): void {
-    this.#stopListening();
+  /** Records that a provider serves the model now, here or at another coordinator. */
+  record(model: string): void {
+    this.#servedAt.set(model, this.#options.now());
   }
 
-  #note(model: string): void {
-    this.#servedAt.set(model, this.#options.now());
+  close(): void {
+    this.#stopListening();
   }
 }

@@ -85,7 +85,8 @@ export function checkKey(statement: SignedStatement, identity: Identity, now: nu
   return { keyId: value.key_id, publicKey, notBefore: value.not_before, notAfter: value.not_after, statement };
 }
 
-function checkAttestation(statement: SignedStatement, rules: AdmissionRules): Identity {
+/** Identity in an attestation signed by its own key. Throws {@link Refusal}. */
+export function checkAttestation(statement: SignedStatement, rules: Pick<AdmissionRules, 'now' | 'allowSimulatedEnclave'>): Identity {
   const publicKey = claimedKey(statement);
   const { value, payload } = openOrRefuse('attestation', () => openAttestation(statement, publicKey, verifyP256));
   const { issued_at, posture } = value;

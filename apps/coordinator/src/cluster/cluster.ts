@@ -1,0 +1,142 @@
+/**
+ * One coordinator's part in the cluster: the transport, a link to every live peer, membership, placements in both directions, and views of the
+ * whole network.
+ */
+import { errorFacts, type Log } from '../log.js';
+import { maxChallengeAge, SESSION_TIMINGS } from '../providers/session/session-options.js';
+import { MAX_MANAGEMENT_AGE_MS } from '../providers/verification/trust-policy.js';
+import type { ClusterDeps, ClusterServices } from '../wiring/cluster.js';
+import type { StartContext } from '../wiring/start-context.js';
+import type { PeerLink } from './link/peer-link.js';
+import { PeerLinks } from './link/peer-links.js';
+import { Membership } from './membership/membership.js';
+import { type Peer, PeerStream } from './peer.js';
+import { ClusterPlacements } from './placement/cluster-placements.js';
+import { encodeMessage } from './placement/placement-messages.js';
+import { PlacementServer } from './placement/placement-server.js';
+import { publishedModels } from './placement/published-models.js';
+import type { ClusterSettings } from './settings.js';
+import { NatsTransport } from './transport/nats-transport.js';
+import { ClusterViews } from './views.js';
+
+/** Maximum time for all models of a peer, in milliseconds. */
+const MODELS_MS = 3000;
+/** Maximum time for peers to learn of a departure, in milliseconds. */
+const GOODBYE_MS = 250;
+
+export async function joinCluster(context: StartContext, settings: ClusterSettings, deps: ClusterDeps): Promise<ClusterServices> {
+  const { config, log, now, random, disposal, isDraining } = context;
+  const { requestQueue, metrics } = deps;
+  const { providers, devices, expectedModels } = deps.providers;
+  const self = settings.id;
+  const transport = new NatsTransport({
+    servers: settings.servers,
+    name: `coordinator ${self}`,
+    ...(settings.nkeySeed === null ? {} : { nkeySeed: settings.nkeySeed }),
+    ...(settings.certificateAuthorityFile === null ? {} : { tls: { caFile: settings.certificateAuthorityFile } }),
+    log: ({ event, ...facts }) => log.info({ nats: event, ...facts }, 'cluster transport'),
+  });
+  const links = new PeerLinks({ self, transport, log: ({ event, ...facts }) => log.info({ link: event, ...facts }, 'cluster link') });
+  const peerOf = (id: string): Peer | null => (membership.isLive(id) ? peer(links.link(id)) : null);
+  const membership: Membership = new Membership({
+    self,
+    broadcast: {
+      publish: (subject, bytes) => void transport.publish(subject, bytes),
+      subscribe: (pattern, handler) => transport.subscribe(pattern, handler),
+    },
+    models: () => publishedModels(providers, requestQueue),
+    providers: () => providers.connections,
+    isDraining,
+    requestModels: (id) => links.link(id).request('models', new Uint8Array(), { timeoutMs: MODELS_MS }),
+    events: {
+      joined: (id) => {
+        links.link(id);
+        log.info({ peer: id }, 'coordinator joined');
+      },
+      left: (id) => {
+        links.remove(id);
+        log.info({ peer: id }, 'coordinator left');
+      },
+      changed: (models) => {
+        for (const { id, digest } of models) if (digest !== null) expectedModels.record(id);
+        placements.digestsChanged(models);
+      },
+      clockDiffers: clockAlarm(log, now),
+    },
+    now,
+  });
+  const placements: ClusterPlacements = new ClusterPlacements({
+    self,
+    requestQueue,
+    registry: providers,
+    membership,
+    peer: peerOf,
+    rules: {
+      allowSimulatedEnclave: config.allowSimulatedEnclave,
+      anchor: devices.anchor,
+      limits: {
+        maxChallengeAgeMs: maxChallengeAge({ ...SESSION_TIMINGS, challengeIntervalMs: config.challengeIntervalMs }),
+        maxManagementAgeMs: MAX_MANAGEMENT_AGE_MS,
+      },
+      now,
+    },
+    onAsked: (outcome) => metrics.peerAsked(outcome),
+    now,
+    random,
+  });
+  const views = new ClusterViews(() => membership.peers.flatMap(({ id }) => peerOf(id) ?? []));
+  const server = new PlacementServer({ registry: providers, requestQueue });
+  links.onRequest('models', () => membership.allModels());
+  links.onRequest('describe', (payload) => server.describe(payload));
+  links.onRequest('finding', (payload) => server.find(payload));
+  links.onRequest('claimants', (payload) => encodeMessage(providers.placement.claimants(Buffer.from(payload).toString())));
+  links.onStream('placement', (stream, header) => {
+    const incoming = PeerStream.incoming(stream);
+    server.serve(incoming, header).catch((error: unknown) => {
+      log.error({ error: errorFacts(error) }, 'placement of a peer failed');
+      incoming.abort('failed');
+    });
+    return incoming;
+  });
+  links.onStream('view', (stream, header) => {
+    const incoming = PeerStream.incoming(stream);
+    void views.serve(incoming, header);
+    return incoming;
+  });
+  const stopListening = providers.models.onCapacity(() => membership.modelsChanged());
+  disposal.defer(async () => {
+    stopListening();
+    membership.close();
+    await new Promise((resolve) => setTimeout(resolve, GOODBYE_MS));
+    links.close();
+    await transport.close();
+  });
+  log.info({ coordinator: self, servers: settings.servers.length }, 'cluster joined');
+  return {
+    placements,
+    models: placements,
+    views,
+    servingAtPeers: (model) => placements.servingAtPeers(model),
+    peerCount: () => membership.peers.filter(({ draining }) => !draining).length,
+    announceDrain: () => membership.modelsChanged(),
+  };
+}
+
+function peer(link: PeerLink): Peer {
+  return {
+    id: link.peer,
+    request: (kind, payload, timeoutMs) => link.request(kind, payload, { timeoutMs }),
+    openStream: (kind, header) => PeerStream.open((handlers) => link.openStream(kind, header, handlers)),
+  };
+}
+
+/** Logs a clock difference of a peer at most once a minute. */
+function clockAlarm(log: Log, now: () => number): (peerId: string, ms: number) => void {
+  const loggedAt = new Map<string, number>();
+  return (peerId, ms) => {
+    if (now() - (loggedAt.get(peerId) ?? Number.NEGATIVE_INFINITY) < 60_000) return;
+    if (loggedAt.size > 1000) loggedAt.clear();
+    loggedAt.set(peerId, now());
+    log.warn({ peer: peerId, difference_ms: Math.round(ms) }, 'the clock of another coordinator differs');
+  };
+}

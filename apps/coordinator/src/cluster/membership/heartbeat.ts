@@ -1,0 +1,76 @@
+/**
+ * Heartbeat of a coordinator: a sign of life with the digests that changed. Published to all peers; the subject proves the sender.
+ */
+import { ImageOfferSchema, ModelTypeSchema } from '@inference/protocol';
+import { decodeDigest, encodeDigest, MAX_DIGEST_CHARS, type ModelDigest } from '@inference/scheduler';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+
+/** Version of the messages between coordinators. A coordinator reads its own version and the one before. */
+export const CLUSTER_VERSION = 1;
+
+const Sequence = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
+const ModelSchema = Type.Object({
+  id: Type.String({ minLength: 1, maxLength: 256 }),
+  type: ModelTypeSchema,
+  /** Null: no provider serves the model any more. */
+  digest: Type.Union([Type.String({ maxLength: MAX_DIGEST_CHARS }), Type.Null()]),
+  /** Distinct image offers, the most frequent first. */
+  images: Type.Array(ImageOfferSchema, { maxItems: 8 }),
+});
+
+const HeartbeatSchema = Type.Object({
+  version: Type.Integer({ minimum: 1 }),
+  /** Random per process start. */
+  epoch: Type.String({ pattern: '^[0-9a-f]{16}$' }),
+  /** Grows by 1 with every heartbeat of an epoch. */
+  sequence: Sequence,
+  /** Sender's clock, in milliseconds since 1970. */
+  at: Sequence,
+  /** The sender shuts down: its providers move, and it takes no placements for others. */
+  draining: Type.Boolean(),
+  /** The sender leaves now. */
+  goodbye: Type.Boolean(),
+  /** Connected providers, registered or not. */
+  providers: Type.Integer({ minimum: 0 }),
+  models: Type.Array(ModelSchema, { maxItems: 20_000 }),
+});
+export type Heartbeat = Static<typeof HeartbeatSchema>;
+
+export interface PublishedModel {
+  readonly id: string;
+  readonly type: Static<typeof ModelTypeSchema>;
+  readonly images: readonly Static<typeof ImageOfferSchema>[];
+  readonly digest: ModelDigest;
+}
+
+const validator = Compile(HeartbeatSchema);
+
+/** Models per message, so that a message stays far below the transport's limit. */
+export const MAX_MODELS_PER_MESSAGE = 200;
+
+export function encodeModel({ id, type, images, digest }: PublishedModel): Heartbeat['models'][number] {
+  return { id, type, images: [...images].slice(0, 8), digest: encodeDigest(digest) };
+}
+
+/** The digest of an entry; null: the model is gone, or the digest is invalid. */
+export function digestOfEntry({ digest }: Heartbeat['models'][number]): ModelDigest | null {
+  if (digest === null) return null;
+  const decoded = decodeDigest(digest);
+  return decoded.kind === 'digest' ? decoded.digest : null;
+}
+
+export function encodeHeartbeat(heartbeat: Heartbeat): Uint8Array {
+  return Buffer.from(JSON.stringify(heartbeat));
+}
+
+/** Null for a message that breaks the schema or has an unsupported version. */
+export function decodeHeartbeat(bytes: Uint8Array): Heartbeat | null {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(bytes).toString());
+    return validator.Check(value) && Math.abs(value.version - CLUSTER_VERSION) <= 1 ? value : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,287 @@
+/**
+ * The live coordinators of the network, from their heartbeats. Publishes the own heartbeat every second, and changed digests sooner. A peer is
+ * gone after its goodbye or `PEER_SILENCE_MS` without a heartbeat.
+ */
+import { randomBytes } from 'node:crypto';
+import { OwnerDigests, PEER_SILENCE_MS } from '@inference/scheduler';
+import {
+  CLUSTER_VERSION,
+  decodeHeartbeat,
+  digestOfEntry,
+  encodeHeartbeat,
+  encodeModel,
+  type Heartbeat,
+  MAX_MODELS_PER_MESSAGE,
+  type PublishedModel,
+} from './heartbeat.js';
+
+/** Publishes to all peers. */
+export interface Broadcast {
+  publish(subject: string, bytes: Uint8Array): void;
+  /** Calls back with every message of a subject pattern. Returns the function that unsubscribes. */
+  subscribe(pattern: string, handler: (subject: string, bytes: Uint8Array) => void): () => void;
+}
+
+export interface MembershipEvents {
+  joined(peerId: string): void;
+  left(peerId: string): void;
+  /** Digests of peers changed: queued requests may be placed. */
+  changed(models: Heartbeat['models']): void;
+  /** The difference of a peer's clock exceeds `CLOCK_ALARM_MS`. */
+  clockDiffers(peerId: string, ms: number): void;
+}
+
+interface MembershipOptions {
+  readonly self: string;
+  readonly broadcast: Broadcast;
+  /** Models served here now. */
+  readonly models: () => Iterable<PublishedModel>;
+  readonly providers: () => number;
+  readonly isDraining: () => boolean;
+  /** All models of a peer, asked over its link after a gap. */
+  readonly requestModels: (peerId: string) => Promise<Uint8Array>;
+  readonly events: MembershipEvents;
+  readonly now: () => number;
+}
+
+interface PeerState {
+  epoch: string;
+  sequence: number;
+  heardAt: number;
+  draining: boolean;
+  providers: number;
+  clockMs: number;
+  readonly models: Map<string, Pick<PublishedModel, 'type' | 'images'>>;
+}
+
+export interface PeerSummary {
+  readonly id: string;
+  readonly heardAt: number;
+  readonly draining: boolean;
+  readonly providers: number;
+  readonly models: number;
+  /** Difference of the clocks, in milliseconds. */
+  readonly clockMs: number;
+}
+
+const HEARTBEAT_MS = 1000;
+/** Changed digests wait at least this long, and longer with more peers. */
+const MIN_CHANGES_MS = 250;
+const CHANGES_MS_PER_PEER = 5;
+/** Bounds for hostile peers. */
+const MAX_PEERS = 1024;
+const MAX_MODELS_PER_PEER = 20_000;
+/** Differences of clocks: an alarm, and the end of trust in the peer's statements. */
+const CLOCK_ALARM_MS = 5000;
+const MAX_CLOCK_MS = 120_000;
+
+const subjectOf = (id: string): string => `fleet.digest.${id}`;
+
+export class Membership {
+  readonly #options: MembershipOptions;
+  readonly #epoch = randomBytes(8).toString('hex');
+  readonly #peers = new Map<string, PeerState>();
+  readonly digests = new OwnerDigests();
+  /** Text of each published digest, to find changes. */
+  #published = new Map<string, string>();
+  #sequence = 0;
+  #modelSequence = 0;
+  #lastHeartbeatAt = Number.NEGATIVE_INFINITY;
+  #changeTimer: NodeJS.Timeout | null = null;
+  readonly #timer: NodeJS.Timeout;
+  readonly #unsubscribe: () => void;
+
+  constructor(options: MembershipOptions) {
+    this.#options = options;
+    this.#unsubscribe = options.broadcast.subscribe('fleet.digest.*', (subject, bytes) => this.#receive(subject, bytes));
+    this.#timer = setInterval(() => this.#tick(), HEARTBEAT_MS / 4);
+    this.#publish([], false);
+  }
+
+  /** Peers that are alive, by id. */
+  get peers(): readonly PeerSummary[] {
+    return [...this.#peers].map(([id, { heardAt, draining, providers, models, clockMs }]) => {
+      return { id, heardAt, draining, providers, models: models.size, clockMs };
+    });
+  }
+
+  isLive(peerId: string): boolean {
+    return this.#peers.has(peerId);
+  }
+
+  /** Peers that serve a model. */
+  *servedBy(model: string): Iterable<Pick<PublishedModel, 'type' | 'images'>> {
+    for (const { models } of this.#peers.values()) {
+      const known = models.get(model);
+      if (known !== undefined) yield known;
+    }
+  }
+
+  /** Ids of all models that peers serve. */
+  models(): ReadonlySet<string> {
+    const ids = new Set<string>();
+    for (const { models } of this.#peers.values()) for (const id of models.keys()) ids.add(id);
+    return ids;
+  }
+
+  /** Publishes the digests that changed, soon. */
+  modelsChanged(): void {
+    if (this.#changeTimer !== null) return;
+    const delayMs = Math.max(MIN_CHANGES_MS, CHANGES_MS_PER_PEER * this.#peers.size);
+    this.#changeTimer = setTimeout(() => {
+      this.#changeTimer = null;
+      this.#publishChanges();
+    }, delayMs);
+  }
+
+  /** Models for a peer that missed a heartbeat: the answer to a request of kind `models`. */
+  allModels(): Uint8Array {
+    return this.#encode([...this.#options.models()].map(encodeModel), false);
+  }
+
+  /** Takes the fresh digest in a peer's reply; see `OwnerDigests.update`. */
+  heard(peerId: string): void {
+    const peer = this.#peers.get(peerId);
+    if (peer === undefined) return;
+    peer.heardAt = this.#options.now();
+    this.digests.heard(peerId, peer.heardAt);
+  }
+
+  /** The link to a peer broke for good, or found nobody there. */
+  lost(peerId: string): void {
+    this.#remove(peerId);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    if (this.#changeTimer !== null) clearTimeout(this.#changeTimer);
+    this.#publish([], true);
+    this.#unsubscribe();
+  }
+
+  #tick(): void {
+    const now = this.#options.now();
+    for (const [id, { heardAt }] of this.#peers) if (Math.abs(now - heardAt) > PEER_SILENCE_MS) this.#remove(id);
+    if (Math.abs(now - this.#lastHeartbeatAt) >= HEARTBEAT_MS) this.#publishChanges();
+  }
+
+  #publishChanges(): void {
+    const current = new Map<string, string>();
+    const changed: Heartbeat['models'] = [];
+    for (const model of this.#options.models()) {
+      const entry = encodeModel(model);
+      const text = JSON.stringify(entry);
+      current.set(model.id, text);
+      if (this.#published.get(model.id) !== text) changed.push(entry);
+    }
+    for (const id of this.#published.keys()) {
+      if (!current.has(id)) changed.push(goneModel(id));
+    }
+    this.#published = current;
+    do this.#publish(changed.splice(0, MAX_MODELS_PER_MESSAGE), false);
+    while (changed.length > 0);
+  }
+
+  #publish(models: Heartbeat['models'], goodbye: boolean): void {
+    this.#lastHeartbeatAt = this.#options.now();
+    this.#sequence++;
+    this.#options.broadcast.publish(subjectOf(this.#options.self), this.#encode(models, goodbye));
+  }
+
+  #encode(models: Heartbeat['models'], goodbye: boolean): Uint8Array {
+    const { now, isDraining, providers } = this.#options;
+    return encodeHeartbeat({
+      version: CLUSTER_VERSION,
+      epoch: this.#epoch,
+      sequence: this.#sequence,
+      at: now(),
+      draining: isDraining(),
+      goodbye,
+      providers: providers(),
+      models,
+    });
+  }
+
+  #receive(subject: string, bytes: Uint8Array): void {
+    const id = subject.slice(subject.lastIndexOf('.') + 1);
+    if (id === this.#options.self) return;
+    const heartbeat = decodeHeartbeat(bytes);
+    if (heartbeat === null) return;
+    const now = this.#options.now();
+    const clockMs = heartbeat.at - now;
+    if (Math.abs(clockMs) > CLOCK_ALARM_MS) this.#options.events.clockDiffers(id, clockMs);
+    if (heartbeat.goodbye || Math.abs(clockMs) > MAX_CLOCK_MS) {
+      this.#remove(id);
+      return;
+    }
+    const known = this.#peers.get(id);
+    if (known !== undefined && known.epoch === heartbeat.epoch && heartbeat.sequence <= known.sequence) return;
+    const isContinued = known !== undefined && known.epoch === heartbeat.epoch && heartbeat.sequence === known.sequence + 1;
+    if (known !== undefined && known.epoch !== heartbeat.epoch) this.#remove(id);
+    const peer = this.#peers.get(id) ?? this.#add(id, heartbeat);
+    if (peer === null) return;
+    Object.assign(peer, {
+      sequence: heartbeat.sequence,
+      heardAt: now,
+      clockMs,
+      draining: heartbeat.draining,
+      providers: heartbeat.providers,
+    });
+    this.digests.heard(id, now);
+    const gone = heartbeat.draining ? [...peer.models.keys()].map(goneModel) : [];
+    this.#takeModels(id, peer, [...heartbeat.models, ...gone]);
+    if (!isContinued) void this.#requestAll(id, heartbeat.epoch);
+  }
+
+  #add(id: string, { epoch }: Heartbeat): PeerState | null {
+    if (this.#peers.size >= MAX_PEERS) return null;
+    const now = this.#options.now();
+    const peer: PeerState = { epoch, sequence: 0, heardAt: now, draining: false, providers: 0, clockMs: 0, models: new Map() };
+    this.#peers.set(id, peer);
+    this.#options.events.joined(id);
+    return peer;
+  }
+
+  async #requestAll(id: string, epoch: string): Promise<void> {
+    const answer = await this.#options.requestModels(id).catch(() => null);
+    const heartbeat = answer === null ? null : decodeHeartbeat(answer);
+    const peer = this.#peers.get(id);
+    if (heartbeat === null || peer === undefined || peer.epoch !== epoch || heartbeat.epoch !== epoch) return;
+    const current = new Set(heartbeat.models.map((model) => model.id));
+    const gone = [...peer.models.keys()].filter((model) => !current.has(model)).map(goneModel);
+    this.#takeModels(id, peer, [...heartbeat.models, ...gone]);
+  }
+
+  #takeModels(id: string, peer: PeerState, models: Heartbeat['models']): void {
+    const now = this.#options.now();
+    for (const entry of models) {
+      const digest = digestOfEntry(entry);
+      if (
+        digest === null ||
+        digest.serving === 0 ||
+        peer.draining ||
+        (!peer.models.has(entry.id) && peer.models.size >= MAX_MODELS_PER_PEER)
+      ) {
+        peer.models.delete(entry.id);
+        this.digests.remove(id, entry.id);
+        continue;
+      }
+      peer.models.set(entry.id, { type: entry.type, images: entry.images });
+      this.digests.update(id, entry.id, digest, ++this.#modelSequence, now);
+    }
+    if (models.length > 0) this.#options.events.changed(models);
+  }
+
+  #remove(id: string): void {
+    const peer = this.#peers.get(id);
+    if (peer === undefined) return;
+    this.#peers.delete(id);
+    this.digests.remove(id);
+    this.#options.events.left(id);
+  }
+}
+
+/** Entry of a model that no provider serves any more. */
+function goneModel(id: string): Heartbeat['models'][number] {
+  return { id, type: 'text', digest: null, images: [] };
+}

@@ -1,0 +1,202 @@
+/**
+ * Messages of a placement between two coordinators, on one stream of their link: the request, the owner's reply, then the job. JSON
+ * text, except for sealed frames, which are binary. The asking coordinator serves the client; the owner holds the provider's connection.
+ */
+import type { ImageFacts } from '@inference/formats';
+import {
+  JobCompletedSchema,
+  JobFailureSchema,
+  JobSchema,
+  KeyIdSchema,
+  ModelOfferSchema,
+  ProviderIdSchema,
+  Sha256HexSchema,
+} from '@inference/protocol';
+import Type, { type Static, type TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+
+const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const Ms = Type.Number({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const Id = Type.String({ minLength: 1, maxLength: 128 });
+const TrustLevelSchema = Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]);
+const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+/** Maximum excluded providers and owners per request. A job has a few attempts. */
+const MAX_EXCLUDED = 256;
+/** Maximum prefixes of a prompt per request; the longest are kept. */
+export const MAX_PREFIXES = 10;
+/** Maximum wait in an owner's queue, in milliseconds. */
+const MAX_WAIT_MS = 24 * 3_600_000;
+
+const PrefixSchema = Type.Object({ hash: Count, tokens: Type.Number({ minimum: 0 }) });
+
+export const PlacementRequestSchema = Type.Object({
+  model: Type.String({ minLength: 1, maxLength: 256 }),
+  account_id: Id,
+  provider_serial: nullable(Type.String({ minLength: 1, maxLength: 128 })),
+  provider_id: nullable(ProviderIdSchema),
+  exclude: Type.Array(ProviderIdSchema, { maxItems: MAX_EXCLUDED }),
+  excluded_owners: Type.Array(Id, { maxItems: MAX_EXCLUDED }),
+  trust_floor: nullable(TrustLevelSchema),
+  own_floor: Type.Boolean(),
+  prompt_tokens: Type.Number({ minimum: 0 }),
+  completion_tokens: Type.Number({ minimum: 0 }),
+  prefixes: Type.Array(PrefixSchema, { maxItems: MAX_PREFIXES }),
+  revocable: Type.Boolean(),
+  retried: Type.Boolean(),
+  loaded_only: Type.Boolean(),
+  /** Only a provider without any other job. */
+  idle_only: Type.Boolean(),
+  /** 0: a slot at once or none. */
+  wait_ms: Type.Number({ minimum: 0, maximum: MAX_WAIT_MS }),
+  image: nullable(
+    Type.Object({
+      count: Type.Integer({ minimum: 1, maximum: 64 }),
+      size: Type.Unsafe<ImageFacts['size']>(Type.String({ maxLength: 32 })),
+      pixels: Type.String({ pattern: '^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$' }),
+    }),
+  ),
+});
+export type PlacementRequestMessage = Static<typeof PlacementRequestSchema>;
+
+/** State of a provider at placement that changes during its connection. */
+export const ProviderStateSchema = Type.Object({
+  provider_id: ProviderIdSchema,
+  session_id: Id,
+  key_id: KeyIdSchema,
+  /** The provider's offer of the requested model. */
+  offer: ModelOfferSchema,
+  used_slots: Count,
+  trust_level: TrustLevelSchema,
+  is_attested: Type.Boolean(),
+  is_proven: Type.Boolean(),
+  /** Highest plausible decode rate in tokens per second; null: any. */
+  max_plausible_tps: nullable(Type.Number({ minimum: 0 })),
+  owner_account_id: nullable(Id),
+});
+export type ProviderState = Static<typeof ProviderStateSchema>;
+
+const PlacedSchema = Type.Object({
+  type: Type.Literal('placed'),
+  provider: ProviderStateSchema,
+  estimate: Type.Object({ firstTokenMs: Ms, completionMs: Ms, costMs: Ms }),
+  why: Type.String({ maxLength: 32 }),
+});
+
+const RefusedSchema = Type.Object({
+  type: Type.Literal('refused'),
+  /** `busy`: no slot at once. */
+  reason: Type.Enum([
+    'busy',
+    'no_such_serial',
+    'all_failed',
+    'below_trust_floor',
+    'none_routable',
+    'timeout',
+    'queue_full',
+    'hopeless',
+    'aborted',
+  ]),
+  retry_after_ms: nullable(Ms),
+});
+
+/** From the owner to the asking coordinator. */
+const OwnerMessageSchema = Type.Union([
+  PlacedSchema,
+  RefusedSchema,
+  /** Progress of sending the request to the provider; `sent`: all of the request has gone out. */
+  Type.Object({ type: Type.Literal('sending'), sent: Type.Boolean() }),
+  Type.Object({ type: Type.Literal('accepted') }),
+  Type.Object({ type: Type.Literal('progressed') }),
+  Type.Object({ type: Type.Literal('completed'), message: JobCompletedSchema }),
+  Type.Object({ type: Type.Literal('failed'), failure: JobFailureSchema }),
+  /** The provider's connection ended first. */
+  Type.Object({ type: Type.Literal('lost') }),
+]);
+export type OwnerMessage = Static<typeof OwnerMessageSchema>;
+export type PlacedMessage = Static<typeof PlacedSchema>;
+
+/** From the asking coordinator to the owner. */
+const AskerMessageSchema = Type.Union([
+  /** `frames` binary messages follow: the sealed request. */
+  Type.Object({ type: Type.Literal('start'), job: JobSchema, frames: Type.Integer({ minimum: 0, maximum: 4096 }) }),
+  Type.Object({ type: Type.Literal('credit'), bytes: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) }),
+  Type.Object({ type: Type.Literal('recall') }),
+  Type.Object({ type: Type.Literal('cancel') }),
+]);
+export type AskerMessage = Static<typeof AskerMessageSchema>;
+
+/** Finding about a provider of a peer, from a job that this coordinator settled; see `JobFinding`. */
+export const FindingSchema = Type.Object({
+  provider_id: ProviderIdSchema,
+  session_id: Id,
+  finding: Type.Union([
+    Type.Object({
+      kind: Type.Union([Type.Literal('busy'), Type.Literal('draining'), Type.Literal('slow'), Type.Literal('answer_verified')]),
+    }),
+    Type.Object({
+      kind: Type.Literal('fault'),
+      fault: Type.Union([Type.Literal('failed'), Type.Literal('timed_out'), Type.Literal('unverified'), Type.Literal('misbehaved')]),
+      reason: Type.String({ pattern: '^[a-z0-9_]{1,64}$' }),
+    }),
+    Type.Object({ kind: Type.Literal('protocol_broken'), reason: Type.String({ pattern: '^[a-z0-9_]{1,64}$' }) }),
+    Type.Object({
+      kind: Type.Literal('answer_settled'),
+      model: Type.String({ minLength: 1, maxLength: 256 }),
+      completionTokens: Count,
+      cachedTokens: Count,
+      weightsSha256: Type.Optional(Sha256HexSchema),
+      prefixes: Type.Array(PrefixSchema, { maxItems: MAX_PREFIXES }),
+      sample: nullable(
+        Type.Object({
+          promptTokens: Count,
+          cachedTokens: Type.Optional(Count),
+          completionTokens: Count,
+          streamed: Type.Boolean(),
+          promptOnly: Type.Optional(Type.Boolean()),
+          firstContentMs: Ms,
+          elapsedMs: Ms,
+          otherJobs: Type.Integer(),
+        }),
+      ),
+      tokenCounts: nullable(Type.Object({ hiddenTokens: Count, completionTokens: Count })),
+    }),
+  ]),
+});
+export type FindingMessage = Static<typeof FindingSchema>;
+
+const DescribeRequestSchema = Type.Object({ provider_id: ProviderIdSchema, session_id: Id });
+export type DescribeRequest = Static<typeof DescribeRequestSchema>;
+
+const placementRequest = Compile(PlacementRequestSchema);
+const ownerMessage = Compile(OwnerMessageSchema);
+const askerMessage = Compile(AskerMessageSchema);
+const finding = Compile(FindingSchema);
+const describeRequest = Compile(DescribeRequestSchema);
+
+/** Each returns null for a message that breaks the schema. */
+export const parsePlacementRequest = (bytes: Uint8Array): PlacementRequestMessage | null => parse(bytes, placementRequest);
+export const parseOwnerMessage = (bytes: Uint8Array): OwnerMessage | null => parse(bytes, ownerMessage);
+export const parseAskerMessage = (bytes: Uint8Array): AskerMessage | null => parse(bytes, askerMessage);
+export const parseFinding = (bytes: Uint8Array): FindingMessage | null => parse(bytes, finding);
+export const parseDescribeRequest = (bytes: Uint8Array): DescribeRequest | null => parse(bytes, describeRequest);
+
+export function encodeMessage(message: unknown): Uint8Array {
+  return Buffer.from(JSON.stringify(message));
+}
+
+function parse<T>(bytes: Uint8Array, validator: { Check(value: unknown): value is T }): T | null {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString());
+    return validator.Check(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+const ClaimantsSchema = Type.Array(Type.Object({ providerId: ProviderIdSchema, trustLevel: nullable(TrustLevelSchema) }), {
+  maxItems: 10_000,
+});
+const claimants = Compile(ClaimantsSchema);
+/** Answer to a request of kind `claimants`: the providers that claim a serial number. */
+export const parseClaimants = (bytes: Uint8Array): Static<typeof ClaimantsSchema> | null => parse(bytes, claimants);

@@ -1,0 +1,310 @@
+/**
+ * Serves placements for other coordinators: chooses among the providers connected here, queues requests beside those of own clients,
+ * and relays the job between the peer's stream and the provider. Request and response stay sealed.
+ */
+import { encodeFrame, type JobMessage, type ProviderId } from '@inference/protocol';
+import type { Placed, Placement, RequestQueue, SlotRequest } from '../../inference/queue/request-queue.js';
+import { makesImages } from '../../inference/request/image-job.js';
+import type { JobFinding, JobHandle, JobSink } from '../../providers/provider-connection.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import type { PeerStream, StreamEvents } from '../peer.js';
+import {
+  encodeMessage,
+  type OwnerMessage,
+  type PlacementRequestMessage,
+  parseAskerMessage,
+  parseDescribeRequest,
+  parseFinding,
+  parsePlacementRequest,
+} from './placement-messages.js';
+import { describeProvider } from './provider-description.js';
+
+interface PlacementServerOptions {
+  readonly registry: ProviderRegistry;
+  readonly requestQueue: RequestQueue;
+}
+
+/** Maximum time between a placement and its start, in milliseconds. Then the slot is freed. */
+const START_MS = 10_000;
+/** Maximum bytes of a sealed request, frame headers included. */
+const MAX_SEALED_BYTES = 10 * 1024 * 1024;
+const NOTHING = new Uint8Array();
+
+export class PlacementServer {
+  readonly #options: PlacementServerOptions;
+
+  constructor(options: PlacementServerOptions) {
+    this.#options = options;
+  }
+
+  /** Handles a stream of kind `placement`. */
+  async serve(stream: PeerStream, header: Uint8Array): Promise<void> {
+    const request = parsePlacementRequest(header);
+    if (request === null) {
+      stream.abort('bad_message');
+      return;
+    }
+    const job = new RelayedJob(stream, this.#options.requestQueue, request.model);
+    stream.listen(job);
+    const placement = await this.#place(request, job.signal);
+    if (placement === null) job.refuse('busy', null);
+    else if (placement.kind === 'refused') job.refuse(placement.reason, placement.retryAfterMs);
+    else this.#offer(placement, request.model, job);
+  }
+
+  /** Answers a request of kind `describe`: a provider's signed statements; empty while the provider is not available. */
+  describe(payload: Uint8Array): Uint8Array {
+    const request = parseDescribeRequest(payload);
+    const provider = request === null ? null : this.#options.registry.snapshot(request.provider_id);
+    const isSame = provider !== null && provider.sessionId === request?.session_id;
+    const description = isSame ? describeProvider(provider) : null;
+    return description === null ? NOTHING : encodeMessage(description);
+  }
+
+  /** Takes a request of kind `finding`. */
+  find(payload: Uint8Array): Uint8Array {
+    const message = parseFinding(payload);
+    if (message !== null) {
+      const connection = this.#options.registry.placement.connection(message.provider_id, message.session_id);
+      connection?.report(message.finding as JobFinding);
+    }
+    return NOTHING;
+  }
+
+  #place(message: PlacementRequestMessage, signal: AbortSignal): Placement | null | Promise<Placement> {
+    const { requestQueue } = this.#options;
+    const request = this.#slotRequest(message);
+    if (message.idle_only) return requestQueue.placeOnIdleProvider(request);
+    return message.wait_ms > 0 ? requestQueue.place(request, message.wait_ms, signal) : requestQueue.placeNow(request);
+  }
+
+  #slotRequest(message: PlacementRequestMessage): SlotRequest {
+    const { placement } = this.#options.registry;
+    const { model, image } = message;
+    const exclude = new Set<ProviderId>(message.exclude);
+    if (image !== null) {
+      const { pixels } = image;
+      for (const providerId of placement.unfitForImages(model, (offer) => makesImages(offer, image, pixels))) exclude.add(providerId);
+    }
+    for (const owner of message.excluded_owners) for (const providerId of placement.providersOfOwner(model, owner)) exclude.add(providerId);
+    return {
+      model,
+      accountId: message.account_id,
+      providerSerial: message.provider_serial,
+      providerId: message.provider_id,
+      exclude,
+      trustFloor: message.trust_floor,
+      ownFloor: message.own_floor,
+      work: { promptTokens: message.prompt_tokens, completionTokens: message.completion_tokens },
+      chain: message.prefixes,
+      revocable: message.revocable,
+      retried: message.retried,
+      loadedOnly: message.loaded_only,
+    };
+  }
+
+  #offer(placed: Placed, model: string, job: RelayedJob): void {
+    const { registry } = this.#options;
+    const { slot, estimate, why } = placed;
+    const { registration, models, key, usedSlots, trustLevel, isAttested, ownerAccountId } = slot.provider;
+    const { providerId } = registration.identity;
+    const offer = models.find(({ id }) => id === model);
+    const snapshot = registry.snapshot(providerId);
+    if (offer === undefined || key === null || trustLevel === null || snapshot === null || job.signal.aborted) {
+      slot.release();
+      job.refuse('aborted', null);
+      return;
+    }
+    job.offer(placed, {
+      type: 'placed',
+      provider: {
+        provider_id: providerId,
+        session_id: snapshot.sessionId,
+        key_id: key.keyId,
+        offer,
+        used_slots: usedSlots,
+        trust_level: trustLevel,
+        is_attested: isAttested,
+        is_proven: slot.provider.isProven(model),
+        max_plausible_tps: registry.placement.maxPlausibleRate(providerId, model),
+        owner_account_id: ownerAccountId,
+      },
+      estimate: { firstTokenMs: estimate.firstTokenMs, completionMs: estimate.completionMs, costMs: estimate.costMs },
+      why,
+    });
+  }
+}
+
+/** A placement of a peer and its job. */
+class RelayedJob implements StreamEvents, JobSink {
+  readonly #stream: PeerStream;
+  readonly #requestQueue: RequestQueue;
+  readonly #model: string;
+  readonly #waiting = new AbortController();
+  #placed: Placed | null = null;
+  #startTimer: NodeJS.Timeout | null = null;
+  #start: { readonly job: JobMessage; readonly frames: Uint8Array[]; readonly count: number; bytes: number } | null = null;
+  #handle: JobHandle | null = null;
+  #startedAt = 0;
+  #isOver = false;
+
+  constructor(stream: PeerStream, requestQueue: RequestQueue, model: string) {
+    this.#stream = stream;
+    this.#requestQueue = requestQueue;
+    this.#model = model;
+  }
+
+  /** Aborted when the peer no longer wants a slot. */
+  get signal(): AbortSignal {
+    return this.#waiting.signal;
+  }
+
+  refuse(reason: (OwnerMessage & { type: 'refused' })['reason'], retryAfterMs: number | null): void {
+    if (this.#isOver) return;
+    this.#send({ type: 'refused', reason, retry_after_ms: retryAfterMs });
+    this.#end();
+  }
+
+  offer(placed: Placed, message: OwnerMessage & { type: 'placed' }): void {
+    this.#placed = placed;
+    this.#startTimer = setTimeout(() => this.#abort('not_started'), START_MS);
+    this.#send(message);
+  }
+
+  message(bytes: Uint8Array, isText: boolean): void {
+    if (this.#isOver) return;
+    if (!isText) {
+      this.#receiveFrame(bytes);
+      return;
+    }
+    const message = parseAskerMessage(bytes);
+    switch (message?.type) {
+      case 'start':
+        if (this.#placed === null || this.#start !== null) break;
+        this.#start = { job: message.job, frames: [], count: message.frames, bytes: 0 };
+        this.#startWhenComplete();
+        return;
+      default:
+    }
+    this.#abort('bad_message');
+  }
+
+  control(bytes: Uint8Array): void {
+    if (this.#isOver) return;
+    const message = parseAskerMessage(bytes);
+    switch (message?.type) {
+      case 'credit':
+        this.#handle?.grant(message.bytes);
+        return;
+      case 'recall':
+        this.#handle?.recall();
+        return;
+      case 'cancel':
+        this.#stop();
+        this.#end();
+        return;
+      default:
+        this.#abort('bad_message');
+    }
+  }
+
+  drained(): void {}
+
+  closed(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#stop();
+  }
+
+  sending(): void {
+    this.#send({ type: 'sending', sent: this.#handle?.isSent() ?? false });
+  }
+
+  accepted(): void {
+    this.#send({ type: 'accepted' });
+  }
+
+  progressed(): void {
+    this.#send({ type: 'progressed' });
+  }
+
+  /** The job's credit bounds the bytes that wait in the stream. */
+  frame(frame: Parameters<JobSink['frame']>[0]): void {
+    if (!this.#isOver) this.#stream.send(encodeFrame(frame), false);
+  }
+
+  completed(message: Parameters<JobSink['completed']>[0]): void {
+    this.#requestQueue.served(this.#model, performance.now() - this.#startedAt);
+    this.#finish({ type: 'completed', message });
+  }
+
+  failed(failure: Parameters<JobSink['failed']>[0]): void {
+    this.#finish({ type: 'failed', failure });
+  }
+
+  lost(): void {
+    this.#finish({ type: 'lost' });
+  }
+
+  #receiveFrame(bytes: Uint8Array): void {
+    const start = this.#start;
+    if (start === null || this.#handle !== null || start.frames.length >= start.count) {
+      this.#abort('bad_message');
+      return;
+    }
+    start.bytes += bytes.length;
+    if (start.bytes > MAX_SEALED_BYTES) this.#abort('too_large');
+    else {
+      start.frames.push(bytes);
+      this.#startWhenComplete();
+    }
+  }
+
+  #startWhenComplete(): void {
+    const start = this.#start;
+    if (start === null || this.#placed === null || start.frames.length < start.count) return;
+    this.#clearTimer();
+    this.#startedAt = performance.now();
+    const handle = this.#placed.slot.start(start.job, start.frames, this);
+    this.#handle = handle;
+    start.frames.length = 0;
+    if (this.#isOver) handle.cancel();
+  }
+
+  #finish(message: OwnerMessage): void {
+    if (this.#isOver) return;
+    this.#send(message);
+    this.#end();
+  }
+
+  /** Frees the slot, or stops the wait for one. */
+  #stop(): void {
+    this.#clearTimer();
+    this.#waiting.abort();
+    if (this.#handle !== null) this.#handle.cancel();
+    else this.#placed?.slot.release();
+  }
+
+  #abort(reason: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#stop();
+    this.#stream.abort(reason);
+  }
+
+  #send(message: OwnerMessage): void {
+    if (!this.#isOver) this.#stream.send(encodeMessage(message), true);
+  }
+
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#clearTimer();
+    this.#stream.close();
+  }
+
+  #clearTimer(): void {
+    if (this.#startTimer !== null) clearTimeout(this.#startTimer);
+    this.#startTimer = null;
+  }
+}

@@ -1,0 +1,186 @@
+/**
+ * Signed facts of a provider that another coordinator holds. The asking coordinator verifies attestation, challenge, sealing key and
+ * device chain itself, so that no owner can substitute a key or invent a trust level.
+ */
+import {
+  CLOCK_TOLERANCE_MS,
+  HardwareSchema,
+  type ModelOffer,
+  NoncePreimageSchema,
+  SignedStatementSchema,
+  type TrustLevel,
+} from '@inference/protocol';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
+import { checkAttestation, checkKey, type SealingKey } from '../../providers/session/registration/admission.js';
+import { openAnswer, requireSafePosture } from '../../providers/session/registration/challenge-answer.js';
+import type { Registration } from '../../providers/session/session-options.js';
+import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
+import { evaluateTrust, isPartOk, type TrustLimits } from '../../providers/verification/trust-policy.js';
+import { verifyDeviceEvidence } from '../../providers/verification/verify-device-evidence.js';
+
+const Time = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const NullableText = Type.Union([Type.String({ maxLength: 256 }), Type.Null()]);
+const Certificates = Type.Array(Type.String({ maxLength: 65_536 }), { maxItems: 8 });
+
+const DeviceEvidenceSchema = Type.Object({
+  publicKeySha256: Type.String({ maxLength: 64 }),
+  enrolledAt: Type.Union([Time, Type.Null()]),
+  security: Type.Union([
+    Type.Object({
+      receivedAt: Time,
+      sipEnabled: Type.Boolean(),
+      secureBootLevel: Type.Union([Type.Literal('off'), Type.Literal('medium'), Type.Literal('full'), Type.Literal('not supported')]),
+      diskEncryptionEnabled: Type.Boolean(),
+      authenticatedRootEnabled: Type.Union([Type.Boolean(), Type.Null()]),
+    }),
+    Type.Null(),
+  ]),
+  information: Type.Union([
+    Type.Object({
+      receivedAt: Time,
+      serialNumber: Type.String({ maxLength: 256 }),
+      provisioningUdid: NullableText,
+      softwareUpdateDeviceId: NullableText,
+    }),
+    Type.Null(),
+  ]),
+  chain: Type.Union([Type.Object({ receivedAt: Time, certificates: Certificates, preimage: NoncePreimageSchema }), Type.Null()]),
+  acme: Type.Union([Type.Object({ receivedAt: Time, certificates: Certificates, token: Type.String({ maxLength: 1024 }) }), Type.Null()]),
+});
+
+const ProviderDescriptionSchema = Type.Object({
+  session_id: Type.String({ minLength: 1, maxLength: 64 }),
+  attestation: SignedStatementSchema,
+  key: SignedStatementSchema,
+  challenge: Type.Object({ statement: SignedStatementSchema, answered_at: Time, missed_since: Type.Integer({ minimum: 0, maximum: 16 }) }),
+  device: Type.Union([DeviceEvidenceSchema, Type.Null()]),
+  hardware: HardwareSchema,
+  adjusted: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 }),
+  memory_gb: Type.Number({ minimum: 0 }),
+  slots: Type.Integer({ minimum: 1, maximum: 65_536 }),
+  receipt_version: Type.Union([Type.Literal(1), Type.Literal(2)]),
+  agent_name: Type.String({ maxLength: 256 }),
+  agent_version: Type.String({ maxLength: 256 }),
+  registered_at: Time,
+});
+export type ProviderDescription = Static<typeof ProviderDescriptionSchema>;
+
+const validator = Compile(ProviderDescriptionSchema);
+
+/** Null: the provider cannot take jobs now, for lack of a sealing key or an answered challenge. */
+export function describeProvider({
+  registration,
+  sessionId,
+  key,
+  lastChallenge,
+  device,
+  isAttested,
+}: ProviderSnapshot): ProviderDescription | null {
+  if (key === null || lastChallenge === null) return null;
+  return {
+    session_id: sessionId,
+    attestation: registration.identity.attestationStatement,
+    key: key.statement,
+    challenge: { statement: lastChallenge.statement, answered_at: lastChallenge.answeredAt, missed_since: isAttested ? 0 : 1 },
+    device: device === null ? null : (structuredClone(device.evidence) as Static<typeof DeviceEvidenceSchema>),
+    hardware: registration.hardware,
+    adjusted: [...registration.adjusted],
+    memory_gb: registration.memoryGb,
+    slots: registration.slots,
+    receipt_version: registration.receiptVersion,
+    agent_name: registration.agentName,
+    agent_version: registration.agentVersion,
+    registered_at: registration.registeredAt,
+  };
+}
+
+/** Null: not a description. */
+export function parseDescription(bytes: Uint8Array): ProviderDescription | null {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(bytes).toString());
+    return validator.Check(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+export interface DescriptionRules {
+  readonly allowSimulatedEnclave: boolean;
+  readonly anchor: TrustAnchor;
+  readonly limits: TrustLimits;
+  /** Milliseconds. */
+  readonly now: () => number;
+}
+
+export interface VerifiedProvider {
+  readonly registration: Registration;
+  readonly key: SealingKey;
+  readonly trustLevel: TrustLevel;
+  readonly isDeviceChainVerified: boolean;
+  /** From when on the description must be requested again. */
+  readonly validUntil: number;
+}
+
+/** A provider with the offer of one model. */
+export type DescribedProvider = VerifiedProvider & { readonly models: readonly ModelOffer[] };
+
+/** Throws `Refusal` for statements that do not verify; null: the evidence supports no trust level. */
+export function verifyDescription(description: ProviderDescription, rules: DescriptionRules): VerifiedProvider | null {
+  const now = rules.now();
+  const { challenge, device, registered_at: registeredAt } = description;
+  const { allowSimulatedEnclave, anchor, limits } = rules;
+  // An attestation is checked for its age on arrival; later challenges keep it alive.
+  const identity = checkAttestation(description.attestation, { now: Math.min(now, registeredAt), allowSimulatedEnclave });
+  const key = checkKey(description.key, identity, now);
+  const answer = openAnswer(challenge.statement, identity, description.session_id);
+  requireSafePosture(answer, identity);
+  const { publicKeySha256, simulated } = identity;
+  const attestation = {
+    publicKeySha256,
+    issuedAt: identity.attestation.issued_at,
+    receivedAt: registeredAt,
+    serialNumber: identity.attestation.serial_number,
+    chipName: identity.attestation.chip_name,
+    posture: identity.attestation.posture,
+    simulated,
+  };
+  const findings = device === null ? null : verifyDeviceEvidence(device, { publicKeySha256, attestation, anchor, now });
+  const verdict = evaluateTrust(
+    {
+      publicKeySha256,
+      attestation,
+      // The provider signed the time of its answer, so an owner cannot make an old answer look new.
+      challenge: {
+        publicKeySha256,
+        passedAt: Math.min(challenge.answered_at, answer.issued_at + CLOCK_TOLERANCE_MS),
+        posture: answer.posture,
+        missedSince: challenge.missed_since,
+      },
+      sealingKey: { publicKeySha256, notAfter: key.notAfter },
+      device: findings,
+      allowSimulatedEnclave,
+    },
+    now,
+    limits,
+  );
+  if (verdict.level === null) return null;
+  return {
+    registration: {
+      identity,
+      hardware: description.hardware,
+      adjusted: description.adjusted,
+      memoryGb: description.memory_gb,
+      slots: description.slots,
+      receiptVersion: description.receipt_version,
+      agentName: description.agent_name,
+      agentVersion: description.agent_version,
+      registeredAt,
+    },
+    key,
+    trustLevel: verdict.level,
+    isDeviceChainVerified: isPartOk(verdict, 'device_chain'),
+    validUntil: Math.min(verdict.validUntil, key.notAfter),
+  };
+}

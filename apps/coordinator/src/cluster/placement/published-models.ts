@@ -1,0 +1,39 @@
+/** Models that the providers of this coordinator serve, as peers see them. */
+import type { ImageOffer } from '@inference/protocol';
+import { digestOf } from '@inference/scheduler';
+import type { RequestQueue } from '../../inference/queue/request-queue.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import type { PublishedModel } from '../membership/heartbeat.js';
+
+/** Digest of one model; null: no provider serves it. */
+export function publishedModel(id: string, registry: ProviderRegistry, requestQueue: RequestQueue): PublishedModel | null {
+  const pool = registry.models.poolNow(id);
+  if (pool === null || pool.serving === 0) return null;
+  const type = registry.models.isOfType(id, 'image') ? 'image' : registry.models.isOfType(id, 'embedding') ? 'embedding' : 'text';
+  const images = type === 'image' ? distinctOffers(registry.models.imageOffers().get(id) ?? []) : [];
+  const digest = digestOf(pool, {
+    queueLength: requestQueue.outlook(id).waiting,
+    meanServiceMs: requestQueue.meanServiceMs(id),
+    imageSizes: [...new Set(images.flatMap(({ sizes }) => sizes))],
+  });
+  return { id, type, images, digest };
+}
+
+export function* publishedModels(registry: ProviderRegistry, requestQueue: RequestQueue): Iterable<PublishedModel> {
+  for (const id of registry.models.ids()) {
+    const model = publishedModel(id, registry, requestQueue);
+    if (model !== null) yield model;
+  }
+}
+
+/** The most frequent first. */
+function distinctOffers(offers: readonly ImageOffer[]): ImageOffer[] {
+  const counts = new Map<string, { readonly offer: ImageOffer; count: number }>();
+  for (const offer of offers) {
+    const key = JSON.stringify([offer.sizes, offer.max_images]);
+    const known = counts.get(key);
+    if (known === undefined) counts.set(key, { offer, count: 1 });
+    else known.count++;
+  }
+  return [...counts.values()].sort((a, b) => b.count - a.count).map(({ offer }) => offer);
+}

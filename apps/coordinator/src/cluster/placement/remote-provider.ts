@@ -1,0 +1,96 @@
+/** A provider whose connection another coordinator holds, as the inference layer sees it. */
+import type { ModelOffer, TrustLevel } from '@inference/protocol';
+import type { JobFinding, ProviderConnection } from '../../providers/provider-connection.js';
+import type { SealingKey } from '../../providers/session/registration/admission.js';
+import type { Registration } from '../../providers/session/session-options.js';
+import type { Peer } from '../peer.js';
+import { encodeMessage, type FindingMessage, MAX_PREFIXES, type ProviderState } from './placement-messages.js';
+import type { VerifiedProvider } from './provider-description.js';
+
+/** Maximum time for a peer to take a finding, in milliseconds. A lost finding costs one observation. */
+const FINDING_MS = 5000;
+
+export class RemoteProvider implements ProviderConnection {
+  readonly #peer: Peer;
+  readonly #sessionId: string;
+  readonly #now: () => number;
+  #verified: VerifiedProvider;
+  #state: ProviderState;
+  /** A newer connection of the same provider has been placed on. */
+  isReplaced = false;
+
+  constructor(peer: Peer, state: ProviderState, verified: VerifiedProvider, now: () => number) {
+    this.#peer = peer;
+    this.#sessionId = state.session_id;
+    this.#state = state;
+    this.#verified = verified;
+    this.#now = now;
+  }
+
+  get sessionId(): string {
+    return this.#sessionId;
+  }
+
+  /** Whether the verified description still covers this state. */
+  covers({ session_id, key_id }: ProviderState): boolean {
+    return session_id === this.#sessionId && key_id === this.#verified.key.keyId && this.#now() < this.#verified.validUntil;
+  }
+
+  /** Takes the state at a further placement. */
+  update(state: ProviderState, verified: VerifiedProvider = this.#verified): void {
+    this.#state = state;
+    this.#verified = verified;
+  }
+
+  get registration(): Registration {
+    return this.#verified.registration;
+  }
+
+  get models(): readonly ModelOffer[] {
+    return [this.#state.offer];
+  }
+
+  get key(): SealingKey | null {
+    const { key } = this.#verified;
+    return key.notAfter > this.#now() ? key : null;
+  }
+
+  get ownerAccountId(): string | null {
+    return this.#state.owner_account_id;
+  }
+
+  /** The lower of the owner's word and the evidence. */
+  get trustLevel(): TrustLevel | null {
+    return this.#verified.trustLevel === 'hardware' && this.#state.trust_level === 'hardware' ? 'hardware' : 'self_signed';
+  }
+
+  get isAttested(): boolean {
+    return this.#state.is_attested;
+  }
+
+  get isDeviceChainVerified(): boolean {
+    return this.#verified.isDeviceChainVerified;
+  }
+
+  get usedSlots(): number {
+    return this.#state.used_slots;
+  }
+
+  isProven(model: string): boolean {
+    return model === this.#state.offer.id && this.#state.is_proven;
+  }
+
+  isPlausibleRate(_model: string, tokensPerSecond: number): boolean {
+    const limit = this.#state.max_plausible_tps;
+    return limit === null || tokensPerSecond <= limit;
+  }
+
+  report(finding: JobFinding): void {
+    const message = {
+      provider_id: this.registration.identity.providerId,
+      session_id: this.#sessionId,
+      finding: finding.kind === 'answer_settled' ? { ...finding, prefixes: finding.prefixes.slice(-MAX_PREFIXES) } : finding,
+    } as FindingMessage;
+    this.#peer.request('finding', encodeMessage(message), FINDING_MS).catch(() => {});
+  }
+}

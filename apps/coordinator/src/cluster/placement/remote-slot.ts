@@ -1,0 +1,145 @@
+/** A slot reserved at another coordinator, and the job that runs on it. The stream's end on either side frees the slot. */
+import { decodeFrame, FrameError, type JobMessage } from '@inference/protocol';
+import type { JobHandle, JobSink, ProviderSlot } from '../../providers/provider-connection.js';
+import type { PeerStream, StreamEvents } from '../peer.js';
+import { type AskerMessage, encodeMessage, parseOwnerMessage } from './placement-messages.js';
+import type { RemoteProvider } from './remote-provider.js';
+
+export class RemoteSlot implements ProviderSlot, StreamEvents {
+  readonly provider: RemoteProvider;
+  readonly #stream: PeerStream;
+  #sink: JobSink | null = null;
+  #isUsed = false;
+  #isOver = false;
+  /** Sealed frames that wait for room in the link. */
+  #unsent: readonly Uint8Array[] = [];
+  /** The owner has sent all of the request to the provider. */
+  #isSent = false;
+
+  constructor(provider: RemoteProvider, stream: PeerStream) {
+    this.provider = provider;
+    this.#stream = stream;
+  }
+
+  start(job: JobMessage, frames: readonly Uint8Array[], sink: JobSink): JobHandle {
+    if (this.#isUsed) throw new Error('a slot serves one job');
+    this.#isUsed = true;
+    this.#sink = sink;
+    // The stream may have ended between placement and start.
+    if (this.#isOver) queueMicrotask(() => sink.lost());
+    else {
+      this.#unsent = frames;
+      this.#send({ type: 'start', job, frames: frames.length });
+      this.#sendFrames();
+    }
+    return {
+      isSent: () => this.#isSent,
+      grant: (bytes) => this.#control({ type: 'credit', bytes }),
+      recall: () => this.#control({ type: 'recall' }),
+      cancel: () => this.#cancel(),
+    };
+  }
+
+  release(): void {
+    if (this.#isUsed) return;
+    this.#isUsed = true;
+    this.#end();
+  }
+
+  message(bytes: Uint8Array, isText: boolean): void {
+    const sink = this.#sink;
+    if (sink === null || this.#isOver) return;
+    if (!isText) {
+      this.#receiveFrame(bytes, sink);
+      return;
+    }
+    const message = parseOwnerMessage(bytes);
+    switch (message?.type) {
+      case 'sending':
+        this.#isSent = message.sent;
+        sink.sending();
+        return;
+      case 'accepted':
+        this.#isSent = true;
+        sink.accepted();
+        return;
+      case 'progressed':
+        sink.progressed();
+        return;
+      case 'completed':
+        this.#end();
+        sink.completed(message.message);
+        return;
+      case 'failed':
+        this.#end();
+        sink.failed(message.failure);
+        return;
+      case 'lost':
+        this.#end();
+        sink.lost();
+        return;
+      default:
+        this.#break();
+    }
+  }
+
+  control(): void {
+    this.#break();
+  }
+
+  drained(): void {
+    this.#sendFrames();
+  }
+
+  closed(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#sink?.lost();
+  }
+
+  #receiveFrame(bytes: Uint8Array, sink: JobSink): void {
+    try {
+      sink.frame(decodeFrame(bytes));
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      this.#break();
+    }
+  }
+
+  /** The owner broke the protocol of placements. */
+  #break(): void {
+    this.#isOver = true;
+    this.#stream.abort('bad_message');
+    this.#sink?.lost();
+  }
+
+  #sendFrames(): void {
+    while (this.#unsent.length > 0 && !this.#isOver) {
+      const [frame, ...rest] = this.#unsent;
+      this.#unsent = rest;
+      if (frame !== undefined && !this.#stream.send(frame, false)) return;
+    }
+  }
+
+  #cancel(): void {
+    if (this.#isOver) return;
+    this.#sink = null;
+    this.#control({ type: 'cancel' });
+    this.#end();
+  }
+
+  #control(message: AskerMessage): void {
+    if (!this.#isOver) this.#stream.sendControl(encodeMessage(message));
+  }
+
+  #send(message: AskerMessage): void {
+    if (!this.#isOver) this.#stream.send(encodeMessage(message), true);
+  }
+
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#unsent = [];
+    this.#stream.close();
+  }
+}

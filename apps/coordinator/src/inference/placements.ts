@@ -1,0 +1,39 @@
+/**
+ * Where the inference layer finds models and job slots: the request queue and provider registry of this process, or the cluster of
+ * coordinators.
+ */
+import type { ProviderId } from '@inference/protocol';
+import { resolveClaimants } from '@inference/scheduler';
+import type { SerialClaimant } from '../providers/placement/placement-service.js';
+import type { ServedModels } from '../providers/placement/served-models.js';
+import type { Placed, Placement, SlotRequest } from './queue/request-queue.js';
+
+/** Models that providers serve now. */
+export type NetworkModels = Pick<ServedModels, 'serves' | 'isOfType' | 'listedNames' | 'contextLength' | 'imageOffers' | 'onCapacity'>;
+
+/** Chooses providers and reserves their slots. */
+export interface Placements {
+  /** A slot on the best provider, at once or within `waitMs`. The caller must start or release the slot, even after an abort. */
+  place(request: SlotRequest, waitMs: number, signal: AbortSignal): Placement | Promise<Placement>;
+  /** Whether an idle provider could take the request now, while no request waits for the model. */
+  hasIdleProvider(request: SlotRequest): boolean;
+  /** A slot on an idle provider, at once or not at all: for a second attempt. */
+  placeOnIdleProvider(request: SlotRequest): Placed | null | Promise<Placed | null>;
+  /** Records how long a job occupied its slot, in milliseconds. */
+  served(model: string, ms: number): void;
+  /** The provider meant by a serial number; see {@link resolvedProvider}. */
+  resolveSerial(serialNumber: string): ResolvedSerial | Promise<ResolvedSerial>;
+}
+
+export type ResolvedSerial = ProviderId | 'ambiguous' | null;
+
+/**
+ * The provider meant among all connected ones that claim a serial number: the one with a verified certificate chain, else the only
+ * claimant, else null. `ambiguous`: several claimants, and no chain.
+ */
+export function resolvedProvider(claimants: readonly SerialClaimant[]): ResolvedSerial {
+  const resolved = resolveClaimants(claimants.map((facts) => ({ facts })));
+  if (claimants.length > 0 && resolved.length === 0) return 'ambiguous';
+  // A machine with several proven keys may serve under each of them.
+  return resolved.length === 1 ? (resolved[0]?.facts.providerId ?? null) : null;
+}

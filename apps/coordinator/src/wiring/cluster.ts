@@ -1,0 +1,42 @@
+/** Joins the cluster of coordinators when `NATS_URL` is set; otherwise everything is local, and no code of the cluster is loaded. */
+import { LOCAL_VIEWS, type NetworkViews } from '../cluster/views.js';
+import type { NetworkModels, Placements } from '../inference/placements.js';
+import type { RequestQueue } from '../inference/queue/request-queue.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import type { ProviderServices } from './providers.js';
+import type { StartContext } from './start-context.js';
+
+export interface ClusterServices {
+  readonly placements: Placements;
+  readonly models: NetworkModels;
+  readonly views: NetworkViews;
+  /** Providers that serve a model at other coordinators, as far as known here. */
+  readonly servingAtPeers: (model: string) => number;
+  /** Live peers; 0 outside a cluster. */
+  readonly peerCount: () => number;
+  /** Tells peers that this coordinator shuts down. */
+  readonly announceDrain: () => void;
+}
+
+export interface ClusterDeps {
+  readonly providers: ProviderServices;
+  readonly requestQueue: RequestQueue;
+  readonly metrics: Metrics;
+}
+
+export async function openCluster(context: StartContext, deps: ClusterDeps): Promise<ClusterServices> {
+  const { cluster } = context.config;
+  const { providers } = deps.providers;
+  if (cluster === null) {
+    return {
+      placements: deps.requestQueue,
+      models: providers.models,
+      views: LOCAL_VIEWS,
+      servingAtPeers: () => 0,
+      peerCount: () => 0,
+      announceDrain: () => {},
+    };
+  }
+  const { joinCluster } = await import('../cluster/cluster.js');
+  return joinCluster(context, cluster, deps);
+}
