@@ -44,7 +44,7 @@ const PACKAGE_LAYERS: readonly Layer[] = Object.entries({
 const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
   '': { uses: 'all of the app' },
   'config/config.ts': {
-    uses: ['devices', 'config/environment.ts', 'telemetry/tracing-settings.ts', 'config/startup-error.ts', 'protocol'],
+    uses: ['devices', 'cluster/settings.ts', 'config/environment.ts', 'telemetry/tracing-settings.ts', 'config/startup-error.ts', 'protocol'],
   },
   'log.ts': { uses: ['config/config.ts'] },
   'config/environment.ts': { uses: ['config/startup-error.ts'], isPure: true },
@@ -112,6 +112,25 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
   telemetry: { uses: ['inference', 'images', 'billing', 'providers', 'telemetry/tracing-settings.ts', 'protocol'] },
   'telemetry/statistics': { uses: ['providers', 'database', 'scheduler/bounded-map.ts', 'formats', 'protocol'] },
   billing: { uses: ['billing/micro-usd.ts', 'accounts', 'database', 'protocol'] },
+  'cluster/transport': { uses: [] },
+  'cluster/link': { uses: ['cluster/transport'] },
+  'cluster/views.ts': { uses: [], usesTypesOf: ['cluster'], isPure: true },
+  'cluster/settings.ts': { uses: ['config/startup-error.ts'] },
+  cluster: {
+    uses: [
+      'cluster/transport',
+      'cluster/link',
+      'inference',
+      'providers',
+      'providers/verification',
+      'log.ts',
+      'scheduler',
+      'scheduler/bounded-map.ts',
+      'formats',
+      'protocol',
+    ],
+  },
+  'cluster/cluster.ts': { uses: 'all of the app' },
   'billing/micro-usd.ts': { uses: [], isPure: true },
   database: { uses: ['config/startup-error.ts', 'scheduler/bounded-map.ts', 'billing/micro-usd.ts', 'protocol'] },
 });

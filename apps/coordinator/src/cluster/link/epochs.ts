@@ -1,0 +1,66 @@
+/** Incarnations of both sides of a link. */
+
+/** Earlier incarnations of a peer whose late envelopes are ignored. */
+const MAX_RETIRED = 32;
+const MAX_CANDIDATES = 8;
+
+export type EnvelopeOrigin =
+  | 'current'
+  /** The peer has a new incarnation, and has heard of this one. */
+  | 'new_peer'
+  /** Perhaps a new incarnation of the peer, perhaps a late envelope: to be asked. */
+  | 'candidate'
+  /** The present incarnation of the peer has not heard of this one. */
+  | 'unaware'
+  /** From or to an earlier incarnation. */
+  | 'stale';
+
+export class Epochs {
+  readonly #random: () => number;
+  readonly #retired = new Set<number>();
+  readonly #candidates = new Set<number>();
+  own: number;
+  /** 0 if unknown. */
+  peer = 0;
+
+  constructor(random: () => number) {
+    this.#random = random;
+    this.own = random();
+  }
+
+  classify(from: number, to: number): EnvelopeOrigin {
+    if (to !== 0 && to !== this.own) return 'stale';
+    if (from === this.peer) return to === 0 ? 'unaware' : 'current';
+    if (this.#retired.has(from)) return 'stale';
+    if (to === this.own) return 'new_peer';
+    this.#candidates.add(from);
+    if (this.#candidates.size > MAX_CANDIDATES) this.#candidates.delete(this.#candidates.values().next().value ?? 0);
+    return 'candidate';
+  }
+
+  /** Takes the epoch as the peer's. Whatever else was heard of is earlier. */
+  adopt(epoch: number): void {
+    for (const candidate of this.#candidates) if (candidate !== epoch) this.#retire(candidate);
+    this.#candidates.clear();
+    if (this.peer !== 0 && this.peer !== epoch) this.#retire(this.peer);
+    this.peer = epoch;
+  }
+
+  /** After a loss. A new peer keeps this side's epoch, because the new peer addresses it already. */
+  renew(isPeerNew: boolean): void {
+    if (isPeerNew) {
+      if (this.peer !== 0) this.#retire(this.peer);
+    } else {
+      this.own = this.#random();
+      // Whatever was retired by mistake, a late envelope of an earlier incarnation having won, is heard again.
+      this.#retired.clear();
+    }
+    this.#candidates.clear();
+    this.peer = 0;
+  }
+
+  #retire(epoch: number): void {
+    this.#retired.add(epoch);
+    if (this.#retired.size > MAX_RETIRED) this.#retired.delete(this.#retired.values().next().value ?? 0);
+  }
+}

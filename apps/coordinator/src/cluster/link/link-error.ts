@@ -1,0 +1,33 @@
+/** Reasons for which a request fails or a link ends. */
+export type LinkErrorCode =
+  /** The peer is unreachable, restarted, or has closed the link. */
+  | 'link_lost'
+  | 'timeout'
+  | 'aborted'
+  /** A bound of this side or of the peer is reached. */
+  | 'overloaded'
+  | 'too_large'
+  | 'unknown_kind'
+  /** The peer's handler failed. */
+  | 'failed';
+
+export class LinkError extends Error {
+  override readonly name = 'LinkError';
+  readonly code: LinkErrorCode;
+
+  constructor(code: LinkErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** Why a link was lost. */
+export type LossReason =
+  | 'silent'
+  | 'transport_disconnected'
+  | 'peer_restarted'
+  | 'peer_closed'
+  | 'no_responders'
+  | 'violation'
+  | 'overloaded'
+  | 'closed';

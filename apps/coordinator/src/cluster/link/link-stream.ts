@@ -1,0 +1,250 @@
+/**
+ * One stream of a link: ordered messages in both directions, and control messages that overtake them.
+ *
+ * Both sides may send until either closes or aborts.
+ */
+import { FrameType, frameHead } from './frame.js';
+import type { LossReason } from './link-error.js';
+import type { Outbox } from './outbox.js';
+
+export type StreamEnd =
+  /** Everything that the closing side had sent was delivered before. */
+  | { readonly kind: 'closed' }
+  | { readonly kind: 'aborted'; readonly code: string; readonly byPeer: boolean }
+  | { readonly kind: 'link_lost'; readonly reason: LossReason };
+
+export interface StreamHandlers {
+  onMessage(bytes: Uint8Array, isText: boolean): void;
+  onControl?(bytes: Uint8Array): void;
+  /** The queue has room again, after `send` returned false. */
+  onDrain?(): void;
+  /** Called once. No other handler is called afterwards. */
+  onClosed(end: StreamEnd): void;
+}
+
+export interface LinkStream {
+  readonly peer: string;
+  readonly kind: string;
+  readonly isOpen: boolean;
+  readonly queuedBytes: number;
+  /**
+   * Sends a message, which must not change until the stream ends. False: the queue is long, or the stream has ended; wait for
+   * `onDrain`. A queue over its maximum aborts the stream.
+   */
+  send(bytes: Uint8Array, isText: boolean): boolean;
+  /** Sends a short message that no bulk data delays. Ordered among the control messages of the stream. */
+  sendControl(bytes: Uint8Array): void;
+  /** Ends the stream after everything sent. Messages of the peer are dropped from now on. */
+  close(): void;
+  /** Ends the stream at once, without what is queued. */
+  abort(code: string): void;
+}
+
+/** What a stream needs of its link. */
+export interface StreamOwner {
+  readonly peer: string;
+  readonly outbox: Outbox;
+  /** False if streams wait for the window. A stream must then queue, too. */
+  canSendDirectly(bytes: number): boolean;
+  /** The stream has something queued. */
+  enqueue(stream: QueuedStream): void;
+  /** A data frame was added. */
+  gathered(): void;
+  sendStreamControl(type: number, stream: QueuedStream, payload: Uint8Array): void;
+  sendAbort(stream: QueuedStream, code: string): void;
+  /** Queued bytes have changed. False if the queues of the link are full. */
+  countQueued(bytes: number): boolean;
+  ended(stream: QueuedStream): void;
+  guard(stream: QueuedStream, callback: () => void): void;
+}
+
+export interface StreamBounds {
+  readonly maxStreamQueueBytes: number;
+  readonly highWaterBytes: number;
+  readonly maxMessageBytes: number;
+}
+
+interface Queued {
+  readonly bytes: Uint8Array;
+  readonly isText: boolean;
+}
+
+const NOTHING = new Uint8Array(0);
+
+export class QueuedStream implements LinkStream {
+  readonly id: number;
+  readonly kind: string;
+  readonly isOpenedBySelf: boolean;
+  readonly #owner: StreamOwner;
+  readonly #bounds: StreamBounds;
+  #handlers: StreamHandlers;
+  #state: 'open' | 'closing' | 'ended' = 'open';
+  #queue: Queued[] = [];
+  #queuedBytes = 0;
+  /** Bytes of the first queued message that were sent as fragments. */
+  #sentOfFirst = 0;
+  #isDrainDue = false;
+  /** True while the stream is in the link's round of waiting streams. */
+  isInRound = false;
+  #fragments: Uint8Array[] = [];
+  #fragmentBytes = 0;
+
+  constructor(owner: StreamOwner, id: number, kind: string, isOpenedBySelf: boolean, bounds: StreamBounds, handlers: StreamHandlers) {
+    this.#owner = owner;
+    this.id = id;
+    this.kind = kind;
+    this.isOpenedBySelf = isOpenedBySelf;
+    this.#bounds = bounds;
+    this.#handlers = handlers;
+  }
+
+  get peer(): string {
+    return this.#owner.peer;
+  }
+
+  get isOpen(): boolean {
+    return this.#state === 'open';
+  }
+
+  get queuedBytes(): number {
+    return this.#queuedBytes;
+  }
+
+  /** Set by the handler of an incoming stream, before any message. */
+  set handlers(handlers: StreamHandlers) {
+    this.#handlers = handlers;
+  }
+
+  send(bytes: Uint8Array, isText: boolean): boolean {
+    if (this.#state !== 'open') return false;
+    if (bytes.length > this.#bounds.maxMessageBytes) {
+      this.abort('too_large');
+      return false;
+    }
+    if (this.#queue.length === 0 && bytes.length <= this.#owner.outbox.fragmentBytes && this.#owner.canSendDirectly(bytes.length)) {
+      this.#owner.outbox.addData(frameHead(FrameType.data, this.isOpenedBySelf, isText), this.id, bytes);
+      this.#owner.gathered();
+      return true;
+    }
+    this.#queue.push({ bytes, isText });
+    this.#queuedBytes += bytes.length;
+    if (!this.#owner.countQueued(bytes.length) || this.#queuedBytes > this.#bounds.maxStreamQueueBytes) {
+      this.abort('queue_full');
+      return false;
+    }
+    this.#owner.enqueue(this);
+    if (this.#queuedBytes <= this.#bounds.highWaterBytes) return true;
+    this.#isDrainDue = true;
+    return false;
+  }
+
+  sendControl(bytes: Uint8Array): void {
+    if (this.#state === 'open') this.#owner.sendStreamControl(FrameType.control, this, bytes);
+  }
+
+  close(): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'closing';
+    if (this.#queue.length === 0) this.#finish();
+  }
+
+  abort(code: string): void {
+    if (this.#state === 'ended') return;
+    this.#owner.sendAbort(this, code);
+    this.end({ kind: 'aborted', code, byPeer: false });
+  }
+
+  /** Sends queued messages up to about `quantum` bytes while the window has room. */
+  pull(quantum: number): void {
+    const { outbox } = this.#owner;
+    let left = quantum;
+    let count = 0;
+    let first = this.#queue[count];
+    while (first !== undefined && left > 0) {
+      const bytes = Math.min(outbox.fragmentBytes, first.bytes.length - this.#sentOfFirst);
+      if (!outbox.hasRoomFor(bytes)) break;
+      const end = this.#sentOfFirst + bytes;
+      const isLast = end === first.bytes.length;
+      outbox.addData(
+        frameHead(FrameType.data, this.isOpenedBySelf, first.isText, !isLast),
+        this.id,
+        isLast && this.#sentOfFirst === 0 ? first.bytes : first.bytes.subarray(this.#sentOfFirst, end),
+      );
+      this.#sentOfFirst = isLast ? 0 : end;
+      this.#unqueue(bytes);
+      left -= Math.max(1, bytes);
+      if (isLast) first = this.#queue[++count];
+    }
+    if (count > 0) this.#queue.splice(0, count);
+    if (this.#queue.length === 0 && this.#state === 'closing') this.#finish();
+  }
+
+  get hasQueued(): boolean {
+    return this.#queue.length > 0;
+  }
+
+  /** Payload bytes of the next fragment. */
+  get nextBytes(): number {
+    const first = this.#queue[0];
+    return first === undefined ? 0 : Math.min(this.#owner.outbox.fragmentBytes, first.bytes.length - this.#sentOfFirst);
+  }
+
+  /** Calls `onDrain` if it is due. */
+  drained(): void {
+    if (!this.#isDrainDue || this.#state !== 'open' || this.#queuedBytes > this.#bounds.highWaterBytes >> 1) return;
+    this.#isDrainDue = false;
+    this.#owner.guard(this, () => this.#handlers.onDrain?.());
+  }
+
+  /** A fragment of the peer. `takeReassembly` counts bytes of incomplete messages, and returns false at the link's maximum. */
+  received(bytes: Uint8Array, isText: boolean, hasMore: boolean, takeReassembly: (bytes: number) => boolean): void {
+    if (this.#state !== 'open') return;
+    if (!hasMore && this.#fragments.length === 0) {
+      this.#owner.guard(this, () => this.#handlers.onMessage(bytes, isText));
+      return;
+    }
+    this.#fragmentBytes += bytes.length;
+    if (this.#fragmentBytes > this.#bounds.maxMessageBytes || !takeReassembly(bytes.length)) {
+      this.abort('too_large');
+      return;
+    }
+    this.#fragments.push(bytes);
+    if (hasMore) return;
+    const message = Buffer.concat(this.#fragments);
+    this.#fragments = [];
+    takeReassembly(-this.#fragmentBytes);
+    this.#fragmentBytes = 0;
+    this.#owner.guard(this, () => this.#handlers.onMessage(message, isText));
+  }
+
+  receivedControl(bytes: Uint8Array): void {
+    if (this.#state === 'open') this.#owner.guard(this, () => this.#handlers.onControl?.(bytes));
+  }
+
+  /** Bytes of an incomplete message. */
+  get fragmentBytes(): number {
+    return this.#fragmentBytes;
+  }
+
+  end(end: StreamEnd): void {
+    if (this.#state === 'ended') return;
+    this.#state = 'ended';
+    this.#unqueue(this.#queuedBytes);
+    this.#queue = [];
+    this.#fragments = [];
+    this.#owner.ended(this);
+    this.#fragmentBytes = 0;
+    this.#owner.guard(this, () => this.#handlers.onClosed(end));
+  }
+
+  #finish(): void {
+    this.#owner.outbox.addData(frameHead(FrameType.close, this.isOpenedBySelf), this.id, NOTHING);
+    this.#owner.gathered();
+    this.end({ kind: 'closed' });
+  }
+
+  #unqueue(bytes: number): void {
+    this.#queuedBytes -= bytes;
+    this.#owner.countQueued(-bytes);
+  }
+}

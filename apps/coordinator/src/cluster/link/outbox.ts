@@ -1,0 +1,105 @@
+/** Outgoing side of a link: gathers frames into envelopes, bounds them by the window, and transmits them. */
+import { CONTROL_LANE, DATA_LANE, ENVELOPE_HEADER_BYTES, type LaneNumber, writeAfterControl } from './envelope.js';
+import { FrameBatch, MAX_FRAGMENT_BYTES } from './frame.js';
+import { SendLane } from './lanes.js';
+
+/** Frames are gathered up to this size. A larger frame has an envelope of its own. */
+const GATHER_BYTES = 64 * 1024;
+const MIN_FRAGMENT_BYTES = 16 * 1024;
+/** Envelopes are cut from blocks of this size, because small allocations of their own cost more than the copy. */
+const BLOCK_BYTES = 64 * 1024;
+/** Room beyond the maximum of the control lane for errors that report that maximum. */
+const CONTROL_HEADROOM_BYTES = 1024 * 1024;
+
+export interface OutboxOptions {
+  readonly maxControlBytes: number;
+  readonly now: () => number;
+  /** Publishes an envelope of a lane. False if the transport does not take any now. */
+  readonly publish: (envelope: Buffer, lane: LaneNumber, sequence: number) => boolean;
+}
+
+export class Outbox {
+  readonly control = new SendLane();
+  readonly data = new SendLane();
+  readonly #options: OutboxOptions;
+  readonly #controlBatch = new FrameBatch();
+  readonly #dataBatch = new FrameBatch();
+  #block = Buffer.alloc(0);
+  windowBytes: number;
+  retransmittedCount = 0;
+
+  constructor(options: OutboxOptions, windowBytes: number) {
+    this.#options = options;
+    this.windowBytes = windowBytes;
+  }
+
+  get hasGathered(): boolean {
+    return !this.#controlBatch.isEmpty || !this.#dataBatch.isEmpty;
+  }
+
+  /** Bytes retained for frames that were accepted and are not acknowledged. */
+  get retainedBytes(): number {
+    return this.control.unacknowledgedBytes + this.#controlBatch.bytes + this.data.unacknowledgedBytes + this.#dataBatch.bytes;
+  }
+
+  get fragmentBytes(): number {
+    return Math.min(MAX_FRAGMENT_BYTES, Math.max(MIN_FRAGMENT_BYTES, this.windowBytes >> 1));
+  }
+
+  /** True if the window has room. A frame larger than the window may go when nothing else is on its way. */
+  hasRoomFor(bytes: number): boolean {
+    const used = this.data.unacknowledgedBytes + this.#dataBatch.bytes;
+    return used === 0 || used + bytes <= this.windowBytes;
+  }
+
+  addData(head: number, id: number, payload: Uint8Array): void {
+    if (this.#dataBatch.bytes + payload.length > GATHER_BYTES) this.#sealAll();
+    this.#dataBatch.add(head, id, payload);
+  }
+
+  /** False if the lane is full. `mayUseHeadroom`: for small errors. */
+  addControl(head: number, id: number, payload: Uint8Array, mayUseHeadroom: boolean): boolean {
+    const max = this.#options.maxControlBytes + (mayUseHeadroom ? CONTROL_HEADROOM_BYTES : 0);
+    if (this.control.unacknowledgedBytes + this.#controlBatch.bytes + payload.length > max) return false;
+    if (this.#controlBatch.bytes + payload.length > GATHER_BYTES) this.#seal(this.control, this.#controlBatch);
+    this.#controlBatch.add(head, id, payload);
+    return true;
+  }
+
+  /** Seals what was gathered, and transmits. */
+  flush(canTransmit: boolean, canTransmitData: () => boolean): void {
+    this.#sealAll();
+    if (!canTransmit) return;
+    while (this.#transmit(this.control, CONTROL_LANE));
+    while (this.data.hasUntransmitted && canTransmitData() && this.#transmit(this.data, DATA_LANE));
+  }
+
+  /** Control first: data frames may belong to streams that the control frames open. */
+  #sealAll(): void {
+    if (!this.#controlBatch.isEmpty) this.#seal(this.control, this.#controlBatch);
+    if (!this.#dataBatch.isEmpty) this.#seal(this.data, this.#dataBatch);
+  }
+
+  #seal(lane: SendLane, batch: FrameBatch): void {
+    const envelope = this.#allocate(ENVELOPE_HEADER_BYTES + batch.bytes);
+    batch.writeTo(envelope);
+    writeAfterControl(envelope, lane === this.data ? this.control.lastSequence : 0);
+    batch.clear();
+    lane.push(envelope);
+  }
+
+  #transmit(lane: SendLane, number: LaneNumber): boolean {
+    const envelope = lane.next();
+    if (envelope === null || !this.#options.publish(envelope, number, lane.nextSequence)) return false;
+    if (lane.advance(this.#options.now())) this.retransmittedCount++;
+    return true;
+  }
+
+  #allocate(bytes: number): Buffer {
+    if (bytes > BLOCK_BYTES / 4) return Buffer.allocUnsafeSlow(bytes);
+    if (bytes > this.#block.length) this.#block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
+    const envelope = this.#block.subarray(0, bytes);
+    this.#block = this.#block.subarray(bytes);
+    return envelope;
+  }
+}

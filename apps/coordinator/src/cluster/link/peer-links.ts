@@ -1,0 +1,115 @@
+/** The links to all other coordinators, over one subscription. */
+import { randomBytes } from 'node:crypto';
+import { type Clock, systemClock } from '../transport/clock.js';
+import type { ClusterTransport } from '../transport/cluster-transport.js';
+import { type IncomingStreamHandler, type LinkEvent, type LinkLimits, PeerLink } from './peer-link.js';
+import type { RequestHandler } from './requests.js';
+
+/** Names of coordinators are tokens of subjects. */
+const NAME = /^[A-Za-z0-9_-]{1,64}$/;
+const MIN_WINDOW_BYTES = 128 * 1024;
+
+export interface PeerLinksOptions {
+  /** Name of this coordinator. */
+  readonly self: string;
+  readonly transport: ClusterTransport;
+  readonly log: (event: LinkEvent) => void;
+  /** Divided among the links. */
+  readonly totalWindowBytes?: number;
+  readonly maxPeers?: number;
+  readonly limits?: Partial<LinkLimits>;
+  readonly clock?: Clock;
+  readonly randomEpoch?: () => number;
+}
+
+export class PeerLinks {
+  readonly #options: PeerLinksOptions;
+  readonly #links = new Map<string, PeerLink>();
+  readonly #handlers = { requests: new Map<string, RequestHandler>(), streams: new Map<string, IncomingStreamHandler>() };
+  readonly #linkListeners = new Set<(link: PeerLink) => void>();
+  readonly #unsubscribe: () => void;
+
+  constructor(options: PeerLinksOptions) {
+    if (!NAME.test(options.self)) throw new RangeError('a name of a coordinator has 1 to 64 letters, digits, - and _');
+    this.#options = options;
+    this.#unsubscribe = options.transport.subscribe(`coordinator.${options.self}.in.*`, (subject, payload, isNoResponders) => {
+      const peer = subject.slice(subject.lastIndexOf('.') + 1);
+      if (isNoResponders) this.#links.get(peer)?.noResponders();
+      else this.#linkOf(peer)?.receive(payload);
+    });
+  }
+
+  /** Answers requests of a kind from any peer. */
+  onRequest(kind: string, handler: RequestHandler): void {
+    this.#handlers.requests.set(kind, handler);
+  }
+
+  /** Accepts streams of a kind from any peer. */
+  onStream(kind: string, handler: IncomingStreamHandler): void {
+    this.#handlers.streams.set(kind, handler);
+  }
+
+  /** Calls back for each new link, whichever side began. */
+  onLink(listener: (link: PeerLink) => void): () => void {
+    this.#linkListeners.add(listener);
+    return () => this.#linkListeners.delete(listener);
+  }
+
+  /** The link to a peer; a new one starts connecting. */
+  link(peer: string): PeerLink {
+    const link = this.#linkOf(peer);
+    if (link === null) throw new RangeError('not a peer, or too many peers');
+    return link;
+  }
+
+  get links(): ReadonlyMap<string, PeerLink> {
+    return this.#links;
+  }
+
+  /** Closes the link to a peer that has left. The link comes back when the peer sends something. */
+  remove(peer: string): void {
+    const link = this.#links.get(peer);
+    if (link === undefined) return;
+    this.#links.delete(peer);
+    link.close();
+    this.#shareWindow();
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    for (const peer of [...this.#links.keys()]) this.remove(peer);
+  }
+
+  #linkOf(peer: string): PeerLink | null {
+    const existing = this.#links.get(peer);
+    if (existing !== undefined) return existing;
+    const { self, transport, limits, log, maxPeers = 1_000 } = this.#options;
+    if (!NAME.test(peer) || peer === self || this.#links.size >= maxPeers) return null;
+    const link = new PeerLink({
+      peer,
+      transport,
+      outgoingSubject: `coordinator.${peer}.in.${self}`,
+      incomingSubject: `coordinator.${self}.in.${peer}`,
+      clock: this.#options.clock ?? systemClock,
+      randomEpoch: this.#options.randomEpoch ?? randomEpoch,
+      windowBytes: MIN_WINDOW_BYTES,
+      handlers: this.#handlers,
+      ...(limits === undefined ? {} : { limits }),
+      log,
+    });
+    this.#links.set(peer, link);
+    this.#shareWindow();
+    for (const listener of this.#linkListeners) listener(link);
+    return link;
+  }
+
+  #shareWindow(): void {
+    const total = this.#options.totalWindowBytes ?? 32 * 1024 * 1024;
+    const share = Math.max(MIN_WINDOW_BYTES, Math.floor(total / Math.max(1, this.#links.size)));
+    for (const link of this.#links.values()) link.windowBytes = share;
+  }
+}
+
+function randomEpoch(): number {
+  return randomBytes(6).readUIntBE(0, 6) || 1;
+}

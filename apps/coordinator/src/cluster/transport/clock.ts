@@ -1,0 +1,20 @@
+/** Monotonic time and timers, injectable so that tests run on virtual time. */
+export interface Clock {
+  /** Monotonic milliseconds. */
+  now(): number;
+  /** Calls back after `ms`. Returns the cancellation. */
+  setTimer(ms: number, callback: () => void): () => void;
+  /** Calls back at the end of the current turn of the event loop. */
+  defer(callback: () => void): void;
+}
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  setTimer: (ms, callback) => {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+  defer: (callback) => {
+    setImmediate(callback);
+  },
+};
