@@ -28,6 +28,11 @@ if [ -z "${CHROMIUM_PATH:-}" ] && [ ! -x /usr/bin/chromium ] && [ ! -x /usr/bin/
   { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >/dev/null || echo 'no browser: its tests will not run'
 fi
 
+step 'message server'
+if ! PATH="$PATH:/usr/sbin" command -v nats-server >/dev/null; then
+  { apt-get update -qq && apt-get install -y -qq --no-install-recommends nats-server; } >/dev/null || echo 'no nats-server: its tests will not run'
+fi
+
 # A failing test file runs once more by itself. Files that pass only then are listed last as FLAKY.
 step 'tests'
 FLAKY_LIST="$(mktemp)"

@@ -1,0 +1,219 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { nkeys } from '@nats-io/nats-core';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { PeerLinks } from '../../../src/cluster/link/peer-links.js';
+import type { TransportEvent } from '../../../src/cluster/transport/cluster-transport.js';
+import { NatsTransport, type NatsTransportOptions } from '../../../src/cluster/transport/nats-transport.js';
+import { Recorder } from '../link-fixture.js';
+import { freePort, hasNatsServer, NatsServer } from '../nats-server.js';
+
+const EMPTY = new Uint8Array(0);
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function serve(config = '', port?: number): Promise<NatsServer> {
+  const server = new NatsServer(port ?? (await freePort()), config);
+  cleanups.push(() => server.remove());
+  await server.start();
+  return server;
+}
+
+function connect(servers: readonly string[], options: Partial<NatsTransportOptions> = {}) {
+  const events: TransportEvent[] = [];
+  const transport = new NatsTransport({ servers, name: 'test', log: (event) => events.push(event), ...options });
+  cleanups.push(() => transport.close());
+  return { transport, events };
+}
+
+/** Two coordinators with links, `b` echoing streams. */
+async function coordinators(serversOfA: readonly string[], serversOfB: readonly string[]) {
+  const a = connect(serversOfA);
+  const b = connect(serversOfB);
+  const linksOfA = new PeerLinks({ self: 'a', transport: a.transport, log: () => {} });
+  const linksOfB = new PeerLinks({ self: 'b', transport: b.transport, log: () => {} });
+  cleanups.push(
+    () => linksOfA.close(),
+    () => linksOfB.close(),
+  );
+  linksOfB.onStream('echo', (stream) => ({
+    onMessage: (bytes, isText) => void stream.send(Uint8Array.from(bytes), isText),
+    onClosed: () => {},
+  }));
+  const link = linksOfA.link('b');
+  await vi.waitFor(() => expect(link.state).toBe('up'), { timeout: 30_000 });
+  return { a, b, link };
+}
+
+const describeWithServer = hasNatsServer() ? describe : describe.skip;
+
+describeWithServer('with a nats-server', () => {
+  it('delivers in order, refuses payloads over the maximum, and reports that nobody subscribes', async () => {
+    const server = await serve();
+    const { transport: a } = connect([server.url]);
+    const { transport: b } = connect([server.url]);
+    const got: string[] = [];
+    b.subscribe('coordinator.b.in.*', (subject, payload) => got.push(`${subject}:${Buffer.from(payload).toString()}`));
+    const missing: string[] = [];
+    a.subscribe('coordinator.a.in.*', (subject, _payload, isNoResponders) => {
+      if (isNoResponders) missing.push(subject);
+    });
+    await vi.waitFor(() => expect([a.isConnected, b.isConnected]).toEqual([true, true]));
+    await vi.waitFor(() => {
+      a.publish('coordinator.b.in.a', Buffer.from('first'));
+      expect(got.length).toBeGreaterThan(0);
+    });
+    got.length = 0;
+    for (let count = 0; count < 1_000; count++) expect(a.publish('coordinator.b.in.a', Buffer.from(String(count)))).toBe(true);
+    await vi.waitFor(() => expect(got.at(-1)).toBe('coordinator.b.in.a:999'));
+    expect(got.filter((each) => !each.endsWith('first')).map((each) => Number(each.split(':')[1]))).toEqual([...Array(1_000).keys()]);
+    expect(a.publish('coordinator.b.in.a', new Uint8Array(a.maxPayloadBytes + 1))).toBe(false);
+    expect(a.publish('not a subject', EMPTY)).toBe(false);
+    a.publish('coordinator.c.in.a', EMPTY, 'coordinator.a.in.c');
+    await vi.waitFor(() => expect(missing).toEqual(['coordinator.a.in.c']));
+  });
+
+  it('loses nothing of running streams when the server is killed and restarted', async () => {
+    const server = await serve();
+    const { link } = await coordinators([server.url], [server.url]);
+    const recorder = new Recorder();
+    const stream = link.openStream('echo', EMPTY, recorder);
+    const send = (from: number): void => {
+      for (let count = from; count < from + 500; count++) stream.send(Buffer.from(`${count} ${'x'.repeat(2_000)}`), true);
+    };
+    send(0);
+    await vi.waitFor(() => expect(recorder.messages.length).toBeGreaterThan(0));
+    send(500);
+    await server.kill();
+    send(1_000);
+    await server.start();
+    await vi.waitFor(() => expect(recorder.messages.length).toBe(1_500), { timeout: 30_000 });
+    expect(recorder.texts.map((text) => Number(text.split(' ')[0]))).toEqual([...Array(1_500).keys()]);
+    expect(recorder.ends).toEqual([]);
+  });
+
+  it('moves to another server of the cluster when its own is killed, or does not answer', async () => {
+    const [portA, portB, routeA, routeB] = [await freePort(), await freePort(), await freePort(), await freePort()];
+    const cluster = (own: number, other: number): string =>
+      `cluster { name: test, listen: "127.0.0.1:${own}", routes: ["nats://127.0.0.1:${other}"] }`;
+    const first = await serve(cluster(routeA, routeB), portA);
+    const second = await serve(cluster(routeB, routeA), portB);
+    const { b, link } = await coordinators([second.url], [first.url, second.url]);
+    const recorder = new Recorder();
+    const stream = link.openStream('echo', EMPTY, recorder);
+    let count = 0;
+    const sendSome = async (): Promise<void> => {
+      for (let each = 0; each < 200; each++) stream.send(Buffer.from(String(count++)), true);
+      await vi.waitFor(() => expect(recorder.messages.length).toBe(count), { timeout: 30_000 });
+    };
+    await sendSome();
+    for (let each = 0; each < 200; each++) stream.send(Buffer.from(String(count++)), true);
+    await first.kill();
+    await sendSome();
+    await vi.waitFor(() => expect(b.transport.isConnected).toBe(true));
+    expect(recorder.texts.map(Number)).toEqual([...Array(count).keys()]);
+    expect([recorder.ends, link.counts.losses]).toEqual([[], 0]);
+  });
+
+  it('notices a server that has stopped answering, and dials again', async () => {
+    const server = await serve();
+    const { transport, events } = connect([server.url]);
+    await vi.waitFor(() => expect(transport.isConnected).toBe(true));
+    server.signal('SIGSTOP');
+    await vi.waitFor(() => expect(events.at(-1)?.event).not.toBe('connected'), { timeout: 20_000 });
+    expect(events.some(({ reason }) => reason === 'the server does not answer')).toBe(true);
+    server.signal('SIGCONT');
+    await vi.waitFor(() => expect(transport.isConnected).toBe(true), { timeout: 20_000 });
+  });
+
+  it('proves the sender by TLS, nkeys and permissions: a peer cannot publish as another', async () => {
+    const [userA, userB] = [nkeys.createUser(), nkeys.createUser()];
+    const seed = (pair: typeof userA): string => Buffer.from(pair.getSeed()).toString();
+    const permissions = (name: string): string =>
+      `{ publish: ["fleet.*.${name}", "coordinator.*.in.${name}"], subscribe: ["fleet.>", "coordinator.${name}.in.>"] }`;
+    const server = new NatsServer(await freePort(), '');
+    cleanups.push(() => server.remove());
+    const [key, certificate] = [join(server.directory, 'key.pem'), join(server.directory, 'certificate.pem')];
+    const request = [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-days',
+      '2',
+      '-subj',
+      '/CN=localhost',
+    ];
+    execFileSync('openssl', [...request, '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', certificate], {
+      stdio: 'ignore',
+      timeout: 60_000,
+    });
+    const secured = new NatsServer(
+      server.port,
+      `tls { cert_file: "${certificate}", key_file: "${key}" }
+authorization { users: [
+  { nkey: ${userA.getPublicKey()}, permissions: ${permissions('a')} }
+  { nkey: ${userB.getPublicKey()}, permissions: ${permissions('b')} }
+] }`,
+    );
+    cleanups.push(() => secured.remove());
+    await secured.start();
+    const tls = { caFile: certificate };
+    const a = connect([secured.url], { tls, nkeySeed: seed(userA) });
+    const b = connect([secured.url], { tls, nkeySeed: seed(userB) });
+    const stranger = connect([secured.url], { tls, nkeySeed: seed(nkeys.createUser()) });
+    const withoutCa = connect([secured.url], { tls: {}, nkeySeed: seed(userA) });
+    const links = new PeerLinks({ self: 'a', transport: a.transport, log: () => {} });
+    const others = new PeerLinks({ self: 'b', transport: b.transport, log: () => {} });
+    cleanups.push(
+      () => links.close(),
+      () => others.close(),
+    );
+    others.onRequest('who', (_payload, { peer }) => Buffer.from(peer));
+    expect(Buffer.from(await links.link('b').request('who', EMPTY, { timeoutMs: 20_000 })).toString()).toBe('a');
+    const got: string[] = [];
+    b.transport.subscribe('coordinator.b.in.>', (subject) => got.push(subject));
+    a.transport.publish('coordinator.b.in.c', Buffer.from('forged'));
+    await vi.waitFor(() => expect(a.events.some(({ reason }) => reason?.includes('Permissions Violation') === true)).toBe(true));
+    expect(got).not.toContain('coordinator.b.in.c');
+    await vi.waitFor(() => expect([stranger, withoutCa].map(({ events }) => events[0]?.event)).toEqual(['dial_failed', 'dial_failed']));
+    expect(JSON.stringify(a.events)).not.toContain('forged');
+    expect([stranger.transport.isConnected, withoutCa.transport.isConnected]).toEqual([false, false]);
+  });
+
+  it('refuses servers that take too small payloads, or have no TLS', async () => {
+    const small = await serve('max_payload: 65536');
+    const plain = await serve();
+    const { events } = connect([small.url]);
+    const { events: withTls } = connect([plain.url], { tls: {} });
+    await vi.waitFor(() =>
+      expect([events[0]?.reason, withTls[0]?.reason]).toEqual([expect.stringContaining('max_payload'), expect.stringContaining('tls')]),
+    );
+  });
+});
+
+it('closes the sockets of failed dials', async () => {
+  const sockets = new Set<Socket>();
+  let dials = 0;
+  // Accepts connections, and never says anything.
+  const server = createServer((socket) => {
+    dials++;
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket)).on('error', () => {});
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  cleanups.push(() => server.close());
+  const address = server.address();
+  const { transport } = connect([`127.0.0.1:${typeof address === 'object' ? address?.port : 0}`]);
+  await vi.waitFor(() => expect(dials).toBe(3), { timeout: 30_000 });
+  expect(sockets.size).toBeLessThanOrEqual(1);
+  await transport.close();
+  await vi.waitFor(() => expect(sockets.size).toBe(0));
+});
