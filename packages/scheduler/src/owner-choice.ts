@@ -1,0 +1,210 @@
+/**
+ * Chooses the coordinator to ask for a slot, from digests that may be older than the clock. Pure. The owner decides by its own
+ * providers; a wrong choice costs a `busy` reply or a dearer provider, never a slot given twice.
+ */
+import type { TrustLevel } from '@inference/protocol';
+import type { Work } from './job-cost.js';
+import { classCostMs, type ModelDigest, type ThroughputClass } from './model-digest.js';
+import type { OwnerId, OwnerState } from './owner-digests.js';
+import { nearTieMs } from './schedule.js';
+import { DEFAULT_CONSTANTS, type SchedulerConstants } from './scheduler-constants.js';
+
+export interface OwnerRequest {
+  readonly work: Work;
+  /** Tokens of prompt and answer; 0: unknown. */
+  readonly contextTokens: number;
+  /** As `<width>x<height>`; null: no image. */
+  readonly imageSize: string | null;
+  /** Least trust, or null: any level. */
+  readonly trustFloor: TrustLevel | null;
+  /** Owners that were asked already and are not to be asked again. Queueing there is still possible. */
+  readonly excludedOwners: ReadonlySet<OwnerId>;
+  /** Number of providers of each owner that failed this job. */
+  readonly excludedProviders: ReadonlyMap<OwnerId, number>;
+  /** Owner of a provider that probably has a cached prefix of the prompt. */
+  readonly prefix: OwnerPrefix | null;
+}
+
+export interface OwnerPrefix {
+  readonly owner: OwnerId;
+  /** Expected cached tokens. */
+  readonly tokens: number;
+}
+
+export type OwnerChoice =
+  | {
+      readonly kind: 'ask';
+      readonly owner: OwnerId;
+      /** Class of the owner's digest from which the slot is expected. */
+      readonly classIndex: number;
+      /** The owner must not start a load for this request. */
+      readonly loadedOnly: boolean;
+      /** Expected wait in all queues together, in milliseconds; null: unknown. */
+      readonly expectedWaitMs: number | null;
+      readonly why: 'prefix' | 'local' | 'cheapest' | 'near_tie';
+    }
+  /** All are full. `owners`: peers to queue at, besides the own queue. */
+  | { readonly kind: 'queue'; readonly owners: readonly OwnerId[]; readonly expectedWaitMs: number | null }
+  /** Waiting would not help. */
+  | { readonly kind: 'none'; readonly reason: NoOwnerReason };
+
+export type NoOwnerReason = 'none_routable' | 'context_too_long' | 'no_such_image_size' | 'below_trust_floor' | 'all_failed';
+
+/** Silence after which a peer counts as dead, in milliseconds. */
+export const PEER_SILENCE_MS = 3000;
+/** Peers that a request queues at, besides the own queue. */
+export const MAX_QUEUE_OWNERS = 2;
+
+/** `now` in milliseconds; `random` gives numbers in [0, 1). */
+export function chooseOwner(
+  digests: ReadonlyMap<OwnerId, OwnerState>,
+  request: OwnerRequest,
+  self: OwnerId,
+  now: number,
+  random: () => number,
+  constants: SchedulerConstants = DEFAULT_CONSTANTS,
+): OwnerChoice {
+  const serving: Serving[] = [];
+  let refusal: NoOwnerReason = 'none_routable';
+  for (const [owner, state] of digests) {
+    if (owner !== self && now - state.heardAt > PEER_SILENCE_MS) continue;
+    const reason = unsuitable(owner, state.digest, request);
+    if (reason === null) serving.push({ owner, state });
+    else if (refusal === 'none_routable') refusal = reason;
+  }
+  if (serving.length === 0) return { kind: 'none', reason: refusal };
+  const expectedWaitMs = expectedWait(serving);
+  const candidates = candidatesOf(serving, request, expectedWaitMs, constants);
+  let bestMs = Number.POSITIVE_INFINITY;
+  for (const { costMs } of candidates) bestMs = Math.min(bestMs, costMs);
+  if (candidates.length === 0) return { kind: 'queue', owners: queueOwners(serving, request, self), expectedWaitMs };
+  const limitMs = nearTieMs(bestMs, constants);
+  const ask = ({ owner, classIndex, one }: Candidate, why: (OwnerChoice & { kind: 'ask' })['why']): OwnerChoice => ({
+    kind: 'ask',
+    owner,
+    classIndex,
+    loadedOnly: !one.isCold,
+    expectedWaitMs,
+    why,
+  });
+  const warm = warmCandidate(candidates, request, limitMs, constants);
+  if (warm !== null) return ask(warm, 'prefix');
+  const near = candidates.filter(({ costMs }) => costMs <= limitMs);
+  const local = near.find(({ owner }) => owner === self);
+  if (local !== undefined) return ask(local, 'local');
+  return ask(drawByFreeSlots(near, random), near.length === 1 ? 'cheapest' : 'near_tie');
+}
+
+interface Serving {
+  readonly owner: OwnerId;
+  readonly state: OwnerState;
+}
+
+interface Candidate {
+  readonly owner: OwnerId;
+  readonly classIndex: number;
+  readonly one: ThroughputClass;
+  /** Own placements subtracted. */
+  readonly freeSlots: number;
+  readonly costMs: number;
+}
+
+/** Why the owner can serve the request neither now nor later, or null. */
+function unsuitable(owner: OwnerId, digest: ModelDigest, request: OwnerRequest): NoOwnerReason | null {
+  if (digest.serving === 0) return 'none_routable';
+  if ((digest.maxContextTokens ?? 0) < request.contextTokens) return 'context_too_long';
+  if (request.imageSize !== null && !digest.imageSizes.includes(request.imageSize)) return 'no_such_image_size';
+  if (request.trustFloor === 'hardware' && digest.trustedSlots === 0 && digest.classes.every((one) => one.trustedFreeSlots === 0))
+    return 'below_trust_floor';
+  return (request.excludedProviders.get(owner) ?? 0) >= digest.serving ? 'all_failed' : null;
+}
+
+/** Classes with a free slot for the request. */
+function candidatesOf(
+  serving: readonly Serving[],
+  request: OwnerRequest,
+  expectedWaitMs: number | null,
+  constants: SchedulerConstants,
+): Candidate[] {
+  const hasLoaded = serving.some(({ state }) => state.digest.totalSlots > 0);
+  const candidates: Candidate[] = [];
+  for (const { owner, state } of serving) {
+    if (request.excludedOwners.has(owner)) continue;
+    const { digest, taken } = state;
+    for (const [classIndex, one] of digest.classes.entries()) {
+      const free = request.trustFloor === 'hardware' ? one.trustedFreeSlots : one.freeSlots;
+      const freeSlots = free - (taken[classIndex] ?? 0);
+      if (freeSlots <= 0) continue;
+      if (one.isCold && hasLoaded && !mayLoad(digest, one, expectedWaitMs, constants)) continue;
+      candidates.push({ owner, classIndex, one, freeSlots, costMs: classCostMs(one, request.work) });
+    }
+  }
+  return candidates;
+}
+
+/** As within one coordinator: a load must be faster than waiting, and loads at once are few. */
+function mayLoad(
+  { serving, cold, loading }: ModelDigest,
+  { waitMs }: ThroughputClass,
+  expectedWaitMs: number | null,
+  { maxLoads, maxLoadsShare }: SchedulerConstants,
+): boolean {
+  if (loading >= Math.max(maxLoads, maxLoadsShare * (serving - cold - loading))) return false;
+  return (expectedWaitMs ?? Number.POSITIVE_INFINITY) >= waitMs;
+}
+
+/** The cheapest class of the owner with a cached prefix, where the saved prompt makes up for the difference. */
+function warmCandidate(
+  candidates: readonly Candidate[],
+  { prefix, work }: OwnerRequest,
+  limitMs: number,
+  { affinityWeight }: SchedulerConstants,
+): Candidate | null {
+  if (prefix === null) return null;
+  const reduced = { ...work, promptTokens: Math.max(1, work.promptTokens - affinityWeight * prefix.tokens) };
+  let warm: Candidate | null = null;
+  let warmMs = limitMs;
+  for (const candidate of candidates) {
+    if (candidate.owner !== prefix.owner || candidate.one.isCold) continue;
+    const costMs = classCostMs(candidate.one, reduced);
+    if (costMs > warmMs) continue;
+    warm = candidate;
+    warmMs = costMs;
+  }
+  return warm;
+}
+
+function drawByFreeSlots(near: readonly Candidate[], random: () => number): Candidate {
+  let total = 0;
+  for (const { freeSlots } of near) total += freeSlots;
+  let left = random() * total;
+  for (const candidate of near) {
+    left -= candidate.freeSlots;
+    if (left < 0) return candidate;
+  }
+  return near.at(-1) as Candidate;
+}
+
+/** The peers with most slots, the best first. */
+function queueOwners(serving: readonly Serving[], { trustFloor }: OwnerRequest, self: OwnerId): OwnerId[] {
+  const slotsOf = ({ state }: Serving): number => (trustFloor === 'hardware' ? state.digest.trustedSlots : state.digest.totalSlots);
+  return serving
+    .filter(({ owner }) => owner !== self)
+    .sort((a, b) => slotsOf(b) - slotsOf(a))
+    .slice(0, MAX_QUEUE_OWNERS)
+    .map(({ owner }) => owner);
+}
+
+/** Time until a new request begins, if all queues were one, in milliseconds; null: unknown. */
+function expectedWait(serving: readonly Serving[]): number | null {
+  let [waiting, slots, weightedMs, measuredSlots] = [0, 0, 0, 0];
+  for (const { state } of serving) {
+    const { queueLength, totalSlots, meanServiceMs } = state.digest;
+    waiting += queueLength;
+    slots += totalSlots;
+    if (meanServiceMs === null) continue;
+    weightedMs += meanServiceMs * totalSlots;
+    measuredSlots += totalSlots;
+  }
+  return measuredSlots === 0 ? null : ((weightedMs / measuredSlots) * (waiting + 1)) / slots;
+}
