@@ -1,11 +1,13 @@
 /** One run: a changing set of machines, a workload, a policy, and hours of virtual time. Deterministic. */
+
+import { type ClusterOptions, type ClusterReport, SimulatedCluster } from './cluster.js';
 import { EventQueue } from './event-queue.js';
 import { SimulatedMac } from './mac.js';
-import { SimulatedCoordinator } from './network.js';
+import { SimulatedCoordinator, type SimulatedNetwork } from './network.js';
 import type { Policy } from './policies.js';
 import { Random } from './random.js';
 import { type Report, Statistics } from './statistics.js';
-import { Workload } from './workload.js';
+import { type Job, Workload } from './workload.js';
 
 export interface Scenario {
   readonly seed: number;
@@ -27,21 +29,45 @@ const ONLINE_SHARE = 0.75;
 const THERE_MS = 4 * HOUR_MS;
 const AWAY_MS = (THERE_MS * (1 - ONLINE_SHARE)) / ONLINE_SHARE;
 
-export interface Outcome extends Report {
-  readonly network: SimulatedCoordinator;
+export interface Outcome<Network extends SimulatedNetwork = SimulatedCoordinator> extends Report {
+  readonly network: Network;
   readonly macs: readonly SimulatedMac[];
   /** Run time of this process, in milliseconds. */
   readonly tookMs: number;
 }
 
+/** The world under one coordinator. */
 export function simulate(world: Scenario, policy: Policy): Outcome {
+  return run(
+    world,
+    policy,
+    ({ events, chance, statistics, answered }) => new SimulatedCoordinator(policy, events, chance, statistics, answered),
+  );
+}
+
+/** The same machines and demand under several coordinators. */
+export function simulateCluster(world: Scenario, policy: Policy, options: ClusterOptions): Outcome<SimulatedCluster> & ClusterReport {
+  const deathAtMs = options.hasDeath ? (world.hours * HOUR_MS) / 2 : null;
+  const outcome = run(world, policy, (parts) => new SimulatedCluster({ ...parts, policy, options, deathAtMs }));
+  return { ...outcome, ...outcome.network.report() };
+}
+
+interface Parts {
+  readonly events: EventQueue;
+  /** For decisions of coordinators. */
+  readonly chance: Random;
+  readonly statistics: Statistics;
+  readonly answered: (job: Job) => void;
+}
+
+function run<Network extends SimulatedNetwork>(world: Scenario, policy: Policy, build: (parts: Parts) => Network): Outcome<Network> {
   const began = performance.now();
   const endMs = world.hours * HOUR_MS;
   const events = new EventQueue();
   // Machines and demand are identical for every policy; only a policy's own draws differ.
   const [machineChance, demandChance, ownChance] = [new Random(world.seed), new Random(world.seed + 1), new Random(world.seed + 2)];
   const statistics = new Statistics(endMs * WARM_UP_SHARE, () => events.now);
-  const network: SimulatedCoordinator = new SimulatedCoordinator(policy, events, ownChance, statistics, (job) => workload.answered(job));
+  const network: Network = build({ events, chance: ownChance, statistics, answered: (job) => workload.answered(job) });
   const macs = Array.from(
     { length: world.providers },
     (_, index) =>

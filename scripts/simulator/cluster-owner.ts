@@ -1,0 +1,158 @@
+/**
+ * One coordinator of a cluster, as owner of its machines: answers requests for slots, queues tickets of all coordinators in the
+ * real fair queue, and makes the digests.
+ */
+import { digestOf, type ModelDigest, OwnerDigests, type OwnerId } from '@inference/scheduler';
+import { JOB_TIMINGS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/job-timings.js';
+import { FairQueue, type Queued } from '../../apps/coordinator/src/inference/queue/fair-queue.js';
+import { type OwnerDependencies, type Placeable, type Reservation, SimulatedOwner } from './owner.js';
+
+/** A place in one owner's queue. */
+export interface Ticket extends Queued {
+  readonly request: Placeable;
+  readonly owner: ClusterOwner;
+  /** A slot for the request, which the receiver must start or release. */
+  granted(reservation: Reservation): void;
+  /** A fuller queue took the place away. */
+  displaced(): void;
+  /** The owner died. */
+  lost(): void;
+}
+
+export interface NumberedDigest {
+  readonly digest: ModelDigest;
+  readonly sequence: number;
+}
+
+export interface ClusterOwnerDependencies extends Omit<OwnerDependencies, 'onCapacity' | 'onIndexed'> {
+  /** The digest of a model is out of date. */
+  readonly onDigestChanged: (owner: ClusterOwner, model: string) => void;
+}
+
+export class ClusterOwner {
+  readonly id: OwnerId;
+  readonly owner: SimulatedOwner;
+  /** Digests of all coordinators, as far as known here. */
+  readonly digests = new OwnerDigests();
+  isAlive = true;
+  readonly #deps: ClusterOwnerDependencies;
+  readonly #queues = new Map<string, FairQueue<Ticket>>();
+  readonly #current = new Map<string, NumberedDigest>();
+  readonly #outdated = new Set<string>();
+
+  constructor(id: OwnerId, deps: ClusterOwnerDependencies) {
+    this.id = id;
+    this.#deps = deps;
+    this.owner = new SimulatedOwner({ ...deps, onCapacity: (model) => this.#serve(model), onIndexed: (model) => this.#outdate(model) });
+  }
+
+  /** The digest of now. */
+  digest(model: string): NumberedDigest {
+    const known = this.#current.get(model);
+    if (known !== undefined && !this.#outdated.has(model)) return known;
+    const pool = this.owner.poolAt(model);
+    const context = {
+      queueLength: this.#queues.get(model)?.size ?? 0,
+      meanServiceMs: this.owner.times.waitMs(model, 0, 1),
+      imageSizes: [],
+    };
+    const current = { digest: pool === null ? EMPTY : digestOf(pool, context), sequence: (known?.sequence ?? 0) + 1 };
+    this.#current.set(model, current);
+    this.#outdated.delete(model);
+    return current;
+  }
+
+  models(): Iterable<string> {
+    return this.#current.keys();
+  }
+
+  /** A slot, for now: not before queued requests. */
+  place(request: Placeable, expectedWaitMs: number | null, loadedOnly: boolean): Reservation | 'busy' | 'none' {
+    const { model } = request.job;
+    if (this.#queues.has(model) && (loadedOnly || this.owner.coldOf(model) === 0)) return 'busy';
+    const picked = this.owner.choose(request, expectedWaitMs, loadedOnly);
+    return typeof picked === 'string' ? picked : this.owner.reserve(request, picked);
+  }
+
+  enqueue(ticket: Ticket): 'queued' | 'hopeless' | 'queue_full' {
+    const { model } = ticket.request.job;
+    const queue = this.#queues.get(model) ?? new FairQueue<Ticket>(MAX_WAITING_PER_MODEL);
+    const expectedMs = this.owner.times.waitMs(model, queue.aheadOf(ticket.accountId), this.owner.slotsOf(model));
+    if (queue.size > 0 && expectedMs !== null && expectedMs > this.#deps.policy.maxWaitFactor * JOB_TIMINGS.queueMs) return 'hopeless';
+    const displaced = queue.add(ticket);
+    if (displaced === ticket) return 'queue_full';
+    this.#queues.set(model, queue);
+    this.#outdate(model);
+    displaced?.displaced();
+    this.#serve(model);
+    return 'queued';
+  }
+
+  cancel(ticket: Ticket): void {
+    const { model } = ticket.request.job;
+    const queue = this.#queues.get(model);
+    if (queue === undefined) return;
+    queue.remove(ticket);
+    this.#endQueue(model, queue);
+  }
+
+  /** Disconnects all machines. Returns them; their jobs fail. */
+  die(): readonly SimulatedOwnerMac[] {
+    this.isAlive = false;
+    const tickets = [...this.#queues.values()].flatMap((queue) => [...queue.inOrder()]);
+    this.#queues.clear();
+    const macs = this.owner.connectedMacs();
+    for (const mac of macs) this.owner.left(mac);
+    for (const mac of macs) mac.leave();
+    for (const ticket of tickets) ticket.lost();
+    return macs;
+  }
+
+  #serve(model: string): void {
+    const queue = this.#queues.get(model);
+    if (queue === undefined) return;
+    const turnMs = this.owner.times.waitMs(model, 0, this.owner.slotsOf(model));
+    let isFirstBusy = false;
+    for (const ticket of queue.inOrder()) {
+      const isRestricted = ticket.request.exclude.size > 0;
+      if (isFirstBusy && !isRestricted) continue;
+      const picked = this.owner.choose(ticket.request, turnMs);
+      if (typeof picked === 'string') {
+        if (isRestricted) continue;
+        isFirstBusy = true;
+        if (!queue.some(({ request }) => request.exclude.size > 0)) break;
+      } else {
+        queue.served(ticket);
+        ticket.granted(this.owner.reserve(ticket.request, picked));
+      }
+    }
+    this.#endQueue(model, queue);
+  }
+
+  #endQueue(model: string, queue: FairQueue<Ticket>): void {
+    if (queue.size === 0 && this.#queues.get(model) === queue) this.#queues.delete(model);
+    this.#outdate(model);
+  }
+
+  #outdate(model: string): void {
+    this.#outdated.add(model);
+    this.#deps.onDigestChanged(this, model);
+  }
+}
+
+type SimulatedOwnerMac = ReturnType<SimulatedOwner['connectedMacs']>[number];
+
+const EMPTY: ModelDigest = {
+  serving: 0,
+  totalSlots: 0,
+  freeSlots: 0,
+  trustedSlots: 0,
+  trustedFreeSlots: 0,
+  cold: 0,
+  loading: 0,
+  queueLength: 0,
+  meanServiceMs: null,
+  maxContextTokens: null,
+  imageSizes: [],
+  classes: [],
+};

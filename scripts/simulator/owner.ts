@@ -1,0 +1,264 @@
+/**
+ * Holder of simulated machines' connections: the real model index, throughput estimates and prefix affinity. Gives slots and runs
+ * jobs; queues and retries belong to its callers.
+ */
+import type { ProviderId } from '@inference/protocol';
+import {
+  DEFAULT_HOST_STATE,
+  ModelIndex,
+  PrefixAffinity,
+  type ProviderFacts,
+  type ProviderJobs,
+  type ProviderPool,
+  ThroughputStats,
+  type Work,
+} from '@inference/scheduler';
+import { ServiceTimes } from '../../apps/coordinator/src/inference/queue/service-times.js';
+import type { EventQueue } from './event-queue.js';
+import type { SimulatedMac } from './mac.js';
+import { OracleThroughput, type Picked, type Policy, pick } from './policies.js';
+import type { Random } from './random.js';
+import type { Statistics } from './statistics.js';
+import type { Job } from './workload.js';
+
+/** Coordinator state of a machine besides throughput. */
+interface Session {
+  readonly mac: SimulatedMac;
+  usedSlots: number;
+  failuresInARow: number;
+  heldOffUntil: number;
+  placements: number;
+  since: number;
+}
+
+/** A job with its estimate, and the machines that failed it. */
+export interface Placeable {
+  readonly job: Job;
+  readonly work: Work;
+  readonly exclude: ReadonlySet<ProviderId>;
+}
+
+export interface RunEvents {
+  /** Whether nobody waits for the answer any more, so that statistics ignore the job. */
+  isAbandoned?(): boolean;
+  /** Called before the slot's capacity is announced. */
+  done(): void;
+  failed(reason: JobFailure, providerId: ProviderId): void;
+}
+
+export type JobFailure = 'fault' | 'offline' | 'full';
+
+/** A slot taken on a machine. Exactly one of its methods is to be called. */
+export interface Reservation {
+  readonly providerId: ProviderId;
+  start(events: RunEvents): void;
+  release(): void;
+}
+
+export interface OwnerDependencies {
+  readonly policy: Policy;
+  readonly events: EventQueue;
+  readonly chance: Random;
+  readonly statistics: Statistics;
+  /** Called for each model of a machine whose state changed. */
+  readonly onCapacity: (model: string) => void;
+  /** Called for each model of a machine whose place in the index changed. */
+  readonly onIndexed?: (model: string) => void;
+}
+
+const TYPICAL_COMPLETION = 400;
+const STREAMED_SHARE = 0.8;
+const HOLD_OFF_MS = 1000;
+/** Failure rate from which perfect knowledge avoids a machine. */
+const FAULTY = 0.1;
+
+export class SimulatedOwner {
+  readonly #deps: OwnerDependencies;
+  readonly #macs = new Map<ProviderId, SimulatedMac>();
+  readonly speeds: ThroughputStats;
+  readonly #boards: ModelIndex<SimulatedMac>;
+  readonly #prefixAffinity = new PrefixAffinity();
+  readonly #sessions = new Map<ProviderId, Session>();
+  readonly times = new ServiceTimes();
+
+  constructor(deps: OwnerDependencies) {
+    this.#deps = deps;
+    const { kind, constants } = deps.policy;
+    this.speeds = kind === 'perfect' ? new OracleThroughput(this.#macs) : new ThroughputStats(constants);
+    this.#boards = new ModelIndex<SimulatedMac>(this.speeds, constants);
+  }
+
+  join(mac: SimulatedMac): void {
+    const { policy, events } = this.#deps;
+    const { providerId } = mac.registration.identity;
+    const faulty = policy.kind === 'perfect' && mac.failureRate > FAULTY;
+    this.#macs.set(providerId, mac);
+    this.#sessions.set(providerId, {
+      mac,
+      usedSlots: 0,
+      failuresInARow: faulty ? 9 : 0,
+      heldOffUntil: 0,
+      placements: 0,
+      since: events.now,
+    });
+    this.changed(mac);
+  }
+
+  /** A machine disconnected. It reports its own lost jobs. */
+  left(mac: SimulatedMac): void {
+    this.#boards.remove(mac);
+    this.#sessions.delete(mac.registration.identity.providerId);
+    this.#indexed(mac);
+  }
+
+  connectedMacs(): SimulatedMac[] {
+    return [...this.#sessions.values()].map(({ mac }) => mac);
+  }
+
+  /** A machine reported new state. */
+  changed(mac: SimulatedMac): void {
+    const session = this.#sessions.get(mac.registration.identity.providerId);
+    if (session === undefined) return;
+    this.#boards.update(mac, factsOf(session), this.#deps.events.now);
+    this.#indexed(mac);
+    for (const { id } of mac.models) this.#deps.onCapacity(id);
+  }
+
+  /** The pool of a model as of now; null: no machine has the model. */
+  poolAt(model: string): ProviderPool<SimulatedMac> | null {
+    return this.#boards.poolAt(model, this.#deps.events.now) ?? null;
+  }
+
+  slotsOf(model: string): number {
+    return this.#boards.pool(model)?.slots ?? 0;
+  }
+
+  coldOf(model: string): number {
+    return this.#boards.pool(model)?.cold ?? 0;
+  }
+
+  choose({ job, work, exclude }: Placeable, expectedWaitMs: number | null, loadedOnly = false): Picked | 'busy' | 'none' {
+    const { policy, events, chance, statistics } = this.#deps;
+    const board = this.poolAt(job.model);
+    if (board === null) return 'none';
+    const prefixCandidates = this.#prefixAffinity.candidates(job.chain, events.now, (providerId) => this.#jobsOf(providerId));
+    const began = performance.now();
+    const request = { providerSerial: null, exclude, trustFloor: null, work, prefixCandidates, expectedWaitMs, loadedOnly };
+    const picked = pick(policy.kind, board, request, events.now, chance.next);
+    statistics.picked((performance.now() - began) * 1000);
+    return picked;
+  }
+
+  reserve({ job }: Placeable, { mac, costMs, why }: Picked): Reservation {
+    const { events, statistics } = this.#deps;
+    const { providerId } = mac.registration.identity;
+    const session = this.#sessions.get(providerId) as Session;
+    const otherJobs = session.usedSlots;
+    session.usedSlots++;
+    session.placements++;
+    this.#boards.jobPlaced(mac, job.model, events.now);
+    this.#boards.update(mac, factsOf(session), events.now);
+    this.#indexed(mac);
+    return {
+      providerId,
+      start: (run) => {
+        if (this.#sessions.get(providerId) !== session) {
+          run.failed('offline', providerId);
+          return;
+        }
+        if (run.isAbandoned?.() !== true) statistics.placed(job, mac, costMs, why, events.now);
+        this.#run(job, session, otherJobs, run);
+      },
+      release: () => {
+        session.usedSlots--;
+        if (this.#sessions.get(providerId) === session) this.changed(mac);
+      },
+    };
+  }
+
+  #run(job: Job, session: Session, otherJobs: number, run: RunEvents): void {
+    const { policy, events, chance, statistics } = this.#deps;
+    const { mac } = session;
+    const { providerId } = mac.registration.identity;
+    const startedAt = events.now;
+    let firstContentAt = startedAt;
+    mac.take(job, {
+      firstToken: () => {
+        firstContentAt = events.now;
+        if (run.isAbandoned?.() !== true) statistics.firstToken(job, firstContentAt);
+      },
+      done: (cachedTokens) => {
+        const { now } = events;
+        session.usedSlots--;
+        if (policy.kind !== 'perfect') session.failuresInARow = 0;
+        this.times.add(job.model, now - startedAt);
+        const streamed = chance.happens(STREAMED_SHARE);
+        this.#boards.recordAnswer(
+          mac,
+          job.model,
+          {
+            promptTokens: job.promptTokens,
+            cachedTokens,
+            completionTokens: job.completionTokens,
+            streamed,
+            firstContentMs: (streamed ? firstContentAt : now) - startedAt,
+            elapsedMs: now - startedAt,
+            otherJobs,
+          },
+          now,
+        );
+        const jobs = this.#jobsOf(providerId);
+        if (jobs !== null) this.#prefixAffinity.record(job.chain, cachedTokens, providerId, jobs, now);
+        if (run.isAbandoned?.() !== true) statistics.done(job, mac, cachedTokens, now);
+        run.done();
+        this.changed(mac);
+      },
+      failed: (reason) => {
+        session.usedSlots--;
+        if (reason === 'fault') session.failuresInARow++;
+        if (reason === 'full') {
+          session.heldOffUntil = events.now + HOLD_OFF_MS;
+          events.after(HOLD_OFF_MS + 1, () => this.changed(mac));
+        }
+        statistics.failed(reason);
+        if (this.#sessions.get(providerId) === session) this.changed(mac);
+        run.failed(reason, providerId);
+      },
+    });
+  }
+
+  #indexed({ models }: SimulatedMac): void {
+    if (this.#deps.onIndexed !== undefined) for (const { id } of models) this.#deps.onIndexed(id);
+  }
+
+  #jobsOf(providerId: ProviderId): ProviderJobs | null {
+    const session = this.#sessions.get(providerId);
+    return session === undefined ? null : { placements: session.placements, slots: session.mac.slots, since: session.since };
+  }
+}
+
+/** Size of a request as the coordinator estimates it. */
+export function expectedWork(job: Job, policy: Policy, chance: Random): Work {
+  return {
+    promptTokens: Math.ceil(job.promptTokens * chance.logNormal(1, 0.15)),
+    completionTokens: policy.kind === 'perfect' ? job.completionTokens : TYPICAL_COMPLETION,
+  };
+}
+
+function factsOf({ mac, usedSlots, failuresInARow, heldOffUntil }: Session): ProviderFacts {
+  const { providerId } = mac.registration.identity;
+  return {
+    providerId,
+    serialNumber: providerId,
+    isQuarantined: false,
+    isDraining: false,
+    keyNotAfter: Number.POSITIVE_INFINITY,
+    trustLevel: 'self_signed',
+    trustValidUntil: Number.POSITIVE_INFINITY,
+    backoffUntil: heldOffUntil,
+    slots: mac.slots,
+    usedSlots,
+    recentFailures: failuresInARow,
+    host: mac.hot ? { ...DEFAULT_HOST_STATE, thermal: 'serious' } : DEFAULT_HOST_STATE,
+  };
+}
