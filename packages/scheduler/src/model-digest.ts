@@ -3,8 +3,8 @@
  * Pure. Digests of peers are untrusted and validated member by member.
  */
 import { type CostModel, costOf, type Work } from './job-cost.js';
-import type { OpenGroup, PoolMember, ProviderPool } from './provider-pool.js';
-import { isUnprovenGroup } from './provider-pool.js';
+import { isUnprovenGroup, type OpenGroup, type PoolMember } from './provider-groups.js';
+import type { ProviderPool } from './provider-pool.js';
 
 /** Available providers of similar cost, under their current load. */
 export interface ThroughputClass {

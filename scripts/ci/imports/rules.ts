@@ -44,7 +44,14 @@ const PACKAGE_LAYERS: readonly Layer[] = Object.entries({
 const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
   '': { uses: 'all of the app' },
   'config/config.ts': {
-    uses: ['devices', 'cluster/settings.ts', 'config/environment.ts', 'telemetry/tracing-settings.ts', 'config/startup-error.ts', 'protocol'],
+    uses: [
+      'devices',
+      'cluster/settings.ts',
+      'config/environment.ts',
+      'telemetry/tracing-settings.ts',
+      'config/startup-error.ts',
+      'protocol',
+    ],
   },
   'log.ts': { uses: ['config/config.ts'] },
   'config/environment.ts': { uses: ['config/startup-error.ts'], isPure: true },
@@ -130,7 +137,6 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
       'protocol',
     ],
   },
-  'cluster/cluster.ts': { uses: 'all of the app' },
   'billing/micro-usd.ts': { uses: [], isPure: true },
   database: { uses: ['config/startup-error.ts', 'scheduler/bounded-map.ts', 'billing/micro-usd.ts', 'protocol'] },
 });

@@ -4,12 +4,12 @@
  */
 import type { ProviderId } from '@inference/protocol';
 import { resolveClaimants } from '@inference/scheduler';
+import type { ModelDirectory } from '../providers/placement/model-directory.js';
 import type { SerialClaimant } from '../providers/placement/placement-service.js';
-import type { ServedModels } from '../providers/placement/served-models.js';
 import type { Placed, Placement, SlotRequest } from './queue/request-queue.js';
 
 /** Models that providers serve now. */
-export type NetworkModels = Pick<ServedModels, 'serves' | 'isOfType' | 'listedNames' | 'contextLength' | 'imageOffers' | 'onCapacity'>;
+export type NetworkModels = Pick<ModelDirectory, 'serves' | 'isOfType' | 'listedNames' | 'contextLength' | 'imageOffers' | 'onCapacity'>;
 
 /** Chooses providers and reserves their slots. */
 export interface Placements {

@@ -37,6 +37,6 @@ export async function openCluster(context: StartContext, deps: ClusterDeps): Pro
       announceDrain: () => {},
     };
   }
-  const { joinCluster } = await import('../cluster/cluster.js');
+  const { joinCluster } = await import('./join-cluster.js');
   return joinCluster(context, cluster, deps);
 }

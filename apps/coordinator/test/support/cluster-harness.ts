@@ -44,6 +44,8 @@ export async function startClusterHarness(options: HarnessOptions): Promise<Harn
   const { near, far, close } = await startTwoCoordinators(options);
   return {
     ...near,
+    // Tests read the providers' reputation and sessions, which their owner holds.
+    app: { ...near.app, providers: far.app.providers },
     async provider(providerOptions = {}) {
       const provider = await far.provider(providerOptions);
       const models = provider.options.models ?? [];

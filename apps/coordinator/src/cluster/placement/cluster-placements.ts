@@ -4,9 +4,9 @@
  */
 import type { ImageOffer, ModelOffer, ModelType, ProviderId } from '@inference/protocol';
 import { chooseOwner, type ModelDigest, namesProvider, type OwnerRequest } from '@inference/scheduler';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { type NetworkModels, type Placements, type ResolvedSerial, resolvedProvider } from '../../inference/placements.js';
 import type { NotPlacedReason, Placed, Placement, RequestQueue, SlotRequest } from '../../inference/queue/request-queue.js';
-import { BoundedMap } from '../../limits/bounded-map.js';
 import type { SerialClaimant } from '../../providers/placement/placement-service.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { Refusal } from '../../providers/session/refusal.js';

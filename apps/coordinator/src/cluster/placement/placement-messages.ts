@@ -137,9 +137,9 @@ export const FindingSchema = Type.Object({
     Type.Object({
       kind: Type.Literal('fault'),
       fault: Type.Union([Type.Literal('failed'), Type.Literal('timed_out'), Type.Literal('unverified'), Type.Literal('misbehaved')]),
-      reason: Type.String({ pattern: '^[a-z0-9_]{1,64}$' }),
+      reason: Type.String({ pattern: '^[A-Za-z0-9_.:-]{1,128}$' }),
     }),
-    Type.Object({ kind: Type.Literal('protocol_broken'), reason: Type.String({ pattern: '^[a-z0-9_]{1,64}$' }) }),
+    Type.Object({ kind: Type.Literal('protocol_broken'), reason: Type.String({ pattern: '^[A-Za-z0-9_.:-]{1,128}$' }) }),
     Type.Object({
       kind: Type.Literal('answer_settled'),
       model: Type.String({ minLength: 1, maxLength: 256 }),

@@ -15,7 +15,7 @@ import {
   type PromptPrefix,
   type ThroughputEstimate,
 } from '@inference/scheduler';
-import { BoundedMap } from '../../limits/bounded-map.js';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { SettledAnswer } from '../provider-connection.js';
 import { AnswerLengthStats, type ComparedLength } from '../reputation/answer-length-stats.js';
 import type { ConnectedProviders } from '../session/connected-providers.js';

@@ -2,22 +2,23 @@
  * One coordinator's part in the cluster: the transport, a link to every live peer, membership, placements in both directions, and views of the
  * whole network.
  */
+
+import type { PeerLink } from '../cluster/link/peer-link.js';
+import { PeerLinks } from '../cluster/link/peer-links.js';
+import { Membership } from '../cluster/membership/membership.js';
+import { type Peer, PeerStream } from '../cluster/peer.js';
+import { ClusterPlacements } from '../cluster/placement/cluster-placements.js';
+import { encodeMessage } from '../cluster/placement/placement-messages.js';
+import { PlacementServer } from '../cluster/placement/placement-server.js';
+import { publishedModels } from '../cluster/placement/published-models.js';
+import type { ClusterSettings } from '../cluster/settings.js';
+import { NatsTransport } from '../cluster/transport/nats-transport.js';
+import { ClusterViews } from '../cluster/views.js';
 import { errorFacts, type Log } from '../log.js';
 import { maxChallengeAge, SESSION_TIMINGS } from '../providers/session/session-options.js';
 import { MAX_MANAGEMENT_AGE_MS } from '../providers/verification/trust-policy.js';
-import type { ClusterDeps, ClusterServices } from '../wiring/cluster.js';
-import type { StartContext } from '../wiring/start-context.js';
-import type { PeerLink } from './link/peer-link.js';
-import { PeerLinks } from './link/peer-links.js';
-import { Membership } from './membership/membership.js';
-import { type Peer, PeerStream } from './peer.js';
-import { ClusterPlacements } from './placement/cluster-placements.js';
-import { encodeMessage } from './placement/placement-messages.js';
-import { PlacementServer } from './placement/placement-server.js';
-import { publishedModels } from './placement/published-models.js';
-import type { ClusterSettings } from './settings.js';
-import { NatsTransport } from './transport/nats-transport.js';
-import { ClusterViews } from './views.js';
+import type { ClusterDeps, ClusterServices } from './cluster.js';
+import type { StartContext } from './start-context.js';
 
 /** Maximum time for all models of a peer, in milliseconds. */
 const MODELS_MS = 3000;
