@@ -27,16 +27,17 @@ const ZERO = microUsd(0);
 export class LedgerDraft {
   readonly #locked: LockedRows;
   readonly #jobs = new Map<JobId, LedgerJob>();
-  readonly #balances = new Map<string, AccountBalance>();
-  readonly #keys = new Map<string, KeySpend>();
+  readonly #balances = new Map<string, Mutable<AccountBalance>>();
+  readonly #keys = new Map<string, Mutable<KeySpend>>();
   readonly #deposits = new Map<string, DepositRecord>();
   readonly #withdrawals = new Map<string, WithdrawalRecord>();
   readonly #postings: Posting[] = [];
   readonly #minutes = new Map<number, NetworkMinute>();
-  readonly #hours = new Map<string, AccountHour>();
-  readonly #quarters = new Map<string, ProviderQuarter>();
-  readonly #earningsDays = new Map<string, EarningsDay>();
-  readonly #payerDays = new Map<string, PayerDay>();
+  // Nested maps and short lists, because building a text key costs more than a lookup.
+  readonly #hours = new Map<string, AccountHour[]>();
+  readonly #quarters = new Map<ProviderId, ProviderQuarter[]>();
+  readonly #earningsDays = new Map<string, Mutable<EarningsDay>[]>();
+  readonly #payerDays = new Map<string, Map<string, Mutable<PayerDay>[]>>();
 
   constructor(locked: LockedRows) {
     this.#locked = locked;
@@ -71,7 +72,7 @@ export class LedgerDraft {
 
   /** Earnings of an account per day, matured days included. The account must be in `RowKeys.earningsDays`. */
   earningsDays(account: string): readonly EarningsDay[] {
-    return [...this.#locked.earningsDays, ...this.#earningsDays.values()].filter((day) => day.account === account);
+    return [...this.#locked.earningsDays.filter((day) => day.account === account), ...(this.#earningsDays.get(account) ?? [])];
   }
 
   putJob(job: LedgerJob): void {
@@ -88,15 +89,15 @@ export class LedgerDraft {
 
   /** Adds to the reserved amount of an account and a key; a negative amount releases. */
   addReserved(account: string, apiKeyId: string, amount: number): void {
-    const balance = this.balance(account);
-    this.#balances.set(account, { ...balance, reserved: microUsd(balance.reserved + amount) });
-    const key = this.key(apiKeyId);
-    this.#keys.set(apiKeyId, { ...key, reserved: microUsd(key.reserved + amount) });
+    const balance = this.#changedBalance(account);
+    balance.reserved = microUsd(balance.reserved + amount);
+    const key = this.#changedKey(apiKeyId);
+    key.reserved = microUsd(key.reserved + amount);
   }
 
   addSpent(apiKeyId: string, amount: MicroUsd): void {
-    const key = this.key(apiKeyId);
-    this.#keys.set(apiKeyId, { ...key, spent: microUsd(key.spent + amount) });
+    const key = this.#changedKey(apiKeyId);
+    key.spent = microUsd(key.spent + amount);
   }
 
   /**
@@ -113,45 +114,34 @@ export class LedgerDraft {
     if (sum !== 0) throw new Error('the postings of an event must sum to zero');
     for (const { account, amount, earned } of postings) {
       if (amount === 0 && earned === 0) continue;
-      const balance = this.balance(account);
-      this.#balances.set(account, {
-        ...balance,
-        balance: microUsd(balance.balance + amount),
-        earned: microUsd(balance.earned + earned),
-      });
+      const balance = this.#changedBalance(account);
+      balance.balance = microUsd(balance.balance + amount);
+      balance.earned = microUsd(balance.earned + earned);
       this.#postings.push({ event, account, amount, earned, at });
     }
   }
 
-  /** Counts activity of an account in the hour of `at`. */
-  countActivity(account: string, at: number, activity: Readonly<Partial<AccountActivity>>): void {
-    const hour = Math.floor(at / HOUR_MS);
-    const key = `${hour} ${account}`;
-    let sums = this.#hours.get(key);
-    if (sums === undefined) {
-      sums = {
-        ...{ hour, account, requests: 0, promptTokens: 0, completionTokens: 0 },
-        ...{ images: 0, spent: 0, servedJobs: 0, servedTokens: 0, earned: 0 },
-      };
-      this.#hours.set(key, sums);
-    }
-    sums.requests += activity.requests ?? 0;
-    sums.promptTokens += activity.promptTokens ?? 0;
-    sums.completionTokens += activity.completionTokens ?? 0;
-    sums.images += activity.images ?? 0;
-    sums.spent += activity.spent ?? 0;
-    sums.servedJobs += activity.servedJobs ?? 0;
-    sums.servedTokens += activity.servedTokens ?? 0;
-    sums.earned += activity.earned ?? 0;
+  /** Counts a job requested by an account in the hour of `at`. */
+  countRequest(account: string, at: number, job: Pick<AccountActivity, 'promptTokens' | 'completionTokens' | 'images' | 'spent'>): void {
+    const sums = this.#hour(account, at);
+    sums.requests++;
+    sums.promptTokens += job.promptTokens;
+    sums.completionTokens += job.completionTokens;
+    sums.images += job.images;
+    sums.spent += job.spent;
   }
 
-  /** Counts a job of a provider and its earner in the quarter of an hour of `at`. */
-  countProviderJob(job: Omit<ProviderQuarter, 'quarter' | 'jobs'>, at: number): void {
+  /** Counts a job served by a provider in the quarter of an hour of `at`, and for its earner in the hour. */
+  countServed(job: Omit<ProviderQuarter, 'quarter' | 'jobs'>, at: number): void {
+    const hour = this.#hour(job.earner, at);
+    hour.servedJobs++;
+    hour.servedTokens += job.promptTokens + job.completionTokens;
+    hour.earned += job.earned;
     const quarter = Math.floor(at / QUARTER_MS);
-    const key = JSON.stringify([quarter, job.providerId, job.model, job.earner]);
-    const sums = this.#quarters.get(key);
+    const ofProvider = entryOf(this.#quarters, job.providerId, () => []);
+    const sums = ofProvider.find((entry) => entry.quarter === quarter && entry.earner === job.earner && entry.model === job.model);
     if (sums === undefined) {
-      this.#quarters.set(key, { ...job, quarter, jobs: 1 });
+      ofProvider.push({ ...job, quarter, jobs: 1 });
       return;
     }
     sums.jobs++;
@@ -182,12 +172,19 @@ export class LedgerDraft {
     at: number,
   ): void {
     const day = Math.floor(at / DAY_MS);
-    const earningsKey = `${day} ${earner}`;
-    const earnings = this.#earningsDays.get(earningsKey) ?? { account: earner, day, amount: 0 };
-    this.#earningsDays.set(earningsKey, { ...earnings, amount: earnings.amount + earned });
-    const payerKey = JSON.stringify([day, earner, payer]);
-    const paid = this.#payerDays.get(payerKey) ?? { earner, payer, day, earned: 0, ofDeposits: 0 };
-    this.#payerDays.set(payerKey, { ...paid, earned: paid.earned + earned, ofDeposits: paid.ofDeposits + ofDeposits });
+    const days = entryOf(this.#earningsDays, earner, () => []);
+    const earnings = days.find((entry) => entry.day === day);
+    if (earnings === undefined) days.push({ account: earner, day, amount: earned });
+    else earnings.amount += earned;
+    const payers = entryOf(this.#payerDays, earner, () => new Map<string, Mutable<PayerDay>[]>());
+    const paidDays = entryOf<string, Mutable<PayerDay>[]>(payers, payer, () => []);
+    const paid = paidDays.find((entry) => entry.day === day);
+    if (paid === undefined) {
+      paidDays.push({ earner, payer, day, earned, ofDeposits });
+      return;
+    }
+    paid.earned += earned;
+    paid.ofDeposits += ofDeposits;
   }
 
   changes(): LedgerChanges {
@@ -207,12 +204,55 @@ export class LedgerDraft {
       addedBalances,
       addedKeys,
       minutes: [...this.#minutes.values()],
-      hours: [...this.#hours.values()],
-      quarters: [...this.#quarters.values()],
-      earningsDays: [...this.#earningsDays.values()],
-      payerDays: [...this.#payerDays.values()],
+      hours: [...this.#hours.values()].flat(),
+      quarters: [...this.#quarters.values()].flat(),
+      earningsDays: [...this.#earningsDays.values()].flat(),
+      payerDays: [...this.#payerDays.values()].flatMap((payers) => [...payers.values()].flat()),
     };
   }
+
+  /** Copied at its first change, then changed in place. */
+  #changedBalance(account: string): Mutable<AccountBalance> {
+    return entryOf(this.#balances, account, () => ({ ...this.balance(account) }));
+  }
+
+  #changedKey(id: string): Mutable<KeySpend> {
+    return entryOf(this.#keys, id, () => ({ ...this.key(id) }));
+  }
+
+  #hour(account: string, at: number): AccountHour {
+    const hour = Math.floor(at / HOUR_MS);
+    const hours = entryOf(this.#hours, account, () => []);
+    let sums = hours.find((entry) => entry.hour === hour);
+    if (sums === undefined) {
+      sums = {
+        hour,
+        account,
+        requests: 0,
+        promptTokens: 0,
+        completionTokens: 0,
+        images: 0,
+        spent: 0,
+        servedJobs: 0,
+        servedTokens: 0,
+        earned: 0,
+      };
+      hours.push(sums);
+    }
+    return sums;
+  }
+}
+
+type Mutable<Entry> = { -readonly [Name in keyof Entry]: Entry[Name] };
+
+/** Entry of a map, created at its first use. */
+function entryOf<Key, Entry>(map: Map<Key, Entry>, key: Key, create: () => Entry): Entry {
+  let entry = map.get(key);
+  if (entry === undefined) {
+    entry = create();
+    map.set(key, entry);
+  }
+  return entry;
 }
 
 /** Separates locked records from new ones. */

@@ -148,11 +148,8 @@ function settle(draft: LedgerDraft, settlement: Settlement, terms: LedgerTerms):
       fee,
     },
   });
-  draft.countActivity(reservation.accountId, at, { requests: 1, promptTokens, completionTokens, images, spent: cost });
-  if (!isFree) {
-    draft.countActivity(earner, at, { servedJobs: 1, servedTokens: promptTokens + completionTokens, earned });
-    draft.countProviderJob({ providerId, model: reservation.model, earner, promptTokens, completionTokens, images, earned }, at);
-  }
+  draft.countRequest(reservation.accountId, at, { promptTokens, completionTokens, images, spent: cost });
+  if (!isFree) draft.countServed({ providerId, model: reservation.model, earner, promptTokens, completionTokens, images, earned }, at);
   draft.countMinute(at, promptTokens, completionTokens);
   return { kind: 'settled', cost, earned, fee };
 }

@@ -7,7 +7,7 @@
  * Within a transaction each statement waits for the previous one. A statement sent beside a failing one would reach the database
  * after the rollback, and stay.
  */
-import { type Compilable, CompiledQuery, type InsertQueryBuilder, type InsertResult, type Kysely } from 'kysely';
+import { type Compilable, CompiledQuery, type InsertQueryBuilder, type InsertResult, type Kysely, sql } from 'kysely';
 import type { Database, Tables } from '../tables.js';
 
 /** Maximum piece: its 27 columns stay far below SQLite's 32,766 parameters. */
@@ -23,21 +23,68 @@ interface RowWriter<Row> {
   write(database: Database, rows: readonly Row[]): Promise<unknown[]>;
 }
 
+/** Appends the values of a record to the parameters, in the order of the statement's columns. */
+type Bind<Row> = (row: Row, parameters: unknown[]) => void;
+
 /** Writer for rows of these columns. `finish` adds the conflict clause, which must not have parameters. */
 export function rowWriter<T extends keyof Tables & string, Column extends Columns<T>>(
   table: T,
   columns: readonly Column[],
   finish: (insert: AnyInsert) => Compilable = (insert) => insert,
 ): RowWriter<{ readonly [C in Column]: unknown } & object> {
-  const texts = new Map<number, string>();
+  return recordWriter(
+    table,
+    columns,
+    (row: { readonly [C in Column]: unknown }, parameters) => {
+      for (const column of columns) parameters.push(row[column]);
+    },
+    finish,
+  );
+}
+
+/** Like {@link rowWriter}, for records of another shape. `bind` spares busy tables one object per row. */
+export function recordWriter<T extends keyof Tables & string, Row>(
+  table: T,
+  columns: readonly Columns<T>[],
+  bind: Bind<Row>,
+  finish: (insert: AnyInsert) => Compilable = (insert) => insert,
+): RowWriter<Row> {
   const placeholder = Object.fromEntries(columns.map((column) => [column, 0]));
+  return writer(bind, (database, size) => {
+    const insert = (database as unknown as Kysely<AnyTables>)
+      .insertInto<string>(table)
+      .values(Array.from({ length: size }, () => placeholder));
+    return finish(insert).compile().sql;
+  });
+}
+
+/**
+ * Writer that updates rows by their key. `columns`: the key first, then the replaced columns, each with its type for PostgreSQL,
+ * which cannot infer the types of a list of values.
+ */
+export function recordUpdater<T extends keyof Tables & string, Row>(
+  table: T,
+  [key, ...columns]: readonly (readonly [column: Columns<T>, type: 'text' | 'bigint'])[],
+  bind: Bind<Row>,
+): RowWriter<Row> {
+  if (key === undefined) throw new Error('an update needs a key');
+  return writer(bind, (database, size) => {
+    // Both databases name the columns of a list of values `column1`, `column2` and so on.
+    const set = columns.map(([column], index) => sql`${sql.ref(column)} = ${sql.ref(`new.column${index + 2}`)}`);
+    const typed = sql.join([key, ...columns].map(([, type]) => sql`cast(${0} as ${sql.raw(type)})`));
+    const plain = sql.join([key, ...columns].map(() => sql`${0}`));
+    const values = Array.from({ length: size }, (_, index) => sql`(${index === 0 ? typed : plain})`);
+    return sql`update ${sql.table(table)} set ${sql.join(set)} from (values ${sql.join(values)}) as ${sql.ref('new')}
+      where ${sql.ref(`${table}.${key[0]}`)} = ${sql.ref('new.column1')}`.compile(database).sql;
+  });
+}
+
+function writer<Row>(bind: Bind<Row>, compile: (database: Database, size: number) => string): RowWriter<Row> {
+  const texts = new Map<number, string>();
   const textFor = (database: Database, size: number): string => {
     let text = texts.get(size);
     if (text === undefined) {
-      const insert = (database as unknown as Kysely<AnyTables>)
-        .insertInto<string>(table)
-        .values(Array.from({ length: size }, () => placeholder));
-      text = finish(insert).compile().sql;
+      text = compile(database, size);
       texts.set(size, text);
     }
     return text;
@@ -48,10 +95,7 @@ export function rowWriter<T extends keyof Tables & string, Column extends Column
       for (let start = 0; start < rows.length; ) {
         const size = pieceOf(rows.length - start);
         const parameters: unknown[] = [];
-        for (let index = start; index < start + size; index++) {
-          const row = rows[index] as Record<Column, unknown>;
-          for (const column of columns) parameters.push(row[column]);
-        }
+        for (let index = start; index < start + size; index++) bind(rows[index] as Row, parameters);
         const { rows: piece } = await database.executeQuery(CompiledQuery.raw(textFor(database, size), parameters));
         for (const row of piece) returned.push(row);
         start += size;

@@ -189,38 +189,101 @@ function settlementFromRow(row: Readonly<JobRow>): JobSettlement {
   };
 }
 
-export function jobToRow(job: LedgerJob): JobRow {
+/** Columns of a job, in the order of {@link bindJob}. Named explicitly, so a column of a newer program never disturbs this one. */
+export const JOB_COLUMNS = [
+  'job_id',
+  'account_id',
+  'api_key_id',
+  'model',
+  'endpoint',
+  'state',
+  'amount',
+  'price_id',
+  'prompt_per_million',
+  'completion_per_million',
+  'per_image',
+  'max_prompt_tokens',
+  'max_completion_tokens',
+  'max_images',
+  'holder',
+  'reserved_at',
+  'ended_at',
+  'provider_id',
+  'earner',
+  'prompt_tokens',
+  'completion_tokens',
+  'hidden_tokens',
+  'cached_tokens',
+  'images',
+  'cost',
+  'earned',
+  'fee',
+] as const satisfies readonly (keyof JobRow)[];
+
+/** Columns that the end of a job changes, after its id, in the order of {@link bindJobEnd}. */
+export const JOB_END_COLUMNS = [
+  ['job_id', 'text'],
+  ['state', 'text'],
+  ['ended_at', 'bigint'],
+  ['provider_id', 'text'],
+  ['earner', 'text'],
+  ['prompt_tokens', 'bigint'],
+  ['completion_tokens', 'bigint'],
+  ['hidden_tokens', 'bigint'],
+  ['cached_tokens', 'bigint'],
+  ['images', 'bigint'],
+  ['cost', 'bigint'],
+  ['earned', 'bigint'],
+  ['fee', 'bigint'],
+] as const satisfies readonly (readonly [keyof JobRow, 'text' | 'bigint'])[];
+
+export function bindJob(job: LedgerJob, parameters: unknown[]): void {
   const { reservation } = job;
-  const settlement = job.state === 'settled' ? job.settlement : null;
-  return {
-    job_id: reservation.jobId,
-    account_id: reservation.accountId,
-    api_key_id: reservation.apiKeyId,
-    model: reservation.model,
-    endpoint: reservation.endpoint,
-    state: job.state,
-    amount: reservation.maxCost,
-    price_id: reservation.priceId,
-    prompt_per_million: reservation.rates.promptPerMillion,
-    completion_per_million: reservation.rates.completionPerMillion,
-    per_image: reservation.rates.perImage,
-    max_prompt_tokens: reservation.maxPromptTokens,
-    max_completion_tokens: reservation.maxCompletionTokens,
-    max_images: reservation.maxImages,
-    holder: reservation.coordinatorId,
-    reserved_at: reservation.reservedAt,
-    ended_at: job.state === 'reserved' ? null : job.endedAt,
-    provider_id: settlement?.providerId ?? null,
-    earner: settlement?.earner ?? null,
-    prompt_tokens: settlement?.promptTokens ?? 0,
-    completion_tokens: settlement?.completionTokens ?? 0,
-    hidden_tokens: settlement?.hiddenTokens ?? 0,
-    cached_tokens: settlement?.cachedTokens ?? 0,
-    images: settlement?.images ?? 0,
-    cost: settlement?.cost ?? 0,
-    earned: settlement?.earned ?? 0,
-    fee: settlement?.fee ?? 0,
-  };
+  parameters.push(
+    reservation.jobId,
+    reservation.accountId,
+    reservation.apiKeyId,
+    reservation.model,
+    reservation.endpoint,
+    job.state,
+    reservation.maxCost,
+    reservation.priceId,
+    reservation.rates.promptPerMillion,
+    reservation.rates.completionPerMillion,
+    reservation.rates.perImage,
+    reservation.maxPromptTokens,
+    reservation.maxCompletionTokens,
+    reservation.maxImages,
+    reservation.coordinatorId,
+    reservation.reservedAt,
+  );
+  bindEnd(job, parameters);
+}
+
+export function bindJobEnd(job: LedgerJob, parameters: unknown[]): void {
+  parameters.push(job.reservation.jobId, job.state);
+  bindEnd(job, parameters);
+}
+
+function bindEnd(job: LedgerJob, parameters: unknown[]): void {
+  if (job.state !== 'settled') {
+    parameters.push(job.state === 'reserved' ? null : job.endedAt, null, null, 0, 0, 0, 0, 0, 0, 0, 0);
+    return;
+  }
+  const { settlement } = job;
+  parameters.push(
+    job.endedAt,
+    settlement.providerId,
+    settlement.earner,
+    settlement.promptTokens,
+    settlement.completionTokens,
+    settlement.hiddenTokens,
+    settlement.cachedTokens,
+    settlement.images,
+    settlement.cost,
+    settlement.earned,
+    settlement.fee,
+  );
 }
 
 export function balanceFromRow(row: Readonly<BalanceRow>): AccountBalance {

@@ -5,7 +5,7 @@
  * PostgreSQL never deadlock.
  */
 import type { JobId, ProviderId } from '@inference/protocol';
-import { addOnConflict, IdQuery, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';
+import { addOnConflict, IdQuery, recordUpdater, recordWriter, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';
 import { locked } from '../connection/row-lock.js';
 import type { BalanceRow, JobRow } from '../tables/ledger.js';
 import type { Database, Tables } from '../tables.js';
@@ -14,12 +14,15 @@ import {
   type AccountBalance,
   type AccountHour,
   balanceFromRow,
+  bindJob,
+  bindJobEnd,
   type DepositRecord,
   depositToRow,
   type EarningsDay,
   hourToRow,
+  JOB_COLUMNS,
+  JOB_END_COLUMNS,
   jobFromRow,
-  jobToRow,
   type KeySpend,
   keySpendFromRow,
   keySpendToRow,
@@ -82,37 +85,6 @@ export interface LedgerChanges {
   readonly payerDays: readonly PayerDay[];
 }
 
-// Columns are named explicitly, so a column of a newer program never disturbs this one.
-const JOB_COLUMNS = [
-  'job_id',
-  'account_id',
-  'api_key_id',
-  'model',
-  'endpoint',
-  'state',
-  'amount',
-  'price_id',
-  'prompt_per_million',
-  'completion_per_million',
-  'per_image',
-  'max_prompt_tokens',
-  'max_completion_tokens',
-  'max_images',
-  'holder',
-  'reserved_at',
-  'ended_at',
-  'provider_id',
-  'earner',
-  'prompt_tokens',
-  'completion_tokens',
-  'hidden_tokens',
-  'cached_tokens',
-  'images',
-  'cost',
-  'earned',
-  'fee',
-] as const satisfies readonly (keyof JobRow)[];
-const END_COLUMNS = JOB_COLUMNS.slice(JOB_COLUMNS.indexOf('ended_at'));
 const WITHDRAWAL_COLUMNS = [
   'id',
   'account_id',
@@ -172,8 +144,9 @@ export class LedgerRepository {
   async store(transaction: Database, changes: LedgerChanges): Promise<void> {
     const write = this.#write;
     // Lock order.
-    await write.newJobs.write(transaction, sorted(changes.newJobs.map(jobToRow), 'job_id'));
-    await write.changedJobs.write(transaction, sorted(changes.changedJobs.map(jobToRow), 'job_id'));
+    await write.newJobs.write(transaction, sortedJobs(changes.newJobs));
+    // Locked since they were loaded, so their order is free.
+    await write.changedJobs.write(transaction, changes.changedJobs);
     await write.deposits.write(transaction, sorted(changes.newDeposits.map(depositToRow), 'event_id'));
     await write.newWithdrawals.write(transaction, sorted(changes.newWithdrawals.map(withdrawalToRow), 'id'));
     await write.changedWithdrawals.write(transaction, sorted(changes.changedWithdrawals.map(withdrawalToRow), 'id'));
@@ -253,8 +226,8 @@ function ledgerQueries() {
 
 function ledgerWriters() {
   return {
-    newJobs: rowWriter('jobs', JOB_COLUMNS),
-    changedJobs: rowWriter('jobs', JOB_COLUMNS, replaceOnConflict(['job_id'], ['state', ...END_COLUMNS])),
+    newJobs: recordWriter('jobs', JOB_COLUMNS, bindJob),
+    changedJobs: recordUpdater('jobs', JOB_END_COLUMNS, bindJobEnd),
     deposits: rowWriter('deposits', ['event_id', 'account_id', 'amount', 'source', 'at']),
     newWithdrawals: rowWriter('withdrawals', WITHDRAWAL_COLUMNS),
     changedWithdrawals: rowWriter('withdrawals', WITHDRAWAL_COLUMNS, replaceOnConflict(['id'], ['state', 'ended_at'])),
@@ -278,6 +251,11 @@ function ledgerWriters() {
       insert.onConflict((conflict) => conflict.doNothing()),
     ),
   };
+}
+
+function sortedJobs(jobs: readonly LedgerJob[]): readonly LedgerJob[] {
+  if (jobs.length < 2) return jobs;
+  return [...jobs].sort((a, b) => (a.reservation.jobId < b.reservation.jobId ? -1 : 1));
 }
 
 function sorted<Row>(rows: readonly Row[], key: keyof Row): readonly Row[] {
