@@ -5,6 +5,7 @@
  */
 import { sql } from 'kysely';
 import { HOUR_MS, PROVIDER_COUNTS, QUARTER_MS } from './ledger/activity.js';
+import { foldJobs } from './ledger/fold-jobs.js';
 import { isUnclaimed, providerOfUnclaimed, unclaimedAccount } from './ledger/unclaimed-accounts.js';
 import type { Database, Tables } from './tables.js';
 import { earnerNames } from './usage-repository.js';
@@ -16,6 +17,7 @@ export async function providerQuarters(
   database: Database,
   { providerId, accountId, from }: { readonly providerId: string; readonly accountId: string; readonly from: number },
 ): Promise<EarningsQuarter[]> {
+  await foldJobs(database);
   return database
     .selectFrom('machine_quarters')
     .select(['quarter', 'model', ...PROVIDER_COUNTS.map((name) => sql<number>`sum(${sql.ref(name)})`.as(name))])
@@ -33,6 +35,7 @@ export async function accountEarnings(
   database: Database,
   accountId: string,
 ): Promise<{ readonly providers: number; readonly total: number }> {
+  await foldJobs(database);
   const total = await database
     .selectFrom('account_totals')
     .select('earned')
@@ -57,6 +60,7 @@ export interface ProviderEarnings {
 const HOURS_OF_A_DAY = 24;
 
 export async function readProviderEarnings(database: Database, providerId: string, now: number): Promise<ProviderEarnings> {
+  await foldJobs(database);
   const owner = await database.selectFrom('provider_owners').select('account_id').where('provider_id', '=', providerId).executeTakeFirst();
   const account = owner?.account_id ?? unclaimedAccount(providerId);
   const hour = Math.floor(now / HOUR_MS);

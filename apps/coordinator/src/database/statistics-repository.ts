@@ -1,5 +1,8 @@
-/** Roll-ups behind the public statistics. No function reads more rows as history grows. */
+/**
+ * Roll-ups behind the public statistics, up to the latest settlement. No function reads more rows as history grows.
+ */
 import { sql } from 'kysely';
+import { foldJobs } from './ledger/fold-jobs.js';
 import type { StatsWindow } from './tables/ledger.js';
 import type { Database } from './tables.js';
 
@@ -14,6 +17,7 @@ export interface ActivitySums {
 
 /** Sums of the network in a window. */
 export async function readNetworkTotals(database: Database, window: StatsWindow): Promise<ActivitySums> {
+  await foldJobs(database);
   const row = await database
     .selectFrom('network_totals')
     .select(['requests', 'prompt_tokens', 'completion_tokens', 'earned', 'active_accounts'])
@@ -38,6 +42,7 @@ export interface MinuteSums {
 
 /** Minutes since `from` with settled jobs. */
 export async function readMinutes(database: Database, from: number): Promise<readonly MinuteSums[]> {
+  await foldJobs(database);
   const rows = await database
     .selectFrom('minute_totals')
     .select(['minute', 'requests', 'prompt_tokens', 'completion_tokens'])
@@ -70,6 +75,7 @@ export async function readLeaders(
   metric: ServedMetric,
   limit: number,
 ): Promise<readonly Served[]> {
+  await foldJobs(database);
   // A literal, because partial indexes need a constant condition.
   const none = sql.lit(0);
   return database

@@ -38,7 +38,15 @@ export async function openBilling(context: StartContext, database: Database, met
   };
   const { providerSharePercent, ownMachinesFree, earningsMaturityDays: maturityDays } = config;
   const prices = await PriceRepository.open({ database, defaults, now, onError });
-  const sqlLedger = await openLedger({ database, providerSharePercent, ownMachinesFree, maturityDays, onError, now });
+  const sqlLedger = await openLedger({
+    database,
+    providerSharePercent,
+    ownMachinesFree,
+    maturityDays,
+    separateReservations: true,
+    onError,
+    now,
+  });
   const ledger = observedLedger(options.wrapLedger?.(sqlLedger) ?? sqlLedger, (step, outcome, ms) => metrics.ledgerStep(step, outcome, ms));
   const billing = new Billing({ ledger, prices, timings: jobTimings, now, onProblem: (problem) => logBillingProblem(log, problem) });
   const retention = new UsageRetentionJob({

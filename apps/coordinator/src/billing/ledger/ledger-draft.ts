@@ -3,19 +3,16 @@
  * changes. A step computes everything that can fail before its first change, so a failed step leaves no trace.
  */
 import type { JobId, ProviderId } from '@inference/protocol';
-import { DAY_MS, HOUR_MS, MINUTE_MS, QUARTER_MS } from '../../database/ledger/activity.js';
+import { DAY_MS } from '../../database/ledger/activity.js';
+import { FEES } from '../../database/ledger/fold-jobs.js';
 import type {
-  AccountActivity,
   AccountBalance,
-  AccountHour,
   DepositRecord,
   EarningsDay,
   KeySpend,
   LedgerJob,
-  NetworkMinute,
   PayerDay,
   Posting,
-  ProviderQuarter,
   WithdrawalRecord,
 } from '../../database/ledger/ledger-records.js';
 import type { LedgerChanges, LockedRows } from '../../database/ledger/ledger-repository.js';
@@ -32,10 +29,7 @@ export class LedgerDraft {
   readonly #deposits = new Map<string, DepositRecord>();
   readonly #withdrawals = new Map<string, WithdrawalRecord>();
   readonly #postings: Posting[] = [];
-  readonly #minutes = new Map<number, NetworkMinute>();
   // Nested maps and short lists, because building a text key costs more than a lookup.
-  readonly #hours = new Map<string, AccountHour[]>();
-  readonly #quarters = new Map<ProviderId, ProviderQuarter[]>();
   readonly #earningsDays = new Map<string, Mutable<EarningsDay>[]>();
   readonly #payerDays = new Map<string, Map<string, Mutable<PayerDay>[]>>();
 
@@ -102,7 +96,7 @@ export class LedgerDraft {
 
   /**
    * Posts one event. Throws without a change if the postings do not sum to zero, or if a balance would exceed exact integers.
-   * Postings of zero are omitted.
+   * Postings of zero are omitted. Fees reach the balance of their account when the job is folded.
    */
   post(event: string, at: number, postings: readonly Pick<Posting, 'account' | 'amount' | 'earned'>[]): void {
     let sum = 0;
@@ -114,54 +108,13 @@ export class LedgerDraft {
     if (sum !== 0) throw new Error('the postings of an event must sum to zero');
     for (const { account, amount, earned } of postings) {
       if (amount === 0 && earned === 0) continue;
-      const balance = this.#changedBalance(account);
-      balance.balance = microUsd(balance.balance + amount);
-      balance.earned = microUsd(balance.earned + earned);
+      if (account !== FEES) {
+        const balance = this.#changedBalance(account);
+        balance.balance = microUsd(balance.balance + amount);
+        balance.earned = microUsd(balance.earned + earned);
+      }
       this.#postings.push({ event, account, amount, earned, at });
     }
-  }
-
-  /** Counts a job requested by an account in the hour of `at`. */
-  countRequest(account: string, at: number, job: Pick<AccountActivity, 'promptTokens' | 'completionTokens' | 'images' | 'spent'>): void {
-    const sums = this.#hour(account, at);
-    sums.requests++;
-    sums.promptTokens += job.promptTokens;
-    sums.completionTokens += job.completionTokens;
-    sums.images += job.images;
-    sums.spent += job.spent;
-  }
-
-  /** Counts a job served by a provider in the quarter of an hour of `at`, and for its earner in the hour. */
-  countServed(job: Omit<ProviderQuarter, 'quarter' | 'jobs'>, at: number): void {
-    const hour = this.#hour(job.earner, at);
-    hour.servedJobs++;
-    hour.servedTokens += job.promptTokens + job.completionTokens;
-    hour.earned += job.earned;
-    const quarter = Math.floor(at / QUARTER_MS);
-    const ofProvider = entryOf(this.#quarters, job.providerId, () => []);
-    const sums = ofProvider.find((entry) => entry.quarter === quarter && entry.earner === job.earner && entry.model === job.model);
-    if (sums === undefined) {
-      ofProvider.push({ ...job, quarter, jobs: 1 });
-      return;
-    }
-    sums.jobs++;
-    sums.promptTokens += job.promptTokens;
-    sums.completionTokens += job.completionTokens;
-    sums.images += job.images;
-    sums.earned += job.earned;
-  }
-
-  /** Counts a job of the network in the minute of `at`. */
-  countMinute(at: number, promptTokens: number, completionTokens: number): void {
-    const minute = Math.floor(at / MINUTE_MS);
-    let sums = this.#minutes.get(minute);
-    if (sums === undefined) {
-      sums = { minute, requests: 0, promptTokens: 0, completionTokens: 0 };
-      this.#minutes.set(minute, sums);
-    }
-    sums.requests++;
-    sums.promptTokens += promptTokens;
-    sums.completionTokens += completionTokens;
   }
 
   /** Adds earnings from one payer on the day of `at`. `ofDeposits`: part taken from deposited money. */
@@ -203,9 +156,6 @@ export class LedgerDraft {
       keys,
       addedBalances,
       addedKeys,
-      minutes: [...this.#minutes.values()],
-      hours: [...this.#hours.values()].flat(),
-      quarters: [...this.#quarters.values()].flat(),
       earningsDays: [...this.#earningsDays.values()].flat(),
       payerDays: [...this.#payerDays.values()].flatMap((payers) => [...payers.values()].flat()),
     };
@@ -218,28 +168,6 @@ export class LedgerDraft {
 
   #changedKey(id: string): Mutable<KeySpend> {
     return entryOf(this.#keys, id, () => ({ ...this.key(id) }));
-  }
-
-  #hour(account: string, at: number): AccountHour {
-    const hour = Math.floor(at / HOUR_MS);
-    const hours = entryOf(this.#hours, account, () => []);
-    let sums = hours.find((entry) => entry.hour === hour);
-    if (sums === undefined) {
-      sums = {
-        hour,
-        account,
-        requests: 0,
-        promptTokens: 0,
-        completionTokens: 0,
-        images: 0,
-        spent: 0,
-        servedJobs: 0,
-        servedTokens: 0,
-        earned: 0,
-      };
-      hours.push(sums);
-    }
-    return sums;
   }
 }
 

@@ -1,6 +1,7 @@
 /** Rules of the ledger: each step updates the in-memory draft of its batch and returns an outcome. Deterministic, without I/O. */
 import type { JobId } from '@inference/protocol';
 import { DAY_MS } from '../../database/ledger/activity.js';
+import { FEES } from '../../database/ledger/fold-jobs.js';
 import type { AccountBalance } from '../../database/ledger/ledger-records.js';
 import { MAX_PER_STEP, type MicroUsd, microUsd } from '../micro-usd.js';
 import { costOf } from '../prices/price.js';
@@ -148,9 +149,6 @@ function settle(draft: LedgerDraft, settlement: Settlement, terms: LedgerTerms):
       fee,
     },
   });
-  draft.countRequest(reservation.accountId, at, { promptTokens, completionTokens, images, spent: cost });
-  if (!isFree) draft.countServed({ providerId, model: reservation.model, earner, promptTokens, completionTokens, images, earned }, at);
-  draft.countMinute(at, promptTokens, completionTokens);
   return { kind: 'settled', cost, earned, fee };
 }
 
@@ -220,8 +218,6 @@ function maxCostOf({ price, maxPromptTokens, maxCompletionTokens }: Reservation,
 
 /** Counterparty outside the ledger; its balance is payouts minus deposits. No customer account begins with `system:`. */
 const OUTSIDE = 'system:outside';
-/** Ledger's own account for the network's fees. */
-const FEES = 'system:fees';
 /** Ledger's own account for requested, unpaid withdrawals. */
 export const WITHDRAWALS = 'system:withdrawals';
 

@@ -10,6 +10,7 @@ import { deferSync, syncToDisk } from '../../database/connection/deferred-sync.j
 import { dialectOf } from '../../database/connection/dialect.js';
 import { isTransient, withRetries } from '../../database/connection/transaction-retry.js';
 import { HOUR_MS, MAX_MATURITY_DAYS } from '../../database/ledger/activity.js';
+import { foldJobs } from '../../database/ledger/fold-jobs.js';
 import { balanceFromRow } from '../../database/ledger/ledger-records.js';
 import { LedgerRepository } from '../../database/ledger/ledger-repository.js';
 import { linkProvider } from '../../database/ledger/link-provider.js';
@@ -45,7 +46,12 @@ export interface LedgerOptions {
   readonly ownMachinesFree: boolean;
   /** Whole days until earnings can be withdrawn, 0 (at once) to {@link MAX_MATURITY_DAYS}. Default 0. */
   readonly maturityDays?: number;
-  /** Receives errors of background work: heartbeats and the release of abandoned reservations. */
+  /**
+   * Whether reservations have their own batches on PostgreSQL and never wait for a batch of settlements. A reservation is then not
+   * ordered with steps that the caller did not await. SQLite has one writer, so one kind of batch. Default false.
+   */
+  readonly separateReservations?: boolean;
+  /** Receives errors of background work: heartbeats, folds and the release of abandoned reservations. */
   readonly onError: (error: unknown) => void;
   readonly now?: () => number;
   /** Maximum time to retry a step while the database is busy or unreachable, in milliseconds. */
@@ -54,6 +60,8 @@ export interface LedgerOptions {
 
 const RETRY_MS = 10_000;
 const HEARTBEAT_MS = 15_000;
+/** Interval of folds into the roll-ups and the fee account. */
+const FOLD_MS = 1000;
 /** Time without heartbeat after which a coordinator counts as dead, in milliseconds. Clocks may differ by most of this time. */
 const HOLDER_TIMEOUT_MS = 120_000;
 
@@ -71,15 +79,20 @@ class SqlLedger implements Ledger {
   readonly #now: () => number;
   readonly #retryMs: number;
   readonly #batches: GroupCommit<Step, StepOutcome>;
+  /** The same as `#batches` without {@link LedgerOptions.separateReservations}. */
+  readonly #reservations: GroupCommit<Step, StepOutcome>;
   readonly #repository = new LedgerRepository();
   #heartbeat: NodeJS.Timeout | null = null;
   #beating: Promise<void> | null = null;
+  #roller: NodeJS.Timeout | null = null;
+  #rolling: Promise<void> | null = null;
 
   constructor({
     database,
     providerSharePercent,
     ownMachinesFree,
     maturityDays = 0,
+    separateReservations = false,
     onError,
     now = Date.now,
     retryMs = RETRY_MS,
@@ -95,15 +108,18 @@ class SqlLedger implements Ledger {
     this.#onError = onError;
     this.#now = now;
     this.#retryMs = retryMs;
-    this.#batches = new GroupCommit({
-      run: (steps) => this.#run(steps),
-      flush: () => syncToDisk(database),
-      // A reservation guards a job of this process. A crash ends both; a reservation that a crash restores is released at the next
-      // start.
-      mayBeLost: ({ type }) => type === 'reserve' || type === 'release',
-      isUrgent: ({ type }) => type === 'reserve',
-      blocking: dialectOf(database) === 'sqlite',
-    });
+    const lane = (): GroupCommit<Step, StepOutcome> =>
+      new GroupCommit({
+        run: (steps) => this.#run(steps),
+        flush: () => syncToDisk(database),
+        // A reservation guards a job of this process. A crash ends both; a reservation that a crash restores is released at the next
+        // start.
+        mayBeLost: ({ type }) => type === 'reserve' || type === 'release',
+        isUrgent: ({ type }) => type === 'reserve',
+        blocking: dialectOf(database) === 'sqlite',
+      });
+    this.#batches = lane();
+    this.#reservations = separateReservations && dialectOf(database) === 'postgres' ? lane() : this.#batches;
   }
 
   async begin(): Promise<void> {
@@ -116,6 +132,14 @@ class SqlLedger implements Ledger {
         });
     }, HEARTBEAT_MS);
     this.#heartbeat.unref();
+    this.#roller = setInterval(() => {
+      this.#rolling ??= foldJobs(this.#database, 'skip')
+        .catch(this.#onError)
+        .finally(() => {
+          this.#rolling = null;
+        });
+    }, FOLD_MS);
+    this.#roller.unref();
   }
 
   reserve(reservation: Reservation): Promise<ReserveOutcome> {
@@ -177,8 +201,11 @@ class SqlLedger implements Ledger {
 
   async close(): Promise<void> {
     if (this.#heartbeat !== null) clearInterval(this.#heartbeat);
+    if (this.#roller !== null) clearInterval(this.#roller);
     await this.#beating;
-    await this.#batches.close();
+    await this.#rolling;
+    await Promise.all([this.#batches.close(), this.#reservations.close()]);
+    await foldJobs(this.#database, 'skip').catch(this.#onError);
     await removeHolder(this.#database, this.#terms.coordinatorId).catch(this.#onError);
   }
 
@@ -198,7 +225,8 @@ class SqlLedger implements Ledger {
   async #submit<S extends Step>(step: S): Promise<StepOutcomes[S['type']]> {
     checkStep(step);
     // `decide` returns the outcome of the step's own type; the batch only knows the union.
-    return (await this.#batches.submit(step)) as StepOutcomes[S['type']];
+    const lane = step.type === 'reserve' ? this.#reservations : this.#batches;
+    return (await lane.submit(step)) as StepOutcomes[S['type']];
   }
 
   async #run(steps: readonly Step[]): Promise<readonly StepResult<StepOutcome>[]> {

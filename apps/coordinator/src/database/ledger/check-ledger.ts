@@ -72,9 +72,15 @@ function moneyChecks(): Check[] {
       'a balance is not the sum of its postings',
       check`select account, sum(amount) as balance_less_postings, sum(earned) as earnings_less_postings from (
           select account, balance as amount, earned from balances
+          union all select 'system:fees', jobs.fee, 0 from unfolded_jobs join jobs on jobs.job_id = unfolded_jobs.job_id
           union all select account, -amount, -earned from postings
           union all select account, -amount, -earned from posting_openings
         ) as parts group by account having sum(amount) <> 0 or sum(earned) <> 0`,
+    ],
+    [
+      'a job waits to be folded and is not settled',
+      check`select unfolded_jobs.job_id, jobs.state from unfolded_jobs left join jobs on jobs.job_id = unfolded_jobs.job_id
+        where coalesce(jobs.state, '') <> 'settled'`,
     ],
     [
       'a balance does not cover its reservations, or its earnings',
@@ -143,8 +149,9 @@ function reservationChecks(): Check[] {
   ];
 }
 
-/** Checks roll-ups against job rows, for hours without pruned rows. */
+/** Checks roll-ups against folded job rows, for hours without pruned rows. */
 function useChecks(): Check[] {
+  const folded = sql`not exists (select 1 from unfolded_jobs where unfolded_jobs.job_id = jobs.job_id)`;
   const wholeFrom = sql`coalesce((select at + ${sql.lit(HOUR_MS - 1)} from ledger_marks where name = 'jobs_pruned_before'), 0) / ${sql.lit(HOUR_MS)}`;
   const hour = sql`jobs.ended_at / ${sql.lit(HOUR_MS)}`;
   const quarter = sql`jobs.ended_at / ${sql.lit(QUARTER_MS)}`;
@@ -157,12 +164,12 @@ function useChecks(): Check[] {
           select hour, account, requests, prompt_tokens + completion_tokens as tokens, spent, served_jobs, served_tokens, earned
             from account_hours where hour >= ${wholeFrom}
           union all select ${hour}, account_id, -1, -prompt_tokens - completion_tokens, -cost, 0, 0, 0
-            from jobs where state = 'settled' and ${hour} >= ${wholeFrom}
+            from jobs where state = 'settled' and ${hour} >= ${wholeFrom} and ${folded}
           union all select ${hour}, coalesce(owners.first_owner, unclaimed.claimed_by, jobs.earner), 0, 0, 0, -1, -prompt_tokens - completion_tokens, -earned
             from jobs left join provider_owners as owners
               on jobs.earner like 'provider:%' and owners.provider_id = substr(jobs.earner, 10)
             left join unclaimed_accounts as unclaimed on unclaimed.account = jobs.earner
-            where state = 'settled' and jobs.earner is not null and ${hour} >= ${wholeFrom}
+            where state = 'settled' and jobs.earner is not null and ${hour} >= ${wholeFrom} and ${folded}
         ) as parts where hour >= (select coalesce(max(hour), 0) - 720 from network_totals) group by hour, account
         having sum(requests) <> 0 or sum(tokens) <> 0 or sum(spent) <> 0
           or sum(served_jobs) <> 0 or sum(served_tokens) <> 0 or sum(earned) <> 0`,
@@ -174,7 +181,7 @@ function useChecks(): Check[] {
           select quarter, provider_id, model, earner, jobs, prompt_tokens + completion_tokens as tokens, images, earned
             from machine_quarters
           union all select ${quarter}, provider_id, model, earner, -1, -prompt_tokens - completion_tokens, -images, -earned
-            from jobs where state = 'settled' and earner is not null
+            from jobs where state = 'settled' and earner is not null and ${folded}
         ) as parts where quarter >= ${quarterFrom} and quarter > (select coalesce(max(quarter), 0) from machine_quarters) - ${sql.lit(QUARTERS_CHECKED)}
         group by quarter, provider_id, model, earner
         having sum(jobs) <> 0 or sum(tokens) <> 0 or sum(images) <> 0 or sum(earned) <> 0`,
@@ -259,7 +266,8 @@ async function figures(view: Database): Promise<LedgerFigures> {
       (select count(*) from jobs where state = 'reserved') as holds,
       (select coalesce(sum(amount), 0) from jobs where state = 'reserved') as held,
       (select coalesce(sum(balance), 0) from balances where account not like 'system:%') as owed,
-      (select coalesce(sum(balance), 0) from balances where account = 'system:fees') as fees,
+      (select coalesce(sum(balance), 0) from balances where account = 'system:fees')
+        + (select coalesce(sum(jobs.fee), 0) from unfolded_jobs join jobs on jobs.job_id = unfolded_jobs.job_id) as fees,
       (select count(*) from account_hours) as hours`.execute(view);
   const [first] = rows;
   if (first === undefined) throw new Error('the query returned no row');

@@ -5,7 +5,7 @@
  */
 import type { JobId, ProviderId } from '@inference/protocol';
 import { type MicroUsd, microUsd } from '../../billing/micro-usd.js';
-import type { Activity, BalanceRow, DepositSource, JobRow, PostingRow, WithdrawalState } from '../tables/ledger.js';
+import type { BalanceRow, DepositSource, JobRow, PostingRow, WithdrawalState } from '../tables/ledger.js';
 import type { Tables } from '../tables.js';
 
 /** Terms fixed by a reservation. A settlement is clamped to the maximums and priced at these rates. */
@@ -86,45 +86,6 @@ export interface WithdrawalRecord {
 
 /** One side of a double entry. Table row and record have the same members. */
 export type Posting = Readonly<Omit<PostingRow, 'seq'>>;
-
-/** Sums of settled jobs of an account; see `Activity` in `tables/ledger.ts`. */
-export interface AccountActivity {
-  requests: number;
-  promptTokens: number;
-  completionTokens: number;
-  images: number;
-  spent: number;
-  servedJobs: number;
-  servedTokens: number;
-  earned: number;
-}
-
-/** `hour`: milliseconds since 1970 / 3,600,000. */
-export interface AccountHour extends AccountActivity {
-  readonly hour: number;
-  readonly account: string;
-}
-
-/** `minute`: milliseconds since 1970 / 60,000. */
-export interface NetworkMinute {
-  readonly minute: number;
-  requests: number;
-  promptTokens: number;
-  completionTokens: number;
-}
-
-/** `quarter`: milliseconds since 1970 / 900,000. */
-export interface ProviderQuarter {
-  readonly providerId: ProviderId;
-  readonly quarter: number;
-  readonly model: string;
-  readonly earner: string;
-  jobs: number;
-  promptTokens: number;
-  completionTokens: number;
-  images: number;
-  earned: number;
-}
 
 /** Earnings of an account on one UTC day. Table row and record have the same members. */
 export type EarningsDay = Readonly<Tables['pending_earnings']>;
@@ -326,39 +287,6 @@ export function withdrawalToRow(withdrawal: WithdrawalRecord): Tables['withdrawa
     state: withdrawal.state,
     requested_at: withdrawal.requestedAt,
     ended_at: withdrawal.endedAt,
-  };
-}
-
-export function minuteToRow({ minute, requests, promptTokens, completionTokens }: NetworkMinute): Tables['minute_totals'] {
-  return { minute, requests, prompt_tokens: promptTokens, completion_tokens: completionTokens };
-}
-
-export function hourToRow(hour: AccountHour): { hour: number; account: string } & Activity {
-  return {
-    hour: hour.hour,
-    account: hour.account,
-    requests: hour.requests,
-    prompt_tokens: hour.promptTokens,
-    completion_tokens: hour.completionTokens,
-    images: hour.images,
-    spent: hour.spent,
-    served_jobs: hour.servedJobs,
-    served_tokens: hour.servedTokens,
-    earned: hour.earned,
-  };
-}
-
-export function quarterToRow(quarter: ProviderQuarter): Tables['machine_quarters'] {
-  return {
-    provider_id: quarter.providerId,
-    quarter: quarter.quarter,
-    model: quarter.model,
-    earner: quarter.earner,
-    jobs: quarter.jobs,
-    prompt_tokens: quarter.promptTokens,
-    completion_tokens: quarter.completionTokens,
-    images: quarter.images,
-    earned: quarter.earned,
   };
 }
 

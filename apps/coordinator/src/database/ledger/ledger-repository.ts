@@ -9,17 +9,14 @@ import { addOnConflict, IdQuery, recordUpdater, recordWriter, replaceOnConflict,
 import { locked } from '../connection/row-lock.js';
 import type { BalanceRow, JobRow } from '../tables/ledger.js';
 import type { Database, Tables } from '../tables.js';
-import { PROVIDER_COUNTS } from './activity.js';
 import {
   type AccountBalance,
-  type AccountHour,
   balanceFromRow,
   bindJob,
   bindJobEnd,
   type DepositRecord,
   depositToRow,
   type EarningsDay,
-  hourToRow,
   JOB_COLUMNS,
   JOB_END_COLUMNS,
   jobFromRow,
@@ -27,18 +24,13 @@ import {
   keySpendFromRow,
   keySpendToRow,
   type LedgerJob,
-  minuteToRow,
-  type NetworkMinute,
   type PayerDay,
   type Posting,
-  type ProviderQuarter,
   payerDayToRow,
-  quarterToRow,
   type WithdrawalRecord,
   withdrawalFromRow,
   withdrawalToRow,
 } from './ledger-records.js';
-import { totalsWriter } from './totals.js';
 import { unclaimedAccount } from './unclaimed-accounts.js';
 
 /** Rows that a batch needs. Accounts and keys of the named jobs, providers and withdrawals are loaded as well. */
@@ -78,9 +70,6 @@ export interface LedgerChanges {
   /** Amounts to add to unlocked rows; likewise everything below. */
   readonly addedBalances: readonly AccountBalance[];
   readonly addedKeys: readonly KeySpend[];
-  readonly minutes: readonly NetworkMinute[];
-  readonly hours: readonly AccountHour[];
-  readonly quarters: readonly ProviderQuarter[];
   readonly earningsDays: readonly EarningsDay[];
   readonly payerDays: readonly PayerDay[];
 }
@@ -95,7 +84,6 @@ const WITHDRAWAL_COLUMNS = [
 ] as const satisfies readonly (keyof Tables['withdrawals'])[];
 const BALANCE_SUMS = ['balance', 'reserved', 'earned'] as const;
 const KEY_SUMS = ['spent', 'held', 'spent_pruned'] as const;
-const QUARTER_KEY = ['provider_id', 'quarter', 'model', 'earner'] as const;
 const PAYER_KEY = ['earner', 'payer', 'day'] as const;
 const PAYER_SUMS = ['earned', 'of_deposits'] as const;
 
@@ -103,7 +91,6 @@ const PAYER_SUMS = ['earned', 'of_deposits'] as const;
 export class LedgerRepository {
   readonly #read = ledgerQueries();
   readonly #write = ledgerWriters();
-  readonly #addTotals = totalsWriter();
 
   /** Loads and locks the rows. Call inside the transaction that stores the changes. */
   async load(transaction: Database, keys: RowKeys): Promise<LockedRows> {
@@ -147,6 +134,8 @@ export class LedgerRepository {
     await write.newJobs.write(transaction, sortedJobs(changes.newJobs));
     // Locked since they were loaded, so their order is free.
     await write.changedJobs.write(transaction, changes.changedJobs);
+    const isSettled = (job: LedgerJob): boolean => job.state === 'settled';
+    await write.unfoldedJobs.write(transaction, [...changes.newJobs.filter(isSettled), ...changes.changedJobs.filter(isSettled)]);
     await write.deposits.write(transaction, sorted(changes.newDeposits.map(depositToRow), 'event_id'));
     await write.newWithdrawals.write(transaction, sorted(changes.newWithdrawals.map(withdrawalToRow), 'id'));
     await write.changedWithdrawals.write(transaction, sorted(changes.changedWithdrawals.map(withdrawalToRow), 'id'));
@@ -155,9 +144,7 @@ export class LedgerRepository {
     await write.keys.write(transaction, changes.keys.map(keySpendToRow));
     await write.addedBalances.write(transaction, sorted(changes.addedBalances, 'account'));
     await write.addedKeys.write(transaction, sorted(changes.addedKeys.map(keySpendToRow), 'api_key_id'));
-    if (changes.hours.length > 0) await this.#addTotals(transaction, changes.minutes.map(minuteToRow), changes.hours.map(hourToRow));
-    // After the totals, whose rows are locked first and serialise writers of the same quarter.
-    await write.quarters.write(transaction, changes.quarters.map(quarterToRow));
+    // Writers of the same rows hold the locks of the balances.
     await write.earningsDays.write(transaction, changes.earningsDays);
     await write.payerDays.write(transaction, changes.payerDays.map(payerDayToRow));
   }
@@ -228,6 +215,9 @@ function ledgerWriters() {
   return {
     newJobs: recordWriter('jobs', JOB_COLUMNS, bindJob),
     changedJobs: recordUpdater('jobs', JOB_END_COLUMNS, bindJobEnd),
+    unfoldedJobs: recordWriter('unfolded_jobs', ['job_id'], (job: LedgerJob, parameters) => {
+      parameters.push(job.reservation.jobId);
+    }),
     deposits: rowWriter('deposits', ['event_id', 'account_id', 'amount', 'source', 'at']),
     newWithdrawals: rowWriter('withdrawals', WITHDRAWAL_COLUMNS),
     changedWithdrawals: rowWriter('withdrawals', WITHDRAWAL_COLUMNS, replaceOnConflict(['id'], ['state', 'ended_at'])),
@@ -236,11 +226,6 @@ function ledgerWriters() {
     addedBalances: rowWriter('balances', ['account', ...BALANCE_SUMS], addOnConflict('balances', ['account'], BALANCE_SUMS)),
     keys: rowWriter('key_spend', ['api_key_id', ...KEY_SUMS], replaceOnConflict(['api_key_id'], KEY_SUMS)),
     addedKeys: rowWriter('key_spend', ['api_key_id', ...KEY_SUMS], addOnConflict('key_spend', ['api_key_id'], KEY_SUMS)),
-    quarters: rowWriter(
-      'machine_quarters',
-      [...QUARTER_KEY, ...PROVIDER_COUNTS],
-      addOnConflict('machine_quarters', QUARTER_KEY, PROVIDER_COUNTS),
-    ),
     earningsDays: rowWriter(
       'pending_earnings',
       ['account', 'day', 'amount'],

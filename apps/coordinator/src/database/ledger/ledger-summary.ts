@@ -29,7 +29,7 @@ interface Sums {
 
 export async function ledgerSummary(database: Database): Promise<LedgerSummary> {
   // One statement, so a concurrent settlement cannot look like a difference.
-  const { rows } = await sql<Sums & { held: number; holds: number; requested: number }>`select
+  const { rows } = await sql<Sums & { held: number; holds: number; requested: number; unfolded_fees: number }>`select
       coalesce(sum(balance), 0) as total,
       coalesce(sum(case when account not like 'system:%' then balance else 0 end), 0) as owed,
       coalesce(sum(reserved), 0) as reserved,
@@ -38,14 +38,16 @@ export async function ledgerSummary(database: Database): Promise<LedgerSummary> 
       coalesce(sum(case when account not like 'system:%' then 1 else 0 end), 0) as accounts,
       coalesce(sum(case when account not like 'system:%' and (reserved < 0 or balance < reserved or earned < 0 or earned > balance)
         then 1 else 0 end), 0) as uncovered,
+      (select coalesce(sum(jobs.fee), 0) from unfolded_jobs join jobs on jobs.job_id = unfolded_jobs.job_id) as unfolded_fees,
       (select coalesce(sum(amount), 0) from jobs where state = 'reserved') as held,
       (select count(*) from jobs where state = 'reserved') as holds,
       (select coalesce(sum(amount), 0) from withdrawals where state = 'requested') as requested
     from balances`.execute(database);
   const [sums] = rows;
   if (sums === undefined) throw new Error('the query returned no row');
+  const total = sums.total + sums.unfolded_fees;
   const problems = [
-    ...(sums.total === 0 ? [] : [`All balances together are ${sums.total} micro-USD, and should be 0.`]),
+    ...(total === 0 ? [] : [`All balances together are ${total} micro-USD, and should be 0.`]),
     ...(sums.uncovered === 0 ? [] : [`${sums.uncovered} balances do not cover their holds, or their earnings.`]),
     ...(sums.reserved === sums.held ? [] : [`Accounts have ${sums.reserved} micro-USD reserved, and running jobs hold ${sums.held}.`]),
     ...(sums.requested === sums.set_aside
@@ -55,7 +57,7 @@ export async function ledgerSummary(database: Database): Promise<LedgerSummary> 
   return {
     owed: sums.owed,
     held: sums.held,
-    fees: sums.fees,
+    fees: sums.fees + sums.unfolded_fees,
     requestedWithdrawals: sums.requested,
     accounts: sums.accounts,
     runningHolds: sums.holds,

@@ -142,8 +142,8 @@ async function moveRollUps(transaction: Database, from: string, to: string): Pro
 }
 
 /**
- * Moves payers and earnings days. Payments of the new owner itself are no earnings. Call after the roll-ups, whose lock serialises
- * writers.
+ * Moves payers and earnings days. Payments of the new owner itself are no earnings. Settlements of the provider wait for the lock
+ * of its owner.
  */
 async function movePayers(transaction: Database, from: string, to: string): Promise<void> {
   const own = await transaction

@@ -21,6 +21,7 @@ import {
   RETAINED_QUARTERS,
   WINDOW_HOURS,
 } from './activity.js';
+import { foldJobs } from './fold-jobs.js';
 import { lockNetwork } from './totals.js';
 
 /** Rows per transaction, small enough that concurrent work never waits long. */
@@ -51,6 +52,7 @@ export async function pruneHistory(database: Database, before: number, signal?: 
     }
     return all;
   };
+  await foldJobs(database);
   await mark(database, 'jobs_pruned_before', before);
   const jobs = await slices(() => database.transaction().execute((transaction) => pruneJobs(transaction, before)));
   await mark(database, 'postings_pruned_before', before);
@@ -69,7 +71,14 @@ async function mark(database: Database, name: Tables['ledger_marks']['name'], at
 }
 
 async function pruneJobs(transaction: Database, before: number): Promise<number> {
-  const oldest = transaction.selectFrom('jobs').select('job_id').where('ended_at', '<', before).orderBy('ended_at').limit(SLICE);
+  const oldest = transaction
+    .selectFrom('jobs')
+    .select('job_id')
+    .where('ended_at', '<', before)
+    // A late settlement may have queued a job since.
+    .where('job_id', 'not in', (select) => select.selectFrom('unfolded_jobs').select('unfolded_jobs.job_id'))
+    .orderBy('ended_at')
+    .limit(SLICE);
   const rows = await locked(
     transaction,
     transaction.selectFrom('jobs').select(['job_id', 'api_key_id', 'cost']).where('job_id', 'in', oldest).orderBy('job_id'),

@@ -1,5 +1,5 @@
 /**
- * Maintains the roll-ups inside the transaction that settles jobs.
+ * Maintains the roll-ups inside the transaction that folds jobs (`fold-jobs.ts`).
  *
  * `account_totals`: sum of an account's hours in a window. `network_totals`: sum of those. When an hour passes, expired hours are
  * subtracted. All writers first lock the four rows of `network_totals`, so they run one after the other.

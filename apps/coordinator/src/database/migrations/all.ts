@@ -18,6 +18,7 @@ import { reputationsWrittenAt } from './0040-reputations-written-at.js';
 import { hashedSignInTokens } from './0045-hashed-sign-in-tokens.js';
 import { maturingEarnings } from './0047-maturing-earnings.js';
 import { keySignatureForm } from './0049-key-signature-form.js';
+import { unfoldedJobs } from './0050-unfolded-jobs.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -38,4 +39,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0045_hashed_sign_in_tokens': hashedSignInTokens,
   '0047_maturing_earnings': maturingEarnings,
   '0049_key_signature_form': keySignatureForm,
+  '0050_unfolded_jobs': unfoldedJobs,
 };

@@ -1,8 +1,9 @@
 /**
  * Tables of the ledger and its roll-ups. Amounts are integers of micro-USD, times integer milliseconds.
  *
- * `postings` is the source for money and `jobs` for usage. All other tables are projections, written in the same transaction;
- * `scripts/ledger-check` compares the projections with their sources.
+ * `postings` is the source for money and `jobs` for usage. All other tables are projections. Roll-ups and the balance of
+ * `system:fees` lack the jobs in `unfolded_jobs`; the others are written in the same transaction. `scripts/ledger-check` compares
+ * all projections with their sources.
  *
  * An account is keyed by text: the id of an `accounts` row, `provider:<provider id>` for unclaimed earnings, or `system:…` for the
  * ledger's own accounts (billing/ledger/ledger-policy.ts).
@@ -17,11 +18,13 @@ export interface LedgerTables {
    * Old ended rows are pruned; no total depends on them.
    */
   jobs: JobRow;
+  /** Settled jobs whose sums are not yet in the roll-ups and in the fee account (`fold-jobs.ts`). */
+  unfolded_jobs: { job_id: string };
   /** Append-only double entry. Rows of an event sum to zero. Old rows are folded into `posting_openings`. */
   postings: PostingRow;
   /** Per account, the sums of pruned postings. All amounts together sum to zero. */
   posting_openings: { account: string; amount: number; earned: number };
-  /** Per account, the sum of its postings and of its running reservations. */
+  /** Per account, the sum of its postings and of its running reservations. `system:fees` lacks the fees of unfolded jobs. */
   balances: BalanceRow;
   /**
    * Per API key, the amount spent and the amount reserved by running jobs. Checked against the key's spend limit at reservation.

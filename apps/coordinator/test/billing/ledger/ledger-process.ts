@@ -55,7 +55,14 @@ async function workOn(ledger: Ledger, job: JobId): Promise<void> {
 
 async function main(): Promise<void> {
   const database = await openDatabase(target);
-  const ledger = await openLedger({ database, providerSharePercent: 90, ownMachinesFree: false, now: () => T0, onError: () => undefined });
+  const ledger = await openLedger({
+    database,
+    providerSharePercent: 90,
+    ownMachinesFree: false,
+    separateReservations: true,
+    now: () => T0,
+    onError: () => undefined,
+  });
   say({ ready: true });
   let next = 0;
   const worker = async (): Promise<void> => {

@@ -5,6 +5,7 @@ import { LedgerError } from '../../../src/billing/ledger/ledger-error.js';
 import { type LedgerOptions, openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
 import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
+import { foldJobs } from '../../../src/database/ledger/fold-jobs.js';
 import type { Database } from '../../../src/database/tables.js';
 import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { give, newJob, PLAIN_PRICE, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
@@ -106,6 +107,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
       await ledger.reserve(job);
       expect(await ledger.settle(settlement(job.jobId))).toEqual({ kind: 'settled', cost: 0, earned: 0, fee: 0 });
       expect((await ledger.balance('customer')).balance).toBe(1000);
+      await foldJobs(database);
       const totals = await database.selectFrom('account_totals').selectAll().where('window', '=', 'all').execute();
       expect(totals).toMatchObject([{ account: 'customer', requests: 1, served_jobs: 0, served_tokens: 0 }]);
     });
@@ -221,6 +223,7 @@ describeDatabases('the ledger', (fresh, dialect) => {
       expect((await ledger.balance('owner')).balance).toBe(54);
       expect((await ledger.balance('next')).balance).toBe(27);
       expect((await ledger.balance(`provider:${PROVIDER}`)).balance).toBe(0);
+      await foldJobs(database);
       const board = await database
         .selectFrom('account_totals')
         .selectAll()

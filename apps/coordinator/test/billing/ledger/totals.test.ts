@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Ledger } from '../../../src/billing/ledger/ledger.js';
 import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
+import { foldJobs } from '../../../src/database/ledger/fold-jobs.js';
 import { pruneHistory } from '../../../src/database/ledger/prune-history.js';
 import type { Database } from '../../../src/database/tables.js';
 import { describeDatabases, type TestDatabase } from '../../support/databases.js';
@@ -30,15 +31,19 @@ describeDatabases('the roll-ups', (fresh) => {
     expect(await ledger.settle(settlement(job.jobId, { at, providerId }))).toMatchObject({ kind: 'settled' });
   };
   const requests = async (): Promise<Record<string, number>> => {
+    await foldJobs(database);
     const rows = await database.selectFrom('network_totals').select(['window', 'requests']).execute();
     return Object.fromEntries(rows.map((row) => [row.window, row.requests]));
   };
-  const everything = async (): Promise<unknown> => ({
-    accounts: await database.selectFrom('account_totals').selectAll().orderBy('window').orderBy('account').execute(),
-    network: await database.selectFrom('network_totals').selectAll().orderBy('window').execute(),
-    balances: await database.selectFrom('balances').selectAll().orderBy('account').execute(),
-    keys: await database.selectFrom('key_spend').select(['api_key_id', 'spent', 'held']).execute(),
-  });
+  const everything = async (): Promise<unknown> => {
+    await foldJobs(database);
+    return {
+      accounts: await database.selectFrom('account_totals').selectAll().orderBy('window').orderBy('account').execute(),
+      network: await database.selectFrom('network_totals').selectAll().orderBy('window').execute(),
+      balances: await database.selectFrom('balances').selectAll().orderBy('account').execute(),
+      keys: await database.selectFrom('key_spend').select(['api_key_id', 'spent', 'held']).execute(),
+    };
+  };
 
   beforeEach(async () => {
     now = T0;
@@ -82,6 +87,7 @@ describeDatabases('the roll-ups', (fresh) => {
 
   it('count each active account once', async () => {
     const active = async (): Promise<Record<string, number>> => {
+      await foldJobs(database);
       const rows = await database.selectFrom('network_totals').select(['window', 'active_accounts']).execute();
       return Object.fromEntries(rows.map((row) => [row.window, row.active_accounts]));
     };
@@ -96,6 +102,7 @@ describeDatabases('the roll-ups', (fresh) => {
 
   it('have one row per minute with jobs', async () => {
     await Promise.all([runJob(T0), runJob(T0 + 59_999), runJob(T0 + 60_000)]);
+    await foldJobs(database);
     expect(await database.selectFrom('minute_totals').selectAll().orderBy('minute').execute()).toEqual([
       { minute: T0 / 60_000, requests: 2, prompt_tokens: 20, completion_tokens: 40 },
       { minute: T0 / 60_000 + 1, requests: 1, prompt_tokens: 10, completion_tokens: 20 },
@@ -120,6 +127,7 @@ describeDatabases('the roll-ups', (fresh) => {
   it('are reported by the check after any single wrong number', async () => {
     await runJob(T0);
     await ledger.reserve(reservation());
+    await foldJobs(database);
     const spoil = async (
       table: 'balances' | 'postings' | 'network_totals' | 'account_totals' | 'account_hours' | 'key_spend',
       column: string,

@@ -9,6 +9,7 @@ import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ProviderLinks } from '../../../src/accounts/provider-links.js';
 import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
+import { foldJobs } from '../../../src/database/ledger/fold-jobs.js';
 import { machineLinks } from '../../../src/database/migrations/0034-machine-links.js';
 import { AttemptLimit } from '../../../src/routes/plugins/attempt-limit.js';
 import { Browser, PASSWORD } from '../../support/console-client.js';
@@ -296,6 +297,7 @@ describeDatabases('linking a provider to an account', (fresh) => {
         .set((set) => ({ earned: set('earned', '+', by) }))
         .where('provider_id', '=', provider.providerId)
         .execute();
+    await foldJobs(tables);
     await addToEach(1);
     expect((await checkLedger(tables)).problems.join()).toContain('a quarter of a machine is not what its jobs say');
     await addToEach(-1);
@@ -407,6 +409,7 @@ describeDatabases('linking a provider to an account', (fresh) => {
         .orderBy('model')
         .orderBy('earner')
         .execute();
+    await foldJobs(tables);
     const before = await rows();
     expect(before.length).toBeGreaterThan(0);
     for (const table of ['machine_quarters', 'device_codes', 'machine_tokens', 'unclaimed_accounts']) {
