@@ -11,10 +11,11 @@ import { microUsd } from '../../../apps/coordinator/dist/billing/micro-usd.js';
 import { openDatabase } from '../../../apps/coordinator/dist/database/connection/open-database.js';
 import { checkLedger } from '../../../apps/coordinator/dist/database/ledger/check-ledger.js';
 import type { Database } from '../../../apps/coordinator/dist/database/tables.js';
-import { dropSpares, freshPostgres } from '../../../apps/coordinator/test/support/fresh-database.js';
+import { dropSpares, freshPostgres, whyUnreachable } from '../../../apps/coordinator/test/support/fresh-database.js';
 import { sized } from '../size.js';
 import { median } from '../statistics.js';
 import { fund, type JobsResult, runJobs } from './jobs.js';
+import { benchProcesses } from './processes.js';
 
 const ROUNDS = sized(5, 1);
 const JOBS = sized(4000, 200);
@@ -45,17 +46,30 @@ export async function benchLedger(): Promise<boolean> {
 }
 
 async function benchPostgres(): Promise<boolean> {
-  const place = await freshPostgres().catch((error: unknown) => {
-    console.log(`PostgreSQL is NOT MEASURED, as no server answers: ${error instanceof Error ? error.message : String(error)}`);
-    return null;
-  });
-  if (place === null) return false;
+  const unreachable = await whyUnreachable();
+  if (unreachable !== null) {
+    console.log(`PostgreSQL is NOT MEASURED, as no server answers: ${unreachable}`);
+    return false;
+  }
+  const benches: readonly ((database: Database, url: string) => Promise<boolean>)[] = [
+    (database) => benchJobs('PostgreSQL, 1 account', database, 1, { perSecond: 1000, cpuPerJob: null }),
+    (database, url) => benchProcesses(database, url, 100, 3000),
+    (database, url) => benchProcesses(database, url, 1, 1500),
+  ];
+  let met = true;
   try {
-    return await withDatabase(place.open, (database) =>
-      benchJobs('PostgreSQL, 1 account', database, 1, { perSecond: 1000, cpuPerJob: null }),
-    );
+    for (const bench of benches) {
+      const place = await freshPostgres();
+      const { target } = place;
+      if (!('url' in target)) throw new Error('the fresh database is not on a server');
+      try {
+        met = (await withDatabase(place.open, (database) => bench(database, target.url))) && met;
+      } finally {
+        await place.remove();
+      }
+    }
+    return met;
   } finally {
-    await place.remove();
     await dropSpares();
   }
 }
