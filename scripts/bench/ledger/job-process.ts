@@ -12,6 +12,7 @@ export interface JobProcessOptions {
   readonly url: string;
   readonly accounts: readonly string[];
   readonly providers: readonly ProviderId[];
+  readonly hasLeases: boolean;
 }
 
 /** Number of jobs to run; null ends the process. */
@@ -22,13 +23,14 @@ export interface JobOrder {
 const AT_ONCE = 128;
 
 async function main(): Promise<void> {
-  const { url, accounts, providers } = JSON.parse(process.argv[2] ?? '') as JobProcessOptions;
+  const { url, accounts, providers, hasLeases } = JSON.parse(process.argv[2] ?? '') as JobProcessOptions;
   const database = await openDatabase({ url });
   const ledger = await openLedger({
     database,
     providerSharePercent: 90,
     ownMachinesFree: false,
     separateReservations: true,
+    ...(hasLeases ? { leases: { minPerSecond: 20 } } : {}),
     onError: (error) => console.error(error),
   });
   const say = (message: unknown): void => void process.send?.(message);

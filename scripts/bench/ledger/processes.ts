@@ -24,8 +24,19 @@ const PROGRAM = fileURLToPath(new URL('job-process.ts', import.meta.url));
 /** Ticks of `/proc/<pid>/stat` are hundredths of a second. */
 const TICK_US = 10_000;
 
+export interface ProcessBench {
+  readonly accountCount: number;
+  /** Target of all processes together. */
+  readonly perSecond: number;
+  readonly hasLeases: boolean;
+}
+
 /** Prints the figures. Resolves to whether the target was met and the sums hold. */
-export async function benchProcesses(database: Database, url: string, accountCount: number, perSecond: number): Promise<boolean> {
+export async function benchProcesses(
+  database: Database,
+  url: string,
+  { accountCount, perSecond, hasLeases }: ProcessBench,
+): Promise<boolean> {
   const accounts = Array.from({ length: accountCount }, (_, index) => `account-${index}`);
   const providers = Array.from({ length: 20 }, (_, index) => index.toString(16).padStart(32, '0') as ProviderId);
   const given = microUsd(1_000_000_000_000);
@@ -33,7 +44,7 @@ export async function benchProcesses(database: Database, url: string, accountCou
   await fund(ledger, accounts, given);
   await ledger.close();
 
-  const children = await Promise.all(Array.from({ length: PROCESSES }, () => start({ url, accounts, providers })));
+  const children = await Promise.all(Array.from({ length: PROCESSES }, () => start({ url, accounts, providers, hasLeases })));
   try {
     await runRound(children, JOBS / 4);
     const results: (JobsResult & { readonly serverPerJob: number | null })[] = [];
@@ -52,7 +63,8 @@ export async function benchProcesses(database: Database, url: string, accountCou
       });
     }
     await Promise.all(children.map(end));
-    return await report(database, accountCount, perSecond, results, given * accountCount);
+    const title = `${PROCESSES} processes, ${accountCount} accounts${hasLeases ? ', credit leases' : ''}`;
+    return await report(database, title, perSecond, results, given * accountCount);
   } finally {
     for (const child of children) child.kill('SIGKILL');
   }
@@ -60,7 +72,7 @@ export async function benchProcesses(database: Database, url: string, accountCou
 
 async function report(
   database: Database,
-  accountCount: number,
+  title: string,
   target: number,
   results: readonly (JobsResult & { readonly serverPerJob: number | null })[],
   given: number,
@@ -70,7 +82,7 @@ async function report(
   const rate = median(results.map((result) => result.perSecond));
   const cpu = median(results.map((result) => result.cpuPerJob));
   const server = results.flatMap(({ serverPerJob }) => (serverPerJob === null ? [] : [serverPerJob]));
-  console.log(`PostgreSQL, ${PROCESSES} processes, ${accountCount} accounts: 128 jobs at once each, ${ROUNDS} rounds of ${JOBS} each`);
+  console.log(`PostgreSQL, ${title}: 128 jobs at once each, ${ROUNDS} rounds of ${JOBS} each`);
   console.log(`  ${Math.round(rate).toLocaleString('en')} jobs/s together (target ${target}): ${rate >= target ? 'met' : 'MISSED'}`);
   const ofServer = server.length === 0 ? 'not measured' : `${Math.round(median(server))} µs`;
   console.log(`  ${Math.round(cpu)} µs of CPU per job in the coordinators, ${ofServer} in the server's connections`);

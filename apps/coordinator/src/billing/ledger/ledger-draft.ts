@@ -10,6 +10,7 @@ import type {
   DepositRecord,
   EarningsDay,
   KeySpend,
+  LeaseAmount,
   LedgerJob,
   PayerDay,
   Posting,
@@ -26,6 +27,7 @@ export class LedgerDraft {
   readonly #jobs = new Map<JobId, LedgerJob>();
   readonly #balances = new Map<string, Mutable<AccountBalance>>();
   readonly #keys = new Map<string, Mutable<KeySpend>>();
+  readonly #leases = new Map<string, Mutable<LeaseAmount>>();
   readonly #deposits = new Map<string, DepositRecord>();
   readonly #withdrawals = new Map<string, WithdrawalRecord>();
   readonly #postings: Posting[] = [];
@@ -47,6 +49,10 @@ export class LedgerDraft {
 
   key(id: string): KeySpend {
     return this.#keys.get(id) ?? this.#locked.keys.get(id) ?? { apiKeyId: id, spent: ZERO, reserved: ZERO, spentPruned: ZERO };
+  }
+
+  lease(id: string): LeaseAmount | undefined {
+    return this.#leases.get(id) ?? this.#locked.leases.get(id);
   }
 
   /** Account that a provider earns for. */
@@ -87,6 +93,14 @@ export class LedgerDraft {
     balance.reserved = microUsd(balance.reserved + amount);
     const key = this.#changedKey(apiKeyId);
     key.reserved = microUsd(key.reserved + amount);
+  }
+
+  /** Takes the cost of a job out of its lease, which is part of the reserved amount. */
+  spendLease(account: string, lease: LeaseAmount, cost: MicroUsd): void {
+    const changed = entryOf(this.#leases, lease.id, () => ({ ...lease }));
+    changed.amount -= cost;
+    const balance = this.#changedBalance(account);
+    balance.reserved = microUsd(balance.reserved - cost);
   }
 
   addSpent(apiKeyId: string, amount: MicroUsd): void {
@@ -154,6 +168,7 @@ export class LedgerDraft {
       postings: this.#postings,
       balances,
       keys,
+      leases: [...this.#leases.values()],
       addedBalances,
       addedKeys,
       earningsDays: [...this.#earningsDays.values()].flat(),

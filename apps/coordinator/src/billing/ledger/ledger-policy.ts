@@ -2,9 +2,10 @@
 import type { JobId } from '@inference/protocol';
 import { DAY_MS } from '../../database/ledger/activity.js';
 import { FEES } from '../../database/ledger/fold-jobs.js';
-import type { AccountBalance } from '../../database/ledger/ledger-records.js';
+import type { AccountBalance, JobReservation } from '../../database/ledger/ledger-records.js';
 import { MAX_PER_STEP, type MicroUsd, microUsd } from '../micro-usd.js';
 import { costOf } from '../prices/price.js';
+import type { LeasedJob } from './credit-leases.js';
 import type {
   Deposit,
   DepositOutcome,
@@ -37,7 +38,7 @@ export function applyStep(draft: LedgerDraft, step: Step, terms: LedgerTerms): S
     case 'reserve':
       return reserve(draft, step.reservation, terms);
     case 'settle':
-      return settle(draft, step.settlement, terms);
+      return settle(draft, step, terms);
     case 'release':
       return release(draft, step.jobId, step.at);
     case 'deposit':
@@ -60,7 +61,7 @@ export function withdrawableOf({ balance, reserved, earned }: AccountBalance, pe
 }
 
 function reserve(draft: LedgerDraft, reservation: Reservation, terms: LedgerTerms): ReserveOutcome {
-  const { jobId, accountId, apiKeyId, keySpendLimit, price } = reservation;
+  const { jobId, accountId, apiKeyId, keySpendLimit } = reservation;
   const known = draft.job(jobId);
   if (known !== undefined) {
     if (known.state !== 'reserved' || known.reservation.accountId !== accountId)
@@ -78,30 +79,44 @@ function reserve(draft: LedgerDraft, reservation: Reservation, terms: LedgerTerm
     if (maxCost > left) return { kind: 'key_limit_reached', needed: maxCost, left: microUsd(Math.max(0, left)) };
   }
   draft.addReserved(accountId, apiKeyId, maxCost);
-  draft.putJob({
-    state: 'reserved',
-    reservation: {
-      jobId,
-      accountId,
-      apiKeyId,
-      model: reservation.model,
-      endpoint: reservation.endpoint,
-      maxCost,
-      priceId: price.id,
-      rates: price,
-      maxPromptTokens: reservation.maxPromptTokens,
-      maxCompletionTokens: reservation.maxCompletionTokens,
-      maxImages,
-      coordinatorId: terms.coordinatorId,
-      reservedAt: reservation.at,
-    },
-  });
+  draft.putJob({ state: 'reserved', reservation: termsOf(reservation, terms.coordinatorId, maxCost) });
   return { kind: 'reserved', amount: maxCost };
 }
 
-function settle(draft: LedgerDraft, settlement: Settlement, terms: LedgerTerms): SettleOutcome {
+/** Terms that a reservation fixes. Throws {@link LedgerError} `invalid` for impossible amounts. */
+export function reservationTerms(reservation: Reservation, coordinatorId: string): JobReservation {
+  return termsOf(reservation, coordinatorId, maxCostOf(reservation, reservation.images ?? 0));
+}
+
+function termsOf(reservation: Reservation, coordinatorId: string, maxCost: MicroUsd): JobReservation {
+  return {
+    jobId: reservation.jobId,
+    accountId: reservation.accountId,
+    apiKeyId: reservation.apiKeyId,
+    model: reservation.model,
+    endpoint: reservation.endpoint,
+    maxCost,
+    priceId: reservation.price.id,
+    rates: reservation.price,
+    maxPromptTokens: reservation.maxPromptTokens,
+    maxCompletionTokens: reservation.maxCompletionTokens,
+    maxImages: reservation.images ?? 0,
+    coordinatorId,
+    reservedAt: reservation.at,
+  };
+}
+
+function settle(
+  draft: LedgerDraft,
+  { settlement, leased }: { readonly settlement: Settlement; readonly leased?: LeasedJob },
+  terms: LedgerTerms,
+): SettleOutcome {
   const { jobId, providerId, at } = settlement;
-  const job = draft.job(jobId);
+  const stored = draft.job(jobId);
+  const lease = leased === undefined || stored !== undefined ? undefined : draft.lease(leased.leaseId);
+  // The lease expired and was released, with the reservations taken from it.
+  if (leased !== undefined && stored === undefined && lease === undefined) return { kind: 'released_before' };
+  const job = stored ?? (leased === undefined ? undefined : ({ state: 'reserved', reservation: leased.reservation } as const));
   if (job === undefined) return { kind: 'unknown_job' };
   if (job.state === 'settled') return { kind: 'already_settled', cost: job.settlement.cost };
   if (job.state === 'released') return { kind: 'released_before' };
@@ -116,6 +131,7 @@ function settle(draft: LedgerDraft, settlement: Settlement, terms: LedgerTerms):
   const cost = isFree
     ? microUsd(0)
     : microUsd(Math.min(reservation.maxCost, costOf(reservation.rates, { promptTokens, completionTokens, images })));
+  if (lease !== undefined && lease.amount < cost) return { kind: 'released_before' };
   const earned = microUsd(Math.floor((cost * terms.providerSharePercent) / 100));
   const fee = microUsd(cost - earned);
 
@@ -130,7 +146,8 @@ function settle(draft: LedgerDraft, settlement: Settlement, terms: LedgerTerms):
   const ofDeposits = earned - Math.min(earned, ofEarnings(cost));
   draft.post(`job:${jobId}`, at, postings);
   if (!isOwnProvider && earned > 0) draft.addEarnings(earner, reservation.accountId, { earned, ofDeposits }, at);
-  draft.addReserved(reservation.accountId, reservation.apiKeyId, -reservation.maxCost);
+  if (lease === undefined) draft.addReserved(reservation.accountId, reservation.apiKeyId, -reservation.maxCost);
+  else draft.spendLease(reservation.accountId, lease, cost);
   draft.addSpent(reservation.apiKeyId, cost);
   draft.putJob({
     state: 'settled',

@@ -2,6 +2,7 @@
 import type { JobId } from '@inference/protocol';
 import type { RowKeys } from '../../database/ledger/ledger-repository.js';
 import { MAX_PER_STEP } from '../micro-usd.js';
+import type { LeasedJob } from './credit-leases.js';
 import type {
   Deposit,
   DepositOutcome,
@@ -19,7 +20,8 @@ import { LedgerError } from './ledger-error.js';
 /** Parameters of each type of step. */
 interface StepParameters {
   readonly reserve: { readonly reservation: Reservation };
-  readonly settle: { readonly settlement: Settlement };
+  /** `leased`: the job has no row yet, as its reservation was taken from a lease. */
+  readonly settle: { readonly settlement: Settlement; readonly leased?: LeasedJob };
   readonly release: { readonly jobId: JobId; readonly at: number };
   readonly deposit: { readonly deposit: Deposit };
   readonly request_withdrawal: { readonly request: WithdrawalRequest };
@@ -99,6 +101,7 @@ export function rowKeysOf(steps: readonly Step[]): RowKeys {
     providers: new Set(),
     accounts: new Set(),
     keys: new Set(),
+    leases: new Set(),
     deposits: new Set(),
     withdrawals: new Set(),
     earningsDays: new Set(),
@@ -113,6 +116,11 @@ export function rowKeysOf(steps: readonly Step[]): RowKeys {
       case 'settle':
         keys.jobs.add(step.settlement.jobId);
         keys.providers.add(step.settlement.providerId);
+        if (step.leased !== undefined) {
+          keys.accounts.add(step.leased.reservation.accountId);
+          keys.keys.add(step.leased.reservation.apiKeyId);
+          keys.leases.add(step.leased.leaseId);
+        }
         break;
       case 'release':
         keys.jobs.add(step.jobId);

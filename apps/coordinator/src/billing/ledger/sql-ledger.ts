@@ -10,6 +10,7 @@ import { deferSync, syncToDisk } from '../../database/connection/deferred-sync.j
 import { dialectOf } from '../../database/connection/dialect.js';
 import { isTransient, withRetries } from '../../database/connection/transaction-retry.js';
 import { HOUR_MS, MAX_MATURITY_DAYS } from '../../database/ledger/activity.js';
+import { endLease, expiredLeases } from '../../database/ledger/credit-leases.js';
 import { foldJobs } from '../../database/ledger/fold-jobs.js';
 import { balanceFromRow } from '../../database/ledger/ledger-records.js';
 import { LedgerRepository } from '../../database/ledger/ledger-repository.js';
@@ -18,6 +19,7 @@ import { abandonedJobs, ownReservedJobs, recordHolder, removeHolder } from '../.
 import { advanceWindows } from '../../database/ledger/totals.js';
 import type { Database } from '../../database/tables.js';
 import { type MicroUsd, microUsd } from '../micro-usd.js';
+import { CreditLeases, type LeasePolicy } from './credit-leases.js';
 import { GroupCommit, type StepResult } from './group-commit.js';
 import type {
   Balance,
@@ -36,7 +38,7 @@ import type {
 } from './ledger.js';
 import { LedgerDraft } from './ledger-draft.js';
 import { LedgerError } from './ledger-error.js';
-import { applyStep, firstPendingDay, type LedgerTerms, maturesAt, withdrawableOf } from './ledger-policy.js';
+import { applyStep, firstPendingDay, type LedgerTerms, maturesAt, reservationTerms, withdrawableOf } from './ledger-policy.js';
 import { checkAccount, checkStep, rowKeysOf, type Step, type StepOutcome, type StepOutcomes } from './ledger-steps.js';
 
 export interface LedgerOptions {
@@ -51,6 +53,8 @@ export interface LedgerOptions {
    * ordered with steps that the caller did not await. SQLite has one writer, so one kind of batch. Default false.
    */
   readonly separateReservations?: boolean;
+  /** Whether busy accounts get credit leases. For several coordinators on one database. Default: none. */
+  readonly leases?: LeasePolicy;
   /** Receives errors of background work: heartbeats, folds and the release of abandoned reservations. */
   readonly onError: (error: unknown) => void;
   readonly now?: () => number;
@@ -82,6 +86,7 @@ class SqlLedger implements Ledger {
   /** The same as `#batches` without {@link LedgerOptions.separateReservations}. */
   readonly #reservations: GroupCommit<Step, StepOutcome>;
   readonly #repository = new LedgerRepository();
+  readonly #leases: CreditLeases | null;
   #heartbeat: NodeJS.Timeout | null = null;
   #beating: Promise<void> | null = null;
   #roller: NodeJS.Timeout | null = null;
@@ -93,6 +98,7 @@ class SqlLedger implements Ledger {
     ownMachinesFree,
     maturityDays = 0,
     separateReservations = false,
+    leases,
     onError,
     now = Date.now,
     retryMs = RETRY_MS,
@@ -118,6 +124,16 @@ class SqlLedger implements Ledger {
         isUrgent: ({ type }) => type === 'reserve',
         blocking: dialectOf(database) === 'sqlite',
       });
+    this.#leases =
+      leases === undefined
+        ? null
+        : new CreditLeases({
+            policy: leases,
+            database,
+            holder: this.#terms.coordinatorId,
+            transact: (work) => this.#transact(work),
+            onError,
+          });
     this.#batches = lane();
     this.#reservations = separateReservations && dialectOf(database) === 'postgres' ? lane() : this.#batches;
   }
@@ -133,7 +149,7 @@ class SqlLedger implements Ledger {
     }, HEARTBEAT_MS);
     this.#heartbeat.unref();
     this.#roller = setInterval(() => {
-      this.#rolling ??= foldJobs(this.#database, 'skip')
+      this.#rolling ??= this.#roll()
         .catch(this.#onError)
         .finally(() => {
           this.#rolling = null;
@@ -142,16 +158,39 @@ class SqlLedger implements Ledger {
     this.#roller.unref();
   }
 
-  reserve(reservation: Reservation): Promise<ReserveOutcome> {
+  async reserve(reservation: Reservation): Promise<ReserveOutcome> {
+    // A limit per key needs the reservations of all coordinators, which only rows have.
+    if (this.#leases !== null && reservation.keySpendLimit === null) {
+      checkStep({ type: 'reserve', reservation });
+      const known = this.#leases.job(reservation.jobId);
+      if (known !== undefined && known.reservation.accountId !== reservation.accountId)
+        throw new LedgerError('job_taken', 'the job id was used before');
+      const terms = known?.reservation ?? reservationTerms(reservation, this.#terms.coordinatorId);
+      if (known !== undefined || this.#leases.reserve(terms)) return { kind: 'reserved', amount: terms.maxCost };
+    }
+    const outcome = await this.#submit({ type: 'reserve', reservation });
+    // The missing money may be in an own lease that no job uses.
+    if (outcome.kind !== 'insufficient_balance' || !(await this.#leases?.endUnused(reservation.accountId))) return outcome;
     return this.#submit({ type: 'reserve', reservation });
   }
 
-  settle(settlement: Settlement): Promise<SettleOutcome> {
-    return this.#submit({ type: 'settle', settlement });
+  async settle(settlement: Settlement): Promise<SettleOutcome> {
+    const leased = this.#leases?.job(settlement.jobId);
+    if (leased === undefined) return this.#submit({ type: 'settle', settlement });
+    try {
+      const outcome = await this.#submit({ type: 'settle', settlement, leased });
+      this.#leases?.end(settlement.jobId, 'cost' in outcome ? outcome.cost : 0);
+      return outcome;
+    } catch (error) {
+      this.#leases?.doubt(settlement.jobId);
+      throw error;
+    }
   }
 
-  release(jobId: JobId, at: number): Promise<boolean> {
-    return this.#submit({ type: 'release', jobId, at });
+  async release(jobId: JobId, at: number): Promise<boolean> {
+    if (this.#leases?.job(jobId) === undefined) return this.#submit({ type: 'release', jobId, at });
+    this.#leases.end(jobId, 0);
+    return true;
   }
 
   deposit(deposit: Deposit): Promise<DepositOutcome> {
@@ -172,7 +211,8 @@ class SqlLedger implements Ledger {
     const stored = balanceFromRow(row);
     // Read after the balance: earnings between the two reads then only lower the withdrawable amount.
     const pending = sumOf(await this.#pendingDays(accountId));
-    return { balance: stored.balance, reserved: stored.reserved, withdrawable: withdrawableOf(stored, pending) };
+    const reserved = microUsd(Math.max(0, stored.reserved - (await this.#unusedLeases(accountId))));
+    return { balance: stored.balance, reserved, withdrawable: withdrawableOf(stored, pending) };
   }
 
   async pendingEarnings(accountId: string): Promise<PendingEarnings> {
@@ -195,7 +235,9 @@ class SqlLedger implements Ledger {
   }
 
   async sweep(liveJobs: ReadonlySet<JobId>, olderThan: number): Promise<number> {
-    const own = await ownReservedJobs(this.#database, this.#terms.coordinatorId, olderThan);
+    const stored = await ownReservedJobs(this.#database, this.#terms.coordinatorId, olderThan);
+    const own = [...stored, ...(this.#leases?.jobsBefore(olderThan) ?? [])];
+    await this.#endExpiredLeases();
     return (await this.#release(own.filter((id) => !liveJobs.has(id as JobId)))) + (await this.#releaseAbandoned());
   }
 
@@ -205,8 +247,19 @@ class SqlLedger implements Ledger {
     await this.#beating;
     await this.#rolling;
     await Promise.all([this.#batches.close(), this.#reservations.close()]);
+    await this.#leases?.close().catch(this.#onError);
     await foldJobs(this.#database, 'skip').catch(this.#onError);
     await removeHolder(this.#database, this.#terms.coordinatorId).catch(this.#onError);
+  }
+
+  /** Leased amounts of an account that no job uses; of other coordinators as of their last renewal. */
+  async #unusedLeases(accountId: string): Promise<number> {
+    const rows = await this.#database
+      .selectFrom('credit_leases')
+      .select(['id', 'amount', 'in_use'])
+      .where('account', '=', accountId)
+      .execute();
+    return rows.reduce((sum, { id, amount, in_use }) => sum + Math.max(0, amount - (this.#leases?.used(id) ?? in_use)), 0);
   }
 
   /** Earliest day first, at most one row per day. */
@@ -263,6 +316,17 @@ class SqlLedger implements Ledger {
       await advanceWindows(this.#database, Math.floor(now / HOUR_MS));
     }, Date.now() + this.#retryMs);
     await this.#releaseAbandoned();
+    await this.#endExpiredLeases();
+  }
+
+  async #roll(): Promise<void> {
+    await foldJobs(this.#database, 'skip');
+    if (this.#leases !== null) await this.#endExpiredLeases();
+  }
+
+  async #endExpiredLeases(): Promise<void> {
+    for (const { id, account } of await expiredLeases(this.#database))
+      await this.#transact((transaction) => endLease(transaction, account, id, 'expired'));
   }
 
   async #releaseAbandoned(): Promise<number> {

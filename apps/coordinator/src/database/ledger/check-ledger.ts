@@ -131,6 +131,7 @@ function reservationChecks(): Check[] {
       check`select account, sum(amount) as reserved_less_holds from (
           select account, reserved as amount from balances
           union all select account_id, -amount from jobs where state = 'reserved'
+          union all select account, -amount from credit_leases
         ) as parts group by account having sum(amount) <> 0`,
     ],
     [

@@ -12,7 +12,7 @@ import { addOnConflict, rowWriter } from '../connection/prepared-statements.js';
 import { withRetries } from '../connection/transaction-retry.js';
 import type { Activity } from '../tables/ledger.js';
 import type { Database, Tables } from '../tables.js';
-import { addActivity, HOUR_MS, PROVIDER_COUNTS, MINUTE_MS, noActivity, QUARTER_MS } from './activity.js';
+import { addActivity, HOUR_MS, MINUTE_MS, noActivity, PROVIDER_COUNTS, QUARTER_MS } from './activity.js';
 import { totalsWriter } from './totals.js';
 
 /** Ledger's own account for the network's fees. Its balance lacks the fees of unfolded jobs. */

@@ -9,7 +9,7 @@ import type { BalanceRow, DepositSource, JobRow, PostingRow, WithdrawalState } f
 import type { Tables } from '../tables.js';
 
 /** Terms fixed by a reservation. A settlement is clamped to the maximums and priced at these rates. */
-interface JobReservation {
+export interface JobReservation {
   readonly jobId: JobId;
   readonly accountId: string;
   readonly apiKeyId: string;
@@ -86,6 +86,9 @@ export interface WithdrawalRecord {
 
 /** One side of a double entry. Table row and record have the same members. */
 export type Posting = Readonly<Omit<PostingRow, 'seq'>>;
+
+/** Credit lease of a settlement's job. Table row and record have the same members. */
+export type LeaseAmount = Readonly<Pick<Tables['credit_leases'], 'id' | 'amount'>>;
 
 /** Earnings of an account on one UTC day. Table row and record have the same members. */
 export type EarningsDay = Readonly<Tables['pending_earnings']>;

@@ -1,7 +1,7 @@
 /**
  * Loads and stores the rows of a batch of ledger steps, inside one transaction.
  *
- * Locks have one order everywhere (jobs, providers, withdrawals, balances, keys, roll-ups; each by key), so coordinators on one
+ * Locks have one order everywhere (jobs, providers, withdrawals, balances, keys, leases, roll-ups; each by key), so coordinators on one
  * PostgreSQL never deadlock.
  */
 import type { JobId, ProviderId } from '@inference/protocol';
@@ -23,6 +23,7 @@ import {
   type KeySpend,
   keySpendFromRow,
   keySpendToRow,
+  type LeaseAmount,
   type LedgerJob,
   type PayerDay,
   type Posting,
@@ -39,6 +40,7 @@ export interface RowKeys {
   readonly providers: Set<ProviderId>;
   readonly accounts: Set<string>;
   readonly keys: Set<string>;
+  readonly leases: Set<string>;
   readonly deposits: Set<string>;
   readonly withdrawals: Set<string>;
   /** Accounts whose earnings by day are needed. */
@@ -52,6 +54,7 @@ export interface LockedRows {
   readonly owners: ReadonlyMap<ProviderId, string>;
   readonly balances: ReadonlyMap<string, AccountBalance>;
   readonly keys: ReadonlyMap<string, KeySpend>;
+  readonly leases: ReadonlyMap<string, LeaseAmount>;
   readonly deposits: ReadonlySet<string>;
   readonly withdrawals: ReadonlyMap<string, WithdrawalRecord>;
   readonly earningsDays: readonly EarningsDay[];
@@ -67,6 +70,7 @@ export interface LedgerChanges {
   /** New values of locked rows. */
   readonly balances: readonly AccountBalance[];
   readonly keys: readonly KeySpend[];
+  readonly leases: readonly LeaseAmount[];
   /** Amounts to add to unlocked rows; likewise everything below. */
   readonly addedBalances: readonly AccountBalance[];
   readonly addedKeys: readonly KeySpend[];
@@ -109,6 +113,7 @@ export class LedgerRepository {
     for (const { accountId } of withdrawals) accounts.add(accountId);
     const balances = (await this.#read.balances.read(transaction, accounts)).map(balanceFromRow);
     const keySpends = (await this.#read.keys.read(transaction, apiKeys)).map(keySpendFromRow);
+    const leases = await this.#read.leases.read(transaction, keys.leases);
     // After the balances: a writer of these rows holds the lock of the account's balance.
     const earningsDays = await this.#read.earningsDays.read(transaction, keys.earningsDays);
     return {
@@ -116,6 +121,7 @@ export class LedgerRepository {
       owners,
       balances: new Map(balances.map((balance) => [balance.account, balance])),
       keys: new Map(keySpends.map((key) => [key.apiKeyId, key])),
+      leases: new Map(leases.map((lease) => [lease.id, lease])),
       deposits: new Set(deposits.map((row) => row.event_id)),
       withdrawals: new Map(withdrawals.map((withdrawal) => [withdrawal.id, withdrawal])),
       earningsDays,
@@ -142,6 +148,7 @@ export class LedgerRepository {
     await write.postings.write(transaction, changes.postings);
     await write.balances.write(transaction, changes.balances);
     await write.keys.write(transaction, changes.keys.map(keySpendToRow));
+    await write.leases.write(transaction, changes.leases);
     await write.addedBalances.write(transaction, sorted(changes.addedBalances, 'account'));
     await write.addedKeys.write(transaction, sorted(changes.addedKeys.map(keySpendToRow), 'api_key_id'));
     // Writers of the same rows hold the locks of the balances.
@@ -199,6 +206,9 @@ function ledgerQueries() {
         'update',
       ),
     ),
+    leases: new IdQuery<LeaseAmount>((database, ids) =>
+      locked(database, database.selectFrom('credit_leases').select(['id', 'amount']).where('id', 'in', ids).orderBy('id'), 'update'),
+    ),
     deposits: new IdQuery<{ event_id: string }>((database, ids) =>
       database.selectFrom('deposits').select('event_id').where('event_id', 'in', ids),
     ),
@@ -224,6 +234,16 @@ function ledgerWriters() {
     postings: rowWriter('postings', ['event', 'account', 'amount', 'earned', 'at']),
     balances: rowWriter('balances', ['account', ...BALANCE_SUMS], replaceOnConflict(['account'], BALANCE_SUMS)),
     addedBalances: rowWriter('balances', ['account', ...BALANCE_SUMS], addOnConflict('balances', ['account'], BALANCE_SUMS)),
+    leases: recordUpdater(
+      'credit_leases',
+      [
+        ['id', 'text'],
+        ['amount', 'bigint'],
+      ],
+      ({ id, amount }: LeaseAmount, parameters) => {
+        parameters.push(id, amount);
+      },
+    ),
     keys: rowWriter('key_spend', ['api_key_id', ...KEY_SUMS], replaceOnConflict(['api_key_id'], KEY_SUMS)),
     addedKeys: rowWriter('key_spend', ['api_key_id', ...KEY_SUMS], addOnConflict('key_spend', ['api_key_id'], KEY_SUMS)),
     earningsDays: rowWriter(

@@ -39,7 +39,8 @@ export async function ledgerSummary(database: Database): Promise<LedgerSummary> 
       coalesce(sum(case when account not like 'system:%' and (reserved < 0 or balance < reserved or earned < 0 or earned > balance)
         then 1 else 0 end), 0) as uncovered,
       (select coalesce(sum(jobs.fee), 0) from unfolded_jobs join jobs on jobs.job_id = unfolded_jobs.job_id) as unfolded_fees,
-      (select coalesce(sum(amount), 0) from jobs where state = 'reserved') as held,
+      (select coalesce(sum(amount), 0) from jobs where state = 'reserved')
+        + (select coalesce(sum(amount), 0) from credit_leases) as held,
       (select count(*) from jobs where state = 'reserved') as holds,
       (select coalesce(sum(amount), 0) from withdrawals where state = 'requested') as requested
     from balances`.execute(database);

@@ -19,6 +19,7 @@ import { hashedSignInTokens } from './0045-hashed-sign-in-tokens.js';
 import { maturingEarnings } from './0047-maturing-earnings.js';
 import { keySignatureForm } from './0049-key-signature-form.js';
 import { unfoldedJobs } from './0050-unfolded-jobs.js';
+import { creditLeases } from './0051-credit-leases.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -40,4 +41,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0047_maturing_earnings': maturingEarnings,
   '0049_key_signature_form': keySignatureForm,
   '0050_unfolded_jobs': unfoldedJobs,
+  '0051_credit_leases': creditLeases,
 };

@@ -123,6 +123,18 @@ export interface LedgerTables {
    * earnings up to `at` predate maturity and count as matured.
    */
   ledger_marks: { name: 'jobs_pruned_before' | 'postings_pruned_before' | 'earnings_pending_since'; at: number };
+  /** Parts of balances that coordinators reserve from in memory (`credit-leases.ts`). Settlements lower the amount by their costs. */
+  credit_leases: {
+    id: string;
+    account: string;
+    /** As in `jobs`. */
+    holder: string;
+    amount: number;
+    /** Part reserved by running jobs at the last renewal. */
+    in_use: number;
+    /** By the database's clock. */
+    expires_at: number;
+  };
   /** Coordinators with reservations, and their last heartbeats. */
   ledger_holders: { id: string; seen_at: number };
 }
@@ -201,7 +213,7 @@ export interface PostingRow {
 export interface BalanceRow {
   account: string;
   balance: number;
-  /** Sum of `amount` over jobs in state `reserved`. */
+  /** Sum of `amount` over jobs in state `reserved`, and over credit leases. */
   reserved: number;
   /** Part of the balance that is earnings. Spending takes deposited money first. */
   earned: number;
