@@ -30,7 +30,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const repositories = await openRepositories(context, database);
     const providers = openProviders(context, { database, repositories, metrics, address: () => address });
     const inference = await openInference(context, { repositories, billing, images, providers, metrics });
-    const http = await openHttpServer(context, { ledger, repositories, metrics });
+    const http = await openHttpServer(context, { ledger, repositories, metrics, networkLimits: inference.cluster.limits });
     const { server, responses } = http;
     const accounts = await openAccounts(context, {
       database,

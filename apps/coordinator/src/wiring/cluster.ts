@@ -2,6 +2,7 @@
 import { LOCAL_VIEWS, type NetworkViews } from '../cluster/views.js';
 import type { NetworkModels, Placements } from '../inference/placements.js';
 import type { RequestQueue } from '../inference/queue/request-queue.js';
+import type { NetworkLimits } from '../limits/network-limits.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { ProviderServices } from './providers.js';
 import type { StartContext } from './start-context.js';
@@ -14,6 +15,8 @@ export interface ClusterServices {
   readonly servingAtPeers: (model: string) => number;
   /** Live peers; 0 outside a cluster. */
   readonly peerCount: () => number;
+  /** Limits that coordinators count together; null outside a cluster. */
+  readonly limits: NetworkLimits | null;
   /** Tells peers that this coordinator shuts down. */
   readonly announceDrain: () => void;
 }
@@ -34,6 +37,7 @@ export async function openCluster(context: StartContext, deps: ClusterDeps): Pro
       views: LOCAL_VIEWS,
       servingAtPeers: () => 0,
       peerCount: () => 0,
+      limits: null,
       announceDrain: () => {},
     };
   }

@@ -2,7 +2,9 @@
 import { join } from 'node:path';
 import { ApiKeyCache } from '../database/accounts/api-key-cache.js';
 import { OperatorAuditLog } from '../database/accounts/operator-audit-log.js';
+import { ATTEMPT_NAMES_SECRET, AttemptRepository } from '../database/attempt-repository.js';
 import { openDatabase } from '../database/connection/open-database.js';
+import { runOncePerPeriod } from '../database/connection/run-once.js';
 import { CatalogueRepository } from '../database/providers/catalogue-repository.js';
 import { LastSeenRepository } from '../database/providers/last-seen-repository.js';
 import { QuarantineRepository } from '../database/providers/quarantine-repository.js';
@@ -11,8 +13,10 @@ import { sharedSecret } from '../database/secret-repository.js';
 import type { Database } from '../database/tables.js';
 import { modelsOfLatestJobs } from '../database/usage-repository.js';
 import { CACHE_SCOPE_SECRET, CacheScopes } from '../inference/request/cache-scopes.js';
+import type { AttemptCounters } from '../limits/attempt-counters.js';
 import { errorFacts } from '../log.js';
 import { RECENTLY_SEEN_MS } from '../providers/placement/recently-seen-models.js';
+import { localAttempts } from '../routes/plugins/attempt-limit.js';
 import type { StartContext } from './start-context.js';
 
 /** PostgreSQL at `DATABASE_URL`, else an SQLite file in the data directory. */
@@ -38,11 +42,14 @@ export interface Repositories {
   readonly catalogue: CatalogueRepository;
   readonly auditLog: OperatorAuditLog;
   readonly cacheScopes: CacheScopes;
+  /** Counters of guesses and mails. */
+  readonly attempts: AttemptCounters;
   /** Models of the jobs before this process started. */
   readonly recentModels: readonly string[];
 }
 
-export async function openRepositories({ now, onWriteError, disposal }: StartContext, database: Database): Promise<Repositories> {
+export async function openRepositories(context: StartContext, database: Database): Promise<Repositories> {
+  const { now, onWriteError, disposal } = context;
   const apiKeyCache = new ApiKeyCache({ database, now, onWriteError });
   disposal.defer(() => apiKeyCache.close());
   const reputations = await ReputationRepository.open({ database, now, onWriteError });
@@ -61,6 +68,21 @@ export async function openRepositories({ now, onWriteError, disposal }: StartCon
     catalogue,
     auditLog: new OperatorAuditLog({ database, now }),
     cacheScopes: new CacheScopes(await sharedSecret(database, CACHE_SCOPE_SECRET)),
+    attempts: await openAttempts(context, database),
     recentModels: await modelsOfLatestJobs(database, now() - RECENTLY_SEEN_MS),
   };
+}
+
+/** Interval of the removal of past counters, in milliseconds. */
+const PRUNE_ATTEMPTS_MS = 600_000;
+
+/** Counters in the database of a cluster, in memory otherwise. */
+async function openAttempts({ config, now, onWriteError, disposal }: StartContext, database: Database): Promise<AttemptCounters> {
+  if (config.cluster === null) return localAttempts(now);
+  const attempts = new AttemptRepository({ database, secret: await sharedSecret(database, ATTEMPT_NAMES_SECRET), onWriteError });
+  const prune = (): Promise<unknown> =>
+    runOncePerPeriod(database, 'prune attempts', PRUNE_ATTEMPTS_MS, () => attempts.prune()).catch(onWriteError);
+  const timer = setInterval(() => void prune(), PRUNE_ATTEMPTS_MS);
+  disposal.defer(() => clearInterval(timer));
+  return attempts;
 }

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Ledger } from '../billing/ledger/ledger.js';
 import { errorReason, StartupError } from '../config/startup-error.js';
+import type { NetworkLimits } from '../limits/network-limits.js';
 import { apiKeyAuth } from '../routes/plugins/api-key-auth.js';
 import { ResponseDrain } from '../routes/plugins/connections/response-drain.js';
 import { FundedAccounts } from '../routes/plugins/funded-accounts.js';
@@ -30,10 +31,13 @@ interface HttpDeps {
   readonly ledger: Ledger;
   readonly repositories: Repositories;
   readonly metrics: Metrics;
+  /** Null outside a cluster. */
+  readonly networkLimits: NetworkLimits | null;
 }
 
-export async function openHttpServer(context: StartContext, { ledger, repositories, metrics }: HttpDeps): Promise<HttpServices> {
+export async function openHttpServer(context: StartContext, deps: HttpDeps): Promise<HttpServices> {
   const { config, options, log, now, jobTimings, onWriteError, isDraining } = context;
+  const { ledger, repositories, metrics, networkLimits } = deps;
   const { maxRequestBytes, maxHeldBytes, trustedProxies, cors } = config;
   const { requestMs, bodyWindowMs } = options;
   const funded = new FundedAccounts(ledger);
@@ -53,8 +57,9 @@ export async function openHttpServer(context: StartContext, { ledger, repositori
   registerBodyGauges(metrics, server.requestBodies);
   const responses = new ResponseDrain(jobTimings.clientDrainMs);
   responses.attach(server.server);
-  await server.register(rateLimits, config.rateLimits);
-  const { apiKeyCache, auditLog } = repositories;
+  const { apiKeyCache, auditLog, attempts } = repositories;
+  const network = networkLimits === null ? null : { limits: networkLimits, attempts };
+  await server.register(rateLimits, { ...config.rateLimits, network });
   await server.register(apiKeyAuth, { apiKeyCache, now, onFailure: onWriteError });
   await server.register(openApi);
   await server.register(operatorAuditLog, { auditLog, onFailure: onWriteError });

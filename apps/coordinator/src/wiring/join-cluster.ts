@@ -7,6 +7,7 @@ import type { PeerLink } from '../cluster/link/peer-link.js';
 import { PeerLinks } from '../cluster/link/peer-links.js';
 import { Membership } from '../cluster/membership/membership.js';
 import { type Peer, PeerStream } from '../cluster/peer.js';
+import { NetworkPermits } from '../cluster/permits/network-permits.js';
 import { ClusterPlacements } from '../cluster/placement/cluster-placements.js';
 import { encodeMessage } from '../cluster/placement/placement-messages.js';
 import { PlacementServer } from '../cluster/placement/placement-server.js';
@@ -22,6 +23,10 @@ import type { StartContext } from './start-context.js';
 
 /** Maximum time for all models of a peer, in milliseconds. */
 const MODELS_MS = 3000;
+/** Maximum time for permits of a rate limit, in milliseconds. */
+const PERMITS_MS = 500;
+/** Time after a reconnect until the heartbeats of peers have arrived, in milliseconds. */
+const HEARTBEATS_MS = 2500;
 /** Maximum time for peers to learn of a departure, in milliseconds. */
 const GOODBYE_MS = 250;
 
@@ -39,6 +44,11 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   });
   const links = new PeerLinks({ self, transport, log: ({ event, ...facts }) => log.info({ link: event, ...facts }, 'cluster link') });
   const peerOf = (id: string): Peer | null => (membership.isLive(id) ? peer(links.link(id)) : null);
+  const permits = new NetworkPermits({
+    self,
+    request: (id, payload) => links.link(id).request('permits', payload, { timeoutMs: PERMITS_MS }),
+  });
+  const updatePermits = (): void => permits.coordinatorsChanged([self, ...membership.peers.map(({ id }) => id)]);
   const membership: Membership = new Membership({
     self,
     broadcast: {
@@ -52,10 +62,13 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     events: {
       joined: (id) => {
         links.link(id);
+        updatePermits();
         log.info({ peer: id }, 'coordinator joined');
       },
       left: (id) => {
         links.remove(id);
+        // A coordinator that is cut off keeps to its part of each limit: the others still serve.
+        if (transport.isConnected) updatePermits();
         log.info({ peer: id }, 'coordinator left');
       },
       changed: (models) => {
@@ -88,6 +101,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   const views = new ClusterViews(() => membership.peers.flatMap(({ id }) => peerOf(id) ?? []));
   const server = new PlacementServer({ registry: providers, requestQueue });
   links.onRequest('models', () => membership.allModels());
+  links.onRequest('permits', (payload, { peer }) => permits.answer(peer, payload));
   links.onRequest('describe', (payload) => server.describe(payload));
   links.onRequest('finding', (payload) => server.find(payload));
   links.onRequest('claimants', (payload) => encodeMessage(providers.placement.claimants(Buffer.from(payload).toString())));
@@ -105,8 +119,15 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     return incoming;
   });
   const stopListening = providers.models.onCapacity(() => membership.modelsChanged());
+  let reconnectTimer: NodeJS.Timeout | undefined;
+  const stopWatching = transport.onState((isConnected) => {
+    clearTimeout(reconnectTimer);
+    if (isConnected) reconnectTimer = setTimeout(updatePermits, HEARTBEATS_MS);
+  });
   disposal.defer(async () => {
     stopListening();
+    stopWatching();
+    clearTimeout(reconnectTimer);
     membership.close();
     await new Promise((resolve) => setTimeout(resolve, GOODBYE_MS));
     links.close();
@@ -117,6 +138,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     placements,
     models: placements,
     views,
+    limits: permits,
     servingAtPeers: (model) => placements.servingAtPeers(model),
     peerCount: () => membership.peers.filter(({ draining }) => !draining).length,
     announceDrain: () => membership.modelsChanged(),

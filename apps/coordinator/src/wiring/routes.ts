@@ -64,6 +64,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     ...accounts,
     ...payments,
     providerLinks,
+    attempts: deps.repositories.attempts,
     ledger,
     settings: consoleSettings(config, accounts),
     log,

@@ -38,6 +38,8 @@ export function postgresDialect(options: PostgresOptions): Dialect {
   });
   // Without a listener, an idle connection closed by the server would end the process.
   pool.on('error', (error) => options.onConnectionLost?.(error));
+  // The same holds for a connection in use between two statements; the next statement reports the loss.
+  pool.on('connect', (client) => void client.on('error', () => {}));
   return new PostgresDialect({
     pool,
     // A plan cached while a table was small would scan the grown table.

@@ -20,6 +20,8 @@ import { maturingEarnings } from './0047-maturing-earnings.js';
 import { keySignatureForm } from './0049-key-signature-form.js';
 import { unfoldedJobs } from './0050-unfolded-jobs.js';
 import { creditLeases } from './0051-credit-leases.js';
+import { sharedCounters } from './0055-shared-counters.js';
+import { webhookDigests } from './0056-webhook-digests.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -42,4 +44,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0049_key_signature_form': keySignatureForm,
   '0050_unfolded_jobs': unfoldedJobs,
   '0051_credit_leases': creditLeases,
+  '0055_shared_counters': sharedCounters,
+  '0056_webhook_digests': webhookDigests,
 };

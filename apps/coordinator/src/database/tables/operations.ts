@@ -1,4 +1,4 @@
-/** Tables of names, quarantines, the operators' audit log, and shared secrets. */
+/** Tables of names, quarantines, the operators' audit log, shared secrets, and what coordinators count together. */
 export interface OperationTables {
   /** Name of a provider, given by its owner; valid while the provider is linked to the account. */
   machine_names: { provider_id: string; account_id: string; name: string };
@@ -23,4 +23,10 @@ export interface OperationTables {
   };
   /** `value`: 32 bytes in hexadecimal. */
   secrets: { name: string; value: string };
+  /** Guesses and mails in a window, or a recent success. `name`: keyed hash, hexadecimal. */
+  attempt_counts: { name: string; count: number; expires_at: number };
+  /** When a coordinator did periodic work of the network last. */
+  periodic_runs: { name: string; ran_at: number };
+  /** Webhook events already taken. `digest`: hexadecimal SHA-256 of the body. */
+  webhook_digests: { digest: string; expires_at: number };
 }

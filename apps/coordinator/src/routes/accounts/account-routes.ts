@@ -15,6 +15,7 @@ import type { OwnedKeyRepository } from '../../database/accounts/owned-key-repos
 import type { PlaygroundKeyRepository } from '../../database/accounts/playground-key-repository.js';
 import type { PaymentRepository } from '../../database/payment-repository.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
+import type { AttemptCounters } from '../../limits/attempt-counters.js';
 import type { Log } from '../../log.js';
 import { type ConsoleAccess, ConsoleApi } from '../plugins/console-api.js';
 import { addAdminRoutes } from './admin-accounts.js';
@@ -34,6 +35,7 @@ interface AccountRoutesDeps {
   readonly playgroundKeys: PlaygroundKeyRepository;
   readonly signInQueue: SignInQueue;
   readonly knownBrowsers: KnownBrowsers;
+  readonly attempts: AttemptCounters;
   readonly providerLinks: ProviderLinks;
   readonly ledger: Ledger;
   readonly payments: PaymentRepository;
@@ -57,6 +59,6 @@ export const accountRoutes: FastifyPluginAsync<AccountRoutesDeps> = async (serve
   addMeRoutes(api, auth, playgroundKeys);
   addPlaygroundKey(api, playgroundKeys);
   addKeyRoutes(api, deps.accountKeys, now);
-  addDeviceCodeRoutes(api, { codes: deviceCodes, now });
+  addDeviceCodeRoutes(api, { codes: deviceCodes, attempts: deps.attempts });
   addAdminRoutes(server, { accounts, ownedProviders, payments, deposits, withdrawals, ledger, processor, now, log });
 };

@@ -6,9 +6,9 @@
  */
 import { type ConsoleDeviceCode, ConsoleDeviceCodeSchema, RequestError } from '@inference/formats';
 import type { DeviceCode, DeviceCodeRepository } from '../../database/accounts/device-code-repository.js';
+import type { AttemptCounters } from '../../limits/attempt-counters.js';
 import { networkOf } from '../../limits/network-address.js';
 import { isoTime } from '../parameters/times.js';
-import { AttemptLimit } from '../plugins/attempt-limit.js';
 import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
 
 const WINDOW_MS = 10 * 60_000;
@@ -19,26 +19,26 @@ const MAX_OF_ADDRESS = 50;
 
 export function addDeviceCodeRoutes(
   api: ConsoleApi,
-  { codes, now }: { readonly codes: DeviceCodeRepository; readonly now: () => number },
+  { codes, attempts }: { readonly codes: DeviceCodeRepository; readonly attempts: AttemptCounters },
 ): void {
-  const byAccount = new AttemptLimit({ maxAttempts: MAX_OF_ACCOUNT, windowMs: WINDOW_MS, now });
-  const byAddress = new AttemptLimit({ maxAttempts: MAX_OF_ADDRESS, windowMs: WINDOW_MS, now });
+  const byAccount = attempts.counter('device codes of an account', { maxAttempts: MAX_OF_ACCOUNT, windowMs: WINDOW_MS });
+  const byAddress = attempts.counter('device codes of an address', { maxAttempts: MAX_OF_ADDRESS, windowMs: WINDOW_MS });
 
   /** Runs a query by user code within the attempt limits. */
   const guarded = async (call: ConsoleCall<unknown>, ask: (userCode: string) => Promise<DeviceCode | null>): Promise<DeviceCode> => {
     const account = call.caller.account.id;
-    const blockedFor = byAccount.count(account) ?? byAddress.count(networkOf(call.address));
+    const blockedFor = (await byAccount.count(account)) ?? (await byAddress.count(networkOf(call.address)));
     if (blockedFor !== null) throw new TooManyCodes(blockedFor);
-    const takeBack = (): void => {
-      byAccount.refund(account);
-      byAddress.refund(networkOf(call.address));
+    const takeBack = async (): Promise<void> => {
+      await byAccount.refund(account);
+      await byAddress.refund(networkOf(call.address));
     };
-    const code = await ask(call.params.user_code ?? '').catch((error: unknown) => {
-      takeBack();
+    const code = await ask(call.params.user_code ?? '').catch(async (error: unknown) => {
+      await takeBack();
       throw error;
     });
     if (code === null) throw new RequestError('not_found', null, 'There is no such code. Codes are valid for ten minutes.');
-    takeBack();
+    await takeBack();
     return code;
   };
 

@@ -91,23 +91,23 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   }
   const { signIns } = request.server.rateLimits;
   const client = clientOf(routes, request);
+  const left = leaving(reply);
   // Same response as for sent mail: earlier mail has arrived, and the links are still valid.
-  if (route.needsMail && client !== null && !signIns.admitMail(client)) return void reply.send(MAIL_SENT);
-  const attempt = route.limitEmail && client !== null ? signIns.begin(client) : null;
+  if (route.needsMail && client !== null && !(await signIns.admitMail(client))) return void reply.send(MAIL_SENT);
+  const attempt = route.limitEmail && client !== null ? await signIns.begin(client) : null;
   if (attempt !== null && 'by' in attempt)
     return refuse('rate_limit_exceeded', { retryAfter: attempt.retryAfter, message: BLOCKED[attempt.by] });
   const handle = (): Promise<Response> => routes.auth.handler(webRequest(request, origin));
   let answer: Response;
   try {
-    const left = leaving(reply);
     if (attempt?.isDelayed && client !== null && !(await signIns.delay(client, left))) {
-      attempt.refund();
+      await attempt.refund();
       return refuse('rate_limit_exceeded', { retryAfter: 5, message: BLOCKED.email });
     }
     const line = client?.device ?? networkOf(request.ip);
     answer = await (route.hashes ? routes.queue.run(line, left, handle) : handle());
   } catch (error) {
-    attempt?.refund();
+    await attempt?.refund();
     if (error instanceof SignInQueueFull) return refuse(...QUEUE_FULL[error.scope]);
     // The client has disconnected.
     if (reply.raw.destroyed) return refuse('internal');
@@ -116,12 +116,12 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   }
   const signedIn = answer.ok && answer.headers.getSetCookie().some((cookie) => cookie.includes(SESSION_COOKIE));
   if (signedIn && attempt !== null && client !== null) {
-    attempt.refund();
-    signIns.recordSuccess(client);
+    await attempt.refund();
+    await signIns.recordSuccess(client);
     answer.headers.append('set-cookie', routes.devices.cookieFor(cookiesOf(request), client.email));
   }
   if (await wasNotStored(routes.auth, answer, textMember(request, 'email'))) {
-    attempt?.refund();
+    await attempt?.refund();
     return sendError(reply, databaseUnavailable());
   }
   await pass(answer, reply);

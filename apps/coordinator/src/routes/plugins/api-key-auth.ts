@@ -50,12 +50,10 @@ export const apiKeyAuth = fastifyPlugin<ApiKeyAuthOptions>(
         onFailure(error);
         return refuse('internal');
       }
-      if (key === null && blockedFor !== null) {
-        return refuse('rate_limit_exceeded', { retryAfter: blockedFor, message: 'Too many wrong API keys came from this address.' });
-      }
       if (key === null) {
-        await rateLimits.countWrongKey(request);
-        return refuse('invalid_api_key');
+        const retryAfter = blockedFor ?? (await rateLimits.countWrongKey(request));
+        if (retryAfter === null) return refuse('invalid_api_key');
+        return refuse('rate_limit_exceeded', { retryAfter, message: 'Too many wrong API keys came from this address.' });
       }
       if (key.expiresAt !== null && key.expiresAt <= now()) return refuse('invalid_api_key', { message: 'The API key has expired.' });
       if (key.kind !== kind) return refuse('forbidden');

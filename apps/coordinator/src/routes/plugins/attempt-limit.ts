@@ -4,6 +4,8 @@
  * An attempt counts from its start, so a thousand concurrent attempts equal a thousand sequential attempts; a right attempt is
  * refunded.
  */
+import type { AttemptCounter, AttemptCounters, RecentNames } from '../../limits/attempt-counters.js';
+import { BoundedMap } from '../../limits/bounded-map.js';
 
 interface AttemptLimitOptions {
   /** Maximum wrong attempts per name and window. */
@@ -21,7 +23,7 @@ interface Attempts {
 
 const MAX_NAMES = 20_000;
 
-export class AttemptLimit {
+export class AttemptLimit implements AttemptCounter {
   readonly #options: AttemptLimitOptions;
   readonly #tries = new Map<string, Attempts>();
 
@@ -56,4 +58,15 @@ export class AttemptLimit {
     const [oldest] = this.#tries.keys();
     if (oldest !== undefined) this.#tries.delete(oldest);
   }
+}
+
+/** Counters in the memory of this process, for a coordinator without peers. */
+export function localAttempts(now: () => number): AttemptCounters {
+  return {
+    counter: (_limit, options) => new AttemptLimit({ ...options, now }),
+    recentNames: (_list, { lifetimeMs }): RecentNames => {
+      const ends = new BoundedMap<string, number>(MAX_NAMES);
+      return { has: (name) => (ends.get(name) ?? 0) > now(), add: (name) => void ends.set(name, now() + lifetimeMs) };
+    },
+  };
 }

@@ -1,12 +1,16 @@
 /**
- * Rate limits by API key and by address, reported in OpenAI's headers, and in Anthropic's under `/v1/messages`. Counts are local to
- * the process; balances are protected by the ledger.
+ * Rate limits by API key and by address, reported in OpenAI's headers, and in Anthropic's under `/v1/messages`. Counts are those of the
+ * whole network; balances are protected by the ledger.
  */
 import { setTimeout } from 'node:timers/promises';
 import rateLimit from '@fastify/rate-limit';
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
+import type { AttemptCounters } from '../../limits/attempt-counters.js';
+import { BoundedMap } from '../../limits/bounded-map.js';
+import { networkOf } from '../../limits/network-address.js';
+import type { NetworkLimits } from '../../limits/network-limits.js';
 import { sendError } from './send-error.js';
 import { SignInLimits } from './sign-in-limits.js';
 
@@ -24,12 +28,24 @@ interface RateLimitSettings {
   readonly emailPerQuarter: number;
 }
 
+interface RateLimitOptions extends RateLimitSettings {
+  /** Null: this coordinator has no peers, and counts alone. */
+  readonly network: NetworkCounts | null;
+}
+
+/** Counts of all coordinators. */
+export interface NetworkCounts {
+  readonly limits: NetworkLimits;
+  readonly attempts: AttemptCounters;
+}
+
 export interface RateLimits {
   /** For a request with a valid key. False: the limit is exceeded, and the request is answered. */
   admitApiKey(request: FastifyRequest, reply: FastifyReply): Promise<boolean>;
   /** Seconds until this address may present keys again; null if not blocked. */
   wrongKeyBlockSeconds(request: FastifyRequest): Promise<number | null>;
-  countWrongKey(request: FastifyRequest): Promise<void>;
+  /** Returns the seconds to wait if there were too many. */
+  countWrongKey(request: FastifyRequest): Promise<number | null>;
   /** Guard of routes without a key. Public statistics and records get the same limit automatically. */
   readonly publicRoutes: onRequestHookHandler;
   /** Guards the routes of signing in, by address. */
@@ -58,50 +74,103 @@ declare module 'fastify' {
 }
 
 /** Decorates a server without routes with its rate limits. */
-export const rateLimits = fastifyPlugin<RateLimitSettings>(async (server, settings) => {
-  server.decorate('rateLimits', await createRateLimits(server, settings));
+export const rateLimits = fastifyPlugin<RateLimitOptions>(async (server, options) => {
+  server.decorate('rateLimits', await createRateLimits(server, options));
 });
 
-async function createRateLimits(server: FastifyInstance, settings: RateLimitSettings): Promise<RateLimits> {
+async function createRateLimits(server: FastifyInstance, { network, ...settings }: RateLimitOptions): Promise<RateLimits> {
   await server.register(rateLimit, { global: false, cache: MAX_COUNTED });
-  const byAddress = (max: number) => server.createRateLimit({ max, timeWindow: MINUTE_MS });
-  const keys = server.createRateLimit({
-    max: settings.keyPerMinute,
-    timeWindow: MINUTE_MS,
-    keyGenerator: (request) => request.apiKey?.id ?? '',
-  });
-  const badKeys = byAddress(settings.badKeysPerMinute);
-  let wrongKeysUntil = 0;
-  const publicLimit = guardWith(byAddress(settings.addressPerMinute), settings.addressPerMinute);
-  const authLimit = byAddress(settings.authPerMinute);
+  const limit = (name: string, max: number, keyOf?: (request: FastifyRequest) => string): Limit => {
+    if (network !== null) return networkLimit(network.limits, name, max, keyOf ?? (({ ip }) => networkOf(ip)));
+    return server.createRateLimit({ max, timeWindow: MINUTE_MS, ...(keyOf === undefined ? {} : { keyGenerator: keyOf }) });
+  };
+  const keys = limit('keys', settings.keyPerMinute, (request) => request.apiKey?.id ?? '');
+  const publicLimit = guardWith(limit('addresses', settings.addressPerMinute), settings.addressPerMinute);
+  const authLimit = limit('sign-in addresses', settings.authPerMinute);
   server.addHook('onRoute', (route) => {
     if (PUBLIC_ROUTES.has(route.url)) route.onRequest = [publicLimit, ...[route.onRequest ?? []].flat()];
   });
 
   return {
     admitApiKey: async (request, reply) => settings.keyPerMinute === 0 || admit(keys, request, reply),
-    async wrongKeyBlockSeconds(request) {
-      // Without a wrong key within the window no address is blocked, so most requests skip the lookup.
-      if (settings.badKeysPerMinute === 0 || performance.now() > wrongKeysUntil) return null;
-      const state = await badKeys(request, { increment: false });
-      return !state.isAllowed && state.remaining === 0 ? state.ttlInSeconds : null;
-    },
-    async countWrongKey(request) {
-      if (settings.badKeysPerMinute === 0) return;
-      wrongKeysUntil = performance.now() + 2 * MINUTE_MS;
-      await badKeys(request);
-    },
+    ...(network === null
+      ? localWrongKeys(server, settings.badKeysPerMinute)
+      : sharedWrongKeys(network.attempts, settings.badKeysPerMinute)),
     publicRoutes: publicLimit,
     authRoutes: guardWith(authLimit, settings.authPerMinute),
     signIns: new SignInLimits({
       perQuarter: settings.emailPerQuarter,
       now: Date.now,
+      attempts: network?.attempts,
       pause: (ms, signal) => setTimeout(ms, undefined, { signal }),
     }),
   };
 }
 
-type Limit = ReturnType<FastifyInstance['createRateLimit']>;
+type Limit = (request: FastifyRequest) => LimitState | Promise<LimitState>;
+
+type LimitState =
+  | { readonly isAllowed: true }
+  | {
+      readonly isAllowed: false;
+      readonly isExceeded: boolean;
+      readonly max: number;
+      readonly remaining: number;
+      /** Milliseconds. */
+      readonly ttl: number;
+      readonly ttlInSeconds: number;
+    };
+
+/** A limit that all coordinators count together. */
+function networkLimit(limits: NetworkLimits, name: string, max: number, keyOf: (request: FastifyRequest) => string): Limit {
+  const limit = limits.define(name, { max, windowMs: MINUTE_MS });
+  return async (request) => {
+    const permit = limit.take(keyOf(request));
+    const { isAdmitted, remaining, resetMs } = permit instanceof Promise ? await permit : permit;
+    return { isAllowed: false, isExceeded: !isAdmitted, max, remaining, ttl: resetMs, ttlInSeconds: Math.ceil(resetMs / 1000) };
+  };
+}
+
+type WrongKeys = Pick<RateLimits, 'wrongKeyBlockSeconds' | 'countWrongKey'>;
+
+function localWrongKeys(server: FastifyInstance, max: number): WrongKeys {
+  const badKeys = server.createRateLimit({ max, timeWindow: MINUTE_MS });
+  let wrongKeysUntil = 0;
+  return {
+    async wrongKeyBlockSeconds(request) {
+      // Without a wrong key within the window no address is blocked, so most requests skip the lookup.
+      if (max === 0 || performance.now() > wrongKeysUntil) return null;
+      const state = await badKeys(request, { increment: false });
+      return !state.isAllowed && state.remaining === 0 ? state.ttlInSeconds : null;
+    },
+    async countWrongKey(request) {
+      if (max === 0) return null;
+      wrongKeysUntil = performance.now() + 2 * MINUTE_MS;
+      await badKeys(request);
+      return null;
+    },
+  };
+}
+
+/** Wrong keys at all coordinators. A block becomes known here with the first wrong key over the limit. */
+function sharedWrongKeys(attempts: AttemptCounters, max: number): WrongKeys {
+  const counter = attempts.counter('wrong keys', { maxAttempts: max, windowMs: MINUTE_MS });
+  const blockedUntil = new BoundedMap<string, number>(MAX_COUNTED);
+  return {
+    async wrongKeyBlockSeconds({ ip }) {
+      if (blockedUntil.size === 0) return null;
+      const leftMs = (blockedUntil.get(networkOf(ip)) ?? 0) - performance.now();
+      return leftMs > 0 ? Math.ceil(leftMs / 1000) : null;
+    },
+    async countWrongKey({ ip }) {
+      if (max === 0) return null;
+      const address = networkOf(ip);
+      const retryAfter = await counter.count(address);
+      if (retryAfter !== null) blockedUntil.set(address, performance.now() + 1000 * retryAfter);
+      return retryAfter;
+    },
+  };
+}
 
 function guardWith(limit: Limit, max: number): onRequestHookHandler {
   return async (request, reply) => {

@@ -4,13 +4,15 @@
  * Attempts count per address and client (a known browser, else a network), so that a stranger locks out only itself. Many strangers
  * together are slowed down but never lock the account; browsers and networks with a recent sign-in are not slowed.
  */
-import { BoundedMap } from '@inference/scheduler/bounded-map';
-import { AttemptLimit } from './attempt-limit.js';
+import type { AttemptCounter, AttemptCounters, RecentNames } from '../../limits/attempt-counters.js';
+import { localAttempts } from './attempt-limit.js';
 
 interface SignInLimitOptions {
   /** Attempts per client and e-mail address in fifteen minutes; 0: no limit. */
   readonly perQuarter: number;
   readonly now: () => number;
+  /** Counters of all coordinators. Absent: counts are local to the process. */
+  readonly attempts?: AttemptCounters | undefined;
   /** Waits for so many milliseconds, or rejects when the client leaves. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }
@@ -28,7 +30,7 @@ export interface SignInClient {
 export interface SignInAttempt {
   readonly isDelayed: boolean;
   /** Uncounts an attempt after success, or without a response. */
-  refund(): void;
+  refund(): Promise<void>;
 }
 
 export interface SignInBlock {
@@ -47,45 +49,46 @@ const MAX_DELAYED = 1000;
 const MAX_MAILS_PER_CLIENT = 5;
 const MAX_MAILS_PER_EMAIL = 20;
 const KNOWN_MS = 30 * 24 * HOUR_MS;
-const MAX_KNOWN = 20_000;
 
 export class SignInLimits {
   readonly #options: SignInLimitOptions;
-  readonly #ofClients: AttemptLimit;
-  readonly #ofNetworks: AttemptLimit;
-  readonly #ofStrangers: AttemptLimit;
-  readonly #mailsOfClients: AttemptLimit;
-  readonly #mailsOfStrangers: AttemptLimit;
-  /** Clients that signed in, with the end of their known period. */
-  readonly #known = new BoundedMap<string, number>(MAX_KNOWN);
+  readonly #ofClients: AttemptCounter;
+  readonly #ofNetworks: AttemptCounter;
+  readonly #ofStrangers: AttemptCounter;
+  readonly #mailsOfClients: AttemptCounter;
+  readonly #mailsOfStrangers: AttemptCounter;
+  /** Clients that signed in. */
+  readonly #known: RecentNames;
+  /** Delayed attempts of this process. */
   readonly #slowed = new Set<string>();
 
   constructor(options: SignInLimitOptions) {
-    const { perQuarter, now } = options;
+    const { perQuarter, now, attempts = localAttempts(now) } = options;
     this.#options = options;
-    const limit = (maxAttempts: number, windowMs: number): AttemptLimit => new AttemptLimit({ maxAttempts, windowMs, now });
-    this.#ofClients = limit(perQuarter, QUARTER_MS);
-    this.#ofNetworks = limit(WIDE_FACTOR * perQuarter, QUARTER_MS);
-    this.#ofStrangers = limit(WIDE_FACTOR * perQuarter, QUARTER_MS);
-    this.#mailsOfClients = limit(MAX_MAILS_PER_CLIENT, HOUR_MS);
-    this.#mailsOfStrangers = limit(MAX_MAILS_PER_EMAIL, HOUR_MS);
+    const limit = (name: string, maxAttempts: number, windowMs: number) => attempts.counter(name, { maxAttempts, windowMs });
+    this.#ofClients = limit('sign-ins of a client', perQuarter, QUARTER_MS);
+    this.#ofNetworks = limit('sign-ins of a network', WIDE_FACTOR * perQuarter, QUARTER_MS);
+    this.#ofStrangers = limit('sign-ins of strangers', WIDE_FACTOR * perQuarter, QUARTER_MS);
+    this.#mailsOfClients = limit('mails of a client', MAX_MAILS_PER_CLIENT, HOUR_MS);
+    this.#mailsOfStrangers = limit('mails of strangers', MAX_MAILS_PER_EMAIL, HOUR_MS);
+    this.#known = attempts.recentNames('known clients', { lifetimeMs: KNOWN_MS });
   }
 
-  /** Counts an attempt. A blocked attempt must be refused. */
-  begin(client: SignInClient): SignInAttempt | SignInBlock {
-    if (this.#options.perQuarter === 0) return { isDelayed: false, refund: () => {} };
-    const counted: (() => void)[] = [];
-    const count = (limit: AttemptLimit, name: string): number | null => {
-      const retryAfter = limit.count(name);
+  /** Counts an attempt. A blocked attempt must be refused. Rejects while shared counters are unavailable. */
+  async begin(client: SignInClient): Promise<SignInAttempt | SignInBlock> {
+    if (this.#options.perQuarter === 0) return { isDelayed: false, refund: async () => {} };
+    const counted: (() => void | Promise<void>)[] = [];
+    const count = async (limit: AttemptCounter, name: string): Promise<number | null> => {
+      const retryAfter = await limit.count(name);
       if (retryAfter === null) counted.push(() => limit.refund(name));
       return retryAfter;
     };
-    const ofClient = count(this.#ofClients, nameOf(client));
+    const ofClient = await count(this.#ofClients, nameOf(client));
     if (ofClient !== null) return { by: 'email', retryAfter: ofClient };
-    const ofNetwork = client.device === null ? count(this.#ofNetworks, client.network) : null;
+    const ofNetwork = client.device === null ? await count(this.#ofNetworks, client.network) : null;
     if (ofNetwork !== null) return { by: 'network', retryAfter: ofNetwork };
-    const isDelayed = !this.#isKnown(client) && count(this.#ofStrangers, client.email) !== null;
-    return { isDelayed, refund: () => counted.splice(0).forEach((undo) => void undo()) };
+    const isDelayed = !(await this.#isKnown(client)) && (await count(this.#ofStrangers, client.email)) !== null;
+    return { isDelayed, refund: async () => void (await Promise.all(counted.splice(0).map((undo) => undo()))) };
   }
 
   /**
@@ -105,19 +108,19 @@ export class SignInLimits {
   }
 
   /** Somebody has signed in: the client is known from now on. */
-  recordSuccess(client: SignInClient): void {
-    this.#known.set(nameOf(client), this.#options.now() + KNOWN_MS);
+  async recordSuccess(client: SignInClient): Promise<void> {
+    await this.#known.add(nameOf(client));
   }
 
   /** Counts a mail. False: the limit is reached, and the mail must not be sent. */
-  admitMail(client: SignInClient): boolean {
+  async admitMail(client: SignInClient): Promise<boolean> {
     if (this.#options.perQuarter === 0) return true;
-    if (this.#mailsOfClients.count(nameOf(client)) !== null) return false;
-    return this.#isKnown(client) || this.#mailsOfStrangers.count(client.email) === null;
+    if ((await this.#mailsOfClients.count(nameOf(client))) !== null) return false;
+    return (await this.#isKnown(client)) || (await this.#mailsOfStrangers.count(client.email)) === null;
   }
 
-  #isKnown(client: SignInClient): boolean {
-    return client.device !== null || (this.#known.get(nameOf(client)) ?? 0) > this.#options.now();
+  async #isKnown(client: SignInClient): Promise<boolean> {
+    return client.device !== null || (await this.#known.has(nameOf(client)));
   }
 }
 

@@ -20,20 +20,20 @@ describe('sign-in limits', () => {
     });
   const stranger = (index: number): SignInClient => ({ email: 'ada@example.com', network: `10.0.0.${index}`, device: null });
   const NEVER = new AbortController().signal;
-  const attempt = (limits: SignInLimits, client: SignInClient): SignInAttempt => {
-    const begun = limits.begin(client);
+  const attempt = async (limits: SignInLimits, client: SignInClient): Promise<SignInAttempt> => {
+    const begun = await limits.begin(client);
     if ('by' in begun) throw new Error(`blocked by ${begun.by}`);
     return begun;
   };
 
   it('slow down many strangers without locking out anyone', async () => {
     const limits = open(2);
-    limits.recordSuccess({ email: 'ada@example.com', network: '192.0.2.1', device: null });
-    for (let index = 0; index < 20; index++) expect(attempt(limits, stranger(index)).isDelayed).toBe(false);
-    for (let index = 100; index < 150; index++) expect(attempt(limits, stranger(index)).isDelayed).toBe(true);
-    expect(attempt(limits, { email: 'ada@example.com', network: '192.0.2.1', device: null }).isDelayed).toBe(false);
-    expect(attempt(limits, { email: 'ada@example.com', network: '10.0.0.1', device: 'a browser' }).isDelayed).toBe(false);
-    expect(attempt(limits, { email: 'ben@example.com', network: '10.0.0.1', device: null }).isDelayed).toBe(false);
+    await limits.recordSuccess({ email: 'ada@example.com', network: '192.0.2.1', device: null });
+    for (let index = 0; index < 20; index++) expect((await attempt(limits, stranger(index))).isDelayed).toBe(false);
+    for (let index = 100; index < 150; index++) expect((await attempt(limits, stranger(index))).isDelayed).toBe(true);
+    expect((await attempt(limits, { email: 'ada@example.com', network: '192.0.2.1', device: null })).isDelayed).toBe(false);
+    expect((await attempt(limits, { email: 'ada@example.com', network: '10.0.0.1', device: 'a browser' })).isDelayed).toBe(false);
+    expect((await attempt(limits, { email: 'ben@example.com', network: '10.0.0.1', device: null })).isDelayed).toBe(false);
     const slowed = limits.delay(stranger(100), NEVER);
     // One delayed attempt per client at a time.
     expect(await limits.delay(stranger(100), NEVER)).toBe(false);
@@ -44,26 +44,26 @@ describe('sign-in limits', () => {
     for (const end of pauses.splice(0)) end();
     expect(await slowed).toBe(true);
     time += QUARTER_MS;
-    expect(attempt(limits, stranger(200)).isDelayed).toBe(false);
+    expect((await attempt(limits, stranger(200))).isDelayed).toBe(false);
   });
 
-  it('count an attempt once, and not after a refund', () => {
+  it('count an attempt once, and not after a refund', async () => {
     const limits = open(2);
     for (let round = 0; round < 50; round++) {
-      const begun = attempt(limits, stranger(1));
-      begun.refund();
-      begun.refund();
+      const begun = await attempt(limits, stranger(1));
+      await begun.refund();
+      await begun.refund();
     }
-    attempt(limits, stranger(1));
-    attempt(limits, stranger(1));
-    expect(limits.begin(stranger(1))).toEqual({ by: 'email', retryAfter: QUARTER_MS / 1000 });
+    await attempt(limits, stranger(1));
+    await attempt(limits, stranger(1));
+    expect(await limits.begin(stranger(1))).toEqual({ by: 'email', retryAfter: QUARTER_MS / 1000 });
   });
 
-  it('are not reset by refunded attempts beyond them', () => {
+  it('are not reset by refunded attempts beyond them', async () => {
     const limits = open(2);
-    for (let index = 0; index < 20; index++) attempt(limits, stranger(index));
-    for (let index = 30; index < 60; index++) attempt(limits, stranger(index)).refund();
-    expect(attempt(limits, stranger(70)).isDelayed).toBe(true);
+    for (let index = 0; index < 20; index++) await attempt(limits, stranger(index));
+    for (let index = 30; index < 60; index++) await (await attempt(limits, stranger(index))).refund();
+    expect((await attempt(limits, stranger(70))).isDelayed).toBe(true);
   });
 });
 

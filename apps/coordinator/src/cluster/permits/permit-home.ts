@@ -1,0 +1,81 @@
+/**
+ * Windows of the keys whose home is this coordinator: counts the permits given to all coordinators. Small limits go out one permit at a
+ * time and are exact; a large limit goes out in leases, which get smaller toward its end.
+ */
+import type { Grant, PermitRequest } from './permit-messages.js';
+
+export interface LimitRule {
+  readonly max: number;
+  readonly windowMs: number;
+}
+
+interface Window {
+  readonly until: number;
+  /** Used before this coordinator became the home, by the highest report. */
+  earlier: number;
+  granted: number;
+  /** The coordinator whose request opened the window. */
+  readonly opener: string;
+}
+
+/** Open windows per asking coordinator: a flood from one does not displace the windows of another. */
+const MAX_WINDOWS_PER_COORDINATOR = 20_000;
+/** A lease is this part of the remaining permits, divided by the number of coordinators. */
+const LEASE_DIVISOR = 4;
+
+export class PermitHome {
+  readonly #rules: ReadonlyMap<string, LimitRule>;
+  /** Monotonic, in milliseconds. */
+  readonly #now: () => number;
+  /** By hashed key, the oldest first. */
+  readonly #windows = new Map<string, Window>();
+  readonly #opened = new Map<string, number>();
+
+  constructor(rules: ReadonlyMap<string, LimitRule>, now: () => number) {
+    this.#rules = rules;
+    this.#now = now;
+  }
+
+  /** Grants permits to a coordinator. Null: an unknown limit, or too many windows. */
+  take(asker: string, request: PermitRequest, coordinatorCount: number): Grant | null {
+    const rule = this.#rules.get(request.limit);
+    if (rule === undefined) return null;
+    const now = this.#now();
+    const window = this.#windowOf(asker, request, rule, now);
+    if (window === null) return null;
+    if (request.earlier !== null) window.earlier = Math.max(window.earlier, Math.min(request.earlier.used, rule.max));
+    const left = Math.max(0, rule.max - window.earlier - window.granted);
+    const lease = Math.floor(left / (LEASE_DIVISOR * coordinatorCount));
+    const granted = left < request.min ? 0 : Math.min(left, Math.max(request.need, Math.min(request.want, lease)));
+    window.granted += granted;
+    return { granted, remaining: left - granted, reset_ms: Math.ceil(window.until - now) };
+  }
+
+  #windowOf(asker: string, { key, earlier }: PermitRequest, { windowMs }: LimitRule, now: number): Window | null {
+    const known = this.#windows.get(key);
+    if (known !== undefined && known.until > now) return known;
+    this.#forgetEnded(now);
+    if (known !== undefined) this.#delete(key, known);
+    const opened = this.#opened.get(asker) ?? 0;
+    if (opened >= MAX_WINDOWS_PER_COORDINATOR) return null;
+    this.#opened.set(asker, opened + 1);
+    const lengthMs = earlier === null || earlier.reset_ms === 0 ? windowMs : Math.min(windowMs, earlier.reset_ms);
+    const window: Window = { until: now + lengthMs, earlier: 0, granted: 0, opener: asker };
+    this.#windows.set(key, window);
+    return window;
+  }
+
+  #forgetEnded(now: number): void {
+    for (const [key, window] of this.#windows) {
+      if (window.until > now) return;
+      this.#delete(key, window);
+    }
+  }
+
+  #delete(key: string, { opener }: Window): void {
+    this.#windows.delete(key);
+    const left = (this.#opened.get(opener) ?? 0) - 1;
+    if (left > 0) this.#opened.set(opener, left);
+    else this.#opened.delete(opener);
+  }
+}

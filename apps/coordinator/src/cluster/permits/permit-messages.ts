@@ -1,0 +1,49 @@
+/** Requests of kind `permits` between coordinators, and their answers. */
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+
+const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
+const PermitRequestSchema = Type.Object({
+  limit: Type.String({ minLength: 1, maxLength: 64 }),
+  /** Hash of the limit's name and the key. */
+  key: Type.String({ pattern: '^[0-9a-f]{32}$' }),
+  /** Fewer permits are of no use. */
+  min: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+  /** Permits for all requests that wait. */
+  need: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+  /** Permits for the next requests, too. */
+  want: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+  /** State of the window at the key's earlier home; null: the asker knows none. */
+  earlier: Type.Union([Type.Null(), Type.Object({ used: Count, reset_ms: Count })]),
+});
+export type PermitRequest = Static<typeof PermitRequestSchema>;
+
+const GrantSchema = Type.Object({ granted: Count, remaining: Count, reset_ms: Count });
+export type Grant = Static<typeof GrantSchema>;
+
+const requests = Compile(PermitRequestSchema);
+const grants = Compile(GrantSchema);
+
+export function encodePermits(message: PermitRequest | Grant): Uint8Array {
+  return Buffer.from(JSON.stringify(message));
+}
+
+/** Null for a message that breaks the schema. */
+export function decodePermitRequest(bytes: Uint8Array): PermitRequest | null {
+  const value = parseJson(bytes);
+  return requests.Check(value) ? value : null;
+}
+
+export function decodeGrant(bytes: Uint8Array): Grant | null {
+  const value = parseJson(bytes);
+  return grants.Check(value) ? value : null;
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString());
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * Periodic work of the whole network: one of the coordinators of a PostgreSQL does each kind, once per period. An SQLite file belongs to
+ * one process.
+ */
+import { createHash } from 'node:crypto';
+import { type RawBuilder, sql } from 'kysely';
+import type { Database } from '../tables.js';
+import { databaseTime } from './database-clock.js';
+import { dialectOf } from './dialect.js';
+
+/** Part of the period after which the next run is due: timers of coordinators are not exact. */
+const DUE_AFTER = 0.9;
+
+/**
+ * Runs `work` under an advisory lock of this name, unless another coordinator holds the lock; then null. The lock belongs to one
+ * connection, apart from those of `work`, and ends with the connection: a crash frees the lock.
+ */
+export async function runExclusively<T>(database: Database, name: string, work: () => Promise<T>): Promise<T | null> {
+  if (dialectOf(database) === 'sqlite') return work();
+  return database.connection().execute(async (connection) => {
+    const key = lockKeyOf(name);
+    const { rows } = await sql<{ locked: boolean }>`select pg_try_advisory_lock(${key}) as locked`.execute(connection);
+    if (rows[0]?.locked !== true) return null;
+    try {
+      return await work();
+    } finally {
+      // With a lost connection the lock has ended, and the outcome of the work stands.
+      await sql`select pg_advisory_unlock(${key})`.execute(connection).catch(() => {});
+    }
+  });
+}
+
+/** As {@link runExclusively}, at most once per period in the whole network. A failed run is due again at once. */
+export async function runOncePerPeriod<T>(database: Database, name: string, periodMs: number, work: () => Promise<T>): Promise<T | null> {
+  if (dialectOf(database) === 'sqlite') return work();
+  return runExclusively(database, name, async () => {
+    const now = databaseTime(database);
+    const dueAfter = sql<number>`${now} - ${sql.lit(Math.round(DUE_AFTER * periodMs))}`;
+    const ran = await database
+      .selectFrom('periodic_runs')
+      .select('name')
+      .where('name', '=', name)
+      .where('ran_at', '>', dueAfter)
+      // A clock set back must not suspend the work.
+      .where('ran_at', '<=', now)
+      .executeTakeFirst();
+    if (ran !== undefined) return null;
+    const result = await work();
+    await database
+      .insertInto('periodic_runs')
+      .values({ name, ran_at: now })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet({ ran_at: now }))
+      .execute();
+    return result;
+  });
+}
+
+/** Signed 64 bits of a hash. */
+function lockKeyOf(name: string): RawBuilder<unknown> {
+  const bytes = createHash('sha256').update(`inference coordinator: ${name}`).digest();
+  return sql`${bytes.readBigInt64BE(0).toString()}::bigint`;
+}

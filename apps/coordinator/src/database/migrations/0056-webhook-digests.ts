@@ -1,0 +1,13 @@
+/** Digests of webhook events that any coordinator has taken: an event counts once. */
+import type { Kysely, Migration } from 'kysely';
+
+export const webhookDigests: Migration = {
+  async up(db: Kysely<unknown>) {
+    await db.schema
+      .createTable('webhook_digests')
+      .addColumn('digest', 'text', (column) => column.primaryKey())
+      .addColumn('expires_at', 'bigint', (column) => column.notNull())
+      .execute();
+    await db.schema.createIndex('webhook_digests_expires_at').on('webhook_digests').column('expires_at').execute();
+  },
+};

@@ -1,0 +1,19 @@
+/** Limits that all coordinators of the network count together, such as requests per API key and minute. */
+
+export interface Permit {
+  readonly isAdmitted: boolean;
+  /** Left in the window, as far as known here. */
+  readonly remaining: number;
+  /** Time to the end of the window. */
+  readonly resetMs: number;
+}
+
+export interface NetworkLimit {
+  /** Takes permits from the window of a key. Synchronous while permits are at hand; never rejects. */
+  take(key: string, amount?: number): Permit | Promise<Permit>;
+}
+
+export interface NetworkLimits {
+  /** `name`: unique, the same at all coordinators. */
+  define(name: string, options: { readonly max: number; readonly windowMs: number }): NetworkLimit;
+}
