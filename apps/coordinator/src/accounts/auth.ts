@@ -5,13 +5,14 @@
  * Providers sign in by device authorization, with their own tokens.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { type BetterAuthOptions, betterAuth } from 'better-auth';
 import { CamelCasePlugin } from 'kysely';
 import { errorReason, StartupError } from '../config/startup-error.js';
 import { endOldestSessions } from '../database/accounts/session-repository.js';
 import { dialectOf } from '../database/connection/dialect.js';
+import { sharedSecret } from '../database/secret-repository.js';
 import type { Database } from '../database/tables.js';
 import { hashedSessionTokens } from './hashed-session-tokens.js';
 import type { Mailer } from './mailer.js';
@@ -139,7 +140,7 @@ const PATTERN = /^[A-Za-z0-9_-]{43}$/;
 /**
  * Reads the secret that signs session cookies from a file with mode 0600, or creates the file. Throws {@link StartupError}.
  *
- * Coordinators that share a database must share the secret through the environment.
+ * For a coordinator without peers: those of a cluster use {@link sharedAuthSecret}.
  */
 export function ensureAuthSecret(file: string): string {
   try {
@@ -153,6 +154,18 @@ export function ensureAuthSecret(file: string): string {
   }
   return readSecret(file);
 }
+
+/**
+ * The secret of session cookies for all coordinators of a cluster, from the database. The first coordinator hands over the secret of its
+ * file, so that sessions from before the cluster stay valid.
+ */
+export async function sharedAuthSecret(database: Database, file: string): Promise<string> {
+  const initial = existsSync(file) ? Buffer.from(readSecret(file), 'base64url') : undefined;
+  return Buffer.from(await sharedSecret(database, SESSION_COOKIE_SECRET, initial)).toString('base64url');
+}
+
+/** Name of the secret shared by the coordinators of a cluster. */
+const SESSION_COOKIE_SECRET = 'session-cookies';
 
 function readSecret(file: string): string {
   let text: string;

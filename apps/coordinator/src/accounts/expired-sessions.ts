@@ -1,14 +1,20 @@
 /** Removal of expired sessions and mail links, and of reset links after a password change. */
+import { runOncePerPeriod } from '../database/periodic-work.js';
+import type { Database } from '../database/tables.js';
 import type { Auth } from './auth.js';
 
 const EVERY_MS = 3_600_000;
 const MODELS = ['session', 'verification'] as const;
 
-/** Prunes at once and every hour. Returns the function that stops pruning and waits for a running round. */
-export function startSessionCleanup(auth: Auth, onError: (error: unknown) => void): () => Promise<void> {
-  let round = Promise.resolve();
+/**
+ * Prunes at once and every hour. Returns the function that stops pruning and waits for a running round. `database`: shared by a cluster,
+ * whose coordinators take turns; null: no peers.
+ */
+export function startSessionCleanup(auth: Auth, database: Database | null, onError: (error: unknown) => void): () => Promise<void> {
+  let round: Promise<unknown> = Promise.resolve();
+  const deleteNow = (): Promise<void> => deleteExpired(auth, new Date());
   const prune = (): void => {
-    round = deleteExpired(auth, new Date()).catch(onError);
+    round = (database === null ? deleteNow() : runOncePerPeriod(database, 'prune sessions', EVERY_MS, deleteNow)).catch(onError);
   };
   prune();
   const timer = setInterval(prune, EVERY_MS);

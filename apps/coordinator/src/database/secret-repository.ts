@@ -4,13 +4,14 @@ import type { Database } from './tables.js';
 
 const SECRET_BYTES = 32;
 
-/** The 32 bytes under the name: the same for every caller, forever. */
-export async function sharedSecret(database: Database, name: string): Promise<Uint8Array> {
+/** The 32 bytes under the name: the same for every caller, forever. `initial`: the value of a new secret; random by default. */
+export async function sharedSecret(database: Database, name: string, initial?: Uint8Array): Promise<Uint8Array> {
+  if (initial !== undefined && initial.length !== SECRET_BYTES) throw new RangeError(`a secret has ${SECRET_BYTES} bytes`);
   const stored = await readSecret(database, name);
   if (stored !== null) return stored;
   await database
     .insertInto('secrets')
-    .values({ name, value: randomBytes(SECRET_BYTES).toString('hex') })
+    .values({ name, value: Buffer.from(initial ?? randomBytes(SECRET_BYTES)).toString('hex') })
     .onConflict((conflict) => conflict.column('name').doNothing())
     .execute();
   // Concurrent creators both read the row that was stored first.

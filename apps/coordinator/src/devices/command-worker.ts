@@ -7,6 +7,7 @@ import { fromBase64, toBase64 } from '@inference/protocol';
 import { endCommand, recordCommand } from '../database/devices/device-command-repository.js';
 import { storeNonce } from '../database/devices/device-evidence-repository.js';
 import type { Enrolment } from '../database/devices/enrolment-repository.js';
+import { runExclusively } from '../database/periodic-work.js';
 import type { Database } from '../database/tables.js';
 import { deviceNonce, noncePreimage, weeklyEpoch } from '../providers/verification/chain/freshness.js';
 import { type CommandOutcome, type Decision, decide, type ScheduleRules } from './command-policy.js';
@@ -24,6 +25,8 @@ interface CommandWorkerOptions {
   readonly onError: (error: unknown) => void;
   /** Pause between two looks at all devices, in milliseconds. */
   readonly tickMs: number;
+  /** A device that moves between coordinators is watched by both for a moment. */
+  readonly hasPeers: boolean;
 }
 
 /** Commands under way to the management server at once. */
@@ -60,7 +63,9 @@ export class CommandWorker {
       const name = `${enrolment.id} ${kind}`;
       if (this.#sending.has(name) || this.#sending.size >= MAX_AT_ONCE) continue;
       if (this.decision(device, kind).act !== 'send') continue;
-      const sending = this.#send(enrolment, enrolment.deviceId, kind)
+      const { deviceId } = enrolment;
+      const send = (): Promise<void> => this.#send(enrolment, deviceId, kind);
+      const sending = (this.#options.hasPeers ? this.#sendAlone(device.seKeySha256, kind, name, send) : send())
         .catch(this.#options.onError)
         .then(() => this.#options.evidence.refresh(enrolment.seKeySha256))
         .finally(() => this.#sending.delete(name));
@@ -87,6 +92,16 @@ export class CommandWorker {
     clearInterval(this.#timer);
     this.#stop.abort();
     await Promise.all(this.#sending.values());
+  }
+
+  /** Sends unless another coordinator sends, or has sent since the last read. */
+  async #sendAlone(seKeySha256: string, kind: CommandKind, name: string, send: () => Promise<void>): Promise<void> {
+    const { database, evidence } = this.#options;
+    await runExclusively(database, `device command ${name}`, async () => {
+      await evidence.refresh(seKeySha256);
+      const device = evidence.device(seKeySha256);
+      if (device !== null && this.decision(device, kind).act === 'send') await send();
+    });
   }
 
   async #send(enrolment: Enrolment, deviceId: string, kind: CommandKind): Promise<void> {

@@ -56,6 +56,11 @@ export class DeviceEvidenceCache {
     return this.#entries.get(seKeySha256)?.device?.evidence ?? null;
   }
 
+  /** A watched device, as of its last read. */
+  device(seKeySha256: string): WatchedDevice | null {
+    return this.#entries.get(seKeySha256)?.device ?? null;
+  }
+
   /** All watched devices, for the command worker. */
   *watched(): Generator<WatchedDevice> {
     for (const { device } of this.#entries.values()) if (device !== null) yield device;

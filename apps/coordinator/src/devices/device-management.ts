@@ -1,6 +1,7 @@
 /** Assembles device management. The wiring creates and closes the parts. */
 
 import type { Database } from '../database/tables.js';
+import type { WebhookDigestRepository } from '../database/webhook-digest-repository.js';
 import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
 import { SCHEDULE_RULES, type ScheduleRules } from './command-policy.js';
 import { CommandWorker } from './command-worker.js';
@@ -17,6 +18,8 @@ interface DeviceManagementOptions {
   readonly settings: DeviceManagementSettings | null;
   /** Base address under which this coordinator serves profiles. */
   readonly downloadUrl: () => string;
+  /** Webhook events that any coordinator of a cluster has taken. Null: this coordinator has no peers. */
+  readonly sharedDigests: WebhookDigestRepository | null;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;
   readonly sign?: (profile: Uint8Array) => Uint8Array;
@@ -40,15 +43,16 @@ export interface DeviceManagement {
 const TICK_MS = 2000;
 
 export function startDeviceManagement(options: DeviceManagementOptions): DeviceManagement {
-  const { database, anchor, settings, now, onError } = options;
+  const { database, anchor, settings, sharedDigests, now, onError } = options;
   const evidence = new DeviceEvidenceCache({ database, anchor, now, onReadError: onError });
   if (settings === null) return { evidence, managed: null, close: async () => {} };
   const client = new ManagementClient({ url: settings.url, apiKey: settings.apiKey });
   const { securityIntervalMs } = settings;
   const minPauseMs = Math.min(SCHEDULE_RULES.minPauseMs, securityIntervalMs);
   const rules = { ...SCHEDULE_RULES, securityIntervalMs, minPauseMs, ...options.rules };
-  const commands = new CommandWorker({ database, evidence, client, rules, now, onError, tickMs: options.tickMs ?? TICK_MS });
-  const receiver = new WebhookReceiver({ database, anchor, now, onChange: (key) => void evidence.refresh(key) });
+  const tickMs = options.tickMs ?? TICK_MS;
+  const commands = new CommandWorker({ database, evidence, client, rules, now, onError, tickMs, hasPeers: sharedDigests !== null });
+  const receiver = new WebhookReceiver({ database, anchor, now, onChange: (key) => void evidence.refresh(key), sharedDigests });
   const { profile } = settings;
   const sign = options.sign === undefined ? {} : { sign: options.sign };
   const enrolments = new DeviceEnrolmentService({ database, profile, downloadUrl: options.downloadUrl, now, ...sign });

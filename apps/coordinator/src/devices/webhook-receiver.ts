@@ -17,6 +17,7 @@ import {
   enrolmentOfToken,
 } from '../database/devices/enrolment-repository.js';
 import type { Database } from '../database/tables.js';
+import type { WebhookDigestRepository } from '../database/webhook-digest-repository.js';
 import { noncePreimage, weeklyEpoch } from '../providers/verification/chain/freshness.js';
 import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
 import { type AcmeRejection, verifyAcmeAnswer } from './acme.js';
@@ -51,8 +52,12 @@ interface WebhookReceiverOptions {
   readonly now: () => number;
   /** Called after the evidence of a key has changed. */
   readonly onChange: (seKeySha256: string) => void;
+  /** Events that any coordinator of a cluster has taken. Null: this process remembers alone. */
+  readonly sharedDigests: Pick<WebhookDigestRepository, 'add'> | null;
 }
 
+/** Longer than an event may be old, and ahead of our clock. */
+const EVENT_LIFETIME_MS = 2 * MAX_EVENT_AGE_MS;
 /** Maximum number of remembered event digests. */
 const MAX_REMEMBERED = 50_000;
 /** A certificate is valid for 30 days, which touch at most six weeks. */
@@ -95,7 +100,7 @@ export class WebhookReceiver {
 
   async #take(event: WebhookEvent): Promise<WebhookOutcome> {
     if (event.kind === 'other') return { kind: 'ignored', reason: 'other_topic' };
-    if (this.#isReplay(event.digest)) return { kind: 'refused', code: 'replayed' };
+    if (await this.#isReplay(event.digest)) return { kind: 'refused', code: 'replayed' };
     const outcome = event.kind === 'check_in' ? await this.#checkIn(event) : await this.#report(event);
     return outcome;
   }
@@ -210,7 +215,7 @@ export class WebhookReceiver {
 
   async #takeAcme(result: { enrolmentToken: string; token: string; attestationObject: string; digest: string }): Promise<WebhookOutcome> {
     const { database, anchor, now, onChange } = this.#options;
-    if (this.#isReplay(result.digest)) return { kind: 'refused', code: 'replayed' };
+    if (await this.#isReplay(result.digest)) return { kind: 'refused', code: 'replayed' };
     const enrolment = await enrolmentOfToken(database, hashToken(result.enrolmentToken));
     if (enrolment === null) return { kind: 'refused', code: 'unknown_token' };
     const { serialNumber } = enrolment;
@@ -222,15 +227,19 @@ export class WebhookReceiver {
     return { kind: 'taken', what: 'acme' };
   }
 
-  #isReplay(digest: string): boolean {
+  async #isReplay(digest: string): Promise<boolean> {
+    const { sharedDigests } = this.#options;
+    return sharedDigests === null ? this.#wasSeen(digest) : !(await sharedDigests.add(digest, EVENT_LIFETIME_MS));
+  }
+
+  #wasSeen(digest: string): boolean {
     const now = this.#options.now();
     if (this.#seen.has(digest)) return true;
     for (const [old, until] of this.#seen) {
       if (until > now && this.#seen.size < MAX_REMEMBERED) break;
       this.#seen.delete(old);
     }
-    // Longer than an event may be old, and ahead of our clock.
-    this.#seen.set(digest, now + 2 * MAX_EVENT_AGE_MS);
+    this.#seen.set(digest, now + EVENT_LIFETIME_MS);
     return false;
   }
 }

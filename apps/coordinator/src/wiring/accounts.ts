@@ -1,6 +1,6 @@
 /** Opens accounts: sign-in with sessions and passwords, the repositories of account data, payments, and the guards of routes. */
 import { join } from 'node:path';
-import { type Auth, COOKIE_PREFIX, createAuth, ensureAuthSecret } from '../accounts/auth.js';
+import { type Auth, COOKIE_PREFIX, createAuth, ensureAuthSecret, sharedAuthSecret } from '../accounts/auth.js';
 import { revokeResetLinks, startSessionCleanup } from '../accounts/expired-sessions.js';
 import { KnownBrowsers } from '../accounts/known-browsers.js';
 import { developmentMailer, httpMailer, type Mailer } from '../accounts/mailer.js';
@@ -52,9 +52,9 @@ interface AccountDeps {
 }
 
 export async function openAccounts(context: StartContext, deps: AccountDeps): Promise<AccountServices> {
-  const { config, options, log, now, directory, disposal } = context;
+  const { config, options, log, now, disposal } = context;
   const { database, ledger, metrics, apiKeyCache, providerLinks } = deps;
-  const secret = config.console.authSecret ?? ensureAuthSecret(join(directory, 'auth-secret'));
+  const secret = config.console.authSecret ?? (await authSecret(context, database));
   const accounts = new AccountRepository({ database, now, onChange: (id) => apiKeyCache.invalidate((key) => key.accountId === id) });
   const playgroundKeys = new PlaygroundKeyRepository({ database, apiKeyCache, now });
   const passwords = new PasswordHasher();
@@ -80,7 +80,10 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
     },
     onError: (error) => log.error({ error: errorFacts(error) }, 'mail failed'),
   });
-  disposal.defer(startSessionCleanup(auth, (error) => log.error({ error: errorFacts(error) }, 'expired sessions could not be removed')));
+  const cleanup = startSessionCleanup(auth, config.cluster === null ? null : database, (error) =>
+    log.error({ error: errorFacts(error) }, 'expired sessions could not be removed'),
+  );
+  disposal.defer(cleanup);
   const isHttps = config.console.publicOrigin?.startsWith('https://') ?? false;
   return {
     auth,
@@ -96,6 +99,11 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
     payments: await openPayments(context, { database, ledger, accounts }),
     consoleAccess: { sessions: new SessionReader(auth, accounts), publicOrigin: config.console.publicOrigin },
   };
+}
+
+function authSecret({ config, directory }: StartContext, database: Database): string | Promise<string> {
+  const file = join(directory, 'auth-secret');
+  return config.cluster === null ? ensureAuthSecret(file) : sharedAuthSecret(database, file);
 }
 
 /** In development mode without a mail service, mail goes to the log. */

@@ -13,6 +13,7 @@ import { PriceRepository } from '../billing/prices/price-repository.js';
 import type { AccountRepository } from '../database/accounts/account-repository.js';
 import { pruneHistory } from '../database/ledger/prune-history.js';
 import { PaymentRepository } from '../database/payment-repository.js';
+import { runOncePerPeriod } from '../database/periodic-work.js';
 import type { Database } from '../database/tables.js';
 import type { BillingProblem } from '../inference/settlement/bill.js';
 import { Billing } from '../inference/settlement/billing.js';
@@ -27,6 +28,9 @@ export interface BillingServices {
   /** Releases reservations that a crash left behind, now and periodically. */
   startSweeping(): Promise<void>;
 }
+
+/** Interval of the retention job, in milliseconds. */
+const PRUNE_HISTORY_MS = 3_600_000;
 
 export async function openBilling(context: StartContext, database: Database, metrics: Metrics): Promise<BillingServices> {
   const { config, options, log, now, jobTimings, onWriteError: onError, disposal } = context;
@@ -52,7 +56,11 @@ export async function openBilling(context: StartContext, database: Database, met
   const retention = new UsageRetentionJob({
     days: config.usageRetentionDays,
     now,
-    prune: async (before, signal) => (await pruneHistory(database, before, signal)).jobs,
+    prune: async (before, signal) => {
+      const prune = () => pruneHistory(database, before, signal);
+      const pruned = await (config.cluster === null ? prune() : runOncePerPeriod(database, 'prune history', PRUNE_HISTORY_MS, prune));
+      return pruned?.jobs ?? 0;
+    },
     onPruned: (entries) => log.info({ entries }, 'old usage entries removed'),
     onError,
   });

@@ -4,7 +4,7 @@ import { ApiKeyCache } from '../database/accounts/api-key-cache.js';
 import { OperatorAuditLog } from '../database/accounts/operator-audit-log.js';
 import { ATTEMPT_NAMES_SECRET, AttemptRepository } from '../database/attempt-repository.js';
 import { openDatabase } from '../database/connection/open-database.js';
-import { runOncePerPeriod } from '../database/connection/run-once.js';
+import { everyPeriod } from '../database/periodic-work.js';
 import { CatalogueRepository } from '../database/providers/catalogue-repository.js';
 import { LastSeenRepository } from '../database/providers/last-seen-repository.js';
 import { QuarantineRepository } from '../database/providers/quarantine-repository.js';
@@ -13,6 +13,7 @@ import { sharedSecret } from '../database/secret-repository.js';
 import type { Database } from '../database/tables.js';
 import { modelsOfLatestJobs } from '../database/usage-repository.js';
 import { CACHE_SCOPE_SECRET, CacheScopes } from '../inference/request/cache-scopes.js';
+import { PREFIX_HASH_SECRET, PrefixHashes } from '../inference/request/prefix-hashes.js';
 import type { AttemptCounters } from '../limits/attempt-counters.js';
 import { errorFacts } from '../log.js';
 import { RECENTLY_SEEN_MS } from '../providers/placement/recently-seen-models.js';
@@ -42,6 +43,7 @@ export interface Repositories {
   readonly catalogue: CatalogueRepository;
   readonly auditLog: OperatorAuditLog;
   readonly cacheScopes: CacheScopes;
+  readonly prefixHashes: PrefixHashes;
   /** Counters of guesses and mails. */
   readonly attempts: AttemptCounters;
   /** Models of the jobs before this process started. */
@@ -68,6 +70,7 @@ export async function openRepositories(context: StartContext, database: Database
     catalogue,
     auditLog: new OperatorAuditLog({ database, now }),
     cacheScopes: new CacheScopes(await sharedSecret(database, CACHE_SCOPE_SECRET)),
+    prefixHashes: new PrefixHashes(context.config.cluster === null ? undefined : await sharedSecret(database, PREFIX_HASH_SECRET)),
     attempts: await openAttempts(context, database),
     recentModels: await modelsOfLatestJobs(database, now() - RECENTLY_SEEN_MS),
   };
@@ -80,9 +83,8 @@ const PRUNE_ATTEMPTS_MS = 600_000;
 async function openAttempts({ config, now, onWriteError, disposal }: StartContext, database: Database): Promise<AttemptCounters> {
   if (config.cluster === null) return localAttempts(now);
   const attempts = new AttemptRepository({ database, secret: await sharedSecret(database, ATTEMPT_NAMES_SECRET), onWriteError });
-  const prune = (): Promise<unknown> =>
-    runOncePerPeriod(database, 'prune attempts', PRUNE_ATTEMPTS_MS, () => attempts.prune()).catch(onWriteError);
-  const timer = setInterval(() => void prune(), PRUNE_ATTEMPTS_MS);
-  disposal.defer(() => clearInterval(timer));
+  disposal.defer(
+    everyPeriod({ database, name: 'prune attempts', periodMs: PRUNE_ATTEMPTS_MS, work: () => attempts.prune(), onError: onWriteError }),
+  );
   return attempts;
 }

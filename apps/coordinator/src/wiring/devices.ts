@@ -5,7 +5,9 @@
 import { readFileSync } from 'node:fs';
 import { fromHex, providerIdFromKeyHash } from '@inference/protocol';
 import { errorReason, StartupError } from '../config/startup-error.js';
+import { everyPeriod } from '../database/periodic-work.js';
 import type { Database } from '../database/tables.js';
+import { WebhookDigestRepository } from '../database/webhook-digest-repository.js';
 import { type DeviceManagement, startDeviceManagement } from '../devices/device-management.js';
 import { type ProfileSigner, profileSigner } from '../devices/profile-signer.js';
 import type { DeviceManagementSettings } from '../devices/settings.js';
@@ -34,7 +36,8 @@ interface DevicesDeps {
 }
 
 /** Throws StartupError for a simulated authority or a signing certificate that cannot be used. */
-export function openDevices({ config, options, now, log }: StartContext, { database, address }: DevicesDeps): ManagedDevices {
+export function openDevices(context: StartContext, { database, address }: DevicesDeps): ManagedDevices {
+  const { config, options, now, log } = context;
   const { deviceRules: rules, deviceIntervalMs: tickMs } = options;
   const anchor = deviceAnchor(config.simulatedDeviceAuthority);
   const management = startDeviceManagement({
@@ -42,6 +45,7 @@ export function openDevices({ config, options, now, log }: StartContext, { datab
     now,
     settings: config.deviceManagement,
     anchor,
+    sharedDigests: config.cluster === null ? null : openDigests(context, database),
     downloadUrl: () => (config.deviceManagement?.publicUrl ?? address()) + PROFILE_PATH,
     onError: (error) => log.error({ error: errorFacts(error) }, 'device management failed'),
     ...signerFor(config.deviceManagement, now),
@@ -57,6 +61,23 @@ export function openDevices({ config, options, now, log }: StartContext, { datab
     notifyProviders: (providers) =>
       evidence.onChange((key) => providers.setDeviceEvidence(providerIdFromKeyHash(fromHex(key)), evidence.forKey(key))),
   };
+}
+
+/** Interval of the removal of old digests, in milliseconds. */
+const PRUNE_DIGESTS_MS = 600_000;
+
+function openDigests({ onWriteError, disposal }: StartContext, database: Database): WebhookDigestRepository {
+  const digests = new WebhookDigestRepository(database);
+  disposal.defer(
+    everyPeriod({
+      database,
+      name: 'prune webhook digests',
+      periodMs: PRUNE_DIGESTS_MS,
+      work: () => digests.prune(),
+      onError: onWriteError,
+    }),
+  );
+  return digests;
 }
 
 /** Returns a listener that loads evidence of registered providers. */

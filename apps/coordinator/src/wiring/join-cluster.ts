@@ -47,6 +47,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   const permits = new NetworkPermits({
     self,
     request: (id, payload) => links.link(id).request('permits', payload, { timeoutMs: PERMITS_MS }),
+    isConnected: () => transport.isConnected,
   });
   const updatePermits = (): void => permits.coordinatorsChanged([self, ...membership.peers.map(({ id }) => id)]);
   const membership: Membership = new Membership({

@@ -53,7 +53,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
   const { metrics, tracer } = deps.telemetry;
   const { ledger, prices } = deps.billing;
   const { receipts, deferredReceipts, imageStore } = deps.images;
-  const { catalogue, quarantines, lastSeen, auditLog } = deps.repositories;
+  const { catalogue, quarantines, lastSeen, auditLog, prefixHashes, attempts } = deps.repositories;
   const { providers, providerLinks, devices } = deps.providers;
   const { runner, requestQueue, imageSupply } = inference;
   const { payments } = accounts;
@@ -64,7 +64,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     ...accounts,
     ...payments,
     providerLinks,
-    attempts: deps.repositories.attempts,
+    attempts,
     ledger,
     settings: consoleSettings(config, accounts),
     log,
@@ -72,6 +72,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
   });
   await server.register(inferenceRoutes, {
     runner,
+    prefixHashes,
     requestQueue,
     imageSupply,
     imageStore,
@@ -87,6 +88,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     now,
     catalogueOnly: config.catalogueOnly,
     countTokensBytesPerMinute: config.countTokensBytesPerMinute,
+    networkLimits: inference.cluster.limits,
     imageQueueMs: config.images.queueMs,
     publicOrigin: config.console.publicOrigin,
   });

@@ -2,7 +2,7 @@
  * Limits counted by all coordinators together. Each key has a home coordinator, by rendezvous hashing over the live coordinators
  * (Thaler and Ravishankar 1998). Others take leases of permits from the home over the link.
  *
- * With the home unreachable, each coordinator admits its equal part of the limit until the window ends.
+ * With the home unreachable, a coordinator admits its equal part of the limit until the window ends.
  */
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '../../limits/bounded-map.js';
@@ -15,6 +15,8 @@ export interface NetworkPermitsOptions {
   readonly self: string;
   /** Asks another coordinator; rejects when there is no answer. */
   readonly request: (coordinator: string, payload: Uint8Array) => Promise<Uint8Array>;
+  /** Whether this coordinator reaches the others at all. */
+  readonly isConnected: () => boolean;
   /** Monotonic, in milliseconds. */
   readonly now?: () => number;
 }
@@ -113,14 +115,16 @@ export class NetworkPermits implements NetworkLimits {
     if (isOpen && lease.unanswered === null && lease.remaining === 0) return refusal(lease, now);
     this.#findHome(lease);
     if (isOpen && lease.unanswered === lease.home) return refusal(lease, now);
-    if (lease.home === this.#options.self) {
+    // Cut off, even the home knows only its own requests.
+    const isAlone = lease.coordinators.length > 1 && !this.#options.isConnected();
+    if (lease.home === this.#options.self && !isAlone) {
       const request = requestFor(name, rule, lease, [amount], now);
       const grant = this.#windows.take(lease.home, { ...request, want: amount }, lease.coordinators.length);
       if (grant === null) admitPart(rule, lease, now);
       else store(rule, lease, grant, now);
       return spend(lease, amount, now);
     }
-    if ((this.#unreachableUntil.get(lease.home) ?? Number.NEGATIVE_INFINITY) <= now) return null;
+    if (!isAlone && (this.#unreachableUntil.get(lease.home) ?? Number.NEGATIVE_INFINITY) <= now) return null;
     admitPart(rule, lease, now);
     return spend(lease, amount, now);
   }

@@ -1,36 +1,73 @@
-/** Heartbeats of coordinators, and the reservations of dead ones. */
+/**
+ * Heartbeats of coordinators, and the reservations of dead ones. On PostgreSQL, heartbeats and cut-offs follow the database's clock: the
+ * clocks of coordinators may differ.
+ */
+import { sql } from 'kysely';
+import { databaseTime } from '../connection/database-clock.js';
 import { dialectOf } from '../connection/dialect.js';
 import type { Database } from '../tables.js';
 
-/** Stores a heartbeat. */
+/** Interval of heartbeats with which {@link HOLDER_TIMEOUT_MS} holds. */
+export const HOLDER_HEARTBEAT_MS = 5000;
+/** Time without heartbeat after which a coordinator counts as dead. */
+export const HOLDER_TIMEOUT_MS = 20_000;
+/** The same, seen by a coordinator that has just begun or whose own heartbeats paused: then the others may have paused, too. */
+const PAUSED_TIMEOUT_MS = 120_000;
+/** Heartbeats with longer intervals count as paused. */
+const MAX_INTERVAL_MS = 2 * HOLDER_HEARTBEAT_MS;
+
+interface Beats {
+  lastAt: number;
+  /** Start of the heartbeats without a pause. */
+  steadySince: number;
+}
+
+/** Heartbeats of this process by coordinator id, on a monotonic clock. */
+const beats = new Map<string, Beats>();
+
+/** Stores a heartbeat. `now`: for SQLite. */
 export async function recordHolder(database: Database, id: string, now: number): Promise<void> {
+  const seenAt = dialectOf(database) === 'postgres' ? databaseTime(database) : now;
   await database
     .insertInto('ledger_holders')
-    .values({ id, seen_at: now })
-    .onConflict((conflict) => conflict.column('id').doUpdateSet({ seen_at: now }))
+    .values({ id, seen_at: seenAt })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet({ seen_at: seenAt }))
     .execute();
+  const at = performance.now();
+  const last = beats.get(id);
+  if (last === undefined || at - last.lastAt > MAX_INTERVAL_MS) beats.set(id, { lastAt: at, steadySince: at });
+  else last.lastAt = at;
 }
 
 /** Removes a coordinator, so its reservations can be released at once. */
 export async function removeHolder(database: Database, id: string): Promise<void> {
+  beats.delete(id);
   await database.deleteFrom('ledger_holders').where('id', '=', id).execute();
 }
 
 /**
- * Jobs still reserved by coordinators without heartbeat since `deadBefore` (milliseconds since 1970). On SQLite every other
- * coordinator is dead, as a file has only one.
+ * Jobs still reserved by dead coordinators. `deadBefore` (milliseconds since 1970) is the callers' cut-off, which PostgreSQL replaces. On
+ * SQLite every other coordinator is dead, as a file has only one.
  */
-export async function abandonedJobs(database: Database, self: string, deadBefore: number): Promise<string[]> {
+export async function abandonedJobs(database: Database, self: string, _deadBefore: number): Promise<string[]> {
   const rows = await database
     .selectFrom('jobs')
     .select('job_id')
     .where('state', '=', 'reserved')
     .where('holder', '<>', self)
-    .$if(dialectOf(database) === 'postgres', (query) =>
-      query.where('holder', 'not in', (select) => select.selectFrom('ledger_holders').select('id').where('seen_at', '>=', deadBefore)),
-    )
+    .$if(dialectOf(database) === 'postgres', (query) => {
+      const cutOff = sql<number>`${databaseTime(database)} - ${sql.lit(timeoutFor(self))}`;
+      return query.where('holder', 'not in', (select) => select.selectFrom('ledger_holders').select('id').where('seen_at', '>=', cutOff));
+    })
     .execute();
   return rows.map((row) => row.job_id);
+}
+
+function timeoutFor(self: string): number {
+  const own = beats.get(self);
+  const now = performance.now();
+  const isSteady = own !== undefined && now - own.lastAt <= MAX_INTERVAL_MS && now - own.steadySince >= HOLDER_TIMEOUT_MS;
+  return isSteady ? HOLDER_TIMEOUT_MS : PAUSED_TIMEOUT_MS;
 }
 
 /** Jobs of this coordinator, reserved before `olderThan` and still reserved. */

@@ -40,6 +40,11 @@ export class CountTokensLimit {
     this.#accounts = new BoundedMap(maxAccounts);
   }
 
+  /** Bytes that a body counts for: a body above the whole bucket would never be admitted. */
+  costOf(bytes: number): number {
+    return Math.min(bytes, this.#bytesPerMinute);
+  }
+
   /** Admits a request with this many body bytes. The caller releases an admitted request when it is answered. */
   admit(accountId: string, bytes: number): CountTokensAdmission {
     if (this.#bytesPerMinute === 0) return { kind: 'admitted', release: () => {} };
@@ -47,8 +52,7 @@ export class CountTokensLimit {
     if (usage.requestCount >= MAX_REQUESTS_AT_ONCE || (usage.requestCount > 0 && usage.heldBytes + bytes > MAX_BYTES_AT_ONCE)) {
       return { kind: 'refused', retryAfterSeconds: 1 };
     }
-    // A body above the whole bucket would never be admitted.
-    const cost = Math.min(bytes, this.#bytesPerMinute);
+    const cost = this.costOf(bytes);
     if (cost > usage.availableBytes) {
       const missing = cost - usage.availableBytes;
       return { kind: 'refused', retryAfterSeconds: Math.max(1, Math.ceil((60 * missing) / this.#bytesPerMinute)) };

@@ -1,6 +1,6 @@
 /**
- * Keyed hashes of prompt prefixes, to recognise the next turn of a conversation. The key is random per process and covers the
- * account: hashes reveal nothing outside this process, and nothing of one account to another.
+ * Keyed hashes of prompt prefixes, to recognise the next turn of a conversation. The key covers the account: hashes reveal nothing of
+ * one account to another. The key is random per process; coordinators of a cluster share a key, which never leaves them.
  */
 import { hash, randomBytes } from 'node:crypto';
 import { prefixChain, type TextRequest } from '@inference/formats';
@@ -11,12 +11,19 @@ const HASH_DIGITS = 13;
 /** Of a prompt's text, on average. */
 const CHARACTERS_PER_TOKEN = 4;
 
+/** Name of the secret shared by the coordinators of a cluster. */
+export const PREFIX_HASH_SECRET = 'prefix-hashes';
+
 export class PrefixHashes {
-  readonly #key = randomBytes(32).toString('hex');
+  readonly #key: string;
+
+  constructor(key: Uint8Array = randomBytes(32)) {
+    this.#key = Buffer.from(key).toString('hex');
+  }
 
   /** The prefixes of a request's prompt, the shortest first. */
   chain(request: TextRequest, accountId: string): readonly PromptPrefix[] {
-    // The lengths separate account and model unambiguously. The key comes first, and no hash leaves this process.
+    // The lengths separate account and model unambiguously. The key comes first, and hashes go to coordinators only.
     const start = `${this.#key} ${accountId.length} ${accountId} ${request.model.length} ${request.model} `;
     const blocks = prefixChain(request, start, (text) => hash('sha256', text, 'hex'));
     return blocks.map(({ digest, characters }) => ({

@@ -21,6 +21,7 @@ import { type JobRequest, type RequestInput, readJobRequest } from '../../infere
 import type { PrefixHashes } from '../../inference/request/prefix-hashes.js';
 import { chargedCost } from '../../inference/settlement/bill.js';
 import type { Billed, JobOutcome } from '../../inference/settlement/job-outcome.js';
+import type { NetworkLimit } from '../../limits/network-limits.js';
 import { errorFacts, type Log } from '../../log.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { keyOf, requireModel } from '../plugins/api-key-auth.js';
@@ -37,6 +38,8 @@ export interface InferenceRoutes {
   readonly metrics: Metrics;
   readonly tracer: Tracer;
   readonly countTokensLimit: CountTokensLimit;
+  /** Of the whole cluster; null outside a cluster. */
+  readonly countTokensNetworkLimit: NetworkLimit | null;
 }
 
 export function addInference(server: FastifyInstance, routes: InferenceRoutes): void {
@@ -55,7 +58,7 @@ function addEndpoint(
 ): void {
   server.post(endpoint, { schema: inferenceRouteSchema(endpoint), onRequest: server.guards.apiKey }, async (request, reply) => {
     const key = keyOf(request);
-    if (endpoint === '/v1/messages/count_tokens' && !mayCountTokens(request, reply, key, routes.countTokensLimit)) return;
+    if (endpoint === '/v1/messages/count_tokens' && !(await mayCountTokens(request, reply, key, routes))) return;
     const job = readJobRequest({ ...requestInput(request, key, routes), endpoint });
     requireModel(key, job.facts.model);
     reply.hijack();
@@ -66,14 +69,23 @@ function addEndpoint(
 }
 
 /** False: the request is answered with 429. */
-function mayCountTokens(request: FastifyRequest, reply: FastifyReply, key: ApiKey, limit: CountTokensLimit): boolean {
-  const admission = limit.admit(key.accountId, bytesOf(request).length);
+async function mayCountTokens(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { accountId }: ApiKey,
+  { countTokensLimit, countTokensNetworkLimit }: InferenceRoutes,
+): Promise<boolean> {
+  const { length } = bytesOf(request);
+  const admission = countTokensLimit.admit(accountId, length);
+  let retryAfter = admission.kind === 'refused' ? admission.retryAfterSeconds : null;
   if (admission.kind === 'admitted') {
     reply.raw.once('close', admission.release);
-    return true;
+    const permit = await countTokensNetworkLimit?.take(accountId, Math.max(1, countTokensLimit.costOf(length)));
+    if (permit?.isAdmitted === false) retryAfter = Math.max(1, Math.ceil(permit.resetMs / 1000));
   }
+  if (retryAfter === null) return true;
   const message = 'Token counting is free, and limited in bytes per account and minute. The limit is reached. Try again later.';
-  sendError(reply, apiError('rate_limit_exceeded', { message, retryAfter: admission.retryAfterSeconds }));
+  sendError(reply, apiError('rate_limit_exceeded', { message, retryAfter }));
   return false;
 }
 

@@ -22,7 +22,7 @@ const ENDPOINT = '/v1/images/generations';
 /** Maximum time from a provider's first byte to its last: far longer than four large images take on a slow line. */
 const MAX_TRANSFER_MS = 10 * 60_000;
 
-interface ImageRoutes extends Omit<InferenceRoutes, 'countTokensLimit'> {
+interface ImageRoutes extends Omit<InferenceRoutes, 'countTokensLimit' | 'countTokensNetworkLimit'> {
   readonly store: ImageStore;
   readonly deferredReceipts: DeferredReceipts;
   readonly supply: ImageSupply;

@@ -11,7 +11,8 @@ import type { JobTimings } from '../../inference/job-timings.js';
 import type { ImageSupply } from '../../inference/queue/image-supply.js';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import { CountTokensLimit } from '../../inference/request/count-tokens-limit.js';
-import { PrefixHashes } from '../../inference/request/prefix-hashes.js';
+import type { PrefixHashes } from '../../inference/request/prefix-hashes.js';
+import type { NetworkLimit, NetworkLimits } from '../../limits/network-limits.js';
 import type { Log } from '../../log.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { Metrics } from '../../telemetry/metrics.js';
@@ -24,6 +25,7 @@ import { addReceipts } from './receipts.js';
 
 interface InferenceRoutesDeps {
   readonly runner: JobRunner;
+  readonly prefixHashes: PrefixHashes;
   readonly requestQueue: RequestQueue;
   readonly imageSupply: ImageSupply;
   readonly imageStore: ImageStore;
@@ -41,6 +43,8 @@ interface InferenceRoutesDeps {
   readonly catalogueOnly: boolean;
   /** Free token counting: maximum bytes per account and minute. */
   readonly countTokensBytesPerMinute: number;
+  /** Null outside a cluster. */
+  readonly networkLimits: NetworkLimits | null;
   /** Maximum wait for an image provider, in milliseconds. */
   readonly imageQueueMs: number;
   /** Origin of image URLs, such as `https://gateway.example`; null: the origin of the request. */
@@ -48,10 +52,10 @@ interface InferenceRoutesDeps {
 }
 
 export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (server, deps) => {
-  const { runner, receipts, deferredReceipts, timings, log, now, metrics, tracer, providers } = deps;
-  const inference = { runner, receipts, timings, prefixHashes: new PrefixHashes(), log, now, metrics, tracer };
+  const { runner, prefixHashes, receipts, deferredReceipts, timings, log, now, metrics, tracer, providers } = deps;
+  const inference = { runner, receipts, timings, prefixHashes, log, now, metrics, tracer };
   const countTokensLimit = new CountTokensLimit({ bytesPerMinute: deps.countTokensBytesPerMinute });
-  addInference(server, { ...inference, countTokensLimit });
+  addInference(server, { ...inference, countTokensLimit, countTokensNetworkLimit: countTokensNetworkLimit(deps) });
   addImages(server, {
     ...inference,
     store: deps.imageStore,
@@ -65,3 +69,8 @@ export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (s
   addReceipts(server, deferredReceipts);
   addCatalogue(server, { catalogue: deps.catalogue, prices: deps.prices, exclusive: deps.catalogueOnly });
 };
+
+/** Bytes per account and minute at all coordinators. */
+function countTokensNetworkLimit({ networkLimits, countTokensBytesPerMinute: max }: InferenceRoutesDeps): NetworkLimit | null {
+  return networkLimits === null || max === 0 ? null : networkLimits.define('bytes of token counting', { max, windowMs: 60_000 });
+}

@@ -74,6 +74,10 @@ describeDatabases('processes at the ledger', (fresh, dialect) => {
     expect(promised.filter((said) => 'deposited' in said && !deposits.has(said.deposited))).toEqual([]);
 
     // Once the killed processes count as dead, nothing stays reserved.
+    await database
+      .updateTable('ledger_holders')
+      .set((set) => ({ seen_at: set('seen_at', '-', 86_400_000) }))
+      .execute();
     const later = await openLedger({
       database,
       providerSharePercent: 90,

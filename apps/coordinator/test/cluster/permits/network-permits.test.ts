@@ -7,6 +7,7 @@ const WINDOW_MS = 60_000;
 class Network {
   time = 1000;
   readonly unreachable = new Set<string>();
+  readonly cutOff = new Set<string>();
   readonly permits = new Map<string, NetworkPermits>();
   requests = 0;
 
@@ -23,7 +24,7 @@ class Network {
       if (peer === undefined || this.unreachable.has(to)) throw new Error('no answer');
       return peer.answer(self, payload);
     };
-    this.permits.set(self, new NetworkPermits({ self, request, now: () => this.time }));
+    this.permits.set(self, new NetworkPermits({ self, request, isConnected: () => !this.cutOff.has(self), now: () => this.time }));
   }
 
   agree(ids: readonly string[]): void {
@@ -120,6 +121,20 @@ describe('limits of a network', () => {
     expect(countAdmitted(await Promise.all(Array.from({ length: 40 }, () => limit.take('key-0'))))).toBe(30);
   });
 
+  it('are divided among coordinators that are cut off from each other', async () => {
+    const network = new Network(COORDINATORS);
+    const limits = network.limits(30);
+    for (const id of COORDINATORS) {
+      network.cutOff.add(id);
+      network.unreachable.add(id);
+    }
+    for (const limit of limits) {
+      const permits = Array.from({ length: 40 }, () => limit.take('key-0'));
+      expect(permits.filter((permit) => !(permit instanceof Promise) && permit.isAdmitted)).toHaveLength(10);
+    }
+    expect(network.requests).toBe(0);
+  });
+
   it('are not reset for requests in turn when the home of a key leaves', async () => {
     for (const key of keys) {
       const network = new Network(COORDINATORS);
@@ -142,7 +157,7 @@ describe('limits of a network', () => {
   });
 
   it('bound what one coordinator can open at another, and refuse malformed requests', () => {
-    const permits = new NetworkPermits({ self: 'a', request: async () => new Uint8Array(), now: () => 0 });
+    const permits = new NetworkPermits({ self: 'a', request: async () => new Uint8Array(), isConnected: () => true, now: () => 0 });
     permits.define('requests', { max: 5, windowMs: WINDOW_MS });
     const ask = (asker: string, message: object): Uint8Array => permits.answer(asker, Buffer.from(JSON.stringify(message)));
     const key = (index: number): string => index.toString(16).padStart(32, '0');
@@ -164,7 +179,12 @@ describe('limits of a network', () => {
 
   it('admit no more than the limit here, whatever a home grants', async () => {
     const grant = { granted: 9, remaining: 5, reset_ms: 1e15 };
-    const permits = new NetworkPermits({ self: 'a', request: async () => Buffer.from(JSON.stringify(grant)), now: () => 0 });
+    const permits = new NetworkPermits({
+      self: 'a',
+      request: async () => Buffer.from(JSON.stringify(grant)),
+      isConnected: () => true,
+      now: () => 0,
+    });
     permits.coordinatorsChanged(['b']);
     const limit = permits.define('requests', { max: 5, windowMs: WINDOW_MS });
     const taken = await Promise.all(Array.from({ length: 20 }, () => limit.take('key')));

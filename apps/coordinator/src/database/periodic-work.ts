@@ -4,9 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
-import type { Database } from '../tables.js';
-import { databaseTime } from './database-clock.js';
-import { dialectOf } from './dialect.js';
+import { databaseTime } from './connection/database-clock.js';
+import { dialectOf } from './connection/dialect.js';
+import type { Database } from './tables.js';
 
 /** Part of the period after which the next run is due: timers of coordinators are not exact. */
 const DUE_AFTER = 0.9;
@@ -53,6 +53,31 @@ export async function runOncePerPeriod<T>(database: Database, name: string, peri
       .execute();
     return result;
   });
+}
+
+/** Work of the whole network, at every period. Returns the function that stops the timer and waits for running work. */
+export function everyPeriod(options: {
+  readonly database: Database;
+  /** Unique name of the work. */
+  readonly name: string;
+  readonly periodMs: number;
+  readonly work: () => Promise<unknown>;
+  readonly onError: (error: unknown) => void;
+}): () => Promise<void> {
+  const { database, name, periodMs, work, onError } = options;
+  let running: Promise<unknown> | null = null;
+  const timer = setInterval(() => {
+    running ??= runOncePerPeriod(database, name, periodMs, work)
+      .catch(onError)
+      .finally(() => {
+        running = null;
+      });
+  }, periodMs);
+  timer.unref();
+  return async () => {
+    clearInterval(timer);
+    await running;
+  };
 }
 
 /** Signed 64 bits of a hash. */
