@@ -58,6 +58,8 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
   'config/startup-error.ts': { uses: [], isPure: true },
   'limits/fair-budget.ts': { uses: [], isPure: true },
   'limits/network-address.ts': { uses: [] },
+  'limits/attempt-counters.ts': { uses: [], isPure: true },
+  'limits/network-limits.ts': { uses: [], isPure: true },
   routes: {
     uses: [
       'log.ts',
@@ -72,6 +74,8 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
       'config/startup-error.ts',
       'limits/fair-budget.ts',
       'limits/network-address.ts',
+      'limits/attempt-counters.ts',
+      'limits/network-limits.ts',
       'devices',
       'releases',
       'providers',
@@ -121,6 +125,7 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
   billing: { uses: ['billing/micro-usd.ts', 'accounts', 'database', 'protocol'] },
   'cluster/transport': { uses: [] },
   'cluster/link': { uses: ['cluster/transport'] },
+  'cluster/permits': { uses: ['cluster/link', 'limits/network-limits.ts', 'scheduler/bounded-map.ts'] },
   'cluster/views.ts': { uses: [], usesTypesOf: ['cluster'], isPure: true },
   'cluster/settings.ts': { uses: ['config/startup-error.ts'] },
   cluster: {
@@ -138,7 +143,9 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
     ],
   },
   'billing/micro-usd.ts': { uses: [], isPure: true },
-  database: { uses: ['config/startup-error.ts', 'scheduler/bounded-map.ts', 'billing/micro-usd.ts', 'protocol'] },
+  database: {
+    uses: ['config/startup-error.ts', 'limits/attempt-counters.ts', 'scheduler/bounded-map.ts', 'billing/micro-usd.ts', 'protocol'],
+  },
 });
 
 const PROVIDER_LAYERS = layersIn('provider', 'apps/provider/src', {

@@ -3,6 +3,8 @@ import { AttemptRepository } from '../../src/database/attempt-repository.js';
 import { runExclusively, runOncePerPeriod } from '../../src/database/periodic-work.js';
 import type { Database } from '../../src/database/tables.js';
 import { WebhookDigestRepository } from '../../src/database/webhook-digest-repository.js';
+import { WebhookReceiver } from '../../src/devices/webhook-receiver.js';
+import { APPLE_TRUST_ANCHOR } from '../../src/providers/verification/chain/trust-anchor.js';
 import { freshPostgres, type TestDatabase } from '../support/databases.js';
 import { dropSpares } from '../support/fresh-database.js';
 import { type Harness, NO_RATE_LIMITS, startCoordinator, until } from '../support/harness.js';
@@ -232,6 +234,26 @@ describe('counters of one PostgreSQL', () => {
     expect(taken.filter((isNew) => isNew)).toHaveLength(1);
     await repositories[0]?.prune();
     expect(await repositories[1]?.add('ab'.repeat(32), 60_000)).toBe(false);
+    const receivers = databases.map(
+      (database, index) =>
+        new WebhookReceiver({
+          database,
+          anchor: APPLE_TRUST_ANCHOR,
+          now: Date.now,
+          onChange: () => {},
+          sharedDigests: repositories[index] as WebhookDigestRepository,
+        }),
+    );
+    const event = {
+      kind: 'check_in',
+      topic: 'CheckOut',
+      deviceId: 'd',
+      parameters: {},
+      digest: 'cd'.repeat(32),
+      createdAt: Date.now(),
+    } as const;
+    const outcomes = await Promise.all(receivers.map((receiver) => receiver.take(event)));
+    expect(outcomes.map(({ kind }) => kind).sort()).toEqual(['ignored', 'refused', 'refused']);
   });
 
   it('run periodic work once per period, and again after a failure', async () => {

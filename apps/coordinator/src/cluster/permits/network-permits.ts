@@ -5,7 +5,7 @@
  * With the home unreachable, a coordinator admits its equal part of the limit until the window ends.
  */
 import { createHash } from 'node:crypto';
-import { BoundedMap } from '../../limits/bounded-map.js';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { NetworkLimit, NetworkLimits, Permit } from '../../limits/network-limits.js';
 import { LinkError } from '../link/link-error.js';
 import { type LimitRule, PermitHome } from './permit-home.js';

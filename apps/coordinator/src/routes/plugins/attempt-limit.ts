@@ -4,8 +4,9 @@
  * An attempt counts from its start, so a thousand concurrent attempts equal a thousand sequential attempts; a right attempt is
  * refunded.
  */
+
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { AttemptCounter, AttemptCounters, RecentNames } from '../../limits/attempt-counters.js';
-import { BoundedMap } from '../../limits/bounded-map.js';
 
 interface AttemptLimitOptions {
   /** Maximum wrong attempts per name and window. */

@@ -5,10 +5,10 @@
 import { setTimeout } from 'node:timers/promises';
 import rateLimit from '@fastify/rate-limit';
 import { apiError } from '@inference/formats';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import type { AttemptCounters } from '../../limits/attempt-counters.js';
-import { BoundedMap } from '../../limits/bounded-map.js';
 import { networkOf } from '../../limits/network-address.js';
 import type { NetworkLimits } from '../../limits/network-limits.js';
 import { sendError } from './send-error.js';
