@@ -63,6 +63,7 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
   routes: {
     uses: [
       'log.ts',
+      'cluster/views.ts',
       'scheduler/bounded-map.ts',
       'telemetry',
       'telemetry/statistics',
@@ -121,17 +122,19 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
   'providers/verification': { uses: ['scheduler/bounded-map.ts', 'protocol', 'protocol/crypto'], usesTypesOf: ['providers'] },
   'telemetry/tracing-settings.ts': { uses: ['config/startup-error.ts'] },
   telemetry: { uses: ['inference', 'images', 'billing', 'providers', 'telemetry/tracing-settings.ts', 'protocol'] },
-  'telemetry/statistics': { uses: ['providers', 'database', 'scheduler/bounded-map.ts', 'formats', 'protocol'] },
+  'telemetry/statistics': { uses: ['cluster/views.ts', 'providers', 'database', 'scheduler/bounded-map.ts', 'formats', 'protocol'] },
   billing: { uses: ['billing/micro-usd.ts', 'accounts', 'database', 'protocol'] },
   'cluster/transport': { uses: [] },
   'cluster/link': { uses: ['cluster/transport'] },
   'cluster/permits': { uses: ['cluster/link', 'limits/network-limits.ts', 'scheduler/bounded-map.ts'] },
-  'cluster/views.ts': { uses: [], usesTypesOf: ['cluster'], isPure: true },
+  'cluster/views.ts': { uses: [], isPure: true },
   'cluster/settings.ts': { uses: ['config/startup-error.ts'] },
   cluster: {
     uses: [
       'cluster/transport',
       'cluster/link',
+      'cluster/views.ts',
+      'images',
       'inference',
       'providers',
       'providers/verification',

@@ -5,7 +5,7 @@
  */
 
 import { BoundedMap } from '@inference/scheduler/bounded-map';
-import type { ReceiptRepository, StoredReceipt } from '../database/providers/receipt-repository.js';
+import { ofAccount, type ReceiptRepository, type StoredReceipt } from '../database/providers/receipt-repository.js';
 
 /** Maximum of held receipts; beyond, the oldest are dropped. */
 const MAX_HELD = 20_000;
@@ -13,12 +13,12 @@ const MAX_HELD = 20_000;
 const FLUSH_INTERVAL_MS = 15_000;
 
 export class DeferredReceipts {
-  readonly #repository: Pick<ReceiptRepository, 'add' | 'find'>;
+  readonly #repository: Pick<ReceiptRepository, 'add' | 'find' | 'findQueued'>;
   readonly #now: () => number;
   readonly #timer: NodeJS.Timeout;
   readonly #held = new BoundedMap<string, { readonly receipt: StoredReceipt; readonly until: number }>(MAX_HELD);
 
-  constructor(repository: Pick<ReceiptRepository, 'add' | 'find'>, now: () => number) {
+  constructor(repository: Pick<ReceiptRepository, 'add' | 'find' | 'findQueued'>, now: () => number) {
     this.#repository = repository;
     this.#now = now;
     this.#timer = setInterval(() => this.flushExpired(), FLUSH_INTERVAL_MS);
@@ -33,8 +33,13 @@ export class DeferredReceipts {
   /** The receipt of a job, held or stored. Null: unknown, or of another account. */
   async find(jobId: string, accountId: string): Promise<StoredReceipt | null> {
     const held = this.#held.get(jobId)?.receipt;
-    if (held !== undefined) return held.accountId === accountId ? held : null;
+    if (held !== undefined) return ofAccount(held, accountId);
     return this.#repository.find(jobId, accountId);
+  }
+
+  /** The receipt of a job that only this coordinator has, because the database does not have it yet. */
+  findUnwritten(jobId: string, accountId: string): StoredReceipt | null {
+    return ofAccount(this.#held.get(jobId)?.receipt, accountId) ?? this.#repository.findQueued(jobId, accountId);
   }
 
   /** Writes the receipts with expired URLs. */

@@ -77,6 +77,8 @@ export class ImageStore {
   readonly #options: ImageStoreOptions;
   readonly #stored = new Map<string, Stored>();
   readonly #reads = new Semaphore(8);
+  /** Bounds the memory of images from peers; more than reads, because a peer may be slow. */
+  readonly #fetches = new Semaphore(32);
   readonly #sweeper: NodeJS.Timeout;
   #bytes = 0;
   /** Bytes of unfinished images. */
@@ -84,6 +86,8 @@ export class ImageStore {
   readonly #heldByProvider = new Map<string, number>();
   /** Per account: stored bytes plus the maximum that running jobs can add. */
   readonly #ofAccounts = new Map<string, number>();
+  /** Fetches the encrypted file of an image that another coordinator has stored; null: none has. */
+  fetchFromPeers: ((name: string) => Promise<Uint8Array | null>) | null = null;
 
   private constructor(options: ImageStoreOptions) {
     this.#options = options;
@@ -171,25 +175,37 @@ export class ImageStore {
     };
   }
 
-  /** Finds an image by the last path segment of its address. */
+  /** Finds an image by the last path segment of its address, here or at another coordinator. */
   async find(file: string): Promise<FoundImage> {
     const address = this.#read(file);
     if (address === null) return { kind: 'unknown' };
     if (address.expiresAt <= this.#options.now()) return { kind: 'gone' };
     const name = fileNameOf(address);
-    if (!this.#stored.has(name)) return { kind: 'unknown' };
-    return this.#reads.run(async () => {
-      const sealed = await this.#readFile(name);
-      // Deleted meanwhile, because the image expired.
-      if (sealed === null) return { kind: 'gone' };
-      const bytes = openImage(sealed, address);
-      if (bytes === null) {
-        this.#options.onError(new Error('a stored image is damaged'));
-        return { kind: 'unknown' };
-      }
-      const { format, expiresAt, storedName } = address;
-      return { kind: 'found', bytes, format, expiresAt, storedName };
-    });
+    if (this.#stored.has(name)) {
+      // A missing file was deleted meanwhile, because the image expired.
+      return this.#reads.run(async () => this.#open(await this.#readFile(name), address, 'gone'));
+    }
+    const { fetchFromPeers } = this;
+    if (fetchFromPeers === null) return { kind: 'unknown' };
+    return this.#fetches.run(async () => this.#open(await fetchFromPeers(name), address, 'unknown'));
+  }
+
+  /** The encrypted file of a stored image, for another coordinator; null: not stored here, or expired. */
+  async readStored(name: string): Promise<Uint8Array | null> {
+    const stored = this.#stored.get(name);
+    if (stored === undefined || stored.expiresAt <= this.#options.now()) return null;
+    return this.#reads.run(() => this.#readFile(name));
+  }
+
+  #open(sealed: Uint8Array | null, address: ImageAddress, missing: 'gone' | 'unknown'): FoundImage {
+    if (sealed === null) return { kind: missing };
+    const bytes = openImage(sealed, address);
+    if (bytes === null) {
+      this.#options.onError(new Error('a stored image is damaged'));
+      return { kind: 'unknown' };
+    }
+    const { format, expiresAt, storedName } = address;
+    return { kind: 'found', bytes, format, expiresAt, storedName };
   }
 
   /** Deletes expired images. */

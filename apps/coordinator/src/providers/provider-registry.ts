@@ -18,7 +18,7 @@ import { ConnectedProviders } from './session/connected-providers.js';
 import { GracefulShutdown, rejectShuttingDown } from './session/graceful-shutdown.js';
 import { type OnlineSession, ProviderSession } from './session/provider-session.js';
 import type { Transport } from './session/provider-socket.js';
-import { providerOfToken } from './session/registration/session-token.js';
+import type { TokenHash } from './session/registration/session-token.js';
 import type { SessionCounters, SessionEnd, SessionOptions } from './session/session-options.js';
 import type { DeviceEvidence } from './verification/evidence.js';
 
@@ -115,11 +115,10 @@ export class ProviderRegistry {
     return session === null ? null : this.#connected.snapshot(session);
   }
 
-  /** Snapshot of the provider whose session got this token; null for a wrong token or one of an ended session. */
-  snapshotByToken(token: string): ProviderSnapshot | null {
-    const providerId = providerOfToken(token);
-    const session = providerId === null ? null : this.#connected.get(providerId);
-    return session?.ownsToken(token) === true ? this.#connected.snapshot(session) : null;
+  /** Snapshot of a provider whose session got the token of this hash; null for a wrong token or one of an ended session. */
+  snapshotByToken(providerId: ProviderId, hash: TokenHash): ProviderSnapshot | null {
+    const session = this.#connected.get(providerId);
+    return session?.ownsToken(hash) === true ? this.#connected.snapshot(session) : null;
   }
 
   /**

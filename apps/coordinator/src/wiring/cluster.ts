@@ -1,5 +1,6 @@
 /** Joins the cluster of coordinators when `NATS_URL` is set; otherwise everything is local, and no code of the cluster is loaded. */
 import { LOCAL_VIEWS, type NetworkViews } from '../cluster/views.js';
+import type { ImageStore } from '../images/image-store.js';
 import type { NetworkModels, Placements } from '../inference/placements.js';
 import type { RequestQueue } from '../inference/queue/request-queue.js';
 import type { NetworkLimits } from '../limits/network-limits.js';
@@ -24,6 +25,7 @@ export interface ClusterServices {
 export interface ClusterDeps {
   readonly providers: ProviderServices;
   readonly requestQueue: RequestQueue;
+  readonly images: ImageStore;
   readonly metrics: Metrics;
 }
 

@@ -3,6 +3,8 @@
  * whole network.
  */
 
+import { ClusterViews } from '../cluster/cluster-views.js';
+import { fetchImage, serveImage } from '../cluster/images.js';
 import type { PeerLink } from '../cluster/link/peer-link.js';
 import { PeerLinks } from '../cluster/link/peer-links.js';
 import { Membership } from '../cluster/membership/membership.js';
@@ -14,7 +16,6 @@ import { PlacementServer } from '../cluster/placement/placement-server.js';
 import { publishedModels } from '../cluster/placement/published-models.js';
 import type { ClusterSettings } from '../cluster/settings.js';
 import { NatsTransport } from '../cluster/transport/nats-transport.js';
-import { ClusterViews } from '../cluster/views.js';
 import { errorFacts, type Log } from '../log.js';
 import { maxChallengeAge, SESSION_TIMINGS } from '../providers/session/session-options.js';
 import { MAX_MANAGEMENT_AGE_MS } from '../providers/verification/trust-policy.js';
@@ -99,7 +100,8 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     now,
     random,
   });
-  const views = new ClusterViews(() => membership.peers.flatMap(({ id }) => peerOf(id) ?? []));
+  const livePeers = (): Peer[] => membership.peers.flatMap(({ id }) => peerOf(id) ?? []);
+  const views = new ClusterViews({ peers: livePeers });
   const server = new PlacementServer({ registry: providers, requestQueue });
   links.onRequest('models', () => membership.allModels());
   links.onRequest('permits', (payload, { peer }) => permits.answer(peer, payload));
@@ -119,6 +121,15 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     void views.serve(incoming, header);
     return incoming;
   });
+  links.onStream('image', (stream, header) => {
+    const incoming = PeerStream.incoming(stream);
+    serveImage(deps.images, incoming, header).catch((error: unknown) => {
+      log.error({ error: errorFacts(error) }, 'image for a peer failed');
+      incoming.abort('failed');
+    });
+    return incoming;
+  });
+  deps.images.fetchFromPeers = (name) => fetchImage(livePeers(), name);
   const stopListening = providers.models.onCapacity(() => membership.modelsChanged());
   let reconnectTimer: NodeJS.Timeout | undefined;
   const stopWatching = transport.onState((isConnected) => {

@@ -55,7 +55,8 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
   const { receipts, deferredReceipts, imageStore } = deps.images;
   const { catalogue, quarantines, lastSeen, auditLog, prefixHashes, attempts } = deps.repositories;
   const { providers, providerLinks, devices } = deps.providers;
-  const { runner, requestQueue, imageSupply } = inference;
+  const { runner, requestQueue, imageSupply, cluster } = inference;
+  const { views } = cluster;
   const { payments } = accounts;
   const readDatabaseState = () => databaseState(database, READY_TIMEOUT_MS);
 
@@ -79,6 +80,8 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     receipts,
     deferredReceipts,
     providers,
+    directory: cluster.models,
+    views,
     catalogue,
     prices,
     timings,
@@ -98,12 +101,14 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     ledger,
     prices,
     providers,
+    views,
     development: config.development,
     log,
     now,
   });
   await server.register(providerRoutes, {
     providers,
+    views,
     anchor: devices.anchor,
     requestQueue,
     database,
@@ -132,10 +137,12 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
       database: readDatabaseState,
       ledger: () => ledgerSummary(database),
       registry: providers,
+      coordinatorId: config.cluster?.id ?? null,
+      views,
       quarantines,
       queues: () => ({
         running_jobs: runner.running,
-        waiting_requests: requestQueue.waiting,
+        waiting_requests: requestQueue.waitingOfOwnClients(null),
         waiting_for_images: imageSupply.waiting,
         held_request_bytes: server.requestBodies.heldBytes,
         most_held_request_bytes: config.maxHeldBytes,
@@ -147,7 +154,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     },
   });
   await server.register(systemRoutes, {
-    statistics: new PublicStatistics({ database, registry: providers, now }),
+    statistics: new PublicStatistics({ database, registry: providers, views, now }),
     isDraining,
     databaseState: readDatabaseState,
     consoleFiles,

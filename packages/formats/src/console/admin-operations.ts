@@ -131,7 +131,25 @@ export type AdminActionPage = Static<typeof AdminActionPageSchema>;
 
 const Counted = Type.Array(Type.Object({ code: Type.String(), count }));
 
-/** `GET /admin/v1/health`: state of the responding process; the ledger's figures are global. */
+const queueCounts = Type.Object({
+  running_jobs: count,
+  waiting_requests: count,
+  waiting_for_images: count,
+  held_request_bytes: count,
+  most_held_request_bytes: count,
+});
+const fleetCounts = Type.Object({
+  connections: count,
+  providers: count,
+  routable: count,
+  held: count,
+  restrained: count,
+  slots: count,
+  used_slots: count,
+  models: count,
+});
+
+/** `GET /admin/v1/health`: state of the responding process; queues, fleet and recent counts are sums of all coordinators, the ledger's figures global. */
 export const AdminHealthSchema = Type.Object({
   ready: Type.Boolean(),
   /** Reason for the problem. */
@@ -147,23 +165,8 @@ export const AdminHealthSchema = Type.Object({
     /** How long the database took to answer. */
     answer_ms: count,
   }),
-  queues: Type.Object({
-    running_jobs: count,
-    waiting_requests: count,
-    waiting_for_images: count,
-    held_request_bytes: count,
-    most_held_request_bytes: count,
-  }),
-  fleet: Type.Object({
-    connections: count,
-    providers: count,
-    routable: count,
-    held: count,
-    restrained: count,
-    slots: count,
-    used_slots: count,
-    models: count,
-  }),
+  queues: queueCounts,
+  fleet: fleetCounts,
   /** Null when the database did not answer. */
   ledger: nullable(
     Type.Object({
@@ -185,6 +188,21 @@ export const AdminHealthSchema = Type.Object({
     /** `attempt_failed:<reason>`, `provider_ended:<code>`, `provider_quarantined`, `ledger_failed:<step>`. */
     problems: Counted,
   }),
+  /** Coordinators that answered, the responding one first. Absent outside a cluster. */
+  coordinators: Type.Optional(
+    Type.Array(
+      Type.Object({
+        id: Type.String(),
+        version: Type.String(),
+        started_at: time,
+        server_time: time,
+        draining: Type.Boolean(),
+        memory_bytes: count,
+        queues: queueCounts,
+        fleet: fleetCounts,
+      }),
+    ),
+  ),
 });
 export type AdminHealth = Static<typeof AdminHealthSchema>;
 

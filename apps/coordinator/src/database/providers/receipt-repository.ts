@@ -69,7 +69,7 @@ export class ReceiptRepository {
   /** Receipt of a job, if the job belongs to the account. */
   async find(jobId: string, accountId: string): Promise<StoredReceipt | null> {
     const waiting = this.#rows.get(jobId);
-    if (waiting !== undefined) return waiting.accountId === accountId ? waiting : null;
+    if (waiting !== undefined) return ofAccount(waiting, accountId);
     const row = await this.#database
       .selectFrom('receipts')
       .selectAll()
@@ -77,6 +77,11 @@ export class ReceiptRepository {
       .where('account_id', '=', accountId)
       .executeTakeFirst();
     return row === undefined ? null : fromRow(row);
+  }
+
+  /** As {@link find}, of a receipt that is not written yet. */
+  findQueued(jobId: string, accountId: string): StoredReceipt | null {
+    return ofAccount(this.#rows.get(jobId), accountId);
   }
 
   /** Writes queued receipts. Never rejects. */
@@ -102,6 +107,11 @@ export class ReceiptRepository {
       .executeTakeFirst();
     if (boundary !== undefined) await this.#database.deleteFrom('receipts').where('created_at', '<=', boundary.created_at).execute();
   }
+}
+
+/** Null for a receipt of another account. */
+export function ofAccount(receipt: StoredReceipt | undefined, accountId: string): StoredReceipt | null {
+  return receipt?.accountId === accountId ? receipt : null;
 }
 
 function toRow(receipt: StoredReceipt): Tables['receipts'] {

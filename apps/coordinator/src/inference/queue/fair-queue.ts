@@ -46,6 +46,13 @@ export class FairQueue<T extends Queued> {
     return ahead;
   }
 
+  /** Queued items for which the predicate holds. */
+  count(holds: (item: T) => boolean): number {
+    let count = 0;
+    for (const { waiting } of this.#lines.values()) for (const item of waiting) if (holds(item)) count++;
+    return count;
+  }
+
   /** Whether the predicate holds for any queued item. */
   some(holds: (item: T) => boolean): boolean {
     for (const { waiting } of this.#lines.values()) if (waiting.some(holds)) return true;

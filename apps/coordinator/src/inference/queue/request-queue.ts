@@ -47,6 +47,8 @@ export interface SlotRequest extends SchedulingRequest {
   readonly retried?: boolean;
   /** Owners whose providers get no further attempt of this job. */
   readonly excludedOwners?: ReadonlySet<string>;
+  /** Of a client of another coordinator, which counts the request, too. */
+  readonly isOfPeer?: boolean;
   /** Images of the job; null or left out: a text job. */
   readonly image?: ImageDemand | null;
 }
@@ -141,6 +143,15 @@ export class RequestQueue implements Placements {
   get waiting(): number {
     let count = 0;
     for (const queue of this.#queues.values()) count += queue.size;
+    return count;
+  }
+
+  /** Queued requests of own clients, of one model or of all. A request of a peer's client also queues at the peer. */
+  waitingOfOwnClients(model: string | null): number {
+    const isOwn = ({ request }: Waiter): boolean => request.isOfPeer !== true;
+    if (model !== null) return this.#queues.get(model)?.count(isOwn) ?? 0;
+    let count = 0;
+    for (const queue of this.#queues.values()) count += queue.count(isOwn);
     return count;
   }
 

@@ -27,7 +27,7 @@ import { SessionOffers } from './model-offers.js';
 import { ProviderSocket, type Rejection, TOO_SLOW, type Transport } from './provider-socket.js';
 import { outOfTurn, Refusal } from './refusal.js';
 import { Handshake, type Registered } from './registration/handshake.js';
-import { isToken, newSessionToken, type TokenHash } from './registration/session-token.js';
+import { isSameToken, newSessionToken, type TokenHash } from './registration/session-token.js';
 import { RunningJobs } from './running-jobs.js';
 import { SessionAvailability } from './session-availability.js';
 import { SessionEvidence } from './session-evidence.js';
@@ -120,9 +120,9 @@ export class ProviderSession {
     return (latest ?? this.models[0])?.id ?? null;
   }
 
-  /** Whether the token was issued for this session. */
-  ownsToken(token: string): boolean {
-    return this.isOpen && this.#tokenHash !== null && isToken(token, this.#tokenHash);
+  /** Whether the token of this hash was issued for this session. */
+  ownsToken(hash: TokenHash): boolean {
+    return this.isOpen && this.#tokenHash !== null && isSameToken(hash, this.#tokenHash);
   }
 
   /** Whether the provider takes jobs, as it reported. */

@@ -3,6 +3,8 @@
  */
 import { type AdminHealth, AdminHealthSchema } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
+import Type, { type Static } from 'typebox';
+import type { NetworkViews } from '../../cluster/views.js';
 import type { DatabaseState } from '../../database/connection/database-state.js';
 import type { Dialect } from '../../database/connection/dialect.js';
 import type { LedgerSummary } from '../../database/ledger/ledger-summary.js';
@@ -21,6 +23,9 @@ export interface AdminHealthRoutes {
   /** Rejects when the database does not answer. */
   readonly ledger: () => Promise<LedgerSummary>;
   readonly registry: ProviderRegistry;
+  /** Name of this coordinator in its cluster; null: no cluster. */
+  readonly coordinatorId: string | null;
+  readonly views: NetworkViews;
   readonly quarantines: Pick<QuarantineRepository, 'all'>;
   readonly queues: () => AdminHealth['queues'];
   readonly recentJobs: RecentCounts;
@@ -35,6 +40,7 @@ const CACHE_MS = 5000;
 type FromDatabase = Pick<AdminHealth, 'database' | 'ledger'>;
 
 export function addAdminHealth(server: FastifyInstance, facts: AdminHealthRoutes): void {
+  const readParts = facts.views.define('health', { query: Type.Null(), part: HealthPartSchema }, () => healthPart(facts));
   let latest: { readonly at: number; readonly answer: Promise<FromDatabase> } | null = null;
   server.get(
     '/admin/v1/health',
@@ -43,6 +49,7 @@ export function addAdminHealth(server: FastifyInstance, facts: AdminHealthRoutes
       const now = facts.now();
       if (latest === null || now - latest.at >= CACHE_MS || now < latest.at) latest = { at: now, answer: readDatabaseHealth(facts) };
       const { database, ledger } = await latest.answer;
+      const parts = await readParts(null);
       const draining = facts.isDraining();
       reply.header('cache-control', 'no-store');
       return {
@@ -54,10 +61,15 @@ export function addAdminHealth(server: FastifyInstance, facts: AdminHealthRoutes
         server_time: isoTime(facts.now()),
         memory_bytes: process.memoryUsage.rss(),
         database,
-        queues: facts.queues(),
-        fleet: providerCounts(facts),
+        queues: sums(parts.map(({ coordinator }) => coordinator.queues)),
+        fleet: fleetOf(parts),
         ledger,
-        recent: { minutes: facts.recentJobs.minutes, jobs: [...facts.recentJobs.read()], problems: [...facts.recentProblems.read()] },
+        recent: {
+          minutes: facts.recentJobs.minutes,
+          jobs: codeCounts(parts.map(({ jobs }) => jobs)),
+          problems: codeCounts(parts.map(({ problems }) => problems)),
+        },
+        ...(facts.coordinatorId === null ? {} : { coordinators: parts.map(({ coordinator }) => coordinator) }),
       };
     },
   );
@@ -87,6 +99,63 @@ function ledgerBody(summary: LedgerSummary, now: number): NonNullable<AdminHealt
     running_holds: summary.runningHolds,
     problems: [...summary.problems],
   };
+}
+
+const { properties } = AdminHealthSchema;
+/** One coordinator's part. `models`: ids, because coordinators serve the same models. */
+const HealthPartSchema = Type.Object({
+  coordinator: properties.coordinators.items,
+  models: Type.Array(Type.String({ maxLength: 256 })),
+  jobs: properties.recent.properties.jobs,
+  problems: properties.recent.properties.problems,
+});
+type HealthPart = Static<typeof HealthPartSchema>;
+
+function healthPart(facts: AdminHealthRoutes): HealthPart {
+  return {
+    coordinator: {
+      id: facts.coordinatorId ?? '',
+      version: facts.version,
+      started_at: isoTime(facts.startedAt),
+      server_time: isoTime(facts.now()),
+      draining: facts.isDraining(),
+      memory_bytes: process.memoryUsage.rss(),
+      queues: facts.queues(),
+      fleet: providerCounts(facts),
+    },
+    models: facts.registry.models.list().map(({ offer }) => offer.id),
+    jobs: [...facts.recentJobs.read()],
+    problems: [...facts.recentProblems.read()],
+  };
+}
+
+/** Counts of the network. Quarantines and restrictions are shared, so they are counted once. */
+function fleetOf(parts: readonly HealthPart[]): AdminHealth['fleet'] {
+  const fleets = parts.map(({ coordinator }) => coordinator.fleet);
+  return {
+    ...sums(fleets),
+    held: Math.max(...fleets.map(({ held }) => held)),
+    restrained: Math.max(...fleets.map(({ restrained }) => restrained)),
+    models: new Set(parts.flatMap(({ models }) => models)).size,
+  };
+}
+
+/** Sums of each member. */
+function sums<Counts extends Record<string, number>>(parts: readonly Counts[]): Counts {
+  const [first, ...others] = parts;
+  if (first === undefined) throw new Error('the own part is missing');
+  const total: Record<string, number> = { ...first };
+  for (const part of others) for (const [name, count] of Object.entries(part)) total[name] = (total[name] ?? 0) + count;
+  return total as Counts;
+}
+
+type CodeCounts = HealthPart['jobs'];
+
+/** Counts by code, the codes in the order of their first sight. */
+function codeCounts(parts: readonly CodeCounts[]): CodeCounts {
+  const counts = new Map<string, number>();
+  for (const { code, count } of parts.flat()) counts.set(code, (counts.get(code) ?? 0) + count);
+  return [...counts].map(([code, count]) => ({ code, count }));
 }
 
 function providerCounts({ registry, quarantines }: AdminHealthRoutes): AdminHealth['fleet'] {

@@ -5,6 +5,7 @@ import type { Deposits } from '../../billing/payments/deposits.js';
 import type { PaymentProcessor } from '../../billing/payments/payment-processor.js';
 import type { Withdrawals } from '../../billing/payments/withdrawals.js';
 import type { PriceRepository } from '../../billing/prices/price-repository.js';
+import type { NetworkViews } from '../../cluster/views.js';
 import type { PaymentRepository } from '../../database/payment-repository.js';
 import type { Database } from '../../database/tables.js';
 import type { Log } from '../../log.js';
@@ -28,6 +29,7 @@ interface BillingRoutesDeps {
   /** Null without a payment provider. */
   readonly processor: PaymentProcessor | null;
   readonly providers: ProviderRegistry;
+  readonly views: NetworkViews;
   /** In development mode deposits cost nothing. */
   readonly development: boolean;
   readonly log: Log;
@@ -35,9 +37,9 @@ interface BillingRoutesDeps {
 }
 
 export const billingRoutes: FastifyPluginAsync<BillingRoutesDeps> = async (server, deps) => {
-  const { database, ledger, prices, payments, deposits, withdrawals, processor, providers, development, log, now } = deps;
+  const { database, ledger, prices, payments, deposits, withdrawals, processor, providers, views, development, log, now } = deps;
   addPayments(server, { database, ledger });
-  addPrices(server, { prices, registry: providers, now });
+  addPrices(server, { prices, registry: providers, views, now });
   addEarningsConcentration(server, { database, now });
   addProviderEarnings(server, { database, ledger, now });
   const api = new ConsoleApi(server);

@@ -16,10 +16,12 @@ import {
 } from '@inference/formats';
 import { ModelOfferSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { microUsd } from '../../billing/micro-usd.js';
 import type { Price, Rates } from '../../billing/prices/price.js';
 import { ANY_MODEL, type PriceRepository } from '../../billing/prices/price-repository.js';
+import type { NetworkViews } from '../../cluster/views.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { parseTime } from '../parameters/times.js';
 import { addPublicRoute } from '../plugins/public-route.js';
@@ -30,23 +32,30 @@ import { PriceChangeSchema } from './payment-schemas.js';
 const MAX_BODY_BYTES = 4096;
 
 const modelId = Compile(ModelOfferSchema.properties.id);
+/** Ids of the models that one coordinator serves. */
+const ServedModelsSchema = Type.Array(ModelOfferSchema.properties.id, { maxItems: 1_000_000 });
 const checkChange = schemaCheck(PriceChangeSchema);
 
 interface PriceRoutes {
   readonly prices: PriceRepository;
   readonly registry: Pick<ProviderRegistry, 'models'>;
+  readonly views: NetworkViews;
   readonly now: () => number;
 }
 
-export function addPrices(server: FastifyInstance, { prices, registry, now }: PriceRoutes): void {
+export function addPrices(server: FastifyInstance, { prices, registry, views, now }: PriceRoutes): void {
+  const readServed = views.define('served-models', { query: Type.Null(), part: ServedModelsSchema }, () =>
+    registry.models.list().map(({ offer }) => offer.id),
+  );
   const listSchema = { summary: 'Prices of the models that are served now.', tags: ['Models'], response: { 200: jsonResponse('Prices') } };
   addPublicRoute(server, '/v1/prices', listSchema, async (_request, reply) => {
     // A new price takes effect at once, so caches must not keep the old one.
     reply.header('cache-control', 'no-cache');
+    const models = [...new Set((await readServed(null)).flat())].sort((a, b) => (a < b ? -1 : 1));
     return {
       object: 'list',
       currency: 'micro_usd',
-      data: registry.models.list().map(({ offer }) => ({ model: offer.id, ...ratesBody(prices.current(offer.id)) })),
+      data: models.map((model) => ({ model, ...ratesBody(prices.current(model)) })),
     };
   });
   const options = { onRequest: server.guards.admin, bodyLimit: MAX_BODY_BYTES };

@@ -1,6 +1,7 @@
 /** Routes of inference: the endpoints of every format, images, the model list, receipts and the model catalogue. */
 import type { FastifyPluginAsync } from 'fastify';
 import type { PriceRepository } from '../../billing/prices/price-repository.js';
+import type { NetworkViews } from '../../cluster/views.js';
 import type { CatalogueRepository } from '../../database/providers/catalogue-repository.js';
 import type { ReceiptRepository } from '../../database/providers/receipt-repository.js';
 import type { DeferredReceipts } from '../../images/deferred-receipts.js';
@@ -8,6 +9,7 @@ import type { ImageStore } from '../../images/image-store.js';
 import type { Tracer } from '../../inference/job-observer.js';
 import type { JobRunner } from '../../inference/job-runner.js';
 import type { JobTimings } from '../../inference/job-timings.js';
+import type { NetworkModels } from '../../inference/placements.js';
 import type { ImageSupply } from '../../inference/queue/image-supply.js';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import { CountTokensLimit } from '../../inference/request/count-tokens-limit.js';
@@ -32,6 +34,9 @@ interface InferenceRoutesDeps {
   readonly receipts: ReceiptRepository;
   readonly deferredReceipts: DeferredReceipts;
   readonly providers: ProviderRegistry;
+  /** Models of the whole network. */
+  readonly directory: NetworkModels;
+  readonly views: NetworkViews;
   readonly catalogue: CatalogueRepository;
   readonly prices: PriceRepository;
   readonly timings: JobTimings;
@@ -52,7 +57,7 @@ interface InferenceRoutesDeps {
 }
 
 export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (server, deps) => {
-  const { runner, prefixHashes, receipts, deferredReceipts, timings, log, now, metrics, tracer, providers } = deps;
+  const { runner, prefixHashes, receipts, deferredReceipts, timings, log, now, metrics, tracer, providers, views } = deps;
   const inference = { runner, receipts, timings, prefixHashes, log, now, metrics, tracer };
   const countTokensLimit = new CountTokensLimit({ bytesPerMinute: deps.countTokensBytesPerMinute });
   addInference(server, { ...inference, countTokensLimit, countTokensNetworkLimit: countTokensNetworkLimit(deps) });
@@ -65,8 +70,8 @@ export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (s
     publicOrigin: deps.publicOrigin,
   });
   addImageFiles(server, { store: deps.imageStore, metrics, now });
-  addModels(server, providers, deps.requestQueue);
-  addReceipts(server, deferredReceipts);
+  addModels(server, { registry: providers, requestQueue: deps.requestQueue, directory: deps.directory, views });
+  addReceipts(server, deferredReceipts, views);
   addCatalogue(server, { catalogue: deps.catalogue, prices: deps.prices, exclusive: deps.catalogueOnly });
 };
 

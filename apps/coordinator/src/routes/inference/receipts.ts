@@ -3,7 +3,9 @@ import { apiError } from '@inference/formats';
 import { fromBase64Url, fromUtf8, type Receipt, ReceiptSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import type { ReceiptRepository } from '../../database/providers/receipt-repository.js';
+import type { NetworkViews } from '../../cluster/views.js';
+import type { StoredReceipt } from '../../database/providers/receipt-repository.js';
+import type { DeferredReceipts } from '../../images/deferred-receipts.js';
 import { accountOf } from '../plugins/api-key-auth.js';
 import { errorResponses, jsonResponse, pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
@@ -18,7 +20,30 @@ export const SignedReceiptSchema = Type.Object({
   claims: ReceiptSchema,
 });
 
-export function addReceipts(server: FastifyInstance, receipts: Pick<ReceiptRepository, 'find'>): void {
+const id = Type.String({ maxLength: 128 });
+const text = Type.String({ maxLength: 65_536 });
+const QueuedReceiptQuery = Type.Object({ jobId: id, accountId: id });
+const QueuedReceiptSchema = Type.Object({
+  jobId: id,
+  accountId: id,
+  receipt: text,
+  receiptSignature: text,
+  responseSignature: text,
+  createdAt: Type.Number(),
+});
+
+export function addReceipts(server: FastifyInstance, receipts: DeferredReceipts, views: NetworkViews): void {
+  const findUnwritten = views.defineLookup('receipt', { query: QueuedReceiptQuery, part: QueuedReceiptSchema }, ({ jobId, accountId }) =>
+    receipts.findUnwritten(jobId, accountId),
+  );
+  const find = async (jobId: string, accountId: string): Promise<StoredReceipt | null> => {
+    const stored = await receipts.find(jobId, accountId);
+    if (stored !== null) return stored;
+    const unwritten = await findUnwritten({ jobId, accountId });
+    if (unwritten !== null) return unwritten.jobId === jobId && unwritten.accountId === accountId ? unwritten : null;
+    // A peer may have written the receipt meanwhile.
+    return receipts.find(jobId, accountId);
+  };
   const schema = {
     summary: 'Signed receipt of a finished job.',
     tags: ['Verification'],
@@ -29,7 +54,7 @@ export function addReceipts(server: FastifyInstance, receipts: Pick<ReceiptRepos
     '/v1/receipts/:job_id',
     { schema, onRequest: server.guards.account },
     async (request, reply) => {
-      const stored = await receipts.find(request.params.job_id.toLowerCase(), accountOf(request));
+      const stored = await find(request.params.job_id.toLowerCase(), accountOf(request));
       if (stored === null) {
         sendError(reply, apiError('not_found', { message: 'There is no receipt for this job.' }));
         return reply;

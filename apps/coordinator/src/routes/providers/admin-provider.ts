@@ -1,6 +1,7 @@
 /** `/admin/v1/providers/{id}`: a provider with owner and quarantine, and routes to quarantine and release. */
 import {
   AdminHoldSchema,
+  AdminProviderListSchema,
   type AdminProviderView,
   AdminProviderViewSchema,
   apiError,
@@ -8,15 +9,15 @@ import {
   readJsonBody,
   schemaCheck,
 } from '@inference/formats';
-import type { ProviderId, ProviderStatusAnswer } from '@inference/protocol';
+import { type ProviderId, ProviderIdSchema, type ProviderStatusAnswer } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
+import type { NetworkViews } from '../../cluster/views.js';
 import type { AccountRepository } from '../../database/accounts/account-repository.js';
 import type { LastSeenRepository } from '../../database/providers/last-seen-repository.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import type { QuarantineRepository } from '../../database/providers/quarantine-repository.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import { parseProviderId } from '../parameters/query.js';
 import { operatorOf } from '../plugins/guards.js';
 import { bytesOf } from '../plugins/request-bodies.js';
@@ -32,9 +33,11 @@ interface AdminProviderRoutes {
   readonly accounts: AccountRepository;
   readonly lastSeen: LastSeenRepository;
   /** Status as in `GET /v1/providers/me`. */
-  readonly statusOf: (provider: ProviderSnapshot) => Promise<ProviderStatusAnswer>;
+  readonly statusOf: (providerId: ProviderId) => Promise<ProviderStatusAnswer | null>;
+  readonly views: NetworkViews;
 }
 
+const AdminProviderSchema = AdminProviderListSchema.properties.providers.items;
 const BY_ID = pathParams('id');
 
 interface ById {
@@ -51,7 +54,11 @@ const releaseSchema = { params: BY_ID, response: { 200: Type.Object({ provider_i
 const checkQuarantine = schemaCheck(QuarantineSchema);
 
 export function addAdminProviders(server: FastifyInstance, routes: AdminProviderRoutes): void {
-  const { registry, quarantines } = routes;
+  const { registry, quarantines, views } = routes;
+  const findProvider = views.defineLookup('admin-provider', { query: ProviderIdSchema, part: AdminProviderSchema }, (id) => {
+    const provider = registry.snapshot(id);
+    return provider === null ? null : adminProviderBody(registry, quarantines, provider);
+  });
   const options = { onRequest: server.guards.admin, bodyLimit: MAX_BODY_BYTES };
 
   server.get<ById>(
@@ -80,21 +87,21 @@ export function addAdminProviders(server: FastifyInstance, routes: AdminProvider
     { ownedProviders, accounts, lastSeen, statusOf }: AdminProviderRoutes,
     id: ProviderId,
   ): Promise<AdminProviderView | null> {
-    const provider = registry.snapshot(id);
-    const accountId = await ownedProviders.ownerOf(id);
+    const [provider, accountId] = await Promise.all([findProvider(id), ownedProviders.ownerOf(id)]);
     const seen = (await lastSeen.of([id])).get(id) ?? null;
-    const reputation = registry.reputations.summaryOf(id);
+    // The coordinator that holds the connection has seen the newest jobs.
+    const reputation = provider?.reputation ?? reputationBody(registry.reputations.summaryOf(id));
     const hold = quarantines.of(id);
     if (provider === null && accountId === null && seen === null && hold === null && reputation.state === 'well') return null;
     const owner = accountId === null ? null : await accounts.findListed(accountId);
     return {
       provider_id: id,
       owner: accountId === null ? null : { account_id: accountId, email: owner?.email ?? null },
-      provider: provider === null ? null : adminProviderBody(registry, quarantines, provider),
-      status: provider === null ? null : await statusOf(provider),
+      provider,
+      status: provider === null ? null : await statusOf(id),
       last_seen: seen === null ? null : lastSeenBody(seen),
       hold: quarantineBodyOrNull(hold),
-      reputation: reputationBody(reputation),
+      reputation,
     };
   }
 }

@@ -1,14 +1,17 @@
 /** For operators: state of every provider, and why some get no jobs. */
 import { type AdminHold, type AdminProvider, type AdminProviderList, AdminProviderListSchema, apiError } from '@inference/formats';
-import type { ProviderId } from '@inference/protocol';
+import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
+import type { NetworkViews } from '../../cluster/views.js';
 import type { Quarantine, QuarantineRepository } from '../../database/providers/quarantine-repository.js';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
+import { newestRegistrations } from '../../providers/newest-registrations.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import type { ReputationSummary } from '../../providers/reputation/reputation-registry.js';
 import { firstSelfSignedGap } from '../../providers/verification/trust-policy.js';
+import { shortestWait } from '../inference/model-parts.js';
 import { isoTime } from '../parameters/times.js';
 import { pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
@@ -17,6 +20,7 @@ interface AdminProviderListRoutes {
   readonly registry: ProviderRegistry;
   readonly requestQueue: RequestQueue;
   readonly quarantines: Pick<QuarantineRepository, 'of' | 'all'>;
+  readonly views: NetworkViews;
 }
 
 const PlacementQuerySchema = Type.Object({
@@ -39,38 +43,53 @@ const reinstateSchema = {
 };
 
 export function addOperations(server: FastifyInstance, routes: AdminProviderListRoutes): void {
-  const { registry, requestQueue, quarantines } = routes;
+  const { registry, requestQueue, quarantines, views } = routes;
+  const readProviders = views.define('admin-providers', { query: Type.Null(), part: AdminProviderListSchema }, () => ({
+    providers: [...registry.snapshots()].map((provider) => adminProviderBody(registry, quarantines, provider)),
+    restrained: [...registry.reputations.restricted()].map(([provider_id, reputation]) => ({
+      provider_id,
+      ...reputationBody(reputation),
+    })),
+    held: [...quarantines.all].map(([provider_id, hold]) => ({ provider_id, ...quarantineBody(hold) })),
+    connections: registry.connections,
+    waiting_requests: requestQueue.waitingOfOwnClients(null),
+  }));
+  const readPlacement = views.define(
+    'admin-placement',
+    { query: PlacementQuerySchema, part: PlacementSchema },
+    ({ model = '', provider_serial: providerSerial = null }) => {
+      const reasons = registry.placement.ineligibleReasons(model, { providerSerial, exclude: new Set(), trustFloor: null });
+      return {
+        model,
+        serving: registry.models.serves(model),
+        slots: registry.models.slotCount(model),
+        waiting_requests: requestQueue.waitingOfOwnClients(model),
+        expected_wait_ms: shortestWait([requestQueue.outlook(model).waitMs]),
+        not_eligible: [...reasons].map(([provider_id, reason]) => ({ provider_id, reason })),
+      };
+    },
+  );
+  /** Reinstates at every coordinator: each has its own view of a reputation until it has read the others'. */
+  const reinstate = views.define('reinstate', { query: ProviderIdSchema, part: Type.Boolean() }, (providerId) =>
+    registry.reputations.reinstate(providerId),
+  );
   server.get(
     '/admin/v1/providers',
     { onRequest: server.guards.admin, schema: { response: { 200: AdminProviderListSchema } } },
-    async (): Promise<AdminProviderList> => ({
-      providers: [...registry.snapshots()].map((provider) => adminProviderBody(registry, quarantines, provider)),
-      restrained: [...registry.reputations.restricted()].map(([provider_id, reputation]) => ({
-        provider_id,
-        ...reputationBody(reputation),
-      })),
-      held: [...quarantines.all].map(([provider_id, hold]) => ({ provider_id, ...quarantineBody(hold) })),
-      connections: registry.connections,
-      waiting_requests: requestQueue.waiting,
-    }),
+    async (): Promise<AdminProviderList> => networkProviders(await readProviders(null)),
   );
   server.get<{ Querystring: Static<typeof PlacementQuerySchema> }>(
     '/admin/v1/placement',
     { onRequest: server.guards.admin, schema: { querystring: PlacementQuerySchema, response: { 200: PlacementSchema } } },
     async ({ query }): Promise<Static<typeof PlacementSchema>> => {
-      const model = query.model ?? '';
-      const reasons = registry.placement.ineligibleReasons(model, {
-        providerSerial: query.provider_serial ?? null,
-        exclude: new Set(),
-        trustFloor: null,
-      });
-      const { waiting, waitMs } = requestQueue.outlook(model);
+      const parts = await readPlacement(query);
+      const reasons = new Map(parts.flatMap(({ not_eligible }) => not_eligible.map(({ provider_id, reason }) => [provider_id, reason])));
       return {
-        model,
-        serving: registry.models.serves(model),
-        slots: registry.models.slotCount(model),
-        waiting_requests: waiting,
-        expected_wait_ms: waitMs === null ? null : Math.round(waitMs),
+        model: query.model ?? '',
+        serving: parts.some(({ serving }) => serving),
+        slots: parts.reduce((sum, { slots }) => sum + slots, 0),
+        waiting_requests: parts.reduce((sum, { waiting_requests }) => sum + waiting_requests, 0),
+        expected_wait_ms: shortestWait(parts.map(({ expected_wait_ms }) => expected_wait_ms)),
         not_eligible: [...reasons].map(([provider_id, reason]) => ({ provider_id, reason })),
       };
     },
@@ -78,11 +97,28 @@ export function addOperations(server: FastifyInstance, routes: AdminProviderList
   server.post<{ Params: { id: ProviderId } }>(
     '/admin/v1/providers/:id/reinstate',
     { onRequest: server.guards.admin, schema: reinstateSchema },
-    (request, reply) => {
-      if (registry.reputations.reinstate(request.params.id)) reply.send({ provider_id: request.params.id, reinstated: true });
-      else sendError(reply, apiError('not_found', { message: 'This provider is not restricted.' }));
+    async (request, reply) => {
+      const { id } = request.params;
+      if ((await reinstate(id)).some((done) => done)) return { provider_id: id, reinstated: true };
+      sendError(reply, apiError('not_found', { message: 'This provider is not restricted.' }));
+      return reply;
     },
   );
+}
+
+/** Quarantines are the same at every coordinator, so the own ones are shown. */
+function networkProviders(parts: readonly AdminProviderList[]): AdminProviderList {
+  const [own, ...others] = parts;
+  if (own === undefined) throw new Error('the own part is missing');
+  if (others.length === 0) return own;
+  const restrained = new Map(parts.flatMap((part) => part.restrained.map((one) => [one.provider_id, one])));
+  return {
+    providers: [...newestRegistrations(parts.map(({ providers }) => providers))],
+    restrained: [...restrained.values()],
+    held: own.held,
+    connections: parts.reduce((sum, { connections }) => sum + connections, 0),
+    waiting_requests: parts.reduce((sum, { waiting_requests }) => sum + waiting_requests, 0),
+  };
 }
 
 export function adminProviderBody(

@@ -2,9 +2,11 @@
  * `GET /v1/providers/attestation`: attestation records of connected providers, or of a single `provider_id`, with instructions for
  * verification and the unproved remainder (spec: provider attestation record).
  */
-import { type AttestationFeed, PROVIDER_ID_PATTERN, type ProviderId } from '@inference/protocol';
+import { type AttestationFeed, AttestationFeedSchema, PROVIDER_ID_PATTERN, type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
+import type { NetworkViews } from '../../cluster/views.js';
+import { newestRegistrations } from '../../providers/newest-registrations.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 import { queryReader } from '../parameters/query.js';
@@ -23,7 +25,31 @@ const AttestationQuerySchema = Type.Object({
 });
 const readQuery = queryReader(AttestationQuerySchema);
 
-export function addAttestation(server: FastifyInstance, registry: ProviderRegistry, anchor: TrustAnchor): void {
+const FeedQuerySchema = Type.Object({ provider_id: Type.Union([ProviderIdSchema, Type.Null()]) });
+const FeedPartSchema = Type.Array(
+  Type.Object({
+    provider_id: ProviderIdSchema,
+    registered_at: Type.Number(),
+    record: AttestationFeedSchema.properties.providers.items,
+  }),
+);
+
+interface AttestationRoutes {
+  readonly registry: ProviderRegistry;
+  readonly anchor: TrustAnchor;
+  readonly views: NetworkViews;
+}
+
+export function addAttestation(server: FastifyInstance, { registry, anchor, views }: AttestationRoutes): void {
+  const readFeed = views.define('attestation', { query: FeedQuerySchema, part: FeedPartSchema }, ({ provider_id: wanted }) => {
+    const providers = wanted === null ? [...registry.snapshots()] : [registry.snapshot(wanted) ?? []].flat();
+    const { namesOf } = registry.models.listing();
+    return providers.map((provider) => ({
+      provider_id: provider.registration.identity.providerId,
+      registered_at: provider.registration.registeredAt,
+      record: attestationRecord(provider, namesOf(provider), anchor),
+    }));
+  });
   const instructions = verificationInstructions(anchor);
   const schema = {
     summary: 'Attestation records of every connected provider, or of one.',
@@ -33,10 +59,9 @@ export function addAttestation(server: FastifyInstance, registry: ProviderRegist
   };
   addPublicRoute(server, '/v1/providers/attestation', schema, async (request): Promise<AttestationFeed> => {
     const { provider_id: wanted } = readQuery(request.url);
-    const providers = wanted === undefined ? [...registry.snapshots()] : [registry.snapshot(wanted as ProviderId) ?? []].flat();
-    const { namesOf } = registry.models.listing();
+    const parts = await readFeed({ provider_id: (wanted as ProviderId | undefined) ?? null });
     return {
-      providers: providers.map((provider) => attestationRecord(provider, namesOf(provider), anchor)),
+      providers: newestRegistrations(parts).map(({ record }) => record),
       apple_root_ca_url: ROOT_CA_URL,
       apple_enterprise_root_ca: ROOT_CA_NAME,
       verification_instructions: instructions,

@@ -3,13 +3,24 @@
  * and steps for the owner.
  */
 import { apiError } from '@inference/formats';
-import type { ProviderStatusAnswer } from '@inference/protocol';
+import {
+  fromHex,
+  type ProviderId,
+  ProviderIdSchema,
+  type ProviderStatusAnswer,
+  ProviderStatusSchema,
+  Sha256HexSchema,
+  toHex,
+} from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import type { Lookup, NetworkViews } from '../../cluster/views.js';
 import { type ProviderEarnings, readProviderEarnings } from '../../database/earnings-repository.js';
 import type { Database } from '../../database/tables.js';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
+import { hashOfToken, providerOfToken } from '../../providers/session/registration/session-token.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
 import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
@@ -26,7 +37,14 @@ interface StatusSources {
 const NO_TOKEN = 'The session token is missing. Send the token of the "registered" message as "Authorization: Bearer <token>".';
 const WRONG_TOKEN = 'The session token is not valid: each token ends with its session.';
 
-export function addProviderMe(server: FastifyInstance, sources: StatusSources): void {
+/** A token as peers see it: only its hash leaves this coordinator. */
+const TokenQuerySchema = Type.Object({ provider_id: ProviderIdSchema, token_sha256: Sha256HexSchema });
+
+export function addProviderMe(server: FastifyInstance, sources: StatusSources, views: NetworkViews): void {
+  const findStatus = views.defineLookup('provider-me', { query: TokenQuerySchema, part: ProviderStatusSchema }, (query) => {
+    const provider = sources.registry.snapshotByToken(query.provider_id, fromHex(query.token_sha256));
+    return provider === null ? null : providerStatusOf(sources, provider);
+  });
   const schema = {
     summary: 'Status of the calling provider. The bearer token is the session token of the provider, not an API key.',
     tags: ['Providers'],
@@ -35,14 +53,22 @@ export function addProviderMe(server: FastifyInstance, sources: StatusSources): 
   server.get('/v1/providers/me', { schema, onRequest: server.rateLimits.publicRoutes }, async (request, reply) => {
     const token = presentedKey(request);
     if (token === null) return sendError(reply, apiError('missing_api_key', { message: NO_TOKEN }));
-    const provider = sources.registry.snapshotByToken(token);
-    if (provider === null) return sendError(reply, apiError('invalid_api_key', { message: WRONG_TOKEN }));
-    return reply.header('cache-control', 'no-store').send(await providerStatusOf(sources, provider));
+    const providerId = providerOfToken(token);
+    const status = providerId === null ? null : await findStatus({ provider_id: providerId, token_sha256: toHex(hashOfToken(token)) });
+    if (status === null) return sendError(reply, apiError('invalid_api_key', { message: WRONG_TOKEN }));
+    return reply.header('cache-control', 'no-store').send(status);
   });
 }
 
-/** Status of a provider, for the provider itself, its owner and operators. */
-export async function providerStatusOf(sources: StatusSources, provider: ProviderSnapshot): Promise<ProviderStatusAnswer> {
+/** Finds the status of a connected provider, for its owner and operators. */
+export function providerStatuses(sources: StatusSources, views: NetworkViews): Lookup<ProviderId, ProviderStatusAnswer> {
+  return views.defineLookup('provider-status', { query: ProviderIdSchema, part: ProviderStatusSchema }, (providerId) => {
+    const provider = sources.registry.snapshot(providerId);
+    return provider === null ? null : providerStatusOf(sources, provider);
+  });
+}
+
+async function providerStatusOf(sources: StatusSources, provider: ProviderSnapshot): Promise<ProviderStatusAnswer> {
   const { registry, requestQueue, now } = sources;
   const earnings = await earningsOf(sources, provider.registration.identity.providerId);
   return providerStatus(provider, { registry, requestQueue, now: now(), earnings });

@@ -8,7 +8,6 @@ import { Compile } from 'typebox/compile';
 import type { LastSeen, LastSeenRepository } from '../../database/providers/last-seen-repository.js';
 import type { OwnedProvider, OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 
@@ -17,7 +16,7 @@ interface OwnedProviderRoutes {
   readonly ownedProviders: OwnedProviderRepository;
   readonly lastSeen: LastSeenRepository;
   /** Status as in `GET /v1/providers/me`. */
-  readonly statusOf: (provider: ProviderSnapshot) => Promise<ProviderStatusAnswer>;
+  readonly statusOf: (providerId: ProviderId) => Promise<ProviderStatusAnswer | null>;
 }
 
 const isProviderId = Compile(ProviderIdSchema);
@@ -25,14 +24,13 @@ const isProviderId = Compile(ProviderIdSchema);
 export function addOwnedProvider(api: ConsoleApi, { registry, ownedProviders, lastSeen, statusOf }: OwnedProviderRoutes): void {
   const viewOf = async ({ providerId, name, linkedAt }: OwnedProvider) => {
     const id = providerId as ProviderId;
-    const provider = registry.snapshot(id);
     const seen = (await lastSeen.of([id])).get(id) ?? null;
     const hold = registry.reputations.quarantineOf(id);
     return {
       provider_id: providerId,
       name,
       linked_at: isoTimeOrNull(linkedAt),
-      status: provider === null ? null : await statusOf(provider),
+      status: await statusOf(id),
       last_seen: seen === null ? null : lastSeenBody(seen),
       hold: hold === null ? null : { reason: hold.reason, since: isoTime(hold.since) },
     };

@@ -6,11 +6,14 @@ import {
   ConsoleUnlinkedMachineSchema,
   RequestError,
 } from '@inference/formats';
-import type { ProviderId } from '@inference/protocol';
+import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
+import Type, { type Static } from 'typebox';
 import type { ProviderLinks } from '../../accounts/provider-links.js';
+import type { NetworkViews } from '../../cluster/views.js';
 import type { LastSeenRepository } from '../../database/providers/last-seen-repository.js';
 import type { MachineCodeRepository } from '../../database/providers/machine-code-repository.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
+import { newestRegistrations } from '../../providers/newest-registrations.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import { firstSelfSignedGap } from '../../providers/verification/trust-policy.js';
@@ -18,28 +21,59 @@ import { isoTime, isoTimeOrNull } from '../parameters/times.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 import { lastSeenBody } from './owned-provider.js';
 
+/** Keeps a query below the maximum of a stream's header. */
+const MAX_IDS_PER_QUERY = 1000;
+const ProviderIdsSchema = Type.Array(ProviderIdSchema, { maxItems: MAX_IDS_PER_QUERY });
+const LiveMachinesSchema = Type.Array(
+  Type.Object({
+    provider_id: ProviderIdSchema,
+    registered_at: Type.Number(),
+    live: ConsoleMachineListSchema.properties.data.items.properties.live,
+  }),
+  { maxItems: MAX_IDS_PER_QUERY },
+);
+
 interface OwnedProvidersRoutes {
   readonly ownedProviders: OwnedProviderRepository;
   readonly lastSeen: LastSeenRepository;
   readonly registry: ProviderRegistry;
+  readonly views: NetworkViews;
   readonly codes: MachineCodeRepository;
   readonly links: ProviderLinks;
 }
 
-export function addOwnedProviders(api: ConsoleApi, { ownedProviders, lastSeen, registry, codes, links }: OwnedProvidersRoutes): void {
+export function addOwnedProviders(
+  api: ConsoleApi,
+  { ownedProviders, lastSeen, registry, views, codes, links }: OwnedProvidersRoutes,
+): void {
+  const readLive = views.define('live-machines', { query: ProviderIdsSchema, part: LiveMachinesSchema }, (providerIds) =>
+    providerIds.flatMap((providerId) => {
+      const provider = registry.snapshot(providerId);
+      return provider === null ? [] : liveMachine(registry, provider);
+    }),
+  );
+  /** Live state of connected providers, by id. */
+  const liveOf = async (providerIds: readonly ProviderId[]): Promise<ReadonlyMap<string, ConsoleMachine['live']>> => {
+    const pages = Array.from({ length: Math.ceil(providerIds.length / MAX_IDS_PER_QUERY) }, (_, page) =>
+      readLive(providerIds.slice(page * MAX_IDS_PER_QUERY, (page + 1) * MAX_IDS_PER_QUERY)),
+    );
+    const live = (await Promise.all(pages)).flatMap(newestRegistrations);
+    return new Map(live.map(({ provider_id, live }) => [provider_id, live]));
+  };
+
   api.add({ method: 'GET', path: '/machines', response: ConsoleMachineListSchema }, async ({ caller }) => {
     const owned = await ownedProviders.list(caller.account.id);
-    const seen = await lastSeen.of(owned.map(({ providerId }) => providerId));
+    const ids = owned.map(({ providerId }) => providerId as ProviderId);
+    const [seen, live] = await Promise.all([lastSeen.of(ids), liveOf(ids)]);
     return {
       data: owned.map(({ providerId, name, linkedAt }): ConsoleMachine => {
-        const provider = registry.snapshot(providerId as ProviderId);
         const last = seen.get(providerId);
         return {
           provider_id: providerId,
           name,
           linked_at: isoTimeOrNull(linkedAt),
           last_seen: last === undefined ? null : lastSeenBody(last),
-          live: provider === null ? null : liveState(registry, provider),
+          live: live.get(providerId) ?? null,
         };
       }),
     };
@@ -55,6 +89,11 @@ export function addOwnedProviders(api: ConsoleApi, { ownedProviders, lastSeen, r
     const { code, expiresAt } = await codes.make(caller.account.id);
     return { code, expires_at: isoTime(expiresAt) };
   });
+}
+
+function liveMachine(registry: ProviderRegistry, provider: ProviderSnapshot): Static<typeof LiveMachinesSchema>[number] {
+  const { identity, registeredAt } = provider.registration;
+  return { provider_id: identity.providerId, registered_at: registeredAt, live: liveState(registry, provider) };
 }
 
 function liveState(registry: ProviderRegistry, provider: ProviderSnapshot): ConsoleMachine['live'] {

@@ -2,6 +2,7 @@
 import { apiError, openAiError } from '@inference/formats';
 import type { FastifyPluginAsync } from 'fastify';
 import type { ProviderLinks } from '../../accounts/provider-links.js';
+import type { NetworkViews } from '../../cluster/views.js';
 import type { AccountRepository } from '../../database/accounts/account-repository.js';
 import type { LastSeenRepository } from '../../database/providers/last-seen-repository.js';
 import type { MachineCodeRepository } from '../../database/providers/machine-code-repository.js';
@@ -10,7 +11,6 @@ import type { QuarantineRepository } from '../../database/providers/quarantine-r
 import type { Database } from '../../database/tables.js';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import { PROVIDER_SOCKET_PATH } from '../../providers/session/provider-server.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 import { ConsoleApi } from '../plugins/console-api.js';
@@ -19,12 +19,13 @@ import { addOperations } from './admin-providers.js';
 import type { AgentReleaseFile } from './agent-release-file.js';
 import { addAgentReleases } from './agent-releases.js';
 import { addAttestation } from './attestation.js';
-import { addProviderMe, providerStatusOf } from './own-status.js';
+import { addProviderMe, providerStatuses } from './own-status.js';
 import { addOwnedProvider } from './owned-provider.js';
 import { addOwnedProviders } from './owned-providers.js';
 
 interface ProviderRoutesDeps {
   readonly providers: ProviderRegistry;
+  readonly views: NetworkViews;
   /** Trust anchor of managed-device certificate chains. */
   readonly anchor: TrustAnchor;
   readonly requestQueue: RequestQueue;
@@ -42,16 +43,16 @@ interface ProviderRoutesDeps {
 }
 
 export const providerRoutes: FastifyPluginAsync<ProviderRoutesDeps> = async (server, deps) => {
-  const { providers: registry, requestQueue, database, quarantines, lastSeen, accounts, ownedProviders, now, onFailure } = deps;
+  const { providers: registry, requestQueue, database, quarantines, lastSeen, accounts, ownedProviders, views, now, onFailure } = deps;
   const statusSources = { registry, requestQueue, database, now, onFailure };
-  const statusOf = (provider: ProviderSnapshot) => providerStatusOf(statusSources, provider);
-  addAttestation(server, registry, deps.anchor);
-  addProviderMe(server, statusSources);
+  const statusOf = providerStatuses(statusSources, views);
+  addAttestation(server, { registry, views, anchor: deps.anchor });
+  addProviderMe(server, statusSources, views);
   addAgentReleases(server, deps.releases);
-  addOperations(server, { registry, requestQueue, quarantines });
-  addAdminProviders(server, { registry, quarantines, lastSeen, statusOf, ownedProviders, accounts });
+  addOperations(server, { registry, requestQueue, quarantines, views });
+  addAdminProviders(server, { registry, quarantines, lastSeen, statusOf, ownedProviders, accounts, views });
   const api = new ConsoleApi(server);
-  addOwnedProviders(api, { ownedProviders, lastSeen, registry, codes: deps.machineCodes, links: deps.providerLinks });
+  addOwnedProviders(api, { ownedProviders, lastSeen, registry, views, codes: deps.machineCodes, links: deps.providerLinks });
   addOwnedProvider(api, { registry, ownedProviders, lastSeen, statusOf });
   server.get(PROVIDER_SOCKET_PATH, (_request, reply) => {
     const { body } = openAiError(apiError('invalid_request', { message: 'This address takes WebSocket connections only.' }));

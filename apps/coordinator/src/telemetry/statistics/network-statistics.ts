@@ -3,8 +3,11 @@
  * provider snapshots.
  */
 
-import type { Stats } from '@inference/formats';
+import { STATS_SCHEMAS, type Stats } from '@inference/formats';
+import { ProviderIdSchema } from '@inference/protocol';
+import Type, { type Static } from 'typebox';
 import type { ActivitySums, MinuteSums } from '../../database/statistics-repository.js';
+import { newestRegistrations } from '../../providers/newest-registrations.js';
 import type { ModelDirectory } from '../../providers/placement/model-directory.js';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 
@@ -24,11 +27,43 @@ export function seriesStart(now: number): number {
   return (Math.floor(now / MINUTE_MS) - (SERIES_MINUTES - 1)) * MINUTE_MS;
 }
 
-/** `minutes` may omit idle minutes and may begin before the series. */
-export function networkStats(registry: RegistryView, lifetime: ActivitySums, minutes: readonly MinuteSums[], now: number): Stats {
-  const providers = [...registry.snapshots()];
+/** The providers of one coordinator. */
+export const StatisticsPartSchema = Type.Object({
+  providers: Type.Array(
+    Type.Object({
+      provider_id: ProviderIdSchema,
+      registered_at: Type.Number(),
+      cpu_cores: Type.Number({ minimum: 0 }),
+      bandwidth_gbs: Type.Number({ minimum: 0 }),
+      shown: STATS_SCHEMAS.Stats.properties.providers.items,
+    }),
+  ),
+  models: STATS_SCHEMAS.Stats.properties.models,
+});
+export type StatisticsPart = Static<typeof StatisticsPartSchema>;
+type ProviderPart = StatisticsPart['providers'][number];
+
+export function statisticsPart(registry: RegistryView): StatisticsPart {
   const { models, namesOf } = registry.models.listing();
-  const total = (of: (provider: ProviderSnapshot) => number): number => providers.reduce((sum, provider) => sum + of(provider), 0);
+  return {
+    providers: [...registry.snapshots()].map((provider) => {
+      const { identity, hardware, registeredAt } = provider.registration;
+      return {
+        provider_id: identity.providerId,
+        registered_at: registeredAt,
+        cpu_cores: hardware.cpu_cores,
+        bandwidth_gbs: hardware.bandwidth_gbs,
+        shown: providerBody(provider, namesOf(provider)),
+      };
+    }),
+    models: models.map(({ offer, providers: serving }) => ({ id: offer.id, providers: serving.length })),
+  };
+}
+
+/** `minutes` may omit idle minutes and may begin before the series. */
+export function networkStats(parts: readonly StatisticsPart[], lifetime: ActivitySums, minutes: readonly MinuteSums[], now: number): Stats {
+  const providers = newestRegistrations(parts.map((part) => part.providers));
+  const total = (of: (provider: ProviderPart) => number): number => providers.reduce((sum, provider) => sum + of(provider), 0);
   const tokens = lifetime.promptTokens + lifetime.completionTokens;
   return {
     total_requests: lifetime.requests,
@@ -37,15 +72,22 @@ export function networkStats(registry: RegistryView, lifetime: ActivitySums, min
     total_tokens: tokens,
     avg_tokens_per_request: lifetime.requests === 0 ? 0 : tokens / lifetime.requests,
     active_providers: providers.length,
-    total_gpu_cores: total(({ registration }) => registration.hardware.gpu_cores),
-    total_cpu_cores: total(({ registration }) => registration.hardware.cpu_cores),
-    total_memory_gb: total(({ registration }) => registration.memoryGb),
+    total_gpu_cores: total(({ shown }) => shown.gpu_cores),
+    total_cpu_cores: total(({ cpu_cores }) => cpu_cores),
+    total_memory_gb: total(({ shown }) => shown.memory_gb),
     // Rounds away floating-point noise of a sum of tenths.
-    total_bandwidth_gbs: Math.round(total(({ registration }) => registration.hardware.bandwidth_gbs) * 100) / 100,
-    providers: providers.map((provider) => providerBody(provider, namesOf(provider))),
-    models: models.map(({ offer, providers: serving }) => ({ id: offer.id, providers: serving.length })),
+    total_bandwidth_gbs: Math.round(total(({ bandwidth_gbs }) => bandwidth_gbs) * 100) / 100,
+    providers: providers.map(({ shown }) => shown),
+    models: modelsOf(parts),
     time_series: timeSeries(minutes, now),
   };
+}
+
+/** Models of all parts, by id. */
+function modelsOf(parts: readonly StatisticsPart[]): Stats['models'] {
+  const counts = new Map<string, number>();
+  for (const { id, providers } of parts.flatMap(({ models }) => models)) counts.set(id, (counts.get(id) ?? 0) + providers);
+  return [...counts].map(([id, providers]) => ({ id, providers })).sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
 function providerBody(provider: ProviderSnapshot, models: string[]): Stats['providers'][number] {

@@ -11,11 +11,13 @@ import {
   type Stats,
   type Totals,
 } from '@inference/formats';
+import Type from 'typebox';
+import { LOCAL_VIEWS, type NetworkViews } from '../../cluster/views.js';
 import { sharedSecret } from '../../database/secret-repository.js';
 import { readLeaders, readMinutes, readNetworkTotals } from '../../database/statistics-repository.js';
 import type { Database } from '../../database/tables.js';
 import { COLUMN_OF, leaderboard, networkTotals } from './leaderboard.js';
-import { networkStats, type RegistryView, seriesStart } from './network-statistics.js';
+import { networkStats, type RegistryView, StatisticsPartSchema, seriesStart, statisticsPart } from './network-statistics.js';
 import { pseudonyms } from './pseudonym.js';
 import { type Cached, TimedCache } from './timed-cache.js';
 
@@ -29,6 +31,8 @@ const MAX_LEADERS = 200;
 interface PublicStatisticsOptions {
   readonly database: Database;
   readonly registry: RegistryView;
+  /** Left out: the registry is the whole network. */
+  readonly views?: NetworkViews;
   readonly now: () => number;
 }
 
@@ -39,11 +43,13 @@ export class PublicStatistics {
   #pseudonym: ((accountId: string) => string) | null = null;
 
   constructor(options: PublicStatisticsOptions) {
-    const { database, registry, now } = options;
+    const { database, registry, views = LOCAL_VIEWS, now } = options;
+    const readParts = views.define('statistics', { query: Type.Null(), part: StatisticsPartSchema }, () => statisticsPart(registry));
     const cached = <T>(seconds: number, make: (now: number) => Promise<T>) => new TimedCache({ maxAgeMs: seconds * 1000, now, make });
     this.#stats = cached(MAX_AGE_SECONDS.stats, async (time) => {
       const lifetime = await readNetworkTotals(database, 'all');
-      return networkStats(registry, lifetime, await readMinutes(database, seriesStart(time)), time);
+      const minutes = await readMinutes(database, seriesStart(time));
+      return networkStats(await readParts(null), lifetime, minutes, time);
     });
     const choices = LEADERBOARD_METRICS.flatMap((metric) => STATISTICS_WINDOWS.map((window) => ({ metric, window })));
     this.#leaderboards = new Map(

@@ -13,7 +13,7 @@ export type TokenHash = Uint8Array;
 
 export function newSessionToken(providerId: ProviderId): { readonly token: string; readonly hash: TokenHash } {
   const token = `${providerId}.${randomBytes(SECRET_BYTES).toString('base64url')}`;
-  return { token, hash: hashOf(token) };
+  return { token, hash: hashOfToken(token) };
 }
 
 /** The provider that a token claims; null for a malformed token. */
@@ -21,11 +21,11 @@ export function providerOfToken(token: string): ProviderId | null {
   return (FORM.exec(token)?.[1] ?? null) as ProviderId | null;
 }
 
-/** Whether the hash was made from this token. Takes the same time for every wrong token. */
-export function isToken(token: string, hash: TokenHash): boolean {
-  return timingSafeEqual(hashOf(token), hash);
+/** Whether the hashes are of one token. Takes the same time for every wrong token. */
+export function isSameToken(presented: TokenHash, hash: TokenHash): boolean {
+  return presented.length === hash.length && timingSafeEqual(presented, hash);
 }
 
-function hashOf(token: string): TokenHash {
+export function hashOfToken(token: string): TokenHash {
   return createHash('sha256').update(token).digest();
 }

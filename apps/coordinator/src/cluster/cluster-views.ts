@@ -1,0 +1,170 @@
+/**
+ * Views over the links to all peers. The own part is always rendered now; parts of peers are asked for together, and under load reused for
+ * at most a second.
+ */
+
+import { BoundedMap } from '@inference/scheduler/bounded-map';
+import type { Static, TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { Peer, PeerStream } from './peer.js';
+import { readBody, sendBody } from './stream-body.js';
+import type { Lookup, NetworkViews, View, ViewSchemas } from './views.js';
+
+/** Maximum size of one coordinator's part as JSON. */
+const MAX_PART_BYTES = 256 * 1024 * 1024;
+/** Times per second that a view asks the peers, before it reuses parts. */
+const MAX_FRESH_PER_SECOND = 20;
+const REUSE_MS = 1000;
+/** Queries of a view with parts to reuse. */
+const MAX_REUSED = 16;
+/** Unanswered queries of a view. Beyond, the peers are left out. */
+const MAX_RUNNING = 1000;
+
+type Renderer = (query: unknown) => unknown;
+
+interface ClusterViewsOptions {
+  readonly peers: () => readonly Peer[];
+  /** Milliseconds; monotonic. */
+  readonly now?: () => number;
+}
+
+export class ClusterViews implements NetworkViews {
+  readonly #peers: () => readonly Peer[];
+  readonly #now: () => number;
+  readonly #renderers = new Map<string, Renderer>();
+
+  constructor({ peers, now = () => performance.now() }: ClusterViewsOptions) {
+    this.#peers = peers;
+    this.#now = now;
+  }
+
+  define<Query extends TSchema, Part extends TSchema>(
+    name: string,
+    schemas: ViewSchemas<Query, Part>,
+    render: (query: Static<Query>) => Static<Part> | Promise<Static<Part>>,
+  ): View<Static<Query>, Static<Part>> {
+    this.#serveAs(name, schemas.query, render);
+    const isPart = Compile(schemas.part);
+    const ask = async (payload: Uint8Array): Promise<Static<Part>[]> => {
+      const parts = await Promise.all(this.#peers().map((peer) => askPeer(peer, payload)));
+      return parts.filter((part) => isPart.Check(part));
+    };
+    const partsOfPeers = new SharedParts(ask, this.#now);
+    return async (query) => {
+      const [own, parts] = await Promise.all([render(query), partsOfPeers.read(requestOf(name, query))]);
+      return [own, ...parts];
+    };
+  }
+
+  defineLookup<Query extends TSchema, Found extends TSchema>(
+    name: string,
+    schemas: ViewSchemas<Query, Found>,
+    find: (query: Static<Query>) => Static<Found> | null | Promise<Static<Found> | null>,
+  ): Lookup<Static<Query>, Static<Found>> {
+    this.#serveAs(name, schemas.query, find);
+    const isFound = Compile(schemas.part);
+    return async (query) => {
+      const own = await find(query);
+      if (own !== null) return own;
+      const payload = requestOf(name, query);
+      return firstFound(this.#peers(), async (peer, signal) => {
+        const found = await askPeer(peer, payload, signal);
+        return isFound.Check(found) ? found : null;
+      });
+    };
+  }
+
+  /** Serves a stream of kind `view`: the own part, or nothing for an unknown view or an invalid query. */
+  async serve(stream: PeerStream, header: Uint8Array): Promise<void> {
+    const part = await this.#render(header).catch(() => null);
+    if (part === null) stream.abort('failed');
+    else await sendBody(stream, part);
+  }
+
+  #serveAs<Query extends TSchema>(name: string, schema: Query, render: (query: Static<Query>) => unknown): void {
+    const isQuery = Compile(schema);
+    this.#renderers.set(name, (query) => {
+      if (!isQuery.Check(query)) throw new TypeError('invalid query');
+      return render(query);
+    });
+  }
+
+  async #render(header: Uint8Array): Promise<Uint8Array | null> {
+    const request = parseJson(header);
+    const { name, query } = typeof request === 'object' && request !== null ? (request as { name?: unknown; query?: unknown }) : {};
+    const render = typeof name === 'string' ? this.#renderers.get(name) : undefined;
+    return render === undefined ? null : Buffer.from(JSON.stringify(await render(query)));
+  }
+}
+
+/** Asks all peers at once; the first that finds something ends the search. Null: none does. */
+export async function firstFound<T>(
+  peers: readonly Peer[],
+  ask: (peer: Peer, signal: AbortSignal) => Promise<T | null>,
+): Promise<T | null> {
+  const search = new AbortController();
+  const answers = peers.map(async (peer) => {
+    const found = await ask(peer, search.signal);
+    if (found === null) throw new Error('not found');
+    return found;
+  });
+  try {
+    return await Promise.any(answers);
+  } catch {
+    return null;
+  } finally {
+    search.abort();
+  }
+}
+
+/** Parts of peers. Equal queries at the same time share one answer. */
+class SharedParts<Part> {
+  readonly #ask: (payload: Uint8Array) => Promise<Part[]>;
+  readonly #now: () => number;
+  readonly #running = new Map<string, Promise<Part[]>>();
+  readonly #recent = new BoundedMap<string, { readonly at: number; readonly parts: Part[] }>(MAX_REUSED);
+  #second = { at: Number.NEGATIVE_INFINITY, asked: 0 };
+
+  constructor(ask: (payload: Uint8Array) => Promise<Part[]>, now: () => number) {
+    this.#ask = ask;
+    this.#now = now;
+  }
+
+  async read(payload: Uint8Array): Promise<Part[]> {
+    const text = Buffer.from(payload).toString();
+    const shared = this.#running.get(text);
+    if (shared !== undefined) return shared;
+    const now = this.#now();
+    if (now - this.#second.at >= 1000) this.#second = { at: now, asked: 0 };
+    const recent = this.#recent.get(text);
+    if (this.#second.asked >= MAX_FRESH_PER_SECOND && recent !== undefined && now - recent.at < REUSE_MS) return recent.parts;
+    if (this.#running.size >= MAX_RUNNING) return [];
+    this.#second.asked++;
+    const parts = this.#ask(payload);
+    this.#running.set(text, parts);
+    try {
+      this.#recent.set(text, { at: now, parts: await parts });
+    } finally {
+      this.#running.delete(text);
+    }
+    return parts;
+  }
+}
+
+function requestOf(name: string, query: unknown): Uint8Array {
+  return Buffer.from(JSON.stringify({ name, query: query ?? null }));
+}
+
+/** A peer's answer as parsed JSON; undefined: none in time. */
+async function askPeer(peer: Peer, payload: Uint8Array, signal?: AbortSignal): Promise<unknown> {
+  const answer = await readBody(peer.openStream('view', payload), MAX_PART_BYTES, signal);
+  return answer === null ? undefined : parseJson(answer);
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString());
+  } catch {
+    return undefined;
+  }
+}

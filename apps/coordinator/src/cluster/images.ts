@@ -1,0 +1,25 @@
+/**
+ * Images at other coordinators. An image stays where its job ran; peers send the encrypted file, and only the coordinator that got the
+ * image's address can open it.
+ */
+import type { ImageStore } from '../images/image-store.js';
+import { firstFound } from './cluster-views.js';
+import type { Peer, PeerStream } from './peer.js';
+import { readBody, sendBody } from './stream-body.js';
+
+/** Above every image that a store takes. */
+const MAX_IMAGE_BYTES = 256 * 1024 * 1024;
+const MAX_NAME_CHARS = 128;
+
+/** The encrypted file of a stored image, from the peer that has one. Null: no peer has, or none answers in time. */
+export function fetchImage(peers: readonly Peer[], name: string): Promise<Uint8Array | null> {
+  return firstFound(peers, (peer, signal) => readBody(peer.openStream('image', Buffer.from(name)), MAX_IMAGE_BYTES, signal));
+}
+
+/** Serves a stream of kind `image`, whose header is the name of the file. */
+export async function serveImage(store: Pick<ImageStore, 'readStored'>, stream: PeerStream, header: Uint8Array): Promise<void> {
+  const name = header.length > MAX_NAME_CHARS ? '' : Buffer.from(header).toString('latin1');
+  const file = await store.readStored(name);
+  if (file === null) stream.abort('not_found');
+  else await sendBody(stream, file);
+}

@@ -1,0 +1,77 @@
+/** Bytes of any length over a stream of a link: the length, then chunks as fast as the peer takes them. */
+import type { PeerStream } from './peer.js';
+
+/** Bytes per message, below every transport's maximum. */
+const CHUNK_BYTES = 256 * 1024;
+/** Maximum time for the first message, and between two messages, in milliseconds. */
+const MAX_PAUSE_MS = 2000;
+/** Maximum time for everything, in milliseconds. */
+const MAX_TOTAL_MS = 15_000;
+
+/** Sends a body and closes the stream. Resolves once everything is queued, or the stream has ended. */
+export function sendBody(stream: PeerStream, body: Uint8Array): Promise<void> {
+  return new Promise((resolve) => {
+    let offset = 0;
+    const timer = setTimeout(() => stream.abort('timeout'), MAX_TOTAL_MS);
+    const finish = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    const send = (): void => {
+      while (offset < body.length) {
+        const chunk = body.subarray(offset, offset + CHUNK_BYTES);
+        offset += chunk.length;
+        if (!stream.send(chunk, false)) return;
+      }
+      stream.close();
+      finish();
+    };
+    stream.listen({ message: () => stream.abort('unexpected'), control: () => {}, drained: send, closed: finish });
+    if (stream.isClosed) return;
+    stream.send(Buffer.from(String(body.length)), true);
+    send();
+  });
+}
+
+/** The body that a peer sends. Null: the peer has none, did not send it in time, or sends more than `maxBytes`. */
+export function readBody(stream: PeerStream, maxBytes: number, signal?: AbortSignal): Promise<Uint8Array | null> {
+  return new Promise((resolve) => {
+    const chunks: Uint8Array[] = [];
+    let total: number | null = null;
+    let received = 0;
+    const finish = (body: Uint8Array | null): void => {
+      clearTimeout(pause);
+      clearTimeout(deadline);
+      signal?.removeEventListener('abort', fail);
+      if (body === null && !stream.isClosed) stream.abort('unwanted');
+      resolve(body);
+    };
+    const fail = (): void => finish(null);
+    const pause = setTimeout(fail, MAX_PAUSE_MS);
+    const deadline = setTimeout(fail, MAX_TOTAL_MS);
+    signal?.addEventListener('abort', fail, { once: true });
+    stream.listen({
+      message: (bytes, isText) => {
+        pause.refresh();
+        if (total === null) {
+          total = isText ? lengthOf(bytes, maxBytes) : null;
+        } else {
+          // Small payloads share memory with other messages of the link.
+          chunks.push(Buffer.from(bytes));
+          received += bytes.length;
+        }
+        if (total === null || received > total) fail();
+        else if (received === total) finish(Buffer.concat(chunks));
+      },
+      control: () => {},
+      drained: () => {},
+      closed: fail,
+    });
+    if (signal?.aborted === true) fail();
+  });
+}
+
+function lengthOf(bytes: Uint8Array, maxBytes: number): number | null {
+  const text = Buffer.from(bytes).toString('latin1');
+  return /^\d{1,15}$/.test(text) && Number(text) <= maxBytes ? Number(text) : null;
+}

@@ -1,0 +1,16 @@
+interface ProviderEntry {
+  readonly provider_id: string;
+  /** By the clock of the coordinator that the provider registered at, in milliseconds. */
+  readonly registered_at: number;
+}
+
+/** Each provider once, by its newest registration: a provider that moves is connected to two coordinators for a moment. */
+export function newestRegistrations<Entry extends ProviderEntry>(parts: readonly (readonly Entry[])[]): readonly Entry[] {
+  if (parts.length === 1 && parts[0] !== undefined) return parts[0];
+  const newest = new Map<string, Entry>();
+  for (const entry of parts.flat()) {
+    const known = newest.get(entry.provider_id);
+    if (known === undefined || known.registered_at < entry.registered_at) newest.set(entry.provider_id, entry);
+  }
+  return [...newest.values()];
+}

@@ -1,0 +1,137 @@
+/** The served models as one coordinator knows them, and the models of the network from the parts of all coordinators. */
+import { ModelOfferSchema, ModelTypeSchema } from '@inference/protocol';
+import Type, { type Static, type TSchema } from 'typebox';
+import type { RequestQueue } from '../../inference/queue/request-queue.js';
+import { MAX_LISTED_MODELS } from '../../providers/placement/listed-models.js';
+import type { ListedModel } from '../../providers/placement/model-directory.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
+
+const count = Type.Integer({ minimum: 0 });
+const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
+const { id, display_name, quantization } = ModelOfferSchema.properties;
+
+/** Weights hashes of one coordinator's part, by descending number of providers. */
+const MAX_WEIGHTS_PER_PART = 64;
+const MAX_SIZES = 1024;
+
+export const ModelPartSchema = Type.Object({
+  id,
+  model_type: ModelTypeSchema,
+  quantization,
+  display_name,
+  first_seen_at: Type.Number({ minimum: 0, description: 'milliseconds since 1970' }),
+  providers: count,
+  attested: count,
+  has_hardware_trust: Type.Boolean(),
+  context_length: nullable(count),
+  weights: Type.Array(Type.Object({ sha256: Type.String({ maxLength: 64 }), provider_count: count }), { maxItems: MAX_WEIGHTS_PER_PART }),
+  sizes: Type.Array(Type.String({ maxLength: 32 }), { maxItems: MAX_SIZES }),
+  max_images: count,
+});
+export type ModelPart = Static<typeof ModelPartSchema>;
+export const ModelPartsSchema = Type.Array(ModelPartSchema, { maxItems: MAX_LISTED_MODELS });
+
+const wait = nullable(Type.Number({ minimum: 0, description: 'milliseconds; null: unknown' }));
+const DemandSchema = Type.Object({
+  slots: count,
+  hardware_slots: count,
+  requests_last_5_minutes: count,
+  waiting_requests: count,
+  expected_wait_ms: wait,
+  hardware_expected_wait_ms: wait,
+});
+export type Demand = Static<typeof DemandSchema>;
+
+/** Null: no provider of this coordinator serves the model. The demand of its clients counts nevertheless. */
+export const ModelDemandSchema = Type.Object({ model: nullable(ModelPartSchema), demand: DemandSchema });
+
+export function modelPart({ offer, providers, firstSeenAt }: ListedModel, registry: ProviderRegistry): ModelPart {
+  const images = providers.flatMap((provider) => (provider.offer?.model_type === 'image' ? (provider.offer.image ?? []) : []));
+  return {
+    id: offer.id,
+    model_type: offer.model_type,
+    quantization: offer.quantization,
+    display_name: offer.display_name,
+    first_seen_at: firstSeenAt,
+    providers: providers.length,
+    attested: providers.filter(({ isAttested }) => isAttested).length,
+    has_hardware_trust: providers.some(({ trustLevel }) => trustLevel === 'hardware'),
+    context_length: registry.models.contextLength(offer.id, null),
+    weights: byCount(providers.flatMap((provider) => provider.offer?.file_sha256 ?? []).map((sha256) => ({ sha256, provider_count: 1 }))),
+    sizes: [...new Set(images.flatMap(({ sizes }) => sizes))].slice(0, MAX_SIZES),
+    max_images: Math.max(0, ...images.map(({ max_images }) => max_images)),
+  };
+}
+
+/** Current demand of a model at this coordinator, and the expected wait of a new request. */
+export function demandOf(model: string, registry: ProviderRegistry, requestQueue: RequestQueue): Demand {
+  return {
+    slots: registry.models.slotCount(model),
+    hardware_slots: registry.models.slotCount(model, { providerSerial: null, trustFloor: 'hardware' }),
+    requests_last_5_minutes: registry.placement.reports.recentRequests(model),
+    waiting_requests: requestQueue.waitingOfOwnClients(model),
+    expected_wait_ms: requestQueue.outlook(model).waitMs,
+    hardware_expected_wait_ms: requestQueue.outlook(model, 'hardware').waitMs,
+  };
+}
+
+/** Models of all parts, by id; those with the most providers where there are too many. */
+export function networkModels(parts: readonly (readonly ModelPart[])[]): readonly ModelPart[] {
+  if (parts.length === 1 && parts[0] !== undefined) return parts[0];
+  const byId = new Map<string, ModelPart[]>();
+  for (const part of parts.flat()) byId.set(part.id, [...(byId.get(part.id) ?? []), part]);
+  const models = [...byId.values()].flatMap((parts) => networkModel(parts) ?? []);
+  if (models.length > MAX_LISTED_MODELS) models.sort((a, b) => b.providers - a.providers || (a.id < b.id ? -1 : 1));
+  return models.slice(0, MAX_LISTED_MODELS).sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** One model from the parts of the coordinators that serve it; names are of the first. Null: none serves it. */
+export function networkModel(parts: readonly ModelPart[]): ModelPart | null {
+  const [first] = parts;
+  if (first === undefined) return null;
+  if (parts.length === 1) return first;
+  const contexts = parts.flatMap(({ context_length }) => context_length ?? []);
+  return {
+    ...first,
+    first_seen_at: Math.min(...parts.map(({ first_seen_at }) => first_seen_at)),
+    providers: sum(parts.map(({ providers }) => providers)),
+    attested: sum(parts.map(({ attested }) => attested)),
+    has_hardware_trust: parts.some(({ has_hardware_trust }) => has_hardware_trust),
+    context_length: contexts.length === 0 ? null : Math.max(...contexts),
+    weights: byCount(parts.flatMap(({ weights }) => weights)),
+    sizes: [...new Set(parts.flatMap(({ sizes }) => sizes))].slice(0, MAX_SIZES),
+    max_images: Math.max(...parts.map(({ max_images }) => max_images)),
+  };
+}
+
+export function networkDemand(parts: readonly Demand[]): Demand {
+  const total = (of: (part: Demand) => number): number => sum(parts.map(of));
+  return {
+    slots: total(({ slots }) => slots),
+    hardware_slots: total(({ hardware_slots }) => hardware_slots),
+    requests_last_5_minutes: total(({ requests_last_5_minutes }) => requests_last_5_minutes),
+    waiting_requests: total(({ waiting_requests }) => waiting_requests),
+    expected_wait_ms: shortestWait(parts.map(({ expected_wait_ms }) => expected_wait_ms)),
+    hardware_expected_wait_ms: shortestWait(parts.map(({ hardware_expected_wait_ms }) => hardware_expected_wait_ms)),
+  };
+}
+
+/** Whole milliseconds; null: no coordinator knows. */
+export function shortestWait(waits: readonly (number | null)[]): number | null {
+  const known = waits.flatMap((ms) => ms ?? []);
+  return known.length === 0 ? null : Math.round(Math.min(...known));
+}
+
+type Weights = ModelPart['weights'];
+
+function byCount(entries: Weights): Weights {
+  const counts = new Map<string, number>();
+  for (const { sha256, provider_count } of entries) counts.set(sha256, (counts.get(sha256) ?? 0) + provider_count);
+  const weights = [...counts].map(([sha256, provider_count]) => ({ sha256, provider_count }));
+  weights.sort((a, b) => b.provider_count - a.provider_count || (a.sha256 < b.sha256 ? -1 : 1));
+  return weights.slice(0, MAX_WEIGHTS_PER_PART);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
