@@ -1,4 +1,7 @@
-/** Rereads cached rows every few seconds, so a change on one coordinator reaches the others. Requests never wait for a read. */
+/**
+ * Rereads cached rows every few seconds, and at once after a hint, so a change on one coordinator reaches the others. Requests never wait
+ * for a read.
+ */
 
 interface PeriodicRefreshOptions {
   readonly read: () => Promise<void>;
@@ -10,6 +13,9 @@ interface PeriodicRefreshOptions {
 export class PeriodicRefresh {
   readonly #options: PeriodicRefreshOptions;
   #timer: NodeJS.Timeout | null = null;
+  #running: Promise<void> = Promise.resolve();
+  /** A read that waits for the running one, shared by all who ask meanwhile. */
+  #queued: Promise<void> | null = null;
 
   constructor(options: PeriodicRefreshOptions) {
     this.#options = options;
@@ -17,10 +23,21 @@ export class PeriodicRefresh {
 
   /** First read; rejects on failure, without later reads. Callers close the refresh. */
   async begin(): Promise<void> {
-    const { read, everyMs, onError } = this.#options;
+    const { read, everyMs } = this.#options;
     await read();
-    this.#timer = setInterval(() => void read().catch(onError), everyMs);
+    this.#timer = setInterval(() => void this.now(), everyMs);
     this.#timer.unref();
+  }
+
+  /** Reads after a read in progress. Never rejects. */
+  now(): Promise<void> {
+    const { read, onError } = this.#options;
+    this.#queued ??= this.#running.then(() => {
+      this.#queued = null;
+      this.#running = read().catch(onError);
+      return this.#running;
+    });
+    return this.#queued;
   }
 
   close(): void {

@@ -22,6 +22,8 @@ interface DeviceManagementOptions {
   readonly sharedDigests: WebhookDigestRepository | null;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;
+  /** Called with each key whose stored evidence has changed, for other coordinators. */
+  readonly onEvidence?: (seKeySha256: string) => void;
   readonly sign?: (profile: Uint8Array) => Uint8Array;
   /** Overridden by tests. */
   readonly rules?: Partial<ScheduleRules>;
@@ -43,7 +45,7 @@ export interface DeviceManagement {
 const TICK_MS = 2000;
 
 export function startDeviceManagement(options: DeviceManagementOptions): DeviceManagement {
-  const { database, anchor, settings, sharedDigests, now, onError } = options;
+  const { database, anchor, settings, sharedDigests, now, onError, onEvidence = () => {} } = options;
   const evidence = new DeviceEvidenceCache({ database, anchor, now, onReadError: onError });
   if (settings === null) return { evidence, managed: null, close: async () => {} };
   const client = new ManagementClient({ url: settings.url, apiKey: settings.apiKey });
@@ -52,7 +54,16 @@ export function startDeviceManagement(options: DeviceManagementOptions): DeviceM
   const rules = { ...SCHEDULE_RULES, securityIntervalMs, minPauseMs, ...options.rules };
   const tickMs = options.tickMs ?? TICK_MS;
   const commands = new CommandWorker({ database, evidence, client, rules, now, onError, tickMs, hasPeers: sharedDigests !== null });
-  const receiver = new WebhookReceiver({ database, anchor, now, onChange: (key) => void evidence.refresh(key), sharedDigests });
+  const receiver = new WebhookReceiver({
+    database,
+    anchor,
+    now,
+    onChange: (key) => {
+      void evidence.refresh(key);
+      onEvidence(key);
+    },
+    sharedDigests,
+  });
   const { profile } = settings;
   const sign = options.sign === undefined ? {} : { sign: options.sign };
   const enrolments = new DeviceEnrolmentService({ database, profile, downloadUrl: options.downloadUrl, now, ...sign });

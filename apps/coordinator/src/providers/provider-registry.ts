@@ -129,6 +129,13 @@ export class ProviderRegistry {
     this.#connected.get(providerId)?.evidence.setDevice(evidence);
   }
 
+  /** Connected providers that earn for an account. */
+  *owned(): Iterable<{ readonly providerId: ProviderId; readonly accountId: string }> {
+    for (const { registration, ownerAccountId } of this.#connected.all()) {
+      if (ownerAccountId !== null) yield { providerId: registration.identity.providerId, accountId: ownerAccountId };
+    }
+  }
+
   /** Reports to the provider, if connected, that its owner removed it from the account. */
   unlinked(providerId: ProviderId): void {
     this.#connected.get(providerId)?.unlinked();

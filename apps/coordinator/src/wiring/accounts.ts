@@ -55,7 +55,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
   const { config, options, log, now, disposal } = context;
   const { database, ledger, metrics, apiKeyCache, providerLinks } = deps;
   const secret = config.console.authSecret ?? (await authSecret(context, database));
-  const accounts = new AccountRepository({ database, now, onChange: (id) => apiKeyCache.invalidate((key) => key.accountId === id) });
+  const accounts = new AccountRepository({ database, now, onChange: (id) => apiKeyCache.changed(id) });
   const playgroundKeys = new PlaygroundKeyRepository({ database, apiKeyCache, now });
   const passwords = new PasswordHasher();
   disposal.defer(() => passwords.close());

@@ -51,16 +51,30 @@ export interface Repositories {
 }
 
 export async function openRepositories(context: StartContext, database: Database): Promise<Repositories> {
-  const { now, onWriteError, disposal } = context;
-  const apiKeyCache = new ApiKeyCache({ database, now, onWriteError });
+  const { now, onWriteError, disposal, changeHints } = context;
+  const apiKeyCache = new ApiKeyCache({ database, now, onWriteError, onChange: (id) => changeHints.tell('key', id) });
+  changeHints.on('key', (ids) => apiKeyCache.changedElsewhere(ids));
   disposal.defer(() => apiKeyCache.close());
   const reputations = await ReputationRepository.open({ database, now, onWriteError });
   disposal.defer(() => reputations.close());
+  changeHints.on('reputation', (ids) => reputations.changedElsewhere(ids));
   const lastSeen = new LastSeenRepository({ database, onWriteError });
   disposal.defer(() => lastSeen.close());
-  const quarantines = await QuarantineRepository.open({ database, now, onError: onWriteError });
+  const quarantines = await QuarantineRepository.open({
+    database,
+    now,
+    onError: onWriteError,
+    onWrite: () => changeHints.tell('quarantines'),
+  });
+  changeHints.on('quarantines', () => quarantines.changedElsewhere());
   disposal.defer(() => quarantines.close());
-  const catalogue = await CatalogueRepository.open({ database, now, onError: onWriteError });
+  const catalogue = await CatalogueRepository.open({
+    database,
+    now,
+    onError: onWriteError,
+    onWrite: () => changeHints.tell('catalogue'),
+  });
+  changeHints.on('catalogue', () => catalogue.changedElsewhere());
   disposal.defer(() => catalogue.close());
   return {
     apiKeyCache,

@@ -37,7 +37,7 @@ interface DevicesDeps {
 
 /** Throws StartupError for a simulated authority or a signing certificate that cannot be used. */
 export function openDevices(context: StartContext, { database, address }: DevicesDeps): ManagedDevices {
-  const { config, options, now, log } = context;
+  const { config, options, now, log, changeHints } = context;
   const { deviceRules: rules, deviceIntervalMs: tickMs } = options;
   const anchor = deviceAnchor(config.simulatedDeviceAuthority);
   const management = startDeviceManagement({
@@ -48,11 +48,15 @@ export function openDevices(context: StartContext, { database, address }: Device
     sharedDigests: config.cluster === null ? null : openDigests(context, database),
     downloadUrl: () => (config.deviceManagement?.publicUrl ?? address()) + PROFILE_PATH,
     onError: (error) => log.error({ error: errorFacts(error) }, 'device management failed'),
+    onEvidence: (key) => changeHints.tell('device', key),
     ...signerFor(config.deviceManagement, now),
     ...(rules === undefined ? {} : { rules }),
     ...(tickMs === undefined ? {} : { tickMs }),
   });
   const { evidence } = management;
+  changeHints.on('device', (keys) => {
+    for (const key of keys) void evidence.refresh(key);
+  });
   return {
     management,
     anchor,

@@ -7,7 +7,8 @@ import { ClusterViews } from '../cluster/cluster-views.js';
 import { fetchImage, serveImage } from '../cluster/images.js';
 import type { PeerLink } from '../cluster/link/peer-link.js';
 import { PeerLinks } from '../cluster/link/peer-links.js';
-import { Membership } from '../cluster/membership/membership.js';
+import { type Broadcast, Membership } from '../cluster/membership/membership.js';
+import { Nudges } from '../cluster/nudges.js';
 import { type Peer, PeerStream } from '../cluster/peer.js';
 import { NetworkPermits } from '../cluster/permits/network-permits.js';
 import { ClusterPlacements } from '../cluster/placement/cluster-placements.js';
@@ -32,7 +33,7 @@ const HEARTBEATS_MS = 2500;
 const GOODBYE_MS = 250;
 
 export async function joinCluster(context: StartContext, settings: ClusterSettings, deps: ClusterDeps): Promise<ClusterServices> {
-  const { config, log, now, random, disposal, isDraining } = context;
+  const { config, log, now, random, disposal, changeHints, isDraining } = context;
   const { requestQueue, metrics } = deps;
   const { providers, devices, expectedModels } = deps.providers;
   const self = settings.id;
@@ -51,12 +52,13 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     isConnected: () => transport.isConnected,
   });
   const updatePermits = (): void => permits.coordinatorsChanged([self, ...membership.peers.map(({ id }) => id)]);
+  const broadcast: Broadcast = {
+    publish: (subject, bytes) => void transport.publish(subject, bytes),
+    subscribe: (pattern, handler) => transport.subscribe(pattern, handler),
+  };
   const membership: Membership = new Membership({
     self,
-    broadcast: {
-      publish: (subject, bytes) => void transport.publish(subject, bytes),
-      subscribe: (pattern, handler) => transport.subscribe(pattern, handler),
-    },
+    broadcast,
     models: () => publishedModels(providers, requestQueue),
     providers: () => providers.connections,
     isDraining,
@@ -130,6 +132,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     return incoming;
   });
   deps.images.fetchFromPeers = (name) => fetchImage(livePeers(), name);
+  const nudges = new Nudges({ self, broadcast, hints: changeHints });
   const stopListening = providers.models.onCapacity(() => membership.modelsChanged());
   let reconnectTimer: NodeJS.Timeout | undefined;
   const stopWatching = transport.onState((isConnected) => {
@@ -140,6 +143,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     stopListening();
     stopWatching();
     clearTimeout(reconnectTimer);
+    nudges.close();
     membership.close();
     await new Promise((resolve) => setTimeout(resolve, GOODBYE_MS));
     links.close();

@@ -2,6 +2,7 @@
 import type { Server } from 'node:http';
 import { ProviderLinks } from '../accounts/provider-links.js';
 import type { LastFacts, LastSeenRepository } from '../database/providers/last-seen-repository.js';
+import type { ReputationRepository } from '../database/providers/reputation-repository.js';
 import type { Database } from '../database/tables.js';
 import type { Log } from '../log.js';
 import { RecentlySeenModels } from '../providers/placement/recently-seen-models.js';
@@ -15,6 +16,7 @@ import { EndedSessions } from '../telemetry/gauges.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Repositories } from './database.js';
 import { type ManagedDevices, openDevices } from './devices.js';
+import { followUnlinks } from './provider-unlinks.js';
 import type { StartContext } from './start-context.js';
 
 export interface ProviderServices {
@@ -35,11 +37,18 @@ interface ProviderDeps {
 }
 
 export function openProviders(context: StartContext, { database, repositories, metrics, address }: ProviderDeps): ProviderServices {
-  const { config, options, log, now, random, disposal } = context;
+  const { config, options, log, now, random, disposal, changeHints } = context;
   const { catalogue, quarantines, lastSeen, reputations, recentModels } = repositories;
   const devices = openDevices(context, { database, address });
   const endedSessions = new EndedSessions();
-  const providerLinks = new ProviderLinks({ database, now, onUnlink: (providerId) => providers.unlinked(providerId) });
+  const providerLinks = new ProviderLinks({
+    database,
+    now,
+    onUnlink: (providerId) => {
+      providers.unlinked(providerId);
+      changeHints.tell('unlinked', providerId);
+    },
+  });
   const providers: ProviderRegistry = new ProviderRegistry({
     rules: {
       timings: { ...SESSION_TIMINGS, challengeIntervalMs: config.challengeIntervalMs, ...options.providerTimings },
@@ -60,9 +69,11 @@ export function openProviders(context: StartContext, { database, repositories, m
       if (event.type === 'left') endedSessions.add(event.counters);
       devices.onProviderEvent(event);
       recordLastSeen(lastSeen, event, now());
+      void tellReputation(context, reputations, event);
     },
   });
   devices.notifyProviders(providers);
+  followUnlinks(context, database, providers);
   catalogue.onChange = () => providers.reevaluateOffers();
   reputations.onChange = (providerId, reputation) => providers.reputations.adopt(providerId, reputation);
   quarantines.onChange = (providerIds) => providers.quarantinesChanged(providerIds);
@@ -108,6 +119,16 @@ function logProviderEvent(log: Log, event: ProviderEvent): void {
     case 'reinstated':
       log.warn({ provider: event.providerId }, 'provider reinstated');
   }
+}
+
+/** Tells other coordinators of a new or lifted restriction, once the restriction is in the database. Never rejects. */
+async function tellReputation({ changeHints }: StartContext, reputations: ReputationRepository, event: ProviderEvent): Promise<void> {
+  if (event.type !== 'quarantined' && event.type !== 'cooling_down' && event.type !== 'reinstated') return;
+  if (!changeHints.isShared) return;
+  // A write in progress may have begun before the change.
+  await reputations.flush();
+  await reputations.flush();
+  changeHints.tell('reputation', event.providerId);
 }
 
 /** Stores the facts that are shown of a disconnected provider. */

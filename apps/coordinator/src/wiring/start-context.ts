@@ -1,6 +1,7 @@
 /** Common values of the wiring functions, with the stack for closing resources. */
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
+import { ChangeHints } from '../database/change-hints.js';
 import { JOB_TIMINGS, type JobTimings } from '../inference/job-timings.js';
 import { errorFacts, type Log } from '../log.js';
 import type { AppOptions } from './app-options.js';
@@ -15,6 +16,8 @@ export interface StartContext {
   /** Folder for the files of this coordinator. */
   readonly directory: string;
   readonly disposal: DisposalStack;
+  /** Hints to and from other coordinators that rows changed. */
+  readonly changeHints: ChangeHints;
   /** Logs a failed database write that no request waits for. */
   readonly onWriteError: (error: unknown) => void;
   /** Aborted when the shutdown begins. */
@@ -34,6 +37,7 @@ export function createStartContext(options: AppOptions): StartContext {
     jobTimings: { ...JOB_TIMINGS, ...options.jobTimings },
     directory: join(config.dataDir, 'coordinator'),
     disposal: new DisposalStack(),
+    changeHints: new ChangeHints(),
     onWriteError: (error) => log.error({ error: errorFacts(error) }, 'database write failed'),
     draining,
     isDraining: () => draining.signal.aborted,

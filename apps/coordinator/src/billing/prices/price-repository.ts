@@ -24,6 +24,8 @@ interface PriceRepositoryOptions {
   readonly defaults: Rates;
   readonly now?: () => number;
   readonly refreshMs?: number;
+  /** Called after each write, for other coordinators. */
+  readonly onWrite?: () => void;
   readonly onError: (error: unknown) => void;
 }
 
@@ -41,6 +43,7 @@ export class PriceRepository {
   readonly #default: Price;
   readonly #now: () => number;
   readonly #refreshing: PeriodicRefresh;
+  readonly #onWrite: () => void;
   /** Per model, current and future prices, latest first. */
   #prices = new Map<string, readonly Price[]>();
 
@@ -51,9 +54,10 @@ export class PriceRepository {
     return repository;
   }
 
-  private constructor({ database, defaults, now = Date.now, refreshMs = REFRESH_MS, onError }: PriceRepositoryOptions) {
+  private constructor({ database, defaults, now = Date.now, refreshMs = REFRESH_MS, onError, onWrite = () => {} }: PriceRepositoryOptions) {
     this.#database = database;
     this.#now = now;
+    this.#onWrite = onWrite;
     this.#default = { id: 'default', model: ANY_MODEL, validFrom: 0, ...checked(defaults) };
     this.#refreshing = new PeriodicRefresh({ read: () => this.refresh(), everyMs: refreshMs, onError });
   }
@@ -87,6 +91,7 @@ export class PriceRepository {
           .execute();
       });
     await withRetries(add, Date.now() + RETRY_MS);
+    this.#onWrite();
     await this.refresh();
     return { id: row.id, model: price.model, validFrom, ...rates };
   }
@@ -115,6 +120,11 @@ export class PriceRepository {
       prices.set(row.model, list);
     }
     this.#prices = prices;
+  }
+
+  /** Reads what another coordinator wrote. Never rejects. */
+  changedElsewhere(): Promise<void> {
+    return this.#refreshing.now();
   }
 
   close(): void {

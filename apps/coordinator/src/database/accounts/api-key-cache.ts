@@ -1,7 +1,7 @@
 /**
  * Authenticates API keys without a query per request: found keys are cached for seconds.
  *
- * A change to a key or its account takes effect at once in this process, and after the cache time in others. Times of last use are
+ * A change to a key or its account takes effect at once in this process, and in others after a hint, or the cache time. Times of last use are
  * written in batches.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -15,6 +15,8 @@ interface ApiKeyCacheOptions {
   readonly writeEveryMs?: number;
   readonly now?: () => number;
   readonly onWriteError: (error: unknown) => void;
+  /** Called with the id of each changed key or account, for other coordinators. */
+  readonly onChange?: (id: string) => void;
 }
 
 const MAX_CACHED = 10_000;
@@ -26,6 +28,7 @@ export class ApiKeyCache {
   readonly #cacheMs: number;
   readonly #now: () => number;
   readonly #onWriteError: (error: unknown) => void;
+  readonly #onChange: (id: string) => void;
   readonly #cached = new Map<string, { readonly key: ApiKey; readonly until: number }>();
   readonly #found = new BoundedMap<string, true>(MAX_FOUND);
   /** Client networks that tried many wrong keys and have a look-up in progress. */
@@ -40,6 +43,7 @@ export class ApiKeyCache {
     this.#cacheMs = options.cacheMs ?? 3000;
     this.#now = options.now ?? Date.now;
     this.#onWriteError = options.onWriteError;
+    this.#onChange = options.onChange ?? (() => {});
     this.#writer = setInterval(() => void this.#writeUses(), options.writeEveryMs ?? 15_000);
     this.#writer.unref();
   }
@@ -75,14 +79,20 @@ export class ApiKeyCache {
   /** Revokes a key. Requests that begin after the returned promise resolves are rejected. */
   async revoke(id: string): Promise<boolean> {
     const revoked = await revokeKey(this.#database, id, this.#now());
-    this.invalidate((key) => key.id === id);
+    this.changed(id);
     return revoked;
   }
 
-  /** Removes changed keys from the cache. */
-  invalidate(changed: (key: ApiKey) => boolean): void {
+  /** Removes a changed key, or the keys of a changed account, from the caches of all coordinators. */
+  changed(id: string): void {
+    this.changedElsewhere(new Set([id]));
+    this.#onChange(id);
+  }
+
+  /** Removes keys and accounts that another coordinator has changed. */
+  changedElsewhere(ids: ReadonlySet<string>): void {
     this.#changes++;
-    for (const [hash, { key }] of this.#cached) if (changed(key)) this.#cached.delete(hash);
+    for (const [hash, { key }] of this.#cached) if (ids.has(key.id) || ids.has(key.accountId)) this.#cached.delete(hash);
   }
 
   async close(): Promise<void> {

@@ -95,7 +95,7 @@ export class OwnedKeyRepository {
         .where('revoked_at', 'is', null)
         .executeTakeFirst();
       if (numUpdatedRows !== 1n) return null;
-      this.#apiKeyCache.invalidate((key) => key.id === id);
+      this.#apiKeyCache.changed(id);
     }
     return this.find(accountId, id);
   }

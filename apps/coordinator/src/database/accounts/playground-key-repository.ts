@@ -49,7 +49,7 @@ export class PlaygroundKeyRepository {
       const id = await addKey(transaction, { accountId, kind: 'api', text, name: NAME, limits, madeFor: 'playground', now });
       return { id, ended };
     });
-    this.#apiKeyCache.invalidate((key) => ended.has(key.id));
+    for (const one of ended) this.#apiKeyCache.changed(one);
     return { id, text, expiresAt, spendLimit: PLAYGROUND_SPEND_LIMIT };
   }
 

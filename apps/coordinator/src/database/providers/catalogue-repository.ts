@@ -21,6 +21,8 @@ interface CatalogueRepositoryOptions {
   readonly now: () => number;
   readonly onError: (error: unknown) => void;
   readonly refreshMs?: number;
+  /** Called after each write, for other coordinators. */
+  readonly onWrite?: () => void;
 }
 
 const REFRESH_MS = 10_000;
@@ -29,6 +31,7 @@ export class CatalogueRepository {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #refreshing: PeriodicRefresh;
+  readonly #onWrite: () => void;
   #entries: ReadonlyMap<string, CatalogueEntry> = new Map();
   /** Called after the catalogue has changed. */
   onChange: () => void = () => {};
@@ -40,9 +43,10 @@ export class CatalogueRepository {
     return repository;
   }
 
-  private constructor({ database, now, onError, refreshMs = REFRESH_MS }: CatalogueRepositoryOptions) {
+  private constructor({ database, now, onError, onWrite = () => {}, refreshMs = REFRESH_MS }: CatalogueRepositoryOptions) {
     this.#database = database;
     this.#now = now;
+    this.#onWrite = onWrite;
     this.#refreshing = new PeriodicRefresh({ read: () => this.refresh(), everyMs: refreshMs, onError });
   }
 
@@ -71,6 +75,7 @@ export class CatalogueRepository {
       const files = [...new Set(entry.fileSha256)].map((sha256) => ({ model_id: entry.id, sha256 }));
       if (files.length > 0) await transaction.insertInto('catalogue_files').values(files).execute();
     });
+    this.#onWrite();
     await this.refresh();
   }
 
@@ -81,6 +86,7 @@ export class CatalogueRepository {
       const { numDeletedRows } = await transaction.deleteFrom('catalogue_models').where('id', '=', id).executeTakeFirst();
       return numDeletedRows > 0n;
     });
+    this.#onWrite();
     await this.refresh();
     return removed;
   }
@@ -112,6 +118,11 @@ export class CatalogueRepository {
     const before = JSON.stringify([...this.#entries.values()]);
     this.#entries = entries;
     if (JSON.stringify([...entries.values()]) !== before) this.onChange();
+  }
+
+  /** Reads what another coordinator wrote. Never rejects. */
+  changedElsewhere(): Promise<void> {
+    return this.#refreshing.now();
   }
 
   close(): void {

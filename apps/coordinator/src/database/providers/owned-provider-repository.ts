@@ -2,6 +2,8 @@
 import { isUnclaimed } from '../ledger/unclaimed-accounts.js';
 import type { Database } from '../tables.js';
 
+const IDS_PER_QUERY = 500;
+
 export interface OwnedProvider {
   readonly providerId: string;
   /** Milliseconds since 1970; null for links older than this column. */
@@ -40,6 +42,21 @@ export class OwnedProviderRepository {
       .values({ provider_id: providerId, account_id: accountId, name })
       .onConflict((conflict) => conflict.column('provider_id').doUpdateSet({ account_id: accountId, name }))
       .execute();
+  }
+
+  /** Accounts that providers earn for, also the accounts of providers without an owner. Providers never seen are absent. */
+  async ownersOf(providerIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const owners = new Map<string, string>();
+    for (let start = 0; start < providerIds.length; start += IDS_PER_QUERY) {
+      const ids = providerIds.slice(start, start + IDS_PER_QUERY);
+      const rows = await this.#database
+        .selectFrom('provider_owners')
+        .select(['provider_id', 'account_id'])
+        .where('provider_id', 'in', ids)
+        .execute();
+      for (const { provider_id, account_id } of rows) owners.set(provider_id, account_id);
+    }
+    return owners;
   }
 
   /** Account that a provider earns for; null without an owner. For operators. */

@@ -22,6 +22,8 @@ interface QuarantineRepositoryOptions {
   readonly now: () => number;
   readonly onError: (error: unknown) => void;
   readonly refreshMs?: number;
+  /** Called after each write, for other coordinators. */
+  readonly onWrite?: () => void;
 }
 
 const REFRESH_MS = 3000;
@@ -30,6 +32,7 @@ export class QuarantineRepository {
   readonly #database: Database;
   readonly #now: () => number;
   readonly #refreshing: PeriodicRefresh;
+  readonly #onWrite: () => void;
   #quarantines: ReadonlyMap<ProviderId, Quarantine> = new Map();
   /** Counts local writes, so that a read overtaken by a write is repeated. */
   #changes = 0;
@@ -43,9 +46,10 @@ export class QuarantineRepository {
     return repository;
   }
 
-  private constructor({ database, now, onError, refreshMs = REFRESH_MS }: QuarantineRepositoryOptions) {
+  private constructor({ database, now, onError, onWrite = () => {}, refreshMs = REFRESH_MS }: QuarantineRepositoryOptions) {
     this.#database = database;
     this.#now = now;
+    this.#onWrite = onWrite;
     this.#refreshing = new PeriodicRefresh({ read: () => this.refresh(), everyMs: refreshMs, onError });
   }
 
@@ -65,6 +69,7 @@ export class QuarantineRepository {
       .onConflict((conflict) => conflict.column('provider_id').doUpdateSet({ reason, held_by: by }))
       .execute();
     this.#changes++;
+    this.#onWrite();
     await this.refresh();
     return this.of(providerId) ?? { reason, since: this.#now(), by };
   }
@@ -73,6 +78,7 @@ export class QuarantineRepository {
   async remove(providerId: ProviderId): Promise<boolean> {
     const { numDeletedRows } = await this.#database.deleteFrom('provider_holds').where('provider_id', '=', providerId).executeTakeFirst();
     this.#changes++;
+    this.#onWrite();
     await this.refresh();
     return numDeletedRows > 0n;
   }
@@ -90,6 +96,11 @@ export class QuarantineRepository {
       (id) => before.get(id)?.reason !== this.#quarantines.get(id)?.reason || before.get(id)?.since !== this.#quarantines.get(id)?.since,
     );
     if (changed.length > 0) this.onChange(changed);
+  }
+
+  /** Reads what another coordinator wrote. Never rejects. */
+  changedElsewhere(): Promise<void> {
+    return this.#refreshing.now();
   }
 
   close(): void {

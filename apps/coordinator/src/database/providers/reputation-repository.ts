@@ -72,11 +72,14 @@ export class ReputationRepository {
   /** Null: the reputation has expired. */
   readonly #rows: WriteBehindQueue<ProviderId, StoredReputation | null>;
   readonly #now: () => number;
+  readonly #onError: (error: unknown) => void;
   /** Text of each row as last read or written here. A different text was written by another coordinator. */
   readonly #seen = new Map<string, string>();
   /** Keys changed while a read runs; null: no read runs. */
   #cameMeanwhile: Set<ProviderId> | null = null;
   readonly #refreshing: PeriodicRefresh | null;
+  /** Reads follow each other. */
+  #reading: Promise<void> = Promise.resolve();
   /** Called with reputations written by other coordinators. Without a listener nothing is read. */
   onChange: ((providerId: ProviderId, reputation: StoredReputation) => void) | null = null;
 
@@ -98,6 +101,7 @@ export class ReputationRepository {
     this.#now = options.now;
     const isShared = dialectOf(options.database) === 'postgres';
     const onError = options.onWriteError;
+    this.#onError = onError;
     this.#refreshing = isShared ? new PeriodicRefresh({ read: () => this.refresh(), everyMs: REFRESH_MS, onError }) : null;
     this.#rows = new WriteBehindQueue({
       write: (piece) => this.#write(piece),
@@ -123,13 +127,29 @@ export class ReputationRepository {
    * Reads rows written by other coordinators. Skips keys that are queued here or changed during the read. Deleted rows need no
    * action: they expired here as well.
    */
-  async refresh(): Promise<void> {
+  refresh(): Promise<void> {
+    return this.#readNext(null);
+  }
+
+  /** As {@link refresh}, of some providers that another coordinator has restricted or reinstated. Never rejects. */
+  changedElsewhere(providerIds: ReadonlySet<string>): Promise<void> {
+    return this.#readNext([...providerIds]).catch(this.#onError);
+  }
+
+  #readNext(providerIds: readonly string[] | null): Promise<void> {
+    const read = this.#reading.then(() => this.#read(providerIds));
+    this.#reading = read.catch(() => {});
+    return read;
+  }
+
+  async #read(providerIds: readonly string[] | null): Promise<void> {
     const { onChange } = this;
     if (onChange === null) return;
     const own = new Set(this.#rows.keys());
     this.#cameMeanwhile = own;
     try {
-      const rows = await this.#database.selectFrom('provider_reputations').selectAll().orderBy('at').execute();
+      const all = this.#database.selectFrom('provider_reputations').selectAll().orderBy('at');
+      const rows = await (providerIds === null ? all : all.where('provider_id', 'in', providerIds)).execute();
       for (const row of rows) {
         const text = textOf(row);
         if (own.has(row.provider_id as ProviderId) || this.#seen.get(row.provider_id) === text) continue;

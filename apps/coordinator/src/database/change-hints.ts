@@ -1,0 +1,58 @@
+/**
+ * Hints between coordinators that rows of the shared database changed, so that the others read them at once. Hints may be lost or false: a
+ * listener reads the database, and periodic reads repair what a lost hint leaves stale.
+ */
+
+/** Kinds, with what the subject of a hint names. */
+export const CHANGE_KINDS = [
+  /** An API key, or the account of keys. */
+  'key',
+  'prices',
+  'catalogue',
+  'quarantines',
+  /** A provider whose reputation gained or lost a restriction. */
+  'reputation',
+  /** SHA-256 of the enclave key of a managed device. */
+  'device',
+  /** A provider that was unlinked from its account. */
+  'unlinked',
+] as const;
+export type ChangeKind = (typeof CHANGE_KINDS)[number];
+
+export interface ChangeHint {
+  readonly kind: ChangeKind;
+  /** Empty for kinds without subject. */
+  readonly subject: string;
+}
+
+export class ChangeHints {
+  readonly #listeners = new Map<ChangeKind, (subjects: ReadonlySet<string>) => unknown>();
+  #publish: ((hint: ChangeHint) => void) | null = null;
+
+  /** Whether there may be other coordinators. */
+  get isShared(): boolean {
+    return this.#publish !== null;
+  }
+
+  /** Sets where hints for other coordinators go. */
+  connect(publish: (hint: ChangeHint) => void): void {
+    this.#publish = publish;
+  }
+
+  /** Tells the other coordinators of a change that is in the database. */
+  tell(kind: ChangeKind, subject = ''): void {
+    this.#publish?.({ kind, subject });
+  }
+
+  /** Calls back with subjects of hints from other coordinators. One listener per kind, which never throws. */
+  on(kind: ChangeKind, listener: (subjects: ReadonlySet<string>) => unknown): void {
+    this.#listeners.set(kind, listener);
+  }
+
+  /** Takes hints of another coordinator. */
+  receive(hints: Iterable<ChangeHint>): void {
+    const subjects = new Map<ChangeKind, Set<string>>();
+    for (const { kind, subject } of hints) subjects.set(kind, (subjects.get(kind) ?? new Set()).add(subject));
+    for (const [kind, named] of subjects) this.#listeners.get(kind)?.(named);
+  }
+}
