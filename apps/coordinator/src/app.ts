@@ -51,6 +51,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       developmentKeys,
       providers: providers.providers,
       cluster: inference.cluster,
+      changeHints: context.changeHints,
       devices: providers.devices.management,
       apiKeyCache: repositories.apiKeyCache,
       ledger,

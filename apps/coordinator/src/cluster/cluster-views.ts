@@ -143,11 +143,22 @@ class SharedParts<Part> {
     const parts = this.#ask(payload);
     this.#running.set(text, parts);
     try {
-      this.#recent.set(text, { at: now, parts: await parts });
+      this.#keep(text, now, await parts);
     } finally {
       this.#running.delete(text);
     }
     return parts;
+  }
+
+  /** Keeps parts only under load, because they may be large. */
+  #keep(text: string, at: number, parts: Part[]): void {
+    if (this.#second.asked < MAX_FRESH_PER_SECOND / 2) return;
+    const kept = { at, parts };
+    this.#recent.set(text, kept);
+    const forget = (): void => {
+      if (this.#recent.get(text) === kept) this.#recent.delete(text);
+    };
+    setTimeout(forget, REUSE_MS).unref();
   }
 }
 

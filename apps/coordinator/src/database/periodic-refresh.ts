@@ -3,6 +3,9 @@
  * for a read.
  */
 
+/** A read that takes longer, in milliseconds, does not hold up the next one. */
+export const MAX_READ_MS = 40_000;
+
 interface PeriodicRefreshOptions {
   readonly read: () => Promise<void>;
   readonly everyMs: number;
@@ -34,7 +37,7 @@ export class PeriodicRefresh {
     const { read, onError } = this.#options;
     this.#queued ??= this.#running.then(() => {
       this.#queued = null;
-      this.#running = read().catch(onError);
+      this.#running = settledWithin(read().catch(onError), MAX_READ_MS);
       return this.#running;
     });
     return this.#queued;
@@ -43,4 +46,16 @@ export class PeriodicRefresh {
   close(): void {
     if (this.#timer !== null) clearInterval(this.#timer);
   }
+}
+
+/** Resolves with a promise that never rejects, or after `ms`. */
+export function settledWithin(promise: Promise<void>, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    timer.unref();
+    void promise.then(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 }

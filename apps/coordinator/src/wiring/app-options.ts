@@ -4,6 +4,7 @@ import type { PriceRepository } from '../billing/prices/price-repository.js';
 import type { Config } from '../config/config.js';
 import type { ApiKeyCache } from '../database/accounts/api-key-cache.js';
 import type { DevelopmentKeys } from '../database/accounts/initial-keys.js';
+import type { ChangeHints } from '../database/change-hints.js';
 import type { MachineCodeRepository } from '../database/providers/machine-code-repository.js';
 import type { Database } from '../database/tables.js';
 import type { ScheduleRules } from '../devices/command-policy.js';
@@ -33,6 +34,8 @@ export interface AppOptions {
   readonly random?: () => number;
   /** Maximum wait for another process that holds the lock of the database file, in milliseconds. */
   readonly databaseBusyMs?: number;
+  /** Interval of reads of what other coordinators wrote, and lifetime of cached keys, in milliseconds. */
+  readonly refreshMs?: number;
   readonly deviceRules?: Partial<ScheduleRules>;
   readonly deviceIntervalMs?: number;
   /** Polling interval of an agent whose device code has not been approved yet, in milliseconds. */
@@ -46,6 +49,7 @@ export interface App {
   readonly developmentKeys: DevelopmentKeys | null;
   readonly providers: ProviderRegistry;
   readonly cluster: ClusterServices;
+  readonly changeHints: ChangeHints;
   readonly devices: DeviceManagement;
   readonly apiKeyCache: ApiKeyCache;
   readonly ledger: Ledger;

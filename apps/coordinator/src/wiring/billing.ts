@@ -33,7 +33,7 @@ export interface BillingServices {
 const PRUNE_HISTORY_MS = 3_600_000;
 
 export async function openBilling(context: StartContext, database: Database, metrics: Metrics): Promise<BillingServices> {
-  const { config, options, log, now, jobTimings, onWriteError: onError, disposal, changeHints } = context;
+  const { config, options, log, now, jobTimings, onWriteError: onError, disposal, changeHints, refresh } = context;
   const { promptPerMillion, completionPerMillion, perImage } = config.defaultPrices;
   const defaults = {
     promptPerMillion: microUsd(promptPerMillion),
@@ -41,7 +41,7 @@ export async function openBilling(context: StartContext, database: Database, met
     perImage: microUsd(perImage),
   };
   const { providerSharePercent, ownMachinesFree, earningsMaturityDays: maturityDays } = config;
-  const prices = await PriceRepository.open({ database, defaults, now, onError, onWrite: () => changeHints.tell('prices') });
+  const prices = await PriceRepository.open({ database, defaults, now, onError, onWrite: () => changeHints.tell('prices'), ...refresh });
   changeHints.on('prices', () => prices.changedElsewhere());
   const sqlLedger = await openLedger({
     database,

@@ -51,11 +51,17 @@ export interface Repositories {
 }
 
 export async function openRepositories(context: StartContext, database: Database): Promise<Repositories> {
-  const { now, onWriteError, disposal, changeHints } = context;
-  const apiKeyCache = new ApiKeyCache({ database, now, onWriteError, onChange: (id) => changeHints.tell('key', id) });
+  const { now, options, onWriteError, disposal, changeHints, refresh } = context;
+  const apiKeyCache = new ApiKeyCache({
+    database,
+    now,
+    onWriteError,
+    onChange: (id) => changeHints.tell('key', id),
+    ...(options.refreshMs === undefined ? {} : { cacheMs: options.refreshMs }),
+  });
   changeHints.on('key', (ids) => apiKeyCache.changedElsewhere(ids));
   disposal.defer(() => apiKeyCache.close());
-  const reputations = await ReputationRepository.open({ database, now, onWriteError });
+  const reputations = await ReputationRepository.open({ database, now, onWriteError, ...refresh });
   disposal.defer(() => reputations.close());
   changeHints.on('reputation', (ids) => reputations.changedElsewhere(ids));
   const lastSeen = new LastSeenRepository({ database, onWriteError });
@@ -65,6 +71,7 @@ export async function openRepositories(context: StartContext, database: Database
     now,
     onError: onWriteError,
     onWrite: () => changeHints.tell('quarantines'),
+    ...refresh,
   });
   changeHints.on('quarantines', () => quarantines.changedElsewhere());
   disposal.defer(() => quarantines.close());
@@ -73,6 +80,7 @@ export async function openRepositories(context: StartContext, database: Database
     now,
     onError: onWriteError,
     onWrite: () => changeHints.tell('catalogue'),
+    ...refresh,
   });
   changeHints.on('catalogue', () => catalogue.changedElsewhere());
   disposal.defer(() => catalogue.close());

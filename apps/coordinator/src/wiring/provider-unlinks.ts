@@ -3,6 +3,7 @@
  * database, so a false hint unlinks nothing.
  */
 
+import { isUnclaimed } from '../database/ledger/unclaimed-accounts.js';
 import { PeriodicRefresh } from '../database/periodic-refresh.js';
 import { OwnedProviderRepository } from '../database/providers/owned-provider-repository.js';
 import type { Database } from '../database/tables.js';
@@ -12,7 +13,7 @@ import type { StartContext } from './start-context.js';
 const CHECK_MS = 15_000;
 
 export function followUnlinks(
-  { config, changeHints, onWriteError, disposal }: StartContext,
+  { config, options, changeHints, onWriteError, disposal }: StartContext,
   database: Database,
   providers: ProviderRegistry,
 ): void {
@@ -25,11 +26,12 @@ export function followUnlinks(
     // A provider may have been linked again while the database was read.
     const ownersNow = new Map([...providers.owned()].map(({ providerId, accountId }) => [providerId, accountId]));
     for (const { providerId, accountId } of owned) {
-      if (owners.get(providerId) !== accountId && ownersNow.get(providerId) === accountId) providers.unlinked(providerId);
+      const owner = owners.get(providerId);
+      if (owner !== undefined && isUnclaimed(owner) && ownersNow.get(providerId) === accountId) providers.unlinked(providerId);
     }
   };
   changeHints.on('unlinked', (providerIds) => void check((id) => providerIds.has(id)).catch(onWriteError));
-  const checking = new PeriodicRefresh({ read: () => check(() => true), everyMs: CHECK_MS, onError: onWriteError });
+  const checking = new PeriodicRefresh({ read: () => check(() => true), everyMs: options.refreshMs ?? CHECK_MS, onError: onWriteError });
   void checking.begin();
   disposal.defer(() => checking.close());
 }

@@ -23,6 +23,8 @@ export interface StartContext {
   /** Aborted when the shutdown begins. */
   readonly draining: AbortController;
   readonly isDraining: () => boolean;
+  /** Options of repositories whose rows are reread; overridden by tests. */
+  readonly refresh: { readonly refreshMs?: number };
 }
 
 export function createStartContext(options: AppOptions): StartContext {
@@ -40,6 +42,7 @@ export function createStartContext(options: AppOptions): StartContext {
     changeHints: new ChangeHints(),
     onWriteError: (error) => log.error({ error: errorFacts(error) }, 'database write failed'),
     draining,
+    refresh: options.refreshMs === undefined ? {} : { refreshMs: options.refreshMs },
     isDraining: () => draining.signal.aborted,
   };
 }

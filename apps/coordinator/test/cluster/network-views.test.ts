@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { generate, imageProvider, urlsOf } from '../images/pictures.js';
+import { Browser } from '../support/console-client.js';
 import { MODEL, until } from '../support/harness.js';
 import type { ScriptedProvider } from '../support/scripted-provider.js';
 import { startTwoCoordinators, type TwoCoordinators } from './two-coordinators.js';
@@ -48,11 +50,11 @@ describe('a coordinator without providers', () => {
   });
 
   it('answers a provider with its status, and refuses other tokens', async () => {
-    const token = provider.received.flatMap((message) => (message.type === 'registered' ? (message.session_token ?? []) : []))[0] ?? '';
+    const token = (await provider.next('registered')).token ?? '';
     const { status, near } = await read('/v1/providers/me', token);
     expect(status).toBe(200);
     expect(near.provider_id).toBe(provider.providerId);
-    expect((await cluster.near.get('/v1/providers/me', `${token.slice(0, -2)}AA`)).status).toBe(401);
+    expect((await cluster.near.get('/v1/providers/me', `${token}A`)).status).toBe(401);
     expect((await cluster.near.get('/v1/providers/me', `${'0'.repeat(32)}${token.slice(32)}`)).status).toBe(401);
   });
 
@@ -80,9 +82,56 @@ describe('a coordinator without providers', () => {
     const response = await cluster.near.chat({}, { headers: { authorization: `Bearer ${cluster.far.apiKey}` } });
     expect(response.status).toBe(200);
     await response.text();
-    const jobId = response.headers.get('x-job-id') ?? response.headers.get('x-request-id') ?? '';
-    const { near, far } = await read(`/v1/receipts/${jobId}`);
-    expect(near.object).toBe('inference.receipt');
-    expect(far).toEqual(near);
+    const receipt = JSON.parse(Buffer.from(response.headers.get('x-inference-receipt') ?? '', 'base64url').toString());
+    // Only this coordinator has the receipt yet.
+    const far = await cluster.far.get(`/v1/receipts/${receipt.job_id}`);
+    expect(await far.json()).toMatchObject({ object: 'inference.receipt', claims: receipt });
+    const stranger = await cluster.far.customer(0);
+    expect((await cluster.far.get(`/v1/receipts/${receipt.job_id}`, stranger.apiKey)).status).toBe(404);
+  });
+
+  it('shows owners their machines, wherever those are connected', async () => {
+    const owner = new Browser(cluster.near.url);
+    await owner.signUp('ada@example.com');
+    const { id } = (await (await owner.get('/console/v1/me')).json()) as { id: string };
+    const path = `/admin/v1/providers/${provider.providerId}/link`;
+    const linked = await owner.send('POST', path, { account_id: id }, { authorization: `Bearer ${cluster.far.adminKey}` });
+    expect(linked.status).toBe(200);
+    expect(await (await owner.get('/console/v1/machines')).json()).toMatchObject({
+      data: [{ provider_id: provider.providerId, live: { serial_number: 'FARSERIAL1', models: [MODEL] } }],
+    });
+    const page = await (await owner.get(`/console/v1/machines/${provider.providerId}`)).json();
+    expect(page).toMatchObject({ status: { provider_id: provider.providerId, slots: 4 } });
+  });
+
+  it('serves images that another coordinator keeps, whole and in part', async () => {
+    const painter = await imageProvider(cluster.far);
+    const [atFar = ''] = await urlsOf(await generate(cluster.far));
+    const image = Buffer.from(await (await fetch(atFar)).arrayBuffer());
+    const url = atFar.replace(cluster.far.url, cluster.near.url);
+    const [near, far] = await Promise.all([fetch(url), fetch(atFar)]);
+    expect(Buffer.from(await near.arrayBuffer())).toEqual(image);
+    for (const name of ['content-type', 'content-length', 'etag', 'accept-ranges'])
+      expect(near.headers.get(name)).toBe(far.headers.get(name));
+    const part = await fetch(url, { headers: { range: 'bytes=8-19' } });
+    expect(part.status).toBe(206);
+    expect(Buffer.from(await part.arrayBuffer())).toEqual(image.subarray(8, 20));
+    const head = await fetch(url, { method: 'HEAD' });
+    expect(head.headers.get('content-length')).toBe(String(image.length));
+    expect((await fetch(url, { headers: { 'if-none-match': near.headers.get('etag') ?? '' } })).status).toBe(304);
+    painter.close();
+  });
+
+  it('shows a provider once, by its newest registration, while the provider moves', async () => {
+    const { enclave, providerId } = provider;
+    const moved = await cluster.near.provider({ enclave, serial: 'FARSERIAL1' });
+    for (const coordinator of [cluster.near, cluster.far]) {
+      const { providers } = (await (await coordinator.get('/v1/providers/attestation')).json()) as {
+        providers: { provider_id: string; last_challenge: { session_id: string } }[];
+      };
+      expect(providers.map(({ provider_id, last_challenge }) => [provider_id, last_challenge.session_id])).toEqual([
+        [providerId, moved.sessionId],
+      ]);
+    }
   });
 });

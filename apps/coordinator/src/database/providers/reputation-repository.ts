@@ -6,7 +6,7 @@
  */
 import { type ProviderId, RESTRICTION_REASONS, type RestrictionReason } from '@inference/protocol';
 import { dialectOf } from '../connection/dialect.js';
-import { PeriodicRefresh } from '../periodic-refresh.js';
+import { MAX_READ_MS, PeriodicRefresh, settledWithin } from '../periodic-refresh.js';
 import type { Database, Tables } from '../tables.js';
 import { WriteBehindQueue } from '../write-behind-queue.js';
 
@@ -34,6 +34,7 @@ interface ReputationRepositoryOptions {
   readonly now: () => number;
   readonly onWriteError: (error: unknown) => void;
   readonly writeEveryMs?: number;
+  readonly refreshMs?: number;
 }
 
 const WRITE_EVERY_MS = 1000;
@@ -102,7 +103,9 @@ export class ReputationRepository {
     const isShared = dialectOf(options.database) === 'postgres';
     const onError = options.onWriteError;
     this.#onError = onError;
-    this.#refreshing = isShared ? new PeriodicRefresh({ read: () => this.refresh(), everyMs: REFRESH_MS, onError }) : null;
+    this.#refreshing = isShared
+      ? new PeriodicRefresh({ read: () => this.refresh(), everyMs: options.refreshMs ?? REFRESH_MS, onError })
+      : null;
     this.#rows = new WriteBehindQueue({
       write: (piece) => this.#write(piece),
       onWriteError: options.onWriteError,
@@ -138,7 +141,10 @@ export class ReputationRepository {
 
   #readNext(providerIds: readonly string[] | null): Promise<void> {
     const read = this.#reading.then(() => this.#read(providerIds));
-    this.#reading = read.catch(() => {});
+    this.#reading = settledWithin(
+      read.catch(() => {}),
+      MAX_READ_MS,
+    );
     return read;
   }
 

@@ -345,7 +345,7 @@ describeDatabases('accounts', (fresh) => {
       .set({ expires_at: Date.now() - 1 })
       .where('id', '=', shortId)
       .execute();
-    harness.app.apiKeyCache.invalidate((key) => key.id === shortId);
+    harness.app.apiKeyCache.changed(shortId);
     expect(await errorOf(await models(short))).toMatchObject({ code: 'invalid_api_key', message: 'The API key has expired.' });
     const { secret, id } = await browser.newKey({ models: ['a/allowed'], spend_limit_micro_usd: 5 });
     const ask = (path: string, body: object): Promise<Response> => harness.post(path, body, { 'x-api-key': secret });

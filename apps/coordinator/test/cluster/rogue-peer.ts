@@ -1,0 +1,48 @@
+/** A coordinator without providers whose answers to views a test decides. */
+import { PeerLinks } from '../../src/cluster/link/peer-links.js';
+import { Membership } from '../../src/cluster/membership/membership.js';
+import { PeerStream } from '../../src/cluster/peer.js';
+import { NatsTransport } from '../../src/cluster/transport/nats-transport.js';
+
+export interface RoguePeer {
+  /** Answers a stream of kind `view` or `image`. Initially nothing is answered. */
+  answer: (stream: PeerStream) => void;
+  /** Publishes to all coordinators. */
+  publish(subject: string, bytes: Uint8Array): void;
+  close(): Promise<void>;
+}
+
+export function joinRoguePeer(natsUrl: string): RoguePeer {
+  const self = 'rogue';
+  const transport = new NatsTransport({ servers: [natsUrl], name: self, log: () => {} });
+  const links = new PeerLinks({ self, transport, log: () => {} });
+  const publish = (subject: string, bytes: Uint8Array): void => void transport.publish(subject, bytes);
+  const membership = new Membership({
+    self,
+    broadcast: { publish, subscribe: (pattern, handler) => transport.subscribe(pattern, handler) },
+    models: () => [],
+    providers: () => 0,
+    isDraining: () => false,
+    requestModels: async () => new Uint8Array(),
+    events: { joined: (id) => void links.link(id), left: () => {}, changed: () => {}, clockDiffers: () => {} },
+    now: Date.now,
+  });
+  links.onRequest('models', () => membership.allModels());
+  const peer: RoguePeer = {
+    answer: () => {},
+    publish,
+    async close() {
+      membership.close();
+      links.close();
+      await transport.close();
+    },
+  };
+  for (const kind of ['view', 'image']) {
+    links.onStream(kind, (stream) => {
+      const incoming = PeerStream.incoming(stream);
+      setImmediate(() => peer.answer(incoming));
+      return incoming;
+    });
+  }
+  return peer;
+}
