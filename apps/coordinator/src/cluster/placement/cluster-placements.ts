@@ -260,6 +260,7 @@ export class ClusterPlacements implements Placements, NetworkModels {
       let isOver = false;
       const finish = (placement: Placement): void => {
         isOver = true;
+        endWait();
         this.#waiting.delete(look);
         signal.removeEventListener('abort', abort);
         resolve(placement);
@@ -300,11 +301,12 @@ export class ClusterPlacements implements Placements, NetworkModels {
       const abort = (): void => {
         if (!isOver) finish(refused('aborted'));
       };
+      const endWait = this.#options.requestQueue.countWait(request.model);
       signal.addEventListener('abort', abort);
       this.#waiting.add(look);
       // Counted first, so that an immediate refusal does not end the wait for the others.
       pending++;
-      start(this.#options.requestQueue.place(request, waitMs, losers.signal));
+      start(this.#options.requestQueue.place({ ...request, isCounted: true }, waitMs, losers.signal));
       for (const owner of owners) if (!isOver) start(this.#ask(owner, request, waitMs, losers.signal));
       pending--;
       if (!isOver && pending === 0) finish(worstRefusal(refusals));

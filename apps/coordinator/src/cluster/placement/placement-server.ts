@@ -100,7 +100,7 @@ export class PlacementServer {
       revocable: message.revocable,
       retried: message.retried,
       loadedOnly: message.loaded_only,
-      isOfPeer: true,
+      isCounted: true,
     };
   }
 

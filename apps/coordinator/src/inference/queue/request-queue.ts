@@ -47,8 +47,8 @@ export interface SlotRequest extends SchedulingRequest {
   readonly retried?: boolean;
   /** Owners whose providers get no further attempt of this job. */
   readonly excludedOwners?: ReadonlySet<string>;
-  /** Of a client of another coordinator, which counts the request, too. */
-  readonly isOfPeer?: boolean;
+  /** The client's coordinator counts the wait, wherever the request queues; see {@link RequestQueue.countWait}. */
+  readonly isCounted?: boolean;
   /** Images of the job; null or left out: a text job. */
   readonly image?: ImageDemand | null;
 }
@@ -80,6 +80,8 @@ export class RequestQueue implements Placements {
   readonly #maxPerModel: number;
   readonly #floorOf: (model: string) => TrustLevel | null;
   readonly #queues = new Map<string, FairQueue<Waiter>>();
+  /** Waits that {@link countWait} counts, by model. */
+  readonly #countedWaits = new Map<string, number>();
   readonly #times = new ServiceTimes();
   readonly #stopListening: () => void;
 
@@ -146,11 +148,23 @@ export class RequestQueue implements Placements {
     return count;
   }
 
-  /** Queued requests of own clients, of one model or of all. A request of a peer's client also queues at the peer. */
+  /** Counts a request of an own client that may queue at several coordinators. Returns the function that ends the wait. */
+  countWait(model: string): () => void {
+    const add = (change: number): void => {
+      const count = (this.#countedWaits.get(model) ?? 0) + change;
+      if (count === 0) this.#countedWaits.delete(model);
+      else this.#countedWaits.set(model, count);
+    };
+    add(1);
+    return () => add(-1);
+  }
+
+  /** Waiting requests of own clients, of one model or of all, each once. */
   waitingOfOwnClients(model: string | null): number {
-    const isOwn = ({ request }: Waiter): boolean => request.isOfPeer !== true;
-    if (model !== null) return this.#queues.get(model)?.count(isOwn) ?? 0;
+    const isOwn = ({ request }: Waiter): boolean => request.isCounted !== true;
+    if (model !== null) return (this.#queues.get(model)?.count(isOwn) ?? 0) + (this.#countedWaits.get(model) ?? 0);
     let count = 0;
+    for (const waits of this.#countedWaits.values()) count += waits;
     for (const queue of this.#queues.values()) count += queue.count(isOwn);
     return count;
   }
