@@ -30,8 +30,9 @@ export interface NatsClient {
 
 /** Loads the client on first use. */
 export async function loadNatsClient(): Promise<NatsClient> {
-  const core = await import('@nats-io/nats-core/internal');
-  const node = await import('@nats-io/transport-node/lib/node_transport.js');
+  // Default exports: neither Node.js nor the bundle finds all named exports of these CommonJS modules.
+  const { default: core } = await import('@nats-io/nats-core/internal');
+  const { default: node } = await import('@nats-io/transport-node/lib/node_transport.js');
   return {
     Connection: core.NatsConnectionImpl,
     setTransportFactory: core.setTransportFactory,
