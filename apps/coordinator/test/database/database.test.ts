@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { StartupError } from '../../src/config/startup-error.js';
 import { ApiKeyCache } from '../../src/database/accounts/api-key-cache.js';
 import { addKey, createAccount, NO_LIMITS, newKeyText, revokeKey } from '../../src/database/accounts/api-key-repository.js';
-import { ensureDevelopmentKeys } from '../../src/database/accounts/initial-keys.js';
+import { ensureDevelopmentKeys, ensureSharedDevelopmentKeys } from '../../src/database/accounts/initial-keys.js';
 import { openDatabase } from '../../src/database/connection/open-database.js';
 import { exactInteger } from '../../src/database/connection/postgres.js';
 import { ReceiptRepository } from '../../src/database/providers/receipt-repository.js';
@@ -170,6 +170,21 @@ describeDatabases('the database', (fresh, dialect) => {
       expect((await ensureDevelopmentKeys(database, file, 4)).api_key).not.toBe(keys.api_key);
       writeFileSync(file, '{"api_key": "service-secret');
       await expect(ensureDevelopmentKeys(database, file, 5)).rejects.toThrow(/damaged; remove the file/);
+    });
+
+    it.runIf(dialect === 'postgres')('are the same for coordinators of a cluster that start at once', async () => {
+      const file = (name: string): string => join(directory, name, 'keys.json');
+      const ensureAll = (now: number) =>
+        Promise.all(['one', 'two', 'three'].map((name) => ensureSharedDevelopmentKeys(database, file(name), now)));
+      const [keys, ...others] = await ensureAll(1);
+      expect(others).toEqual([keys, keys]);
+      expect(JSON.parse(readFileSync(file('two'), 'utf8'))).toEqual(keys);
+      expect(await database.selectFrom('accounts').select('name').execute()).toEqual([{ name: 'development' }]);
+      const { id } = await database.selectFrom('api_keys').select('id').where('kind', '=', 'api').executeTakeFirstOrThrow();
+      await revokeKey(database, id, 2);
+      const [next, ...rest] = await ensureAll(3);
+      expect(rest).toEqual([next, next]);
+      expect(next?.api_key).not.toBe(keys?.api_key);
     });
   });
 

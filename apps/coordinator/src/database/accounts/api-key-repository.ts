@@ -1,5 +1,5 @@
 /** Accounts and their keys. A key is 32 random bytes behind a fixed prefix; only its SHA-256 is stored. */
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto';
 import type { ApiKeyKind, Database, KeySignatureForm } from '../tables.js';
 
 /** Prefix of every key (spec: authentication). */
@@ -31,6 +31,11 @@ export const NO_LIMITS: KeyLimits = { expiresAt: null, spendLimit: null, models:
 
 export function newKeyText(): string {
   return KEY_PREFIX + randomBytes(32).toString('base64url');
+}
+
+/** Text of a key that follows from a secret: the same for every caller. */
+export function derivedKeyText(secret: Uint8Array, label: string): string {
+  return KEY_PREFIX + createHmac('sha256', secret).update(label).digest('base64url');
 }
 
 /** Whether a text has the form of a key. Checked first, so other texts cost no hash and no query. */

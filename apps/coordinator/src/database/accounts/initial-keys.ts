@@ -9,8 +9,9 @@ import { dirname } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { errorReason, StartupError } from '../../config/startup-error.js';
+import { sharedSecret } from '../secret-repository.js';
 import type { ApiKeyKind, Database } from '../tables.js';
-import { addKey, createAccount, findKey, hashKey, looksLikeKey, newKeyText } from './api-key-repository.js';
+import { addKey, createAccount, derivedKeyText, findKey, hashKey, looksLikeKey, newKeyText } from './api-key-repository.js';
 
 const DevelopmentKeysSchema = Type.Object({ api_key: Type.String(), admin_key: Type.String() });
 export type DevelopmentKeys = Static<typeof DevelopmentKeysSchema>;
@@ -28,6 +29,29 @@ export async function ensureDevelopmentKeys(database: Database, file: string, no
   const keys = { api_key: newKeyText(), admin_key: newKeyText() };
   await addDevelopmentKey(database, keys.api_key, 'api', now);
   await addDevelopmentKey(database, keys.admin_key, 'admin', now);
+  writeKeys(file, keys);
+  return keys;
+}
+
+/** Name of the secret from which a cluster derives its development keys. */
+const SHARED_KEYS_SECRET = 'development_keys';
+const MAX_REVOKED_KEYS = 1000;
+
+/**
+ * Development keys of a cluster on PostgreSQL: derived from a secret of the database, so that all its coordinators have the same.
+ * Revoked keys are followed by the next. Writes the file, too. Throws {@link StartupError}.
+ */
+export async function ensureSharedDevelopmentKeys(database: Database, file: string, now: number): Promise<DevelopmentKeys> {
+  const secret = await sharedSecret(database, SHARED_KEYS_SECRET);
+  const keys = await database.transaction().execute(async (transaction) => {
+    // Coordinators that start at once add the keys one after another.
+    await transaction.selectFrom('secrets').select('name').where('name', '=', SHARED_KEYS_SECRET).forUpdate().execute();
+    for (let number = 0; number < MAX_REVOKED_KEYS; number++) {
+      const candidate = { api_key: derivedKeyText(secret, `api ${number}`), admin_key: derivedKeyText(secret, `admin ${number}`) };
+      if (await areValid(transaction, candidate, now)) return candidate;
+    }
+    throw new StartupError('Too many development keys were revoked. Use another database.');
+  });
   writeKeys(file, keys);
   return keys;
 }
