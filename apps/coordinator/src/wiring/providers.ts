@@ -11,7 +11,7 @@ import type { ProviderSnapshot } from '../providers/provider-snapshot.js';
 import { evaluateOffers } from '../providers/session/model-offers.js';
 import { openProviderServer } from '../providers/session/provider-server.js';
 import type { SessionEnd } from '../providers/session/session-options.js';
-import { SESSION_TIMINGS } from '../providers/session/session-options.js';
+import { CLUSTER_HEARTBEAT_MS, SESSION_TIMINGS } from '../providers/session/session-options.js';
 import { EndedSessions } from '../telemetry/gauges.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Repositories } from './database.js';
@@ -54,6 +54,7 @@ export function openProviders(context: StartContext, { database, repositories, m
       timings: { ...SESSION_TIMINGS, challengeIntervalMs: config.challengeIntervalMs, ...options.providerTimings },
       allowSimulatedEnclave: config.allowSimulatedEnclave,
       minTrustLevel: config.minTrustLevel,
+      ...(config.cluster === null ? {} : { heartbeatMs: CLUSTER_HEARTBEAT_MS }),
       anchor: devices.anchor,
       now,
       enrolments: devices.enrol,

@@ -29,8 +29,11 @@ export interface Liveness {
 const LIVENESS: Liveness = { pingMs: 8_000, silenceMs: 20_000 };
 const CONNECT_TIMEOUT_MS = 10_000;
 const PROBE_MS = 5_000;
+const SILENT = 'the coordinator has been silent for too long';
 /** Comes back in the answer (RFC 6455, section 5.5.3). */
 const PROBE = Buffer.from('awake');
+/** With a heartbeat, in parts of its interval: how often silence is looked at, when a ping is sent, and when the socket counts as dead. */
+const HEARTBEAT = { check: 0.25, ping: 0.75, silence: 1.75 };
 /** How long an orderly end may take. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
@@ -47,7 +50,7 @@ export class Connection {
   #closed = false;
   #closing: NodeJS.Timeout | null = null;
   #probe: NodeJS.Timeout | null = null;
-  readonly #watch: NodeJS.Timeout;
+  #watch: NodeJS.Timeout;
 
   private constructor(
     private readonly socket: WebSocket,
@@ -87,6 +90,15 @@ export class Connection {
       signal.removeEventListener('abort', onAbort);
     }
     return new Connection(socket, handlers, liveness);
+  }
+
+  /**
+   * Watches the socket more closely: a silent coordinator is left within two intervals. Pings are sent only when nothing else came.
+   */
+  setHeartbeat(intervalMs: number): void {
+    if (this.#closed) return;
+    clearInterval(this.#watch);
+    this.#watch = setInterval(() => setImmediate(() => this.#checkHeartbeat(intervalMs)), intervalMs * HEARTBEAT.check);
   }
 
   get closed(): boolean {
@@ -166,8 +178,15 @@ export class Connection {
   /** Pings, or ends a silent connection. */
   #checkLife(): void {
     if (this.#closed) return;
-    if (performance.now() - this.#lastSign > this.liveness.silenceMs) this.end('the coordinator has been silent for too long');
+    if (performance.now() - this.#lastSign > this.liveness.silenceMs) this.end(SILENT);
     else this.socket.ping();
+  }
+
+  #checkHeartbeat(intervalMs: number): void {
+    if (this.#closed) return;
+    const silentMs = performance.now() - this.#lastSign;
+    if (silentMs >= intervalMs * HEARTBEAT.silence) this.end(SILENT);
+    else if (silentMs >= intervalMs * HEARTBEAT.ping) this.socket.ping();
   }
 
   #sign(): void {

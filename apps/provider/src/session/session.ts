@@ -47,6 +47,12 @@ export type SessionEnd =
   | { readonly kind: 'rejected'; readonly code: RejectionCode; readonly reason: string | null; readonly message: string }
   | { readonly kind: 'lost'; readonly reason: string };
 
+export type EndedSession = SessionEnd & {
+  readonly registered: boolean;
+  /** The coordinator has peers that take over at once. */
+  readonly hasPeers: boolean;
+};
+
 export interface SessionOptions {
   readonly url: string;
   readonly enclave: Enclave;
@@ -82,6 +88,7 @@ export class Session {
   #registered = false;
   #version = 0;
   #receiptVersion: 1 | 2 = 1;
+  #hasPeers = false;
   /** Ignored messages of unknown types. */
   unknownMessageCount = 0;
 
@@ -90,7 +97,7 @@ export class Session {
   }
 
   /** Runs one session to its end. Never rejects; resolves with the reason. */
-  static async run(options: SessionOptions, signal: AbortSignal): Promise<SessionEnd & { readonly registered: boolean }> {
+  static async run(options: SessionOptions, signal: AbortSignal): Promise<EndedSession> {
     const session = new Session(options);
     const unsubscribe = options.wakeDetector?.on(() => session.wake());
     const deadline = setTimeout(() => {
@@ -98,7 +105,7 @@ export class Session {
     }, REGISTER_TIMEOUT_MS);
     try {
       const end = await session.#run(signal);
-      return { ...end, registered: session.#registered };
+      return { ...end, registered: session.#registered, hasPeers: session.#hasPeers };
     } finally {
       clearTimeout(deadline);
       unsubscribe?.();
@@ -217,6 +224,10 @@ export class Session {
     if (!PROTOCOL_VERSIONS.includes(welcome.version))
       throw new Error(`the coordinator speaks version ${welcome.version}, this build does not`);
     if (this.#sessionId !== null) throw new Error('the coordinator said welcome twice');
+    if (welcome.heartbeat_ms !== undefined) {
+      this.#hasPeers = true;
+      this.#connection?.setHeartbeat(welcome.heartbeat_ms);
+    }
     this.#sessionId = welcome.session_id;
     this.#version = welcome.version;
     this.#receiptVersion = commonReceiptVersion(welcome.receipts, enclave.receiptVersions);

@@ -30,6 +30,8 @@ interface StayConnectedOptions extends SessionOptions {
 const BACKOFF: Backoff = { firstMs: 500, maxMs: 30_000 };
 /** For a coordinator shutdown: all providers leave at once, and the coordinator is back soon. */
 const RESTART: Backoff = { firstMs: 2_000, maxMs: 8_000 };
+/** First delay in a cluster of coordinators: another coordinator is ready now, and many providers come at once. */
+const MAX_TAKEOVER_MS = 500;
 /** First delay after a rejection that needs the owner. */
 const REFUSED_MS = 60_000;
 
@@ -55,14 +57,22 @@ export async function stayConnected(options: StayConnectedOptions, signal: Abort
   const random = options.random ?? Math.random;
   const backoff = options.backoff ?? BACKOFF;
   let attempt = 0;
+  let hasPeers = false;
   while (!signal.aborted) {
     const end = await Session.run(options, signal);
     if (signal.aborted) return;
     attempt = end.registered ? 0 : attempt + 1;
     const refused = end.kind === 'rejected' && ADVICE[end.code] !== null;
     const restart = end.kind === 'rejected' && end.code === 'shutting_down';
-    const pauses = refused ? { firstMs: REFUSED_MS, maxMs: 10 * REFUSED_MS } : restart ? (options.restart ?? RESTART) : backoff;
-    const retryInMs = backoffMs(pauses, attempt, random());
+    // An attempt that failed before `welcome` says nothing about the network.
+    if (end.registered || end.hasPeers) hasPeers = end.hasPeers;
+    const pauses = refused
+      ? { firstMs: REFUSED_MS, maxMs: 10 * REFUSED_MS }
+      : restart && !hasPeers
+        ? (options.restart ?? RESTART)
+        : backoff;
+    const isTakeover = hasPeers && attempt === 0 && !refused;
+    const retryInMs = isTakeover ? Math.round(random() * MAX_TAKEOVER_MS) : backoffMs(pauses, attempt, random());
     options.onEvent(eventOf(end, retryInMs));
     await pause(retryInMs, refused ? undefined : options.wakeDetector, signal);
   }

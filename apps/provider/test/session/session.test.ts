@@ -55,7 +55,12 @@ test('a silent socket is closed', async () => {
   const session = await coordinator.session();
   await session.admit();
   session.pauseReading(true);
-  expect(await running).toEqual({ kind: 'lost', reason: 'the coordinator has been silent for too long', registered: true });
+  expect(await running).toEqual({
+    kind: 'lost',
+    reason: 'the coordinator has been silent for too long',
+    registered: true,
+    hasPeers: false,
+  });
   expect(Date.now() - from).toBeLessThan(5_000);
   session.pauseReading(false);
 });
@@ -110,6 +115,40 @@ test('a shutdown of the coordinator causes a random delay', async () => {
   session.send({ type: 'rejected', code: 'shutting_down', message: 'the coordinator is shutting down' });
   while (events.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
   expect(events[0]).toMatchObject({ code: 'shutting_down', retryInMs: 45_000 });
+  leave.abort();
+  await running;
+});
+
+test('in a cluster, a silent coordinator is left within two heartbeats', async () => {
+  coordinator.heartbeatMs = 500;
+  const running = Session.run(options(), leave.signal);
+  const session = await coordinator.session();
+  await session.admit();
+  session.pauseReading(true);
+  const from = performance.now();
+  expect(await running).toMatchObject({ kind: 'lost', reason: 'the coordinator has been silent for too long', hasPeers: true });
+  expect(performance.now() - from).toBeLessThan(5_000);
+  session.pauseReading(false);
+});
+
+test('in a cluster, another coordinator is tried at once', async () => {
+  const events: SessionEvent[] = [];
+  const slow = { firstMs: 60_000, maxMs: 60_000 };
+  const following = { ...options(), onEvent: (event: SessionEvent) => events.push(event), backoff: slow, restart: slow, random: () => 0.5 };
+  coordinator.heartbeatMs = 2000;
+  const running = stayConnected(following, leave.signal);
+  const first = await coordinator.session();
+  await first.admit();
+  first.send({ type: 'rejected', code: 'shutting_down', message: 'the coordinator is shutting down' });
+  const second = await coordinator.session();
+  await second.admit();
+  coordinator.heartbeatMs = null;
+  second.close();
+  const third = await coordinator.session();
+  await third.admit();
+  third.close();
+  while (events.length < 3) await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(events.map(({ retryInMs }) => retryInMs)).toEqual([250, 250, 45_000]);
   leave.abort();
   await running;
 });

@@ -268,6 +268,7 @@ export class FakeCoordinator {
           nonce,
           server_time: serverTime ?? Date.now(),
           ...(receipts === undefined ? {} : { receipts: [...receipts] }),
+          ...(this.heartbeatMs === null ? {} : { heartbeat_ms: this.heartbeatMs }),
         });
         const waiting = this.#waiting.shift();
         if (waiting === undefined) this.#sessions.push(session);
@@ -290,6 +291,9 @@ export class FakeCoordinator {
     await once(server, 'listening');
     return new FakeCoordinator(server, talk);
   }
+
+  /** `heartbeat_ms` of the next sessions; null: as a coordinator without peers. */
+  heartbeatMs: number | null = null;
 
   get url(): string {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;

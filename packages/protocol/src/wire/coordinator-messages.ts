@@ -19,6 +19,11 @@ const WelcomeSchema = Type.Object({
   server_time: MillisecondsSchema,
   /** Accepted receipt versions. Default: 1. */
   receipts: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: 16 })),
+  /**
+   * Other coordinators take over this provider: the interval of its pings, after two of which without an answer it connects again.
+   * Absent: a coordinator without peers.
+   */
+  heartbeat_ms: Type.Optional(Type.Integer({ minimum: 500, maximum: 60_000 })),
 });
 
 /** Registration complete, with the current `trust_level`. A `trust` message with details follows. */

@@ -18,6 +18,8 @@ export interface SessionOptions {
   readonly enrolments: EnrolmentService;
   /** Validates link tokens of owners. Left out: no links. */
   readonly links?: LinkService;
+  /** Interval of the provider's pings while other coordinators can take over. Left out: the provider's own interval. */
+  readonly heartbeatMs?: number;
   /** Accepts or rejects model offers. Left out: all are accepted. */
   readonly evaluateOffers?: (offers: readonly ModelOffer[]) => EvaluatedOffers;
 }
@@ -79,6 +81,9 @@ export const SESSION_TIMINGS: SessionTimings = {
   maxBackoffMs: 30_000,
   cancelConfirmMs: 30_000,
 };
+
+/** Heartbeat of providers in a cluster, in milliseconds: a silent coordinator is left within two. */
+export const CLUSTER_HEARTBEAT_MS = 2000;
 
 /** Consecutive unanswered challenges that end the session. */
 export const MAX_MISSED_CHALLENGES = 3;

@@ -71,7 +71,17 @@ export class Handshake {
     this.#deadline = this.#expect();
     const server_time = this.#rules.now();
     const receipts = [...RECEIPT_VERSIONS];
-    this.#events.welcome({ type: 'welcome', version, session_id: this.#sessionId, nonce: this.#nonce, server_time, receipts });
+    const { heartbeatMs } = this.#rules;
+    const heartbeat = heartbeatMs === undefined ? {} : { heartbeat_ms: heartbeatMs };
+    this.#events.welcome({
+      type: 'welcome',
+      version,
+      session_id: this.#sessionId,
+      nonce: this.#nonce,
+      server_time,
+      receipts,
+      ...heartbeat,
+    });
   }
 
   #register(message: Register): Registered {
