@@ -3,6 +3,7 @@
  * whole network.
  */
 
+import { registerClusterGauges } from '../cluster/cluster-gauges.js';
 import { ClusterViews } from '../cluster/cluster-views.js';
 import { fetchImage, serveImage } from '../cluster/images.js';
 import type { PeerLink } from '../cluster/link/peer-link.js';
@@ -15,6 +16,7 @@ import { ClusterPlacements } from '../cluster/placement/cluster-placements.js';
 import { encodeMessage } from '../cluster/placement/placement-messages.js';
 import { PlacementServer } from '../cluster/placement/placement-server.js';
 import { publishedModels } from '../cluster/placement/published-models.js';
+import { RoundTrips } from '../cluster/round-trips.js';
 import type { ClusterSettings } from '../cluster/settings.js';
 import { NatsTransport } from '../cluster/transport/nats-transport.js';
 import { errorFacts, type Log } from '../log.js';
@@ -134,12 +136,15 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   deps.images.fetchFromPeers = (name) => fetchImage(livePeers(), name);
   const nudges = new Nudges({ self, broadcast, hints: changeHints });
   const stopListening = providers.models.onCapacity(() => membership.modelsChanged());
+  const roundTrips = new RoundTrips(links);
+  registerClusterGauges(metrics, { transport, membership, links, roundTrips, now });
   let reconnectTimer: NodeJS.Timeout | undefined;
   const stopWatching = transport.onState((isConnected) => {
     clearTimeout(reconnectTimer);
     if (isConnected) reconnectTimer = setTimeout(updatePermits, HEARTBEATS_MS);
   });
   disposal.defer(async () => {
+    roundTrips.close();
     stopListening();
     stopWatching();
     clearTimeout(reconnectTimer);

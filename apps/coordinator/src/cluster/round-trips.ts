@@ -1,0 +1,49 @@
+/** Measures the round trip to every peer with a small request, for metrics. Includes the turns of both event loops. */
+import type { PeerLink } from './link/peer-link.js';
+import type { PeerLinks } from './link/peer-links.js';
+
+const INTERVAL_MS = 5000;
+const TIMEOUT_MS = 3000;
+const NOTHING = new Uint8Array(0);
+
+export class RoundTrips {
+  readonly #links: PeerLinks;
+  readonly #now: () => number;
+  readonly #latest = new Map<string, number>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(links: PeerLinks, now: () => number = () => performance.now()) {
+    this.#links = links;
+    this.#now = now;
+    links.onRequest('ping', () => NOTHING);
+    this.#timer = setInterval(() => void this.measure(), INTERVAL_MS).unref();
+  }
+
+  /** Milliseconds by peer, without peers whose link is not up. */
+  get latest(): ReadonlyMap<string, number> {
+    return this.#latest;
+  }
+
+  /** Measures all links now. */
+  async measure(): Promise<void> {
+    const up = [...this.#links.links.values()].filter(({ state }) => state === 'up');
+    const peers = new Set(up.map(({ peer }) => peer));
+    for (const peer of this.#latest.keys()) if (!peers.has(peer)) this.#latest.delete(peer);
+    await Promise.all(up.map((link) => this.#measureOne(link)));
+  }
+
+  async #measureOne(link: PeerLink): Promise<void> {
+    const from = this.#now();
+    try {
+      await link.request('ping', NOTHING, { timeoutMs: TIMEOUT_MS });
+      this.#latest.set(link.peer, this.#now() - from);
+    } catch {
+      // The gauge of the link's state and of its losses show the failure.
+      this.#latest.delete(link.peer);
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+}
