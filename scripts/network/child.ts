@@ -7,10 +7,16 @@ import { createWriteStream } from 'node:fs';
 
 interface ChildOptions {
   readonly name: string;
-  /** Node arguments: script first. */
+  /** Program other than Node.js, without an IPC channel. */
+  readonly program?: string;
+  /** Arguments; for Node.js, the script first. */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly logFile: string;
+  /** User of the process. Left out: the user of this process. */
+  readonly user?: { readonly uid: number; readonly gid: number };
+  /** A process group of its own, which the terminal's Ctrl-C does not reach. */
+  readonly detached?: boolean;
 }
 
 export interface Child {
@@ -25,8 +31,8 @@ export interface Child {
   /** The last lines of stderr, or a word on how the process ended. */
   lastWords(): string;
   kill(signal: NodeJS.Signals): void;
-  /** SIGTERM, and SIGKILL after `graceMs`. */
-  stop(graceMs?: number): Promise<void>;
+  /** Sends a signal, SIGTERM if left out, and SIGKILL after `graceMs`. */
+  stop(graceMs?: number, signal?: NodeJS.Signals): Promise<void>;
 }
 
 const KEPT_STDERR_CHARACTERS = 4000;
@@ -34,9 +40,12 @@ const KEPT_STDERR_CHARACTERS = 4000;
 /** Starts a child. Rejects when the start fails. */
 export async function spawnChild(options: ChildOptions): Promise<Child> {
   const log = createWriteStream(options.logFile, { flags: 'a', mode: 0o600 });
-  const child = spawn(process.execPath, options.argv, {
+  const { program, user, detached = false } = options;
+  const child = spawn(program ?? process.execPath, options.argv, {
     env: definedOnly(options.env),
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    stdio: ['ignore', 'pipe', 'pipe', ...(program === undefined ? (['ipc'] as const) : [])],
+    detached,
+    ...user,
   });
   let stderr = '';
   child.stdout?.on('data', (chunk: Buffer) => {
@@ -66,7 +75,7 @@ export async function spawnChild(options: ChildOptions): Promise<Child> {
     },
     lastWords: () => stderr.trim() || describeEnd(child),
     kill: (signal) => void child.kill(signal),
-    stop: (graceMs = 10_000) => stop(child, exited, graceMs),
+    stop: (graceMs = 10_000, signal = 'SIGTERM') => stop(child, exited, graceMs, signal),
   };
 }
 
@@ -77,8 +86,8 @@ function started(child: ChildProcess): Promise<number> {
   });
 }
 
-async function stop(child: ChildProcess, exited: Promise<unknown>, graceMs: number): Promise<void> {
-  child.kill('SIGTERM');
+async function stop(child: ChildProcess, exited: Promise<unknown>, graceMs: number, signal: NodeJS.Signals): Promise<void> {
+  child.kill(signal);
   const timer = setTimeout(() => child.kill('SIGKILL'), graceMs);
   await exited;
   clearTimeout(timer);

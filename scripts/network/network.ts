@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Child, spawnChild } from './child.js';
 import { makeDirectory } from './directory.js';
+import { StartError } from './start-error.js';
 import { type Supervised, supervise } from './supervise.js';
 
 export interface NetworkOptions {
@@ -50,22 +51,14 @@ export interface Network {
   stop(): Promise<void>;
 }
 
-/** A failed start, with a message for the user. */
-export class StartError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'StartError';
-  }
-}
-
-const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
+export const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 const COORDINATOR = join(ROOT, 'apps/coordinator/dist/main.js');
 const PROVIDER = join(ROOT, 'apps/provider/dist/main.js');
 const DEVICE_SIMULATION = join(ROOT, 'packages/device-simulation/dist/main.js');
 const POLL_MS = 100;
 
 /** A program of the network: its first process, and a restart function. */
-interface Program {
+export interface Program {
   readonly child: Child;
   readonly start: () => Promise<Child>;
 }
@@ -174,31 +167,59 @@ function superviseAll(programs: readonly Program[], options: NetworkOptions): Su
 async function startCoordinator(options: NetworkOptions, logDir: string): Promise<Program & { readonly listening: Promise<string> }> {
   // A restarted coordinator keeps its port, where providers and clients expect the coordinator.
   let port = options.port;
+  const { dataDir, coordinatorEnv, coordinatorArgv } = options;
   const start = (): Promise<Child> =>
-    spawnChild({
+    spawnCoordinator({
       name: 'coordinator',
-      argv: options.coordinatorArgv ?? [COORDINATOR],
-      env: {
-        ...process.env,
-        HOST: '127.0.0.1',
-        PORT: String(port),
-        DATA_DIR: options.dataDir,
-        DEVELOPMENT: '1',
-        ALLOW_SIMULATED_ENCLAVE: '1',
-        DRAIN_SECONDS: '4',
-        ...options.coordinatorEnv,
-      },
-      logFile: join(logDir, 'coordinator.log'),
+      port,
+      dataDir,
+      logDir,
+      ...(coordinatorEnv === undefined ? {} : { env: coordinatorEnv }),
+      ...(coordinatorArgv === undefined ? {} : { argv: coordinatorArgv }),
     });
   const child = await start();
-  const listening = child.message.then(({ address }) => {
-    port = Number(new URL(address as string).port);
-    return address as string;
+  const listening = listeningAddress(child).then((address) => {
+    port = Number(new URL(address).port);
+    return address;
   });
   return { child, start, listening };
 }
 
-interface Simulation {
+interface CoordinatorOptions {
+  readonly name: string;
+  readonly port: number;
+  readonly dataDir: string;
+  readonly logDir: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Arguments for Node in place of the coordinator's program. */
+  readonly argv?: readonly string[];
+}
+
+/** Starts a coordinator in development mode. */
+export function spawnCoordinator({ name, port, dataDir, logDir, env, argv = [COORDINATOR] }: CoordinatorOptions): Promise<Child> {
+  return spawnChild({
+    name,
+    argv,
+    env: {
+      ...process.env,
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      DATA_DIR: dataDir,
+      DEVELOPMENT: '1',
+      ALLOW_SIMULATED_ENCLAVE: '1',
+      DRAIN_SECONDS: '4',
+      ...env,
+    },
+    logFile: join(logDir, `${name}.log`),
+  });
+}
+
+/** Address of a coordinator, once the process listens. */
+export async function listeningAddress(child: Child): Promise<string> {
+  return (await child.message).address as string;
+}
+
+export interface Simulation {
   readonly child: Child;
   readonly ready: Promise<SimulationFacts>;
 }
@@ -209,7 +230,7 @@ interface SimulationFacts {
   readonly management_url: string;
 }
 
-async function startSimulation(dataDir: string, logDir: string): Promise<Simulation> {
+export async function startSimulation(dataDir: string, logDir: string): Promise<Simulation> {
   const child = await spawnChild({
     name: 'device-simulation',
     argv: [DEVICE_SIMULATION],
@@ -219,7 +240,13 @@ async function startSimulation(dataDir: string, logDir: string): Promise<Simulat
   return { child, ready: child.message as Promise<unknown> as Promise<SimulationFacts> };
 }
 
-async function startProvider(options: NetworkOptions, number: number, baseUrl: string, logDir: string): Promise<Program> {
+/** Starts an agent with a simulated enclave. */
+export async function startProvider(
+  options: Pick<NetworkOptions, 'dataDir' | 'modelPath' | 'providerArgs'>,
+  number: number,
+  baseUrl: string,
+  logDir: string,
+): Promise<Program> {
   const name = `provider-${number}`;
   const start = (): Promise<Child> =>
     spawnChild({
@@ -243,7 +270,11 @@ async function startProvider(options: NetworkOptions, number: number, baseUrl: s
 }
 
 /** Waits until a model has the given number of providers; resolves to the ids of such models. */
-async function waitUntilServed(baseUrl: string, apiKey: string, providers: number): Promise<Pick<Network, 'models' | 'imageModels'>> {
+export async function waitUntilServed(
+  baseUrl: string,
+  apiKey: string,
+  providers: number,
+): Promise<Pick<Network, 'models' | 'imageModels'>> {
   for (;;) {
     const served = (await listModels(baseUrl, apiKey)).filter((model) => model.providers >= providers);
     const [text, others] = [true, false].map((isText) => served.filter(({ type }) => (type === 'text') === isText));
@@ -261,13 +292,13 @@ async function listModels(baseUrl: string, apiKey: string): Promise<{ id: string
   return list.data.map(({ id, metadata }) => ({ id, type: metadata.model_type, providers: metadata.provider_count }));
 }
 
-async function endOf(child: Child): Promise<never> {
+export async function endOf(child: Child): Promise<never> {
   await child.exited;
   throw new StartError(`the ${child.name} did not start: ${child.lastWords()}`);
 }
 
 /** Rejects on abort; never settles without a signal. */
-function aborted(signal: AbortSignal | undefined): Promise<never> {
+export function aborted(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_, reject) => {
     const stop = (): void => reject(new StartError('interrupted'));
     if (signal?.aborted) stop();
@@ -275,13 +306,13 @@ function aborted(signal: AbortSignal | undefined): Promise<never> {
   });
 }
 
-function deadline(ms: number, what: string): Promise<never> {
+export function deadline(ms: number, what: string): Promise<never> {
   return new Promise((_, reject) => {
     setTimeout(() => reject(new StartError(`${what} within ${Math.round(ms / 1000)} s`)), ms).unref();
   });
 }
 
-function makeDataDirectory(path: string): void {
+export function makeDataDirectory(path: string): void {
   try {
     makeDirectory(path);
   } catch (error) {
@@ -289,7 +320,7 @@ function makeDataDirectory(path: string): void {
   }
 }
 
-function readDevelopmentKeys(dataDir: string): { apiKey: string; adminKey: string } {
+export function readDevelopmentKeys(dataDir: string): { apiKey: string; adminKey: string } {
   const keys = JSON.parse(readFileSync(join(dataDir, 'coordinator', 'development-keys.json'), 'utf8')) as Record<string, string>;
   const { api_key: apiKey, admin_key: adminKey } = keys;
   if (apiKey === undefined || adminKey === undefined) throw new StartError('the coordinator made no development keys');

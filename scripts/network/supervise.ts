@@ -14,6 +14,10 @@ export interface SuperviseOptions {
   readonly start: () => Promise<Child>;
   /** Called on every unrequested exit that leads to a restart. */
   readonly onRestart: (ended: Child) => void;
+  /** Called with each restarted process. */
+  readonly onRestarted?: (child: Child) => void;
+  /** How the child is stopped. Left out: `Child.stop`. */
+  readonly stop?: (child: Child) => Promise<void>;
   /** Called when the child ended too often. */
   readonly onGivenUp: (ended: Child) => void;
 }
@@ -28,6 +32,7 @@ export function supervise(first: Child, options: SuperviseOptions): Supervised {
   let stopping = false;
   let pause: NodeJS.Timeout | undefined;
   const ends: number[] = [];
+  const stopChild = options.stop ?? ((child: Child) => child.stop());
 
   const watch = (child: Child): void => {
     void child.exited.then(() => {
@@ -47,8 +52,11 @@ export function supervise(first: Child, options: SuperviseOptions): Supervised {
   const restart = async (ended: Child): Promise<void> => {
     try {
       current = await options.start();
-      if (stopping) await current.stop();
-      else watch(current);
+      if (stopping) await stopChild(current);
+      else {
+        watch(current);
+        options.onRestarted?.(current);
+      }
     } catch {
       options.onGivenUp(ended);
     }
@@ -62,7 +70,7 @@ export function supervise(first: Child, options: SuperviseOptions): Supervised {
     async stop() {
       stopping = true;
       clearTimeout(pause);
-      await current.stop();
+      await stopChild(current);
     },
   };
 }

@@ -1,4 +1,4 @@
-/** `npm start` as a newcomer runs the command, in its own process, with a test's data directory. */
+/** `npm start`, or another start script, as a newcomer runs the command, in its own process, with a test's data directory. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -14,15 +14,16 @@ export interface Demo {
 
 export const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 
-export class NpmStart {
+export class NpmStart<Contents extends Demo = Demo> {
   readonly #child: ChildProcess;
   readonly #dataDir: string;
   readonly exited: Promise<number | null>;
   #output = '';
 
-  constructor(dataDir: string, env: Readonly<Record<string, string>> = {}) {
+  /** `args`: arguments for npm. */
+  constructor(dataDir: string, env: Readonly<Record<string, string>> = {}, args: readonly string[] = ['start']) {
     this.#dataDir = dataDir;
-    this.#child = spawn('npm', ['start'], { cwd: ROOT, env: { ...process.env, DATA_DIR: dataDir, PORT: '0', ...env } });
+    this.#child = spawn('npm', args, { cwd: ROOT, env: { ...process.env, DATA_DIR: dataDir, PORT: '0', ...env } });
     this.#child.stdout?.on('data', (chunk: Buffer) => {
       this.#output += chunk.toString('utf8');
     });
@@ -43,15 +44,20 @@ export class NpmStart {
   }
 
   /** Waits for the ready message; rejects when the process ends earlier. */
-  async ready(): Promise<Demo> {
+  async ready(): Promise<Contents> {
     const ended = this.exited.then((code) => {
-      throw new Error(`npm start ended with ${code}:\n${this.#output}`);
+      throw new Error(`npm ended with ${code}:\n${this.#output}`);
     });
     const up = (async () => {
       while (!this.#output.includes('Ctrl-C ends everything')) await new Promise((done) => setTimeout(done, 50));
     })();
     await Promise.race([up, ended]);
-    return JSON.parse(readFileSync(join(this.#dataDir, 'demo.json'), 'utf8')) as Demo;
+    return this.demo();
+  }
+
+  /** Contents of `demo.json` now. */
+  demo(): Contents {
+    return JSON.parse(readFileSync(join(this.#dataDir, 'demo.json'), 'utf8')) as Contents;
   }
 
   hasDemoFile(): boolean {

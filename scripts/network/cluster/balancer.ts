@@ -1,0 +1,174 @@
+/**
+ * TCP balancer in front of coordinators, for a cluster on this machine. Checks readiness over HTTP, and connects each client to a ready
+ * coordinator; a coordinator that refuses the connection is skipped.
+ */
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+const CHECK_MS = 200;
+const CHECK_TIMEOUT_MS = 1_000;
+const CONNECT_TIMEOUT_MS = 1_000;
+/** Longest wait of a new client for a ready coordinator. */
+const MAX_WAIT_MS = 5_000;
+
+export interface Backend {
+  readonly name: string;
+  readonly port: number;
+  isReady: boolean;
+  /** Open connections of agents. */
+  agents: number;
+}
+
+/** Orders the ready coordinators for a new client, the first choice first. */
+type Policy = (ready: readonly Backend[]) => readonly Backend[];
+
+/** A listener of the balancer. */
+export interface Entrance {
+  readonly port: number;
+  /** Coordinator of the oldest open connection. */
+  readonly backend: Backend | null;
+}
+
+export class Balancer {
+  readonly #backends: readonly Backend[];
+  readonly #servers = new Set<Server>();
+  readonly #sockets = new Set<Socket>();
+  readonly #onChange: () => void;
+  readonly #closing = new AbortController();
+  #turn = 0;
+
+  /** `onChange`: an agent's coordinator has changed. */
+  constructor(backends: readonly { readonly name: string; readonly port: number }[], onChange: () => void) {
+    this.#backends = backends.map((backend) => ({ ...backend, isReady: false, agents: 0 }));
+    this.#onChange = onChange;
+    for (const backend of this.#backends) void this.#watch(backend);
+  }
+
+  get backends(): readonly Backend[] {
+    return this.#backends;
+  }
+
+  /** Entrance for clients: ready coordinators in turn. Rejects if the port is taken. */
+  async listenForClients(port: number): Promise<Entrance> {
+    return this.#listen(port, false, (ready) => {
+      const from = this.#turn++ % Math.max(1, ready.length);
+      return [...ready.slice(from), ...ready.slice(0, from)];
+    });
+  }
+
+  /** Entrance for one agent: its preferred coordinator, else the ready coordinator with the fewest agents. */
+  async listenForAgent(preferred: number): Promise<Entrance> {
+    return this.#listen(0, true, (ready) => {
+      const rest = ready.filter((backend) => backend !== this.#backends[preferred]).sort((a, b) => a.agents - b.agents);
+      return [...ready.filter((backend) => backend === this.#backends[preferred]), ...rest];
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    const closed = [...this.#servers].map((server) => new Promise((resolve) => server.close(resolve)));
+    for (const socket of this.#sockets) socket.destroy();
+    await Promise.all(closed);
+  }
+
+  async #listen(port: number, isForAgents: boolean, policy: Policy): Promise<Entrance> {
+    const open: Backend[] = [];
+    const count = (backend: Backend, change: 1 | -1): void => {
+      if (!isForAgents) return;
+      backend.agents += change;
+      if (change === 1) open.push(backend);
+      else open.splice(open.indexOf(backend), 1);
+      this.#onChange();
+    };
+    // Half-open: a client may end its side before the response.
+    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => {
+      this.#keep(client);
+      void this.#serve(client, policy, count);
+    });
+    this.#servers.add(server);
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ port, host: '127.0.0.1', backlog: 4096 }, resolve);
+    });
+    const { port: bound } = server.address() as { port: number };
+    return {
+      port: bound,
+      get backend() {
+        return open[0] ?? null;
+      },
+    };
+  }
+
+  async #serve(client: Socket, policy: Policy, count: (backend: Backend, change: 1 | -1) => void): Promise<void> {
+    const deadline = performance.now() + MAX_WAIT_MS;
+    while (!client.destroyed && !this.#closing.signal.aborted) {
+      for (const backend of policy(this.#backends.filter(({ isReady }) => isReady))) {
+        const upstream = await open(backend.port);
+        if (upstream === null) continue;
+        if (client.destroyed) return void upstream.destroy();
+        this.#keep(upstream);
+        count(backend, 1);
+        upstream.once('close', () => count(backend, -1));
+        join(client, upstream);
+        return;
+      }
+      if (performance.now() > deadline) break;
+      await new Promise((wake) => setTimeout(wake, CHECK_MS));
+    }
+    client.destroy();
+  }
+
+  #keep(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.setNoDelay(true);
+    socket.on('error', () => {});
+    socket.once('close', () => this.#sockets.delete(socket));
+  }
+
+  async #watch(backend: Backend): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      backend.isReady = await isReady(backend.port, signal);
+      await new Promise((wake) => setTimeout(wake, CHECK_MS));
+    }
+  }
+}
+
+async function isReady(port: number, signal: AbortSignal): Promise<boolean> {
+  try {
+    const either = AbortSignal.any([signal, AbortSignal.timeout(CHECK_TIMEOUT_MS)]);
+    const response = await fetch(`http://127.0.0.1:${port}/health/ready`, { signal: either });
+    await response.arrayBuffer();
+    return response.ok;
+  } catch {
+    return false;
+  }
+}
+
+/** Null for a coordinator that refuses the connection, or does not answer in time. */
+function open(port: number): Promise<Socket | null> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    const fail = (): void => {
+      socket.destroy();
+      resolve(null);
+    };
+    const timer = setTimeout(fail, CONNECT_TIMEOUT_MS);
+    socket.once('error', fail);
+    socket.once('connect', () => {
+      clearTimeout(timer);
+      socket.off('error', fail);
+      resolve(socket);
+    });
+  });
+}
+
+/** Forwards both directions with back-pressure. The reset of a side resets the other. */
+function join(client: Socket, upstream: Socket): void {
+  for (const [from, to] of [
+    [client, upstream],
+    [upstream, client],
+  ] as const) {
+    from.pipe(to);
+    from.once('close', () => to.destroySoon());
+  }
+}

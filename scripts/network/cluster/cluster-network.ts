@@ -1,0 +1,302 @@
+/**
+ * A whole cluster on this machine: three NATS servers, PostgreSQL, coordinators behind a TCP balancer, and agents with simulated
+ * enclaves. Used by `npm run cluster`, its test and the soak.
+ */
+import { join } from 'node:path';
+import { type Child, spawnChild } from '../child.js';
+import type { Demo, RunningNetwork } from '../demo-file.js';
+import type { StartControl } from '../launch.js';
+import {
+  aborted,
+  deadline,
+  endOf,
+  listeningAddress,
+  makeDataDirectory,
+  type Program,
+  readDevelopmentKeys,
+  type Simulation,
+  spawnCoordinator,
+  startProvider,
+  startSimulation,
+  waitUntilServed,
+} from '../network.js';
+import { StartError } from '../start-error.js';
+import { type Supervised, supervise } from '../supervise.js';
+import { Balancer, type Entrance } from './balancer.js';
+import { type CoordinatorFiles, writeClusterFiles } from './cluster-keys.js';
+import { freePorts } from './free-ports.js';
+import { findPrograms } from './installed-programs.js';
+import { type PostgresServer, postgresReady, preparePostgres } from './postgres-server.js';
+import { ProcessGuard } from './process-guard.js';
+
+export interface ClusterOptions extends Partial<StartControl> {
+  readonly coordinatorCount: number;
+  /** Port of the balancer; 0 lets the system choose. */
+  readonly port: number;
+  readonly dataDir: string;
+  readonly providers: number;
+  /** GGUF file to serve instead of the demo model. */
+  readonly modelPath?: string;
+  readonly providerArgs?: readonly string[];
+  readonly coordinatorEnv?: Readonly<Record<string, string>>;
+  /** Adds a simulated management server, so that simulated Macs can reach `hardware`. */
+  readonly managed?: boolean;
+  /** Milliseconds without progress after which a start fails. */
+  readonly startDeadlineMs?: number;
+  /** A process was restarted, or an agent is connected to another coordinator. */
+  readonly onChange?: (topology: Topology) => void;
+}
+
+/** Processes of a cluster, as in `demo.json`. */
+export interface Topology {
+  readonly coordinators: readonly { readonly base_url: string; readonly pid: number }[];
+  /** `coordinator`: `base_url` of the coordinator that the agent is connected to; null: none now. */
+  readonly agents: readonly { readonly pid: number; readonly coordinator: string | null }[];
+  readonly nats: readonly { readonly pid: number }[];
+}
+
+export type ClusterDemo = Demo & Topology;
+
+export interface ClusterNetwork extends RunningNetwork {
+  readonly topology: Topology;
+  readonly coordinators: readonly Supervised[];
+  readonly agents: readonly Supervised[];
+  readonly nats: readonly Supervised[];
+  readonly postgres: Supervised;
+  readonly databaseUrl: string;
+  stop(): Promise<void>;
+}
+
+const NATS_SERVER_COUNT = 3;
+/** Connections of one coordinator's pool, with room for its migrations and locks. */
+const CONNECTIONS_PER_COORDINATOR = 16;
+const START_DEADLINE_MS = 60_000;
+const NATS_GRACE_MS = 3_000;
+const POSTGRES_GRACE_MS = 10_000;
+
+/** Starts a cluster and waits until every agent serves. Throws {@link StartError}; nothing is left running then. */
+export async function startCluster(options: ClusterOptions): Promise<ClusterNetwork> {
+  const starting = new StartingCluster(options);
+  try {
+    return await starting.start();
+  } catch (error) {
+    await starting.stop();
+    throw error;
+  }
+}
+
+type Role = 'nats' | 'postgres' | 'coordinator' | 'agent';
+
+class StartingCluster {
+  readonly #options: ClusterOptions;
+  readonly #logDir: string;
+  readonly #guard = new ProcessGuard();
+  readonly #programs: Record<Role, Supervised[]> = { nats: [], postgres: [], coordinator: [], agent: [] };
+  readonly #failed = new AbortController();
+  #balancer: Balancer | null = null;
+  #entrances: Entrance[] = [];
+  #simulation: Simulation | null = null;
+  #stopped: Promise<void> | null = null;
+  #isUp = false;
+
+  constructor(options: ClusterOptions) {
+    this.#options = options;
+    this.#logDir = join(options.dataDir, 'logs');
+  }
+
+  async start(): Promise<ClusterNetwork> {
+    const { dataDir, coordinatorCount, port } = this.#options;
+    const installed = findPrograms();
+    makeDataDirectory(this.#logDir);
+    const ports = await freePorts(2 * NATS_SERVER_COUNT + 1 + coordinatorCount);
+    const nextPort = (): number => ports.pop() as number;
+    const backends = Array.from({ length: coordinatorCount }, (_, index) => ({ name: `coordinator-${index + 1}`, port: nextPort() }));
+    const balancer = new Balancer(backends, () => this.#changed());
+    this.#balancer = balancer;
+    const entrance = await balancer.listenForClients(port).catch((error: NodeJS.ErrnoException) => {
+      throw new StartError(
+        `the balancer cannot listen on 127.0.0.1:${port}: ${error.code === 'EADDRINUSE' ? 'the port is taken' : error.message}`,
+      );
+    });
+    const baseUrl = `http://127.0.0.1:${entrance.port}`;
+    const servers = Array.from({ length: NATS_SERVER_COUNT }, () => {
+      return { host: '127.0.0.1', port: nextPort(), clusterPort: nextPort(), monitorPort: null };
+    });
+    const files = await writeClusterFiles(join(dataDir, 'cluster'), coordinatorCount, servers);
+    const postgresPort = nextPort();
+    const maxConnections = 20 + CONNECTIONS_PER_COORDINATOR * coordinatorCount;
+    const postgres = preparePostgres({ programs: installed, dataDir, logDir: this.#logDir, port: postgresPort, maxConnections });
+    for (const [index, config] of files.natsConfigs.entries()) await this.#startNats(installed.natsServer, config, index + 1);
+    await this.#startPostgres(postgres, postgresPort);
+    const managementArgs = await this.#startManagement(baseUrl);
+    await this.#startCoordinators(backends, files.coordinators, postgres.url);
+    const keys = readDevelopmentKeys(join(dataDir, 'coordinator-1'));
+    await this.#startAgents(managementArgs);
+    const first = `http://127.0.0.1:${backends[0]?.port}`;
+    const models = await this.#before('no model came up at every agent', waitUntilServed(first, keys.apiKey, this.#options.providers));
+    this.#isUp = true;
+    const { coordinator, agent, nats } = this.#programs;
+    const topology = (): Topology => this.#topology();
+    return {
+      baseUrl,
+      ...keys,
+      ...models,
+      logDir: this.#logDir,
+      databaseUrl: postgres.url,
+      get topology() {
+        return topology();
+      },
+      coordinators: coordinator,
+      agents: agent,
+      nats,
+      postgres: this.#programs.postgres[0] as Supervised,
+      stop: () => this.stop(),
+    };
+  }
+
+  /** Stops agents first, so that their jobs can end while coordinators still listen, and the database last. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
+    const { nats, postgres, coordinator, agent } = this.#programs;
+    const all = (programs: readonly Supervised[]): Promise<unknown> => Promise.all(programs.map((program) => program.stop()));
+    await all(agent);
+    await all(coordinator);
+    await this.#balancer?.close();
+    await Promise.all([all(nats), all(postgres), this.#simulation?.child.stop()]);
+    await this.#guard.close();
+  }
+
+  async #startNats(natsServer: string, config: string, number: number): Promise<void> {
+    const start = (): Promise<Child> =>
+      spawnChild({
+        name: `nats-${number}`,
+        program: natsServer,
+        argv: ['-c', config],
+        env: process.env,
+        logFile: join(this.#logDir, `nats-${number}.log`),
+        detached: true,
+      });
+    await this.#add('nats', start, (child) => child.stop(NATS_GRACE_MS));
+  }
+
+  async #startPostgres(postgres: PostgresServer, port: number): Promise<void> {
+    // SIGINT ends connections instead of waiting for them.
+    await this.#add('postgres', postgres.start, (child) => child.stop(POSTGRES_GRACE_MS, 'SIGINT'));
+    await this.#before('PostgreSQL did not take connections', postgresReady(port, this.#failed.signal));
+  }
+
+  async #startManagement(baseUrl: string): Promise<readonly string[]> {
+    if (this.#options.managed !== true) return [];
+    this.#simulation = await startSimulation(this.#options.dataDir, this.#logDir);
+    const { management_url: url } = await this.#before('the device simulation did not start', this.#simulation.ready);
+    await this.#simulation.child.ask({ coordinator: baseUrl });
+    return ['--simulated-management', url];
+  }
+
+  /** The first coordinator alone: the others find the database migrated. */
+  async #startCoordinators(
+    backends: readonly { readonly name: string; readonly port: number }[],
+    files: readonly CoordinatorFiles[],
+    databaseUrl: string,
+  ): Promise<void> {
+    const facts = await this.#simulation?.ready;
+    const startOne = async (index: number): Promise<void> => {
+      const { name, port } = backends[index] as (typeof backends)[number];
+      const start = (): Promise<Child> =>
+        spawnCoordinator({
+          name,
+          port,
+          dataDir: join(this.#options.dataDir, name),
+          logDir: this.#logDir,
+          env: { ...facts?.coordinator_env, ...this.#options.coordinatorEnv, ...files[index]?.env, DATABASE_URL: databaseUrl },
+        });
+      const child = await this.#add('coordinator', start);
+      await this.#before(`the ${name} did not listen`, listeningAddress(child));
+    };
+    await startOne(0);
+    // In order, so that the lists of programs and of backends agree.
+    for (let index = 1; index < backends.length; index++) await startOne(index);
+  }
+
+  async #startAgents(managementArgs: readonly string[]): Promise<void> {
+    const { dataDir, modelPath, providers, coordinatorCount, providerArgs = [] } = this.#options;
+    const balancer = this.#balancer as Balancer;
+    for (let number = 1; number <= providers; number++) {
+      const entrance = await balancer.listenForAgent((number - 1) % coordinatorCount);
+      this.#entrances.push(entrance);
+      const agent = await startProvider(
+        { dataDir, providerArgs: [...managementArgs, ...providerArgs], ...(modelPath === undefined ? {} : { modelPath }) },
+        number,
+        `http://127.0.0.1:${entrance.port}`,
+        this.#logDir,
+      );
+      this.#supervise('agent', agent);
+    }
+  }
+
+  async #add(role: Role, start: () => Promise<Child>, stop?: (child: Child) => Promise<void>): Promise<Child> {
+    const program = { start: () => this.#guarded(role, start), child: await this.#guarded(role, start) };
+    this.#supervise(role, program, stop);
+    return program.child;
+  }
+
+  /** Coordinators and agents end with this process by themselves. */
+  async #guarded(role: Role, start: () => Promise<Child>): Promise<Child> {
+    const child = await start();
+    if (role === 'nats' || role === 'postgres') {
+      this.#guard.add(child.pid);
+      void child.exited.then(() => this.#guard.remove(child.pid));
+    }
+    return child;
+  }
+
+  #supervise(role: Role, { child, start }: Program, stop?: (child: Child) => Promise<void>): void {
+    const program = supervise(child, {
+      start,
+      ...(stop === undefined ? {} : { stop }),
+      onRestart: (ended) => {
+        // A start fails with the first program that ends.
+        if (!this.#isUp) this.#failed.abort(new StartError(`the ${ended.name} did not start: ${ended.lastWords()}`));
+        else this.#options.onNotice?.(`the ${ended.name} ended (${ended.lastWords()}); starting it again`);
+      },
+      onRestarted: () => this.#changed(),
+      onGivenUp: (ended) => {
+        void this.stop().then(() => this.#options.onFailure?.(`the ${ended.name} ended again and again: ${ended.lastWords()}`));
+      },
+    });
+    this.#programs[role].push(program);
+  }
+
+  /** Rejects when a program ends, the deadline passes or the start is interrupted. */
+  async #before<T>(what: string, ready: Promise<T>): Promise<T> {
+    this.#failed.signal.throwIfAborted();
+    const failed = new Promise<never>((_, reject) => {
+      this.#failed.signal.addEventListener('abort', () => reject(this.#failed.signal.reason), { once: true });
+    });
+    const simulationEnded = this.#simulation === null ? [] : [endOf(this.#simulation.child)];
+    const limit = deadline(this.#options.startDeadlineMs ?? START_DEADLINE_MS, what);
+    return Promise.race([ready, failed, limit, aborted(this.#options.signal), ...simulationEnded]);
+  }
+
+  #topology(): Topology {
+    const { coordinator, agent, nats } = this.#programs;
+    const backends = this.#balancer?.backends ?? [];
+    const urlOf = (port: number): string => `http://127.0.0.1:${port}`;
+    return {
+      coordinators: coordinator.map(({ current }, index) => ({ base_url: urlOf(backends[index]?.port ?? 0), pid: current.pid })),
+      agents: agent.map(({ current }, index) => {
+        const backend = this.#entrances[index]?.backend ?? null;
+        return { pid: current.pid, coordinator: backend === null ? null : urlOf(backend.port) };
+      }),
+      nats: nats.map(({ current }) => ({ pid: current.pid })),
+    };
+  }
+
+  #changed(): void {
+    if (this.#isUp && this.#stopped === null) this.#options.onChange?.(this.#topology());
+  }
+}

@@ -1,0 +1,40 @@
+/** The file `demo.json`: addresses and keys for programs that use a network on this machine. */
+import { renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface Demo {
+  readonly base_url: string;
+  readonly api_key: string;
+  readonly admin_key: string;
+  readonly text_model: string;
+  readonly image_model?: string;
+}
+
+/** Replaces the file at once. Readable by the owner only, because of the keys. */
+export function writeDemoFile<Contents extends Demo>(dataDir: string, demo: Contents): void {
+  const path = join(dataDir, 'demo.json');
+  writeFileSync(`${path}.new`, `${JSON.stringify(demo, null, 2)}\n`, { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+}
+
+/** Facts of a network for its users. */
+export interface RunningNetwork {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly adminKey: string;
+  readonly models: readonly string[];
+  readonly imageModels: readonly string[];
+  readonly logDir: string;
+}
+
+/** Members of `demo.json` that every network has. */
+export function demoOf(network: RunningNetwork): Demo {
+  const [imageModel] = network.imageModels;
+  return {
+    base_url: network.baseUrl,
+    api_key: network.apiKey,
+    admin_key: network.adminKey,
+    text_model: network.models[0] as string,
+    ...(imageModel === undefined ? {} : { image_model: imageModel }),
+  };
+}

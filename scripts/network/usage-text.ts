@@ -1,0 +1,40 @@
+/** The text that a start script prints when its network is up. */
+import { demoOf, type RunningNetwork } from './demo-file.js';
+
+/** First steps with a network that is up. `headline`: what runs; `more`: further lines about addresses. */
+export function usageText(network: RunningNetwork, headline: string, more = ''): string {
+  const { text_model: textModel, image_model: imageModel } = demoOf(network);
+  const body = { model: textModel, temperature: 0, messages: [{ role: 'user', content: 'What is the capital of France?' }] };
+  return `
+${headline}
+
+  console  ${network.baseUrl}/
+  address  ${network.baseUrl}
+  key      ${network.apiKey}
+${more}
+Open the console in a browser to sign up, look around and try a model. Mails, such as for a new password, are lines of the
+coordinator's log here.
+
+Ask it something:
+
+  curl ${network.baseUrl}/v1/chat/completions \\
+    -H "Authorization: Bearer ${network.apiKey}" \\
+    -H "Content-Type: application/json" \\
+    -d '${JSON.stringify(body)}'
+
+${imageModel === undefined ? '' : drawingText(network, imageModel)}Verify an answer with curl and openssl:  scripts/verify-response.sh
+Logs: ${network.logDir}    Ctrl-C ends everything.
+`;
+}
+
+function drawingText({ baseUrl, apiKey }: RunningNetwork, model: string): string {
+  const body = { model, prompt: 'a red circle on a blue background', size: 'auto' };
+  return `Have it draw something (the answer holds an address that lives for an hour):
+
+  curl ${baseUrl}/v1/images/generations \\
+    -H "Authorization: Bearer ${apiKey}" \\
+    -H "Content-Type: application/json" \\
+    -d '${JSON.stringify(body)}'
+
+`;
+}

@@ -1,0 +1,106 @@
+/** `npm run cluster -- 2` as an operator runs the command: one coordinator is killed, clients and agents go on, Ctrl-C ends everything. */
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ClusterDemo } from '../scripts/network/cluster/cluster-network.js';
+import { NpmStart } from './support/npm-start.js';
+import { processTable, waitUntilGone } from './support/processes.js';
+
+const MAX_AWAY_MS = 5_000;
+
+let directory: string;
+let cluster: NpmStart<ClusterDemo>;
+let demo: ClusterDemo;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'inference-cluster-'));
+  cluster = start();
+  demo = await cluster.ready();
+});
+afterAll(async () => {
+  await cluster.end();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function start(): NpmStart<ClusterDemo> {
+  return new NpmStart<ClusterDemo>(directory, {}, ['run', 'cluster', '--', '2']);
+}
+
+async function chat(baseUrl: string): Promise<string> {
+  const response = await fetch(`${baseUrl}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${demo.api_key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: demo.text_model,
+      temperature: 0,
+      messages: [{ role: 'user', content: 'What is the capital of France?' }],
+    }),
+  });
+  return `${response.status} ${await response.text()}`;
+}
+
+describe('npm run cluster', () => {
+  it('serves through every coordinator and through the balancer', async () => {
+    expect(demo).toEqual({
+      base_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      api_key: expect.stringMatching(/^service-.{32,}$/),
+      admin_key: expect.stringMatching(/^service-.{32,}$/),
+      text_model: expect.any(String),
+      image_model: 'picto',
+      coordinators: [1, 2].map(() => ({ base_url: expect.any(String), pid: expect.any(Number) })),
+      agents: demo.coordinators.map(({ base_url }) => ({ pid: expect.any(Number), coordinator: base_url })),
+      nats: [1, 2, 3].map(() => ({ pid: expect.any(Number) })),
+    });
+    expect(statSync(join(directory, 'demo.json')).mode & 0o777).toBe(0o600);
+    for (const { base_url: url } of [...demo.coordinators, demo]) expect(await chat(url)).toMatch(/^200 .*Paris/s);
+  });
+
+  it('goes on when one coordinator is killed, and starts it again', async () => {
+    const [killed, other] = demo.coordinators;
+    process.kill(killed?.pid ?? 0, 'SIGKILL');
+    const killedAt = performance.now();
+    await expect.poll(() => cluster.demo().agents[0]?.coordinator, { timeout: 20_000, interval: 20 }).toBe(other?.base_url);
+    expect(performance.now() - killedAt).toBeLessThan(MAX_AWAY_MS);
+    for (let request = 0; request < 4; request++) expect(await chat(demo.base_url)).toMatch(/^200 .*Paris/s);
+    await expect.poll(() => cluster.demo().coordinators[0]?.pid, { timeout: 20_000 }).not.toBe(killed?.pid);
+    await expect.poll(() => chat(killed?.base_url ?? '').catch(() => ''), { timeout: 20_000 }).toMatch(/^200 .*Paris/s);
+    expect(cluster.demo().nats).toEqual(demo.nats);
+  });
+
+  it('ends everything on Ctrl-C, and starts again with the same data', async () => {
+    const isOurs = ({ command }: { command: string }): boolean => command.includes(directory);
+    const servers = processTable().filter(isOurs);
+    expect(servers.filter(({ command }) => command.includes('nats-server'))).toHaveLength(3);
+    expect(servers.filter(({ command }) => command.includes('postgres -D'))).toHaveLength(1);
+    expect(await cluster.end('SIGINT')).toEqual({ code: 0, left: [] });
+    expect(processTable().filter(isOurs)).toEqual([]);
+
+    const { api_key: earlierKey } = demo;
+    cluster = start();
+    demo = await cluster.ready();
+    expect(demo.api_key).toBe(earlierKey);
+    expect(await chat(demo.base_url)).toMatch(/^200 .*Paris/s);
+  });
+
+  it('leaves nothing running when it is killed outright', async () => {
+    const launcher = cluster.descendants().find(({ command }) => command.includes('scripts/cluster.ts'));
+    const pids = cluster.descendants().map(({ pid }) => pid);
+    process.kill(launcher?.pid ?? 0, 'SIGKILL');
+    await cluster.exited;
+    expect(await waitUntilGone(pids)).toEqual([]);
+  });
+});
+
+it('npm run cluster says what is wrong with its arguments', async () => {
+  const wrong: readonly (readonly [readonly string[], RegExp])[] = [
+    [[], /usage/],
+    [['17'], /from 1 to 16/],
+    [['two'], /from 1 to 16/],
+    [['keys', '2'], /usage/],
+    [['keys', '2', '/dev/null/no', '--servers', 'somewhere'], /--servers must be/],
+  ];
+  const failed = wrong.map(([args]) => new NpmStart(directory, {}, ['run', 'cluster', '--', ...args]));
+  expect(await Promise.all(failed.map(({ exited }) => exited))).toEqual(wrong.map(() => 1));
+  for (const [index, [, message]] of wrong.entries()) expect(failed[index]?.output).toMatch(message);
+});
