@@ -134,6 +134,7 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
       'cluster/transport',
       'cluster/link',
       'cluster/views.ts',
+      'database',
       'images',
       'inference',
       'providers',
