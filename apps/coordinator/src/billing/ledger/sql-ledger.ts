@@ -15,7 +15,13 @@ import { foldJobs } from '../../database/ledger/fold-jobs.js';
 import { balanceFromRow } from '../../database/ledger/ledger-records.js';
 import { LedgerRepository } from '../../database/ledger/ledger-repository.js';
 import { linkProvider } from '../../database/ledger/link-provider.js';
-import { abandonedJobs, ownReservedJobs, recordHolder, removeHolder } from '../../database/ledger/reservation-holders.js';
+import {
+  abandonedJobs,
+  HOLDER_HEARTBEAT_MS,
+  ownReservedJobs,
+  recordHolder,
+  removeHolder,
+} from '../../database/ledger/reservation-holders.js';
 import { advanceWindows } from '../../database/ledger/totals.js';
 import type { Database } from '../../database/tables.js';
 import { type MicroUsd, microUsd } from '../micro-usd.js';
@@ -63,11 +69,8 @@ export interface LedgerOptions {
 }
 
 const RETRY_MS = 10_000;
-const HEARTBEAT_MS = 15_000;
 /** Interval of folds into the roll-ups and the fee account. */
 const FOLD_MS = 1000;
-/** Time without heartbeat after which a coordinator counts as dead, in milliseconds. Clocks may differ by most of this time. */
-const HOLDER_TIMEOUT_MS = 120_000;
 
 /** Opens the ledger on an open database and releases reservations of dead coordinators. Callers close the ledger. */
 export async function openLedger(options: LedgerOptions): Promise<Ledger> {
@@ -146,7 +149,7 @@ class SqlLedger implements Ledger {
         .finally(() => {
           this.#beating = null;
         });
-    }, HEARTBEAT_MS);
+    }, HOLDER_HEARTBEAT_MS);
     this.#heartbeat.unref();
     this.#roller = setInterval(() => {
       this.#rolling ??= this.#roll()
@@ -330,7 +333,7 @@ class SqlLedger implements Ledger {
   }
 
   async #releaseAbandoned(): Promise<number> {
-    return this.#release(await abandonedJobs(this.#database, this.#terms.coordinatorId, this.#now() - HOLDER_TIMEOUT_MS));
+    return this.#release(await abandonedJobs(this.#database, this.#terms.coordinatorId));
   }
 
   async #release(jobIds: readonly string[]): Promise<number> {

@@ -46,10 +46,9 @@ export async function removeHolder(database: Database, id: string): Promise<void
 }
 
 /**
- * Jobs still reserved by dead coordinators. `deadBefore` (milliseconds since 1970) is the callers' cut-off, which PostgreSQL replaces. On
- * SQLite every other coordinator is dead, as a file has only one.
+ * Jobs still reserved by dead coordinators. On SQLite every other coordinator is dead, as a file has only one.
  */
-export async function abandonedJobs(database: Database, self: string, _deadBefore: number): Promise<string[]> {
+export async function abandonedJobs(database: Database, self: string): Promise<string[]> {
   const rows = await database
     .selectFrom('jobs')
     .select('job_id')

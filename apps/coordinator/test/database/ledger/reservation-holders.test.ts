@@ -53,26 +53,26 @@ describeDatabases('holders of reservations', (fresh, dialect) => {
     it('are dead after 20 seconds of the database, for a coordinator without pauses of its own', async () => {
       await recordHolder(database, 'other', 7);
       await recordHolder(database, 'self', 9);
-      expect(await abandonedJobs(database, 'self', Number.MAX_SAFE_INTEGER)).toEqual([]);
+      expect(await abandonedJobs(database, 'self')).toEqual([]);
       await setAge('other', HOLDER_TIMEOUT_MS + 1000);
       // All may have paused with the database.
-      expect(await abandonedJobs(database, 'self', 0)).toEqual([]);
+      expect(await abandonedJobs(database, 'self')).toEqual([]);
       await beatFor('self', HOLDER_TIMEOUT_MS);
-      expect(await abandonedJobs(database, 'self', 0)).toEqual(['job']);
+      expect(await abandonedJobs(database, 'self')).toEqual(['job']);
       time += 60_000;
       await recordHolder(database, 'self', 9);
-      expect(await abandonedJobs(database, 'self', 0)).toEqual([]);
+      expect(await abandonedJobs(database, 'self')).toEqual([]);
       await beatFor('self', HOLDER_TIMEOUT_MS);
       await recordHolder(database, 'other', 7);
-      expect(await abandonedJobs(database, 'self', 0)).toEqual([]);
+      expect(await abandonedJobs(database, 'self')).toEqual([]);
       await removeHolder(database, 'other');
-      expect(await abandonedJobs(database, 'self', 0)).toEqual(['job']);
+      expect(await abandonedJobs(database, 'self')).toEqual(['job']);
     });
 
   if (dialect === 'sqlite')
     it('are dead when another process has opened the file', async () => {
       await recordHolder(database, 'other', 7);
-      expect(await abandonedJobs(database, 'self', 0)).toEqual(['job']);
-      expect(await abandonedJobs(database, 'other', 0)).toEqual([]);
+      expect(await abandonedJobs(database, 'self')).toEqual(['job']);
+      expect(await abandonedJobs(database, 'other')).toEqual([]);
     });
 });
