@@ -36,7 +36,7 @@ interface HttpDeps {
 }
 
 export async function openHttpServer(context: StartContext, deps: HttpDeps): Promise<HttpServices> {
-  const { config, options, log, now, jobTimings, onWriteError, isDraining } = context;
+  const { config, options, log, now, jobTimings, onWriteError, isDraining, refusing } = context;
   const { ledger, repositories, metrics, networkLimits } = deps;
   const { maxRequestBytes, maxHeldBytes, trustedProxies, cors } = config;
   const { requestMs, bodyWindowMs } = options;
@@ -52,6 +52,7 @@ export async function openHttpServer(context: StartContext, deps: HttpDeps): Pro
     cors,
     log,
     isDraining,
+    isRefusing: () => refusing.signal.aborted,
     sendNotFoundPage: consoleFiles?.sendNotFoundPage,
   });
   registerBodyGauges(metrics, server.requestBodies);

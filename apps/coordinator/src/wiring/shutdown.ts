@@ -17,17 +17,25 @@ interface ShutdownDeps {
   readonly billing: Billing;
 }
 
+/** Time for load balancers to send new requests to other coordinators, in milliseconds. */
+const HANDOVER_MS = 5000;
+
 /** Closes a coordinator that listens. `abort` ends the grace period early. */
 export async function shutDown(context: StartContext, deps: ShutdownDeps, graceMs: number, abort?: AbortSignal): Promise<void> {
   const { server, responses, providers, billing } = deps;
-  const { runner, requestQueue, imageSupply } = deps.inference;
+  const { runner, requestQueue, imageSupply, cluster } = deps.inference;
+  const deadline = performance.now() + graceMs;
   context.draining.abort();
+  cluster.announceDrain();
   providers.drain(() => runner.drainDemands());
+  // Until load balancers have noticed, other coordinators' providers serve new requests.
+  if (cluster.peerCount() > 0) await pause(Math.min(HANDOVER_MS, graceMs / 2), abort);
+  context.refusing.abort();
   requestQueue.drain();
   imageSupply.close();
   // A job ends with a complete response; the client may still be reading.
   const allDelivered = runner.whenIdle().then(() => responses.whenDrained());
-  await Promise.race([allDelivered, pause(graceMs, abort)]);
+  await Promise.race([allDelivered, pause(Math.max(0, deadline - performance.now()), abort)]);
   const closed = server.close();
   requestQueue.close();
   runner.stop();

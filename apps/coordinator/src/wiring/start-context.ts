@@ -23,6 +23,8 @@ export interface StartContext {
   /** Aborted when the shutdown begins. */
   readonly draining: AbortController;
   readonly isDraining: () => boolean;
+  /** Aborted when new requests are refused: at the shutdown, or after their handover to other coordinators. */
+  readonly refusing: AbortController;
   /** Options of repositories whose rows are reread; overridden by tests. */
   readonly refresh: { readonly refreshMs?: number };
 }
@@ -30,6 +32,7 @@ export interface StartContext {
 export function createStartContext(options: AppOptions): StartContext {
   const { config, log, now = Date.now, random = Math.random } = options;
   const draining = new AbortController();
+  const refusing = new AbortController();
   return {
     options,
     config,
@@ -44,6 +47,7 @@ export function createStartContext(options: AppOptions): StartContext {
     draining,
     refresh: options.refreshMs === undefined ? {} : { refreshMs: options.refreshMs },
     isDraining: () => draining.signal.aborted,
+    refusing,
   };
 }
 

@@ -3,7 +3,7 @@
  * connection assigns its slots. While all are full, a request queues here and at two peers, and takes the first slot.
  */
 import type { ImageOffer, ModelOffer, ModelType, ProviderId } from '@inference/protocol';
-import { chooseOwner, type ModelDigest, namesProvider, type OwnerRequest } from '@inference/scheduler';
+import { chooseOwner, MAX_QUEUE_OWNERS, type ModelDigest, namesProvider, type OwnerRequest } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { type NetworkModels, type Placements, type ResolvedSerial, resolvedProvider } from '../../inference/placements.js';
 import type { NotPlacedReason, Placed, Placement, RequestQueue, SlotRequest } from '../../inference/queue/request-queue.js';
@@ -199,7 +199,9 @@ export class ClusterPlacements implements Placements, NetworkModels {
     if (placed !== null) return placed;
     if (signal.aborted) return refused('aborted');
     const choice = this.#choose(request, asked);
-    return this.#wait(request, waitMs, signal, choice.kind === 'queue' ? choice.owners : []);
+    // Digests may be a second old, so the owners themselves say that nobody is left.
+    const owners = choice.kind === 'queue' ? choice.owners : [...this.#digests(request.model).keys()].slice(0, MAX_QUEUE_OWNERS);
+    return this.#wait(request, waitMs, signal, owners);
   }
 
   /** A slot at once, here or at a peer; null: all are full. `asked`: owners without a slot. */

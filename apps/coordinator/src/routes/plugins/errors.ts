@@ -11,13 +11,16 @@ import { databaseUnavailable, sendError } from './send-error.js';
 export interface ErrorHandlingOptions {
   readonly log: Log;
   /** True while the coordinator shuts down. */
+  /** The shutdown has begun: connections end with their response. */
   readonly isDraining: () => boolean;
+  /** New requests are refused. */
+  readonly isRefusing: () => boolean;
   /** Sends the console's 404 page to browsers; false for other requests. */
   readonly sendNotFoundPage?: ((request: FastifyRequest, reply: FastifyReply) => boolean) | undefined;
 }
 
 export const errorHandling = fastifyPlugin<ErrorHandlingOptions>(
-  async (server, { log, isDraining, sendNotFoundPage }) => {
+  async (server, { log, isDraining, isRefusing, sendNotFoundPage }) => {
     /** 404, or 405 with `Allow` if the path exists with other methods. */
     const answerUnknown = (request: FastifyRequest, reply: FastifyReply): void => {
       const path = pathOf(request);
@@ -35,7 +38,8 @@ export const errorHandling = fastifyPlugin<ErrorHandlingOptions>(
 
     // Before the body is read, which has no use for a refused request.
     server.addHook('onRequest', (request, reply, done) => {
-      if (isDraining() && !isHealthPath(request.url)) {
+      if (isDraining()) reply.raw.shouldKeepAlive = false;
+      if (isRefusing() && !isHealthPath(request.url)) {
         reply.header('connection', 'close');
         sendError(reply, apiError('shutting_down'));
       } else if (request.is404) answerUnknown(request, reply);

@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { MODEL, until } from '../support/harness.js';
+import { ScriptedProvider } from '../support/scripted-provider.js';
+import { startTwoCoordinators, type TwoCoordinators } from './two-coordinators.js';
+
+let cluster: TwoCoordinators;
+
+beforeAll(async () => {
+  cluster = await startTwoCoordinators();
+});
+afterAll(() => cluster.close());
+
+test('a coordinator that shuts down moves its providers, and serves new requests through the others', async () => {
+  const { near, far } = cluster;
+  const moving = await near.provider({ models: [MODEL] });
+  expect((await near.chat()).headers.get('x-provider-id')).toBe(moving.providerId);
+  const closing = near.app.close(4000);
+  // The idle provider is told to reconnect elsewhere, and does.
+  await moving.next('rejected');
+  expect(moving.rejection).toBe('shutting_down');
+  const moved = await ScriptedProvider.connect(far.url, { ...moving.options, enclave: moving.enclave });
+  await until(() => near.app.cluster.servingAtPeers(MODEL) === 1);
+  const readiness = await fetch(`${near.url}/health/ready`);
+  expect(readiness.status).toBe(503);
+  const handedOver = await near.chat({ stream: true });
+  expect(handedOver.status).toBe(200);
+  expect(handedOver.headers.get('connection')).toBe('close');
+  expect(handedOver.headers.get('x-provider-id')).toBe(moved.providerId);
+  expect(await handedOver.text()).toContain('[DONE]');
+  await closing;
+  expect((await far.chat()).headers.get('x-provider-id')).toBe(moved.providerId);
+  moved.close();
+});
