@@ -13,6 +13,7 @@ import { Nudges } from '../cluster/nudges.js';
 import { type Peer, PeerStream } from '../cluster/peer.js';
 import { NetworkPermits } from '../cluster/permits/network-permits.js';
 import { ClusterPlacements } from '../cluster/placement/cluster-placements.js';
+import { MovedProviders } from '../cluster/placement/moved-providers.js';
 import { encodeMessage } from '../cluster/placement/placement-messages.js';
 import { PlacementServer } from '../cluster/placement/placement-server.js';
 import { publishedModels } from '../cluster/placement/published-models.js';
@@ -85,21 +86,22 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     },
     now,
   });
+  const rules = {
+    allowSimulatedEnclave: config.allowSimulatedEnclave,
+    anchor: devices.anchor,
+    limits: {
+      maxChallengeAgeMs: maxChallengeAge({ ...SESSION_TIMINGS, challengeIntervalMs: config.challengeIntervalMs }),
+      maxManagementAgeMs: MAX_MANAGEMENT_AGE_MS,
+    },
+    now,
+  };
   const placements: ClusterPlacements = new ClusterPlacements({
     self,
     requestQueue,
     registry: providers,
     membership,
     peer: peerOf,
-    rules: {
-      allowSimulatedEnclave: config.allowSimulatedEnclave,
-      anchor: devices.anchor,
-      limits: {
-        maxChallengeAgeMs: maxChallengeAge({ ...SESSION_TIMINGS, challengeIntervalMs: config.challengeIntervalMs }),
-        maxManagementAgeMs: MAX_MANAGEMENT_AGE_MS,
-      },
-      now,
-    },
+    rules,
     onAsked: (outcome) => metrics.peerAsked(outcome),
     now,
     random,
@@ -107,6 +109,9 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   const livePeers = (): Peer[] => membership.peers.flatMap(({ id }) => peerOf(id) ?? []);
   const views = new ClusterViews({ peers: livePeers });
   const server = new PlacementServer({ registry: providers, requestQueue });
+  const moved = new MovedProviders({ registry: providers, peers: livePeers, rules });
+  deps.providers.onJoined = (provider) => moved.announce(provider);
+  links.onRequest('joined', (payload, { peer: id }) => moved.announced(peer(links.link(id)), payload));
   links.onRequest('models', () => membership.allModels());
   links.onRequest('permits', (payload, { peer }) => permits.answer(peer, payload));
   links.onRequest('describe', (payload) => server.describe(payload));

@@ -26,6 +26,8 @@ export interface ProviderServices {
   /** Models without a provider at the moment, but expected to return. */
   readonly expectedModels: RecentlySeenModels;
   readonly endedSessions: EndedSessions;
+  /** Called after a provider has registered. Set by the cluster. */
+  onJoined: (provider: ProviderSnapshot) => void;
 }
 
 interface ProviderDeps {
@@ -68,6 +70,7 @@ export function openProviders(context: StartContext, { database, repositories, m
       logProviderEvent(log, event);
       metrics.providerEvent(event);
       if (event.type === 'left') endedSessions.add(event.counters);
+      if (event.type === 'joined') services.onJoined(event.provider);
       devices.onProviderEvent(event);
       recordLastSeen(lastSeen, event, now());
       void tellReputation(context, reputations, event);
@@ -81,7 +84,8 @@ export function openProviders(context: StartContext, { database, repositories, m
   const expectedModels = new RecentlySeenModels({ registry: providers.models, catalogue, earlier: recentModels, now });
   disposal.defer(() => expectedModels.close());
   disposal.defer(() => devices.management.close());
-  return { providers, devices, providerLinks, expectedModels, endedSessions };
+  const services: ProviderServices = { providers, devices, providerLinks, expectedModels, endedSessions, onJoined: () => {} };
+  return services;
 }
 
 /** Accepts WebSocket connections of providers on this HTTP server. */

@@ -10,6 +10,19 @@ beforeAll(async () => {
 });
 afterAll(() => cluster.close());
 
+test('a provider that connects to another coordinator leaves the first, whose connection may be dead', async () => {
+  const { near, far } = cluster;
+  const first = await far.provider({ models: ['moving/model'] });
+  await until(() => near.app.cluster.servingAtPeers('moving/model') === 1);
+  const second = await near.provider({ ...first.options, enclave: first.enclave });
+  await first.next('rejected');
+  expect(first.rejection).toBe('replaced');
+  expect(far.app.providers.snapshot(first.providerId)).toBeNull();
+  expect(near.app.providers.snapshot(second.providerId)?.sessionId).toBe(second.sessionId);
+  await until(() => near.app.cluster.servingAtPeers('moving/model') === 0);
+  expect((await near.chat({ model: 'moving/model' })).status).toBe(200);
+});
+
 test('a coordinator that shuts down moves its providers, and serves new requests through the others', async () => {
   const { near, far } = cluster;
   const moving = await near.provider({ models: [MODEL] });

@@ -69,7 +69,8 @@ export class ClusterPlacements implements Placements, NetworkModels {
   readonly #options: ClusterPlacementsOptions;
   /** By session id, so that references to one connection are equal. */
   readonly #remote = new BoundedMap<string, RemoteProvider>(MAX_REMOTE_PROVIDERS);
-  readonly #ownerOf = new BoundedMap<ProviderId, string>(MAX_REMOTE_PROVIDERS);
+  /** The newest connection of each provider. */
+  readonly #newest = new BoundedMap<ProviderId, RemoteProvider>(MAX_REMOTE_PROVIDERS);
   readonly #waiting = new Set<(models: ReadonlySet<string>) => void>();
   readonly #capacityListeners = new Set<(models: readonly ModelOffer[]) => void>();
   readonly #ownDigestAt = new BoundedMap<string, number>(MAX_REMOTE_PROVIDERS);
@@ -236,7 +237,7 @@ export class ClusterPlacements implements Placements, NetworkModels {
   #ownerRequest({ work, image = null, trustFloor, exclude }: SlotRequest, excludedOwners: ReadonlySet<string>): OwnerRequest {
     const excludedProviders = new Map<string, number>();
     for (const providerId of exclude) {
-      const owner = this.#options.registry.snapshot(providerId) === null ? this.#ownerOf.get(providerId) : this.#options.self;
+      const owner = this.#options.registry.snapshot(providerId) === null ? this.#newest.get(providerId)?.owner : this.#options.self;
       if (owner !== undefined) excludedProviders.set(owner, (excludedProviders.get(owner) ?? 0) + 1);
     }
     const imageSize = image === null ? null : image.pixels;
@@ -363,7 +364,9 @@ export class ClusterPlacements implements Placements, NetworkModels {
     }
     const provider = new RemoteProvider(peer, state, verified, this.#options.now);
     this.#remote.set(state.session_id, provider);
-    this.#ownerOf.set(state.provider_id, peer.id);
+    const older = this.#newest.get(state.provider_id);
+    if (older !== undefined) older.isReplaced = true;
+    this.#newest.set(state.provider_id, provider);
     return provider;
   }
 

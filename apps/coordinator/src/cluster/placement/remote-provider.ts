@@ -27,8 +27,9 @@ export class RemoteProvider implements ProviderConnection {
     this.#now = now;
   }
 
-  get sessionId(): string {
-    return this.#sessionId;
+  /** The coordinator that holds the connection. */
+  get owner(): string {
+    return this.#peer.id;
   }
 
   /** Whether the verified description still covers this state. */

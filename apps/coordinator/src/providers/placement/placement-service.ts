@@ -121,6 +121,11 @@ export class PlacementService {
     return session?.sessionId === sessionId ? this.#localProvider(session) : null;
   }
 
+  /** The provider has connected to another coordinator since: closes its session here, if any. */
+  replacedElsewhere(providerId: ProviderId): void {
+    this.#options.connected.get(providerId)?.reject('replaced', 'the same enclave key has connected to another coordinator');
+  }
+
   /** Highest plausible decode rate of a provider with a model, in tokens per second; null: any. */
   maxPlausibleRate(providerId: ProviderId, model: string): number | null {
     const session = this.#options.connected.get(providerId);
