@@ -52,7 +52,7 @@ export const PlacementRequestSchema = Type.Object({
   image: nullable(
     Type.Object({
       count: Type.Integer({ minimum: 1, maximum: 64 }),
-      size: Type.Unsafe<ImageFacts['size']>(Type.String({ maxLength: 32 })),
+      size: Type.Unsafe<ImageFacts['size']>(nullable(Type.String({ maxLength: 32 }))),
       pixels: Type.String({ pattern: '^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$' }),
     }),
   ),
