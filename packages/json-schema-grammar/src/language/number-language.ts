@@ -1,6 +1,5 @@
 /**
- * LanguageFactory of JSON numbers within bounds and of multiples. Small automata count and compare digit by digit, so the size of a bound
- * does not matter.
+ * Regular languages of JSON numbers: bounds, multiples, exclusions. Digit-by-digit automata keep large bounds cheap.
  */
 
 import { languageOfPattern } from './pattern-language.js';
@@ -18,7 +17,7 @@ export interface NumberBounds {
 
 export const ANY_NUMBER: NumberBounds = { isInteger: false, min: null, max: null, multiplesOf: [], except: [] };
 
-/** The engine cannot keep to such a multiple. */
+/** This `multipleOf` cannot be enforced: inexact in a double, too large, or too many decimals. */
 export class MultipleError extends Error {
   constructor() {
     super('the multiple is refused');
@@ -28,10 +27,12 @@ export class MultipleError extends Error {
 
 /** Numbers with 15 digits are exact in a double. */
 const INTEGER = '(0|-?[1-9][0-9]{0,14})';
-const FREE = '^-?(0|[1-9][0-9]{0,14})(\\.[0-9]{1,15})?([eE][+-]?[0-9]{1,2})?$';
-const BOUND = `^(${INTEGER}|-?(0|[1-9][0-9]{0,8})\\.[0-9]{1,6})$`;
-/** Bound above every number of 15 digits. */
-const BEYOND = 1e15;
+/** Numbers without constraints may have an exponent. */
+const NUMBER = '^-?(0|[1-9][0-9]{0,14})(\\.[0-9]{1,15})?([eE][+-]?[0-9]{1,2})?$';
+/** Numbers with constraints: no exponent, because the automata read digit by digit; at most 15 digits. */
+const PLAIN_NUMBER = `^(${INTEGER}|-?(0|[1-9][0-9]{0,8})\\.[0-9]{1,6})$`;
+/** Above every number of 15 digits: bounds from here on need no automaton. */
+const ABOVE_ALL = 1e15;
 const MAX_MODULUS = 2000;
 const MAX_DECIMALS = 6;
 
@@ -43,8 +44,8 @@ export function languageOfNumber(languages: LanguageFactory, bounds: NumberBound
   const { isInteger, min, max, multiplesOf, except } = bounds;
   const integers = languageOfPattern(languages, `^${INTEGER}$`);
   const isFree = min === null && max === null && multiplesOf.length === 0 && except.length === 0;
-  if (isFree) return isInteger ? integers : languageOfPattern(languages, FREE);
-  const parts = [isInteger ? integers : languageOfPattern(languages, BOUND)];
+  if (isFree) return isInteger ? integers : languageOfPattern(languages, NUMBER);
+  const parts = [isInteger ? integers : languageOfPattern(languages, PLAIN_NUMBER)];
   if (min !== null) parts.push(beyond(languages, min.value, min.isExclusive, 1));
   if (max !== null) parts.push(beyond(languages, max.value, max.isExclusive, -1));
   for (const divisor of multiplesOf) parts.push(multiples(languages, divisor, integers));
@@ -55,29 +56,30 @@ export function languageOfNumber(languages: LanguageFactory, bounds: NumberBound
 /** Numbers at or above the value (`sign` 1), or at or below the value (-1). */
 function beyond(languages: LanguageFactory, value: number, isExclusive: boolean, sign: 1 | -1): Language {
   const minus = languages.characterClass([0x2d, 0x2d]);
-  // Signs chosen so that "beyond" means away from zero.
-  const [near, far] = sign === 1 ? [languages.empty, minus] : [minus, languages.empty];
+  // Mirrored at zero for `sign` -1, so both directions compare magnitudes.
+  const [sameSide, otherSide] = sign === 1 ? [languages.empty, minus] : [minus, languages.empty];
   const unsigned = languages.repeat(languages.characterClass([...DIGIT, POINT, POINT]), 1, Infinity);
-  const distance = value * sign;
-  if (distance > 0) return languages.concatenation(near, magnitude(languages, distance, isExclusive ? ['>'] : ['>', '=']));
-  const within = languages.concatenation(far, magnitude(languages, -distance, isExclusive ? ['<'] : ['<', '=']));
-  const zero = isExclusive && distance === 0 ? magnitude(languages, 0, ['>']) : unsigned;
-  return languages.union(languages.concatenation(near, zero), within);
+  const mirrored = value * sign;
+  if (mirrored > 0) return languages.concatenation(sameSide, magnitude(languages, mirrored, isExclusive ? ['>'] : ['>', '=']));
+  const within = languages.concatenation(otherSide, magnitude(languages, -mirrored, isExclusive ? ['<'] : ['<', '=']));
+  const magnitudes = isExclusive && mirrored === 0 ? magnitude(languages, 0, ['>']) : unsigned;
+  return languages.union(languages.concatenation(sameSide, magnitudes), within);
 }
 
 function magnitude(languages: LanguageFactory, value: number, wanted: readonly Order[]): Language {
-  if (value >= BEYOND) return wanted.includes('<') ? languages.anyText : languages.nothing;
+  if (value >= ABOVE_ALL) return wanted.includes('<') ? languages.anyText : languages.nothing;
   const [whole = '0', decimals = ''] = plainDecimal(value).split('.');
   return languages.leaf(new DecimalComparison(whole, decimals.replace(/0+$/, ''), wanted, 0, '=', null));
 }
 
-/** Decimal notation without an exponent. Decimals beyond those of the compared numbers make no difference. */
+/** Decimal notation of a number of at least 0. `String` writes an exponent from 1e21 up and below 1e-6. */
 function plainDecimal(value: number): string {
-  const text = String(value);
-  if (!text.includes('e')) return text;
-  const [digits = '', exponent = '0'] = text.split('e');
-  const [first = '', rest = ''] = digits.split('.');
-  return `0.${'0'.repeat(Math.max(0, -Number(exponent) - 1))}${first}${rest}`;
+  const [digits = '', exponent] = String(value).split('e');
+  if (exponent === undefined) return digits;
+  const [first = '', decimals = ''] = digits.split('.');
+  const shift = Number(exponent);
+  // A double has at most 17 significant digits, so none follow the point from 1e21 up.
+  return shift > 0 ? `${first}${decimals}`.padEnd(shift + 1, '0') : `0.${'0'.repeat(-shift - 1)}${first}${decimals}`;
 }
 
 type Order = '<' | '=' | '>';
@@ -88,44 +90,48 @@ class DecimalComparison implements Leaf {
   readonly nullable: boolean;
   readonly cuts = [...DIGIT.map((code, at) => code + at), ...Array.from({ length: 9 }, (_, digit) => 0x31 + digit), POINT, POINT + 1];
 
-  /** `read`: digits before the point; `order`: comparison of the common digits; `fraction`: digits after the point, null before. */
+  /**
+   * `wholeCount`: digits read before the point. `order`: comparison of the digits read so far. `decimalCount`: digits read after
+   * the point; null before the point.
+   */
   constructor(
     private readonly whole: string,
     private readonly decimals: string,
     private readonly wanted: readonly Order[],
-    private readonly read: number,
+    private readonly wholeCount: number,
     private readonly order: Order,
-    private readonly fraction: number | null,
+    private readonly decimalCount: number | null,
   ) {
-    this.key = `compare ${whole}.${decimals} ${wanted.join('')} ${read} ${order} ${fraction}`;
-    this.nullable = read > 0 && fraction !== 0 && wanted.includes(this.#final());
+    this.key = `compare ${whole}.${decimals} ${wanted.join('')} ${wholeCount} ${order} ${decimalCount}`;
+    this.nullable = wholeCount > 0 && decimalCount !== 0 && wanted.includes(this.#final());
   }
 
   step(code: number): DecimalComparison | null {
-    if (code === POINT) return this.fraction === null && this.read > 0 ? this.#with(this.read, this.#wholeOrder(), 0) : null;
+    if (code === POINT)
+      return this.decimalCount === null && this.wholeCount > 0 ? this.#with(this.wholeCount, this.#wholeOrder(), 0) : null;
     if (code < DIGIT[0] || code > DIGIT[1]) return null;
     const digit = code - DIGIT[0];
-    if (this.fraction === null) {
-      const order = this.order === '=' ? compare(digit, Number(this.whole[this.read] ?? digit)) : this.order;
-      return this.#with(Math.min(this.read + 1, this.whole.length + 1), order, null);
+    if (this.decimalCount === null) {
+      const order = this.order === '=' ? compare(digit, Number(this.whole[this.wholeCount] ?? digit)) : this.order;
+      return this.#with(Math.min(this.wholeCount + 1, this.whole.length + 1), order, null);
     }
-    const order = this.order === '=' ? compare(digit, Number(this.decimals[this.fraction] ?? 0)) : this.order;
-    return this.#with(this.read, order, Math.min(this.fraction + 1, this.decimals.length + 1));
+    const order = this.order === '=' ? compare(digit, Number(this.decimals[this.decimalCount] ?? 0)) : this.order;
+    return this.#with(this.wholeCount, order, Math.min(this.decimalCount + 1, this.decimals.length + 1));
   }
 
-  #with(read: number, order: Order, fraction: number | null): DecimalComparison {
-    return new DecimalComparison(this.whole, this.decimals, this.wanted, read, order, fraction);
+  #with(wholeCount: number, order: Order, decimalCount: number | null): DecimalComparison {
+    return new DecimalComparison(this.whole, this.decimals, this.wanted, wholeCount, order, decimalCount);
   }
 
-  /** More digits before the point are more. */
+  /** Without leading zeros, the longer whole part is the larger. */
   #wholeOrder(): Order {
-    const byLength = compare(this.read, this.whole.length);
+    const byLength = compare(this.wholeCount, this.whole.length);
     return byLength === '=' ? this.order : byLength;
   }
 
   #final(): Order {
-    const order = this.fraction === null ? this.#wholeOrder() : this.order;
-    const isShorter = (this.fraction ?? 0) < this.decimals.length;
+    const order = this.decimalCount === null ? this.#wholeOrder() : this.order;
+    const isShorter = (this.decimalCount ?? 0) < this.decimals.length;
     return order === '=' && isShorter ? '<' : order;
   }
 }
@@ -135,8 +141,8 @@ function compare(a: number, b: number): Order {
 }
 
 /**
- * Multiples of an integer, or of a fraction that is exact in a double (0.5, 0.25). For others, such as 0.01, validators that divide
- * doubles reject some multiples.
+ * Multiples of an integer, or of a fraction exact in a double (0.5, 0.25). Throws {@link MultipleError} for others: validators that
+ * divide doubles reject some multiples of 0.01.
  */
 function multiples(languages: LanguageFactory, divisor: number, integers: Language): Language {
   const text = plainDecimal(divisor);
@@ -145,13 +151,13 @@ function multiples(languages: LanguageFactory, divisor: number, integers: Langua
   const isExact = Number.isInteger(divisor * 2 ** MAX_DECIMALS) && Number.isInteger(scaled);
   if (!isExact || scaled > MAX_MODULUS || decimals > MAX_DECIMALS) throw new MultipleError();
   const minus = languages.optional(languages.characterClass([0x2d, 0x2d]));
-  const count = (modulus: number) => languages.concatenation(minus, languages.leaf(new RemainderLeaf(modulus, 0)));
-  const whole = languages.intersection(integers, count(scaled / greatestCommonDivisor(scaled, 10 ** decimals)));
+  const multiplesOfModulus = (modulus: number) => languages.concatenation(minus, languages.leaf(new RemainderLeaf(modulus, 0)));
+  const whole = languages.intersection(integers, multiplesOfModulus(scaled / greatestCommonDivisor(scaled, 10 ** decimals)));
   if (decimals === 0) return whole;
   const digits = languages.characterClass(DIGIT);
   const point = languages.characterClass([POINT, POINT]);
   const form = languages.concatenation(minus, languages.repeat(digits, 1, Infinity), point, languages.repeat(digits, decimals, decimals));
-  return languages.union(whole, languages.intersection(form, count(scaled)));
+  return languages.union(whole, languages.intersection(form, multiplesOfModulus(scaled)));
 }
 
 /** Automaton for the remainder of the digits read so far. The decimal point is skipped. */
@@ -162,16 +168,16 @@ class RemainderLeaf implements Leaf {
 
   constructor(
     private readonly modulus: number,
-    private readonly rest: number,
+    private readonly remainder: number,
   ) {
-    this.key = `remainder ${modulus} ${rest}`;
-    this.nullable = rest === 0;
+    this.key = `remainder ${modulus} ${remainder}`;
+    this.nullable = remainder === 0;
   }
 
   step(code: number): RemainderLeaf | null {
     if (code === POINT) return this;
     if (code < DIGIT[0] || code > DIGIT[1]) return null;
-    return new RemainderLeaf(this.modulus, (this.rest * 10 + code - DIGIT[0]) % this.modulus);
+    return new RemainderLeaf(this.modulus, (this.remainder * 10 + code - DIGIT[0]) % this.modulus);
   }
 }
 
@@ -179,7 +185,7 @@ function greatestCommonDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestCommonDivisor(b, a % b);
 }
 
-/** All ways to write a number without an exponent. */
+/** All spellings of a number without an exponent: 5, 5.0, 5.00. */
 function spellings(languages: LanguageFactory, value: number): Language {
   const [whole = '', decimals = ''] = plainDecimal(Math.abs(value)).split('.');
   const zeros = languages.repeat(languages.characterClass([0x30, 0x30]), 0, Infinity);

@@ -1,5 +1,5 @@
 /**
- * LanguageFactory of ECMA-262 regular expressions, for JSON Schema's `pattern`. Supports look-ahead; rejects back references and
+ * Regular languages of ECMA-262 regular expressions, for JSON Schema's `pattern`. Supports look-ahead; rejects back references and
  * look-behind. Unanchored patterns match anywhere.
  */
 import { ANY_CHARACTER, holds, type Language, type LanguageFactory, normalise } from './regular-language.js';
