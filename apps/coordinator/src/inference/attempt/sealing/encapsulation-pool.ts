@@ -57,8 +57,10 @@ export class EncapsulationPool {
     pool.jobs++;
     pool.lastJobAt = this.#now();
     if (ready === undefined && pool.jobs > MIN_JOBS) pool.size = Math.min(MAX_READY, Math.max(MIN_READY, 2 * pool.size));
+    // Throws for a malformed key, before the thread is asked.
+    const encapsulation = ready ?? encapsulate(recipient);
     this.#refill(pool);
-    return ready ?? encapsulate(recipient);
+    return encapsulation;
   }
 
   /** Number of precomputed encapsulations for this recipient. */
@@ -111,16 +113,16 @@ export class EncapsulationPool {
     this.#options.onError(error);
   }
 
-  #receive({ recipient, pairs }: EncapsulationBatch): void {
+  #receive({ recipient, count, pairs }: EncapsulationBatch): void {
     const pool = this.#pools.get(nameOf(recipient));
     if (pool === undefined) {
       pairs?.fill(0);
       return;
     }
-    // A malformed key (`made` is null) surfaces in `take`.
+    // A pool dropped and opened again has no record of older requests.
+    pool.requestedCount = Math.max(0, pool.requestedCount - count);
     for (let at = 0; pairs !== null && at < pairs.length; at += PAIR_BYTES) {
       pool.ready.push({ enc: pairs.subarray(at, at + ENC_BYTES), sharedSecret: pairs.subarray(at + ENC_BYTES, at + PAIR_BYTES) });
-      pool.requestedCount--;
     }
   }
 

@@ -1,6 +1,6 @@
 /** Messages between the coordinator and its sealing thread. */
 
-/** 32 bytes each. */
+/** Sizes of one HPKE encapsulation: `enc` (encapsulated key) and shared secret, in bytes. */
 export const ENC_BYTES = 32;
 export const SECRET_BYTES = 32;
 export const PAIR_BYTES = ENC_BYTES + SECRET_BYTES;
@@ -13,6 +13,8 @@ export interface EncapsulationRequest {
 
 export interface EncapsulationBatch {
   readonly recipient: Uint8Array;
-  /** `enc ‖ shared secret`, repeated `count` times; null: the recipient's key is malformed. */
+  /** Of the request. */
+  readonly count: number;
+  /** `enc ‖ shared secret`, repeated `count` times; null: the encapsulation failed. */
   readonly pairs: Uint8Array<ArrayBuffer> | null;
 }

@@ -11,8 +11,8 @@ parentPort?.on('message', ({ recipient, count }: EncapsulationRequest) => {
       pairs.set(enc, at);
       pairs.set(sharedSecret, at + ENC_BYTES);
     }
-    parentPort?.postMessage({ recipient, pairs } satisfies EncapsulationBatch, [pairs.buffer]);
+    parentPort?.postMessage({ recipient, count, pairs } satisfies EncapsulationBatch, [pairs.buffer]);
   } catch {
-    parentPort?.postMessage({ recipient, pairs: null } satisfies EncapsulationBatch);
+    parentPort?.postMessage({ recipient, count, pairs: null } satisfies EncapsulationBatch);
   }
 });

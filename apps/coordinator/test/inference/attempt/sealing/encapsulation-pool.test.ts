@@ -97,6 +97,29 @@ it('a malformed key is refused each time, and other recipients are still served'
   expect(from.waiting(smallOrder)).toBe(0);
 });
 
+/** Thread that answers the first 32 encapsulations with a failure, as many as a pool requests at most, and later ones with zeros. */
+const FAILING_AT_FIRST = `
+  const { parentPort } = require('node:worker_threads');
+  let failed = 0;
+  parentPort.on('message', ({ recipient, count }) => {
+    const pairs = failed < 32 ? null : new Uint8Array(count * 64);
+    if (pairs === null) failed += count;
+    parentPort.postMessage({ recipient, count, pairs });
+  });`;
+
+it('a pool is refilled after failed encapsulations on the thread', async () => {
+  const from = encapsulationPool({ startThread: () => new Worker(FAILING_AT_FIRST, { eval: true, execArgv: [] }) });
+  const { publicKey } = generateSealingKeyPair();
+  for (let job = 0; job < 500; job++) from.take(publicKey);
+  await vi.waitFor(
+    () => {
+      from.take(publicKey);
+      expect(from.waiting(publicKey)).toBeGreaterThan(0);
+    },
+    { timeout: 20_000 },
+  );
+});
+
 it('a failed thread is reported once, and sealing continues without it', async () => {
   const from = encapsulationPool({ startThread: () => new Worker('throw new Error("no thread")', { eval: true, execArgv: [] }) });
   const key = generateSealingKeyPair();
