@@ -1,5 +1,5 @@
 /**
- * An image engine as the daemon sees it: a supervised child process. Jobs run in sequence; a crash fails only running and queued
+ * An image engine, seen from the daemon: a supervised child process. Jobs run in sequence; a crash fails only running and queued
  * jobs.
  */
 import { createRequire } from 'node:module';
@@ -78,7 +78,7 @@ export class ImageEngine {
     const imageJob = this.#imageJobs.get(message.job);
     switch (message.type) {
       case 'reading':
-        imageJob?.read(message.promptTokens);
+        imageJob?.promptRead(message.promptTokens);
         return;
       case 'step':
         imageJob?.step(message);

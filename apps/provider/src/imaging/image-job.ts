@@ -1,6 +1,5 @@
 /**
- * One image request as the daemon sees it. Counts steps, collects images and returns them together. A cancel takes effect before
- * the next step.
+ * One image job, seen from the daemon. Collects the images. Cancelling stops a running job before its next step.
  */
 import type { ImageJobEnd } from './messages.js';
 
@@ -24,8 +23,8 @@ interface ImageProgress {
   readonly steps: number;
 }
 
-/** The process is silent during a step; being alive counts as progress. */
-const SIGN_EVERY_MS = 1000;
+/** Progress is reported once per second, because the process is silent during a step. */
+const PROGRESS_EVERY_MS = 1000;
 
 export class ImageJob {
   /** Called at every step. */
@@ -41,12 +40,9 @@ export class ImageJob {
     this.#end = new Promise((resolve) => (this.#settle = resolve));
   }
 
-  /**
-   * Grows while the engine works on this job or on jobs before. Steps of large models outlast a coordinator's stall timeout. A
-   * hanging process is killed, and the job fails.
-   */
+  /** Seconds since the job was created, not steps done: a single step may exceed the coordinator's stall timeout. */
   get workCount(): number {
-    return Math.floor((performance.now() - this.#since) / SIGN_EVERY_MS);
+    return Math.floor((performance.now() - this.#since) / PROGRESS_EVERY_MS);
   }
 
   /** Throws {@link ImageJobError} if the engine did not finish; partial images are overwritten. */
@@ -62,7 +58,7 @@ export class ImageJob {
   }
 
   /** Called by the engine client only, like the methods below. */
-  read(promptTokens: number): void {
+  promptRead(promptTokens: number): void {
     this.#promptTokens = promptTokens;
   }
 

@@ -82,7 +82,7 @@ function requireIdentity(folder: string, { version }: Release): void {
   try {
     found = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name?: unknown; version?: unknown };
   } catch {
-    // ReloadOutcome below.
+    // Refused below.
   }
   if (found?.name !== 'inference-provider' || found.version !== version) {
     throw new UpdateError(`the archive of version ${version} has other contents`);

@@ -1169,7 +1169,7 @@ describe('images', () => {
 
   function finish(bench: Bench, images: readonly Uint8Array[]): void {
     const [first] = bench.drawings;
-    first?.drawing.read(5);
+    first?.drawing.promptRead(5);
     for (const image of images) first?.drawing.push(image);
     first?.drawing.end({ kind: 'finished' });
   }

@@ -100,7 +100,7 @@ export function redactLogLine(line: string, redactor: Redactor): string {
     const entry: unknown = JSON.parse(line);
     if (typeof entry === 'object' && entry !== null) return JSON.stringify(redactor.value(entry, PERMITTED_MEMBERS));
   } catch {
-    // ReloadOutcome below.
+    // Reduced to the length below.
   }
   return JSON.stringify({ left_out: line.length });
 }

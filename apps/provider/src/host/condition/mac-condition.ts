@@ -1,9 +1,9 @@
 /**
- * Condition of a Mac from commands that need no root. Pure; missing or unknown text counts as normal.
+ * Condition of a Mac, parsed from the output of commands that need no root. Missing or unknown output counts as normal.
  *
  * Heat: `pmset -g therm` (pmset(1)) and `notifyutil` (levels of OSThermalNotification.h). Power: `pmset -g batt`.
  *
- * Memory: `kern.memorystatus_vm_pressure_level` (1, 2 or 4).
+ * Memory: `kern.memorystatus_vm_pressure_level` (1 normal, 2 warning, 4 critical).
  */
 import { type HostCondition, powerOf, worse } from './condition.js';
 
@@ -18,19 +18,19 @@ export type MacTexts = { readonly [Name in keyof typeof MAC_COMMANDS]: string };
 
 export function macCondition(texts: MacTexts): HostCondition {
   return {
-    thermal: worse('thermal', pressureLevel(texts.pressure), thermalWarning(texts.therm)),
+    thermal: worse('thermal', thermalPressure(texts.pressure), thermalWarning(texts.therm)),
     memoryPressure: memoryLevel(texts.memory),
     power: battery(texts.batt),
   };
 }
 
-/** `com.apple.system.thermalpressurelevel 1`: nominal, moderate, heavy, trapping, sleeping. */
-function pressureLevel(text: string): HostCondition['thermal'] {
+/** Reads `com.apple.system.thermalpressurelevel 1`. Levels 0 to 4: nominal, moderate, heavy, trapping, sleeping. */
+function thermalPressure(text: string): HostCondition['thermal'] {
   const level = Number(/thermalpressurelevel\s+(\d+)\s*$/m.exec(text)?.[1] ?? 0);
   return (['nominal', 'fair', 'serious', 'critical', 'critical'] as const)[level] ?? 'nominal';
 }
 
-/** Levels 5 and 100 are warnings, 10 and 110 emergencies (IOPM.h). A reduced CPU speed limit means throttling. */
+/** Levels of IOPM.h: 5 danger, 100 warning, 10 critical, 110 trap. A CPU speed limit below 100 % means throttling. */
 function thermalWarning(text: string): HostCondition['thermal'] {
   const level = Number(/Thermal Warning Level\s*=\s*(\d+)/i.exec(text)?.[1] ?? 0);
   if (level === 10 || level === 110) return 'critical';
@@ -45,7 +45,7 @@ function memoryLevel(text: string): HostCondition['memoryPressure'] {
   return level === '2' ? 'warning' : 'normal';
 }
 
-/** `Now drawing from 'Battery Power'`, and a line with `85%; discharging`. A UPS is a battery, too. */
+/** Reads `Now drawing from 'Battery Power'`, and the charge from `85%; discharging`. A UPS counts as a battery. */
 function battery(text: string): HostCondition['power'] {
   const source = /Now drawing from '([^']+)'/.exec(text)?.[1];
   const percent = /\t(\d{1,3})%;/.exec(text)?.[1];
