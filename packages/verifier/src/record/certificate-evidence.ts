@@ -1,6 +1,6 @@
 /**
- * Findings from the manufacturer's certificates: device attestation bound to the enclave key, and the ACME proof of the
- * device-management identity. Under a simulated anchor the findings are called simulated, never proven.
+ * Findings from the manufacturer's certificate chains: device attestation (MDA) bound to the enclave key, and the device's ACME
+ * attestation. Under a simulated anchor, reproduced claims are `simulated`.
  */
 import { type AttestationRecord, concatBytes, fromBase64OrNull, type NoncePreimage, utf8 } from '@inference/protocol';
 import { sha256 } from '@noble/hashes/sha2.js';
@@ -8,7 +8,7 @@ import type { TrustAnchor } from '../chain/anchor.js';
 import { type DeviceChainVerdict, verifyDeviceChain } from '../chain/verify-device-chain.js';
 import { compared, contradicted, coordinatorClaim, type Finding } from './finding.js';
 
-/** Maximum age of a certificate that supports `hardware`, in milliseconds. */
+/** Maximum age of a device certificate, for trust level `hardware`. */
 const MAX_CHAIN_AGE_MS = 30 * 24 * 60 * 60_000;
 
 export interface ActiveTrustAnchor {
@@ -18,14 +18,14 @@ export interface ActiveTrustAnchor {
 
 export interface CertificateEvidence {
   readonly findings: readonly Finding[];
-  /** The verdict on the managed-device chain; null: no chain to verify. */
+  /** Verdict on the managed-device chain; null: no chain to verify. */
   readonly chain: DeviceChainVerdict | null;
 }
 
-export function certificateFindings(record: AttestationRecord, inForce: ActiveTrustAnchor, now: number): CertificateEvidence {
-  const { simulated } = inForce;
-  const device = deviceFindings(record, inForce, now);
-  const findings = [...device.findings, acmeFinding(record, inForce, now)];
+export function certificateFindings(record: AttestationRecord, activeAnchor: ActiveTrustAnchor, now: number): CertificateEvidence {
+  const { simulated } = activeAnchor;
+  const device = deviceFindings(record, activeAnchor, now);
+  const findings = [...device.findings, acmeFinding(record, activeAnchor, now)];
   return {
     findings: findings.map((finding) =>
       simulated && finding.result === 'reproduced' && finding.value !== false ? asSimulated(finding) : finding,
@@ -34,45 +34,45 @@ export function certificateFindings(record: AttestationRecord, inForce: ActiveTr
   };
 }
 
-function deviceFindings(record: AttestationRecord, inForce: ActiveTrustAnchor, now: number): CertificateEvidence {
+function deviceFindings(record: AttestationRecord, activeAnchor: ActiveTrustAnchor, now: number): CertificateEvidence {
   const chain = record.mda_cert_chain_b64;
-  const without = (finding: Finding): CertificateEvidence => ({ findings: [finding], chain: null });
+  const withoutChain = (finding: Finding): CertificateEvidence => ({ findings: [finding], chain: null });
   if (!record.mda_verified) {
-    return without(compared('mda_verified', false, chain !== undefined, 'No certificate of the manufacturer is claimed.'));
+    return withoutChain(compared('mda_verified', false, chain !== undefined, 'No certificate of the manufacturer is claimed.'));
   }
   const preimage = record.mda_nonce_preimage;
-  if (chain === undefined) return without(contradicted('mda_verified', true, 'The record has no certificates.'));
+  if (chain === undefined) return withoutChain(contradicted('mda_verified', true, 'The record has no certificates.'));
   const nonce = preimage === undefined ? legacyNonce(record.se_public_key) : deviceNonce(preimage);
   if (nonce === null || (preimage !== undefined && preimage.se_public_key !== record.se_public_key)) {
-    return without(contradicted('mda_verified', true, 'The nonce was not made from this enclave key.'));
+    return withoutChain(contradicted('mda_verified', true, 'The nonce was not made from this enclave key.'));
   }
-  const expected = { ...machineIn(record, inForce), freshness: [nonce], maxAgeMs: MAX_CHAIN_AGE_MS };
-  const verdict = verifyDeviceChain(chain, expected, now, inForce.anchor);
+  const expected = { ...machineIn(record, activeAnchor), freshness: [nonce], maxAgeMs: MAX_CHAIN_AGE_MS };
+  const verdict = verifyDeviceChain(chain, expected, now, activeAnchor.anchor);
   if (!verdict.ok) return { findings: [contradicted('mda_verified', true, refusal(verdict))], chain: verdict };
   const { facts } = verdict;
-  const how = 'The certificate states it.';
+  const explanation = 'The certificate states it.';
   const findings = [
     compared('mda_verified', true, true, 'The chain verifies up to the anchor, and its freshness code was made from this enclave key.'),
     compared('mda_binding', record.mda_binding, 'bound', 'The freshness code is the nonce made from this enclave key.'),
-    compared('mda_serial', record.mda_serial ?? '', facts.serial, how),
-    compared('mda_udid', record.mda_udid ?? '', facts.udid, how),
-    compared('mda_os_version', record.mda_os_version ?? '', facts.os_version, how),
-    compared('mda_sepos_version', record.mda_sepos_version ?? '', facts.sepos_version, how),
+    compared('mda_serial', record.mda_serial ?? '', facts.serial, explanation),
+    compared('mda_udid', record.mda_udid ?? '', facts.udid, explanation),
+    compared('mda_os_version', record.mda_os_version ?? '', facts.os_version, explanation),
+    compared('mda_sepos_version', record.mda_sepos_version ?? '', facts.sepos_version, explanation),
   ];
   return { findings, chain: verdict };
 }
 
-function acmeFinding(record: AttestationRecord, inForce: ActiveTrustAnchor, now: number): Finding {
+function acmeFinding(record: AttestationRecord, activeAnchor: ActiveTrustAnchor, now: number): Finding {
   const proof = record.acme_attestation;
   if (!record.acme_verified) return compared('acme_verified', false, proof !== undefined, 'No such proof is claimed.');
   if (proof === undefined) return contradicted('acme_verified', true, 'The record has no proof.');
-  const expected = { ...machineIn(record, inForce), freshness: [acmeFreshness(proof.token)] };
-  const verdict = verifyDeviceChain(proof.cert_chain_b64, expected, now, inForce.anchor);
+  const expected = { ...machineIn(record, activeAnchor), freshness: [acmeFreshness(proof.token)] };
+  const verdict = verifyDeviceChain(proof.cert_chain_b64, expected, now, activeAnchor.anchor);
   if (!verdict.ok) return contradicted('acme_verified', true, refusal(verdict));
   return compared('acme_verified', true, true, 'The manufacturer certified a key of this device for the token of an ACME challenge.');
 }
 
-/** The claim that only device management could prove. */
+/** `mdm_verified` rests on the coordinator's word: evidence of device management is not published. */
 export function managementFindings(record: AttestationRecord): readonly Finding[] {
   const claim = coordinatorClaim(
     'mdm_verified',
@@ -84,7 +84,7 @@ export function managementFindings(record: AttestationRecord): readonly Finding[
   return [claim];
 }
 
-/** Expectations of the certificate. A simulated machine's chip has no manufacturer's number. */
+/** Expected serial number and chip. A simulated UDID names no chip of the manufacturer, so simulations skip the chip. */
 function machineIn(record: AttestationRecord, { simulated }: ActiveTrustAnchor): { readonly serial: string; readonly chip?: string } {
   return { serial: record.serial_number, ...(simulated ? {} : { chip: record.chip_name }) };
 }
@@ -111,7 +111,7 @@ export function deviceNonce(preimage: NoncePreimage): Uint8Array | null {
   return sha256(concatBytes(utf8('inference/mda/v1\0'), key, epoch, random));
 }
 
-/** The nonce of older networks: SHA-256 over the ASCII of the key's base64. Binds the key too, but without expiry. */
+/** Nonce of records without a preimage: SHA-256 of the key's base64 text. Binds the key, but no epoch. */
 export function legacyNonce(publicKeyBase64: string): Uint8Array {
   return sha256(utf8(publicKeyBase64));
 }
