@@ -1,7 +1,8 @@
 /**
- * Checks whether bytes of a provider are an image of the requested format and size. Decodes every pixel, outside this thread,
- * bounded by the requested size, two images at a time. Only bytes with the signature of the expected format reach the decoder: of
- * all formats of libvips, three are exposed to providers.
+ * Checks whether a provider's bytes are an image of the requested format and size.
+ *
+ * Decodes every pixel off the main thread: two images at a time, at most the requested number of pixels. Bytes without the expected
+ * signature never reach libvips, so providers can reach three of its decoders only.
  */
 import type { ImageRequest } from '@inference/formats';
 import sharp from 'sharp';
@@ -20,13 +21,13 @@ type ImageProblem = 'image.unreadable' | 'image.format' | 'image.size';
 // No image data stays cached after the check.
 sharp.cache(false);
 
-const turns = new Semaphore(2);
+const decodeSlots = new Semaphore(2);
 
 /** Null: the image is as requested. */
 export function inspectImage(bytes: Uint8Array, expected: ExpectedImage): Promise<ImageProblem | null> {
   const { format, width, height } = expected;
   if (formatOf(bytes) !== format) return Promise.resolve('image.format');
-  return turns.run(async () => {
+  return decodeSlots.run(async () => {
     const image = sharp(bytes, { limitInputPixels: width * height, failOn: 'truncated', sequentialRead: true, unlimited: false });
     try {
       const found = await image.metadata();

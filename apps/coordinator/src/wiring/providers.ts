@@ -136,7 +136,7 @@ async function tellReputation({ changeHints }: StartContext, reputations: Reputa
   changeHints.tell('reputation', event.providerId);
 }
 
-/** Stores the facts that are shown of a disconnected provider. */
+/** Records a provider's facts when its connection begins or ends. */
 function recordLastSeen(lastSeen: LastSeenRepository, event: ProviderEvent, at: number): void {
   if (event.type !== 'joined' && event.type !== 'left') return;
   const { provider } = event;
@@ -145,7 +145,7 @@ function recordLastSeen(lastSeen: LastSeenRepository, event: ProviderEvent, at: 
   lastSeen.note(provider.registration.identity.providerId, { at, facts });
 }
 
-/** `end`: how the connection ended; null while it lasts. */
+/** `end`: null when the connection begins. */
 function lastSeenFacts(provider: ProviderSnapshot, end: SessionEnd | null): LastFacts {
   const { identity, agentName, agentVersion } = provider.registration;
   const { requestsServed, tokensGenerated, decodeTps } = provider.statistics;

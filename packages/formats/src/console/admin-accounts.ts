@@ -1,4 +1,4 @@
-/** Admin API: accounts, deposits by hand, withdrawals. */
+/** Admin API: accounts, manual deposits, withdrawals, earnings concentration, linking of providers to accounts. */
 import Type, { type Static } from 'typebox';
 import { ConsoleDepositSchema } from './billing.js';
 import { body, day, MAX_AMOUNT_MICRO_USD, page, time, timeOrNull } from './schema-parts.js';
@@ -30,13 +30,13 @@ export const AdminAccountViewSchema = Type.Interface([AdminAccountSchema], {
 export type AdminAccountView = Static<typeof AdminAccountViewSchema>;
 export const AdminAccountPageSchema = page(AdminAccountSchema);
 
-/** Absent members stay unchanged. */
+/** Absent fields stay unchanged. */
 export const UpdateAccountSchema = body({
   suspended: Type.Optional(Type.Boolean({ description: 'a boolean' })),
   is_admin: Type.Optional(Type.Boolean({ description: 'a boolean' })),
 });
 
-/** Manual deposit. The same reference deposits once, regardless of the other members. */
+/** Manual deposit. A reference is credited once; reuse with another account or amount gives a conflict. */
 export const AdminDepositSchema = body({
   amount_micro_usd: Type.Integer({ minimum: 1, maximum: MAX_AMOUNT_MICRO_USD, description: 'a whole number of micro-USD of at least 1' }),
   reference: Type.String({
@@ -49,8 +49,8 @@ export const AdminDepositPageSchema = page(Type.Interface([ConsoleDepositSchema]
 export type AdminDepositPage = Static<typeof AdminDepositPageSchema>;
 
 /**
- * `GET /admin/v1/earnings/concentration`: owners paired with the account that pays the largest share of their earnings, by
- * descending amount.
+ * `GET /admin/v1/earnings/concentration`. Owner and payer pairs in which the payer's share and amount reach the minimums, largest
+ * amount first.
  */
 export const AdminEarningsConcentrationSchema = Type.Object({
   /** First and last counted day (UTC). */
@@ -69,7 +69,7 @@ export const AdminEarningsConcentrationSchema = Type.Object({
       earned_micro_usd: Type.Integer(),
       /** Owner's earnings from all accounts except its own. */
       owner_earned_micro_usd: Type.Integer(),
-      /** Earnings of all other accounts' machines from this payer. */
+      /** Payer's payments to all owners except itself. */
       payer_paid_micro_usd: Type.Integer(),
       /** Payer's share of the owner's earnings in whole percent, rounded down. */
       owner_share_percent: Type.Integer(),
@@ -81,10 +81,11 @@ export const AdminEarningsConcentrationSchema = Type.Object({
 export type AdminEarningsConcentration = Static<typeof AdminEarningsConcentrationSchema>;
 
 export const EndWithdrawalSchema = body({
-  /** `transfer` pays through the processor; `paid` records a payment by other means. */
+  /** `transfer` pays through the payment processor; `paid` records a payment by other means. */
   end: Type.Union([Type.Literal('paid'), Type.Literal('rejected'), Type.Literal('transfer')], {
     description: 'one of paid, rejected and transfer',
   }),
 });
 
+/** Links a provider to the account, which becomes its owner. */
 export const LinkMachineSchema = body({ account_id: Type.String({ minLength: 1, maxLength: 64, description: 'the id of an account' }) });

@@ -1,5 +1,5 @@
 /**
- * Hashes passwords with scrypt on at most two own threads, which start at the first hash.
+ * Hashes passwords with scrypt on at most two own threads. Each thread is started when first needed.
  *
  * Node's shared thread pool stays free for file system, DNS, signature verification and the sync of the database log.
  */
@@ -21,7 +21,7 @@ interface Task {
 }
 
 interface PasswordHasherOptions {
-  /** Leaves one processor free where several exist. */
+  /** Default: all processors but one. Never above `MAX_HASHES_AT_ONCE`. */
   readonly maxThreads?: number;
   readonly startThread?: () => Worker;
 }
@@ -105,7 +105,7 @@ export class PasswordHasher {
     return thread;
   }
 
-  /** The next hash starts another thread. */
+  /** Forgets a failed or ended thread. Queued hashes start a new thread at once. */
   #lose(thread: Worker, error: unknown): void {
     const place = this.#idle.indexOf(thread);
     if (place !== -1) this.#idle.splice(place, 1);

@@ -294,7 +294,7 @@ export class PeerLink implements StreamOwner {
     }
   }
 
-  // StreamOwner
+  // Implementation of StreamOwner, for this link's streams.
 
   canSendDirectly(bytes: number): boolean {
     return this.#round.length === 0 && this.outbox.hasRoomFor(bytes);

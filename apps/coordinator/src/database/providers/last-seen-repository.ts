@@ -1,7 +1,7 @@
 /**
- * Last known state of linked providers, which owners read while the provider is disconnected.
+ * Last known state of linked providers, shown to owners and admins.
  *
- * Written in batches, and only when a connection begins or ends. A crash loses the last moment.
+ * Recorded when a connection begins or ends, and written every two seconds. A crash loses queued entries.
  */
 import type { ProviderId } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
@@ -19,7 +19,7 @@ const LastFactsSchema = Type.Object({
   requests_served: Type.Integer({ minimum: 0 }),
   tokens_generated: Type.Integer({ minimum: 0 }),
   decode_tps: Type.Union([Type.Number(), Type.Null()]),
-  /** Code of the reason why the connection ended; null while connected. */
+  /** Reason code of the connection's end. Null: still connected, or the coordinator stopped without recording the end. */
   left: Type.Union([Type.String(), Type.Null()]),
 });
 export type LastFacts = Static<typeof LastFactsSchema>;
