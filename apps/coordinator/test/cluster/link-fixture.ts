@@ -1,6 +1,7 @@
 import { seededRandom } from '../../../../test/support/seeded-random.js';
+import type { LinkEvent } from '../../src/cluster/link/link-options.js';
 import type { StreamEnd, StreamHandlers } from '../../src/cluster/link/link-stream.js';
-import type { LinkEvent, PeerLink } from '../../src/cluster/link/peer-link.js';
+import type { PeerLink } from '../../src/cluster/link/peer-link.js';
 import { PeerLinks, type PeerLinksOptions } from '../../src/cluster/link/peer-links.js';
 import { MemoryNetwork, type MemoryTransport } from './memory-network.js';
 import { VirtualClock } from './virtual-clock.js';

@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '../transport/clock.js';
 import type { ClusterTransport } from '../transport/cluster-transport.js';
-import { type IncomingStreamHandler, type LinkEvent, type LinkLimits, PeerLink } from './peer-link.js';
+import type { IncomingStreamHandler, LinkEvent, LinkLimits } from './link-options.js';
+import { PeerLink } from './peer-link.js';
 import type { RequestHandler } from './requests.js';
 
 /** Names of coordinators are tokens of subjects. */

@@ -1,0 +1,90 @@
+/** Streams and requests between one incarnation of this coordinator and one of the peer. A lost link begins a new conversation. */
+import { DATA_LANE, type LaneNumber } from './envelope.js';
+import { type Frame, FrameType, MAX_CONTROL_PAYLOAD_BYTES } from './frame.js';
+import { LinkError, type LossReason } from './link-error.js';
+import type { LinkHandlers, LinkLimits } from './link-options.js';
+import { ReliableTransfer, type ReliableTransferOptions } from './reliable-transfer.js';
+import { Requests } from './requests.js';
+import { StreamTable } from './stream-table.js';
+
+export interface ConversationOptions extends Omit<ReliableTransferOptions, 'deliver' | 'onRoom' | 'maxControlBytes'> {
+  readonly peer: string;
+  readonly handlers: LinkHandlers;
+  readonly limits: LinkLimits;
+  readonly onHandlerFailed: (kind: string, error: unknown) => void;
+  /** The peer acknowledges nothing, but goes on: called at the end of the turn, unless the conversation has ended. */
+  readonly onOverloaded: () => void;
+}
+
+export class Conversation {
+  readonly transfer: ReliableTransfer;
+  readonly streams: StreamTable;
+  readonly requests: Requests;
+  readonly #peer: string;
+
+  constructor(options: ConversationOptions) {
+    const { peer, clock, handlers, limits, onHandlerFailed, onOverloaded } = options;
+    this.#peer = peer;
+    const transfer = new ReliableTransfer({
+      ...options,
+      maxControlBytes: limits.maxControlBytes,
+      deliver: (frame, lane) => this.#deliver(frame, lane),
+      onRoom: () => this.streams.pump(),
+    });
+    this.transfer = transfer;
+    this.streams = new StreamTable({
+      peer,
+      transfer,
+      limits,
+      handlers: handlers.streams,
+      onHandlerFailed,
+      // Later, because the caller may be in the middle of a loop over streams.
+      onOverloaded: () =>
+        clock.defer(() => {
+          if (!transfer.isEnded) onOverloaded();
+        }),
+    });
+    this.requests = new Requests({
+      peer,
+      clock,
+      handlers: handlers.requests,
+      maxIncoming: limits.maxIncomingRequests,
+      maxOutgoing: limits.maxOutgoingRequests,
+      send: (type, id, payload, mayUseHeadroom) => transfer.sendControl(type, true, id, payload, mayUseHeadroom),
+      onHandlerFailed,
+    });
+  }
+
+  /** Bytes retained for the peer: unacknowledged, queued, and incomplete messages. */
+  get retainedBytes(): number {
+    return this.transfer.outbox.retainedBytes + this.streams.retainedBytes;
+  }
+
+  set windowBytes(bytes: number) {
+    this.transfer.outbox.windowBytes = bytes;
+    this.streams.pump();
+  }
+
+  /** Ends all streams and requests. What their handlers still send is dropped. */
+  end(reason: LossReason): void {
+    this.transfer.end();
+    this.streams.end({ kind: 'link_lost', reason });
+    this.requests.end(new LinkError('link_lost', `the link to ${this.#peer} is lost: ${reason}`));
+  }
+
+  /** False for a frame that a correct peer does not send. */
+  #deliver(frame: Frame, lane: LaneNumber): boolean {
+    const isData = frame.type === FrameType.data || frame.type === FrameType.close;
+    if (isData !== (lane === DATA_LANE)) return false;
+    if (!isData && frame.payload.length > MAX_CONTROL_PAYLOAD_BYTES) return false;
+    switch (frame.type) {
+      case FrameType.request:
+      case FrameType.reply:
+      case FrameType.replyError:
+      case FrameType.cancel:
+        return this.requests.received(frame);
+      default:
+        return this.streams.received(frame);
+    }
+  }
+}

@@ -1,0 +1,61 @@
+/** Publishes envelopes to one peer, with headers that name the version and the epochs. */
+import { ENVELOPE_HEADER_BYTES, Flag, LANE_MASK, NO_LANE, VERSION, writeAfterControl, writeHeader } from './envelope.js';
+import type { Epochs } from './epochs.js';
+import type { LinkCounts, PeerLinkOptions } from './link-options.js';
+
+export type EnvelopeSenderOptions = Pick<PeerLinkOptions, 'clock' | 'transport' | 'outgoingSubject' | 'incomingSubject'>;
+
+export class EnvelopeSender {
+  readonly #options: EnvelopeSenderOptions;
+  readonly #epochs: Epochs;
+  readonly #counts: LinkCounts;
+  /** Rewritten for each envelope, because an object per envelope costs more. */
+  readonly #header = { version: VERSION, flags: 0, maxVersion: VERSION, epoch: 0, peerEpoch: 0, sequence: 0, controlAck: 0, dataAck: 0 };
+  #sentAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: EnvelopeSenderOptions, epochs: Epochs, counts: LinkCounts) {
+    this.#options = options;
+    this.#epochs = epochs;
+    this.#counts = counts;
+  }
+
+  /** Time of the last envelope. */
+  get sentAt(): number {
+    return this.#sentAt;
+  }
+
+  /** Version that the peer reads. */
+  set version(version: number) {
+    this.#header.version = version;
+  }
+
+  /** Tells this side's epoch, and asks the peer for its own. */
+  hello(): void {
+    this.sendBare(Flag.probe, 0, 0, 0);
+  }
+
+  /** Sends a header without frames to an epoch, 0 if unknown. */
+  sendBare(flags: number, to: number, controlAck: number, dataAck: number): boolean {
+    const envelope = Buffer.allocUnsafe(ENVELOPE_HEADER_BYTES);
+    writeAfterControl(envelope, 0);
+    return this.send(envelope, flags, 0, to, controlAck, dataAck);
+  }
+
+  /** Writes the header into the envelope, and publishes it. False if the transport does not take any now. */
+  send(envelope: Buffer, flags: number, sequence: number, to: number, controlAck: number, dataAck: number): boolean {
+    const { clock, transport, outgoingSubject, incomingSubject } = this.#options;
+    const header = this.#header;
+    header.flags = flags;
+    header.epoch = this.#epochs.own;
+    header.peerEpoch = to;
+    header.sequence = sequence;
+    header.controlAck = controlAck;
+    header.dataAck = dataAck;
+    writeHeader(envelope, header);
+    const isBare = (flags & LANE_MASK) === NO_LANE;
+    if (!transport.publish(outgoingSubject, envelope, isBare ? incomingSubject : undefined)) return false;
+    this.#counts.sent++;
+    this.#sentAt = clock.now();
+    return true;
+  }
+}
