@@ -104,6 +104,11 @@ export class ProviderRegistry {
     return session;
   }
 
+  /** Whether a provider is registered now. */
+  isConnected(providerId: ProviderId): boolean {
+    return this.#connected.get(providerId) !== null;
+  }
+
   /** Snapshots of all registered providers. */
   *snapshots(): Iterable<ProviderSnapshot> {
     for (const session of this.#connected.all()) yield this.#connected.snapshot(session);

@@ -12,8 +12,10 @@ import { type Broadcast, Membership } from '../cluster/membership/membership.js'
 import { Nudges } from '../cluster/nudges.js';
 import { type Peer, PeerStream } from '../cluster/peer.js';
 import { NetworkPermits } from '../cluster/permits/network-permits.js';
+import { ClusterModels } from '../cluster/placement/cluster-models.js';
 import { ClusterPlacements } from '../cluster/placement/cluster-placements.js';
 import { MovedProviders } from '../cluster/placement/moved-providers.js';
+import { PlacementClient } from '../cluster/placement/placement-client.js';
 import { encodeMessage } from '../cluster/placement/placement-messages.js';
 import { PlacementServer } from '../cluster/placement/placement-server.js';
 import { publishedModels } from '../cluster/placement/published-models.js';
@@ -81,6 +83,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
       changed: (models) => {
         for (const { id, digest } of models) if (digest !== null) expectedModels.record(id);
         placements.digestsChanged(models);
+        clusterModels.digestsChanged(models);
       },
       clockDiffers: clockAlarm(log, now),
     },
@@ -95,17 +98,17 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     },
     now,
   };
+  const client = new PlacementClient({ peer: peerOf, rules, onAsked: (outcome) => metrics.peerAsked(outcome), now });
   const placements: ClusterPlacements = new ClusterPlacements({
     self,
     requestQueue,
     registry: providers,
     membership,
-    peer: peerOf,
-    rules,
-    onAsked: (outcome) => metrics.peerAsked(outcome),
+    client,
     now,
     random,
   });
+  const clusterModels: ClusterModels = new ClusterModels({ local: providers.models, membership });
   const livePeers = (): Peer[] => membership.peers.flatMap(({ id }) => peerOf(id) ?? []);
   const views = new ClusterViews({ peers: livePeers });
   const server = new PlacementServer({ registry: providers, requestQueue });
@@ -162,10 +165,10 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   log.info({ coordinator: self, servers: settings.servers.length }, 'cluster joined');
   return {
     placements,
-    models: placements,
+    models: clusterModels,
     views,
     limits: permits,
-    servingAtPeers: (model) => placements.servingAtPeers(model),
+    servingAtPeers: (model) => clusterModels.servingAtPeers(model),
     peerCount: () => membership.peers.filter(({ draining }) => !draining).length,
     announceDrain: () => membership.modelsChanged(),
   };

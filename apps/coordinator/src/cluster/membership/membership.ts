@@ -3,7 +3,7 @@
  * gone after its goodbye or `PEER_SILENCE_MS` without a heartbeat.
  */
 import { randomBytes } from 'node:crypto';
-import { OwnerDigests, PEER_SILENCE_MS } from '@inference/scheduler';
+import { type ModelDigest, OwnerDigests, PEER_SILENCE_MS } from '@inference/scheduler';
 import {
   CLUSTER_VERSION,
   decodeHeartbeat,
@@ -107,6 +107,17 @@ export class Membership {
 
   isLive(peerId: string): boolean {
     return this.#peers.has(peerId);
+  }
+
+  /** Digests of live peers that serve a model, by peer. */
+  *digestsAtPeers(model: string): Iterable<readonly [string, ModelDigest]> {
+    for (const [owner, { digest }] of this.digests.of(model)) if (this.isLive(owner)) yield [owner, digest];
+  }
+
+  /** Whether a live peer serves a model. */
+  isServedByPeers(model: string): boolean {
+    for (const owner of this.digests.of(model).keys()) if (this.isLive(owner)) return true;
+    return false;
   }
 
   /** Peers that serve a model. */

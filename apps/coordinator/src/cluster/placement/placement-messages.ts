@@ -22,7 +22,7 @@ const TrustLevelSchema = Type.Union([Type.Literal('self_signed'), Type.Literal('
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 /** Maximum excluded providers and owners per request. A job has a few attempts. */
-const MAX_EXCLUDED = 256;
+export const MAX_EXCLUDED = 256;
 /** Maximum prefixes of a prompt per request; the longest are kept. */
 export const MAX_PREFIXES = 10;
 /** Maximum wait in an owner's queue, in milliseconds. */

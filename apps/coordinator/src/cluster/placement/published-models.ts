@@ -10,7 +10,7 @@ export function publishedModel(id: string, registry: ProviderRegistry, requestQu
   const pool = registry.models.poolNow(id);
   if (pool === null || pool.serving === 0) return null;
   const type = registry.models.isOfType(id, 'image') ? 'image' : registry.models.isOfType(id, 'embedding') ? 'embedding' : 'text';
-  const images = type === 'image' ? distinctOffers(registry.models.imageOffers().get(id) ?? []) : [];
+  const images = type === 'image' ? distinctOffers(registry.models.imageOffersOf(id)) : [];
   const digest = digestOf(pool, {
     queueLength: requestQueue.outlook(id).waiting,
     meanServiceMs: requestQueue.meanServiceMs(id),

@@ -54,13 +54,15 @@ interface IndexedModel {
   readonly sessions: readonly OnlineSession[];
 }
 
+export type CapacityListener = (models: readonly Pick<ModelOffer, 'id'>[]) => void;
+
 /** Lifetime of the cached names of listed models, in milliseconds. */
 const LISTED_NAMES_MS = 1000;
 
 export class ModelDirectory {
   readonly #options: ModelDirectoryOptions;
   readonly #firstSeen: FirstSeenTimes;
-  readonly #capacityListeners = new Set<(models: readonly ModelOffer[]) => void>();
+  readonly #capacityListeners = new Set<CapacityListener>();
   #names: { readonly at: number; readonly size: number; readonly ids: readonly string[] } | null = null;
 
   constructor(options: ModelDirectoryOptions) {
@@ -116,17 +118,22 @@ export class ModelDirectory {
 
   /** Image offers of the providers that serve image models now, free or not, by model. */
   imageOffers(): ReadonlyMap<string, readonly ImageOffer[]> {
-    const offered = new Map<string, ImageOffer[]>();
-    for (const [model, sessions] of this.#options.index.imageProviders()) {
-      for (const session of sessions) {
-        const offer = imageOfferOf(session, model);
-        if (offer === undefined || !this.#isServing(session)) continue;
-        const offers = offered.get(model);
-        if (offers === undefined) offered.set(model, [offer]);
-        else offers.push(offer);
-      }
+    const offered = new Map<string, readonly ImageOffer[]>();
+    for (const model of this.#options.index.imageProviders().keys()) {
+      const offers = this.imageOffersOf(model);
+      if (offers.length > 0) offered.set(model, offers);
     }
     return offered;
+  }
+
+  /** Image offers of the providers that serve one image model now, free or not. */
+  imageOffersOf(model: string): readonly ImageOffer[] {
+    const offers: ImageOffer[] = [];
+    for (const session of this.#options.index.imageProviders().get(model) ?? []) {
+      const offer = imageOfferOf(session, model);
+      if (offer !== undefined && this.#isServing(session)) offers.push(offer);
+    }
+    return offers;
   }
 
   /** All served models, by id. */
@@ -181,12 +188,12 @@ export class ModelDirectory {
   }
 
   /** Calls back with the models whose capacity may have changed. Returns the function that unsubscribes. */
-  onCapacity(listener: (models: readonly ModelOffer[]) => void): () => void {
+  onCapacity(listener: CapacityListener): () => void {
     this.#capacityListeners.add(listener);
     return () => this.#capacityListeners.delete(listener);
   }
 
-  notifyCapacity(models: readonly ModelOffer[]): void {
+  notifyCapacity(models: Parameters<CapacityListener>[0]): void {
     for (const listener of this.#capacityListeners) listener(models);
   }
 

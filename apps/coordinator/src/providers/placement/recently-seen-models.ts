@@ -2,8 +2,8 @@
  * Models that clients may expect although no provider serves them now: catalogue models, and models served within a day. Their
  * providers sleep, restart or are restricted, so the request gets 503. Any other name is a client error (404).
  */
-import type { ModelOffer } from '@inference/protocol';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
+import type { CapacityListener } from './model-directory.js';
 
 /** A day, because some machines serve only at night. In milliseconds. */
 export const RECENTLY_SEEN_MS = 24 * 3_600_000;
@@ -12,7 +12,7 @@ const MAX_MODELS = 10_000;
 interface RecentlySeenModelsOptions {
   readonly registry: {
     serves(model: string): boolean;
-    onCapacity(listener: (models: readonly ModelOffer[]) => void): () => void;
+    onCapacity(listener: CapacityListener): () => void;
   };
   readonly catalogue: { readonly entries: ReadonlyMap<string, unknown> };
   /** Models of the newest jobs before this process started. */

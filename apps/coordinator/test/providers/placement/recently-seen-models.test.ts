@@ -75,7 +75,7 @@ describe('recently seen models', () => {
       registry: {
         serves: (model) => serving.has(model),
         onCapacity: (listener) => {
-          tell = listener as typeof tell;
+          tell = listener;
           return () => {
             tell = () => {};
           };

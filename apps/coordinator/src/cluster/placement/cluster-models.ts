@@ -1,0 +1,76 @@
+/** Models of the whole network: those of the providers connected here, and those that live peers publish. */
+import type { ImageOffer, ModelType } from '@inference/protocol';
+import { namesProvider } from '@inference/scheduler';
+import type { NetworkModels } from '../../inference/placements.js';
+import type { Membership } from '../membership/membership.js';
+
+type CapacityListener = Parameters<NetworkModels['onCapacity']>[0];
+
+interface ClusterModelsOptions {
+  /** Models of the providers connected here. */
+  readonly local: NetworkModels;
+  readonly membership: Pick<Membership, 'digestsAtPeers' | 'isServedByPeers' | 'models' | 'servedBy'>;
+}
+
+export class ClusterModels implements NetworkModels {
+  readonly #local: NetworkModels;
+  readonly #membership: ClusterModelsOptions['membership'];
+  readonly #listeners = new Set<CapacityListener>();
+
+  constructor({ local, membership }: ClusterModelsOptions) {
+    this.#local = local;
+    this.#membership = membership;
+  }
+
+  serves(model: string): boolean {
+    return this.#local.serves(model) || this.#membership.isServedByPeers(model);
+  }
+
+  /** Providers of peers that serve the model. */
+  servingAtPeers(model: string): number {
+    let serving = 0;
+    for (const [, digest] of this.#membership.digestsAtPeers(model)) serving += digest.serving;
+    return serving;
+  }
+
+  isOfType(model: string, type: ModelType): boolean {
+    if (this.#local.isOfType(model, type)) return true;
+    for (const published of this.#membership.servedBy(model)) if (published.type === type) return true;
+    return false;
+  }
+
+  listedNames(): readonly string[] {
+    return [...new Set([...this.#local.listedNames(), ...this.#membership.models()])];
+  }
+
+  contextLength(model: string, named: Parameters<NetworkModels['contextLength']>[1]): number | null {
+    let longest = this.#local.contextLength(model, named);
+    // A named provider of a peer has at most the longest context there.
+    if (longest !== null && named !== null && namesProvider(named)) return longest;
+    for (const [, { maxContextTokens }] of this.#membership.digestsAtPeers(model)) longest = Math.max(longest ?? 0, maxContextTokens ?? 0);
+    return longest;
+  }
+
+  imageOffers(): ReadonlyMap<string, readonly ImageOffer[]> {
+    const offers = new Map(this.#local.imageOffers());
+    for (const model of this.#membership.models()) {
+      const ofPeers = [...this.#membership.servedBy(model)].flatMap(({ type, images }) => (type === 'image' ? images : []));
+      if (ofPeers.length > 0) offers.set(model, [...(offers.get(model) ?? []), ...ofPeers]);
+    }
+    return offers;
+  }
+
+  onCapacity(listener: CapacityListener): () => void {
+    this.#listeners.add(listener);
+    const stop = this.#local.onCapacity(listener);
+    return () => {
+      stop();
+      this.#listeners.delete(listener);
+    };
+  }
+
+  /** Digests of peers changed: their models may have gained or lost capacity. */
+  digestsChanged(models: Parameters<CapacityListener>[0]): void {
+    for (const listener of [...this.#listeners]) listener(models);
+  }
+}

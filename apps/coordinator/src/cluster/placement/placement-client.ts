@@ -1,0 +1,181 @@
+/**
+ * Asks other coordinators for slots, and verifies the providers that they place on. The description of a provider is requested once per
+ * connection and key.
+ */
+import type { ProviderId } from '@inference/protocol';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
+import type { NotPlacedReason, Placed, Placement, SlotRequest } from '../../inference/queue/request-queue.js';
+import type { SerialClaimant } from '../../providers/placement/placement-service.js';
+import { Refusal } from '../../providers/session/refusal.js';
+import type { Peer, PeerStream } from '../peer.js';
+import {
+  encodeMessage,
+  MAX_EXCLUDED,
+  MAX_PREFIXES,
+  type OwnerMessage,
+  type PlacedMessage,
+  type PlacementRequestMessage,
+  parseClaimants,
+  parseOwnerMessage,
+} from './placement-messages.js';
+import { type DescriptionRules, parseDescription, type VerifiedProvider, verifyDescription } from './provider-description.js';
+import { refused } from './refusals.js';
+import { RemoteProvider } from './remote-provider.js';
+import { RemoteSlot } from './remote-slot.js';
+
+interface PlacementClientOptions {
+  /** A live peer; null: it has left. */
+  readonly peer: (id: string) => Peer | null;
+  readonly rules: DescriptionRules;
+  /** Counts how asking peers ended, for metrics. */
+  readonly onAsked: (outcome: 'placed' | 'busy' | 'refused' | 'lost' | 'unverified') => void;
+  readonly now: () => number;
+}
+
+/** Maximum time for a peer's reply, in milliseconds, beyond the wait in its queue. */
+const REPLY_MS = 3000;
+const MAX_REMOTE_PROVIDERS = 100_000;
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+export class PlacementClient {
+  readonly #options: PlacementClientOptions;
+  /** By session id, so that references to one connection are equal. */
+  readonly #bySession = new BoundedMap<string, RemoteProvider>(MAX_REMOTE_PROVIDERS);
+  /** The newest connection of each provider. */
+  readonly #newest = new BoundedMap<ProviderId, RemoteProvider>(MAX_REMOTE_PROVIDERS);
+
+  constructor(options: PlacementClientOptions) {
+    this.#options = options;
+  }
+
+  /** The coordinator that last placed on a provider; null: none did. */
+  ownerOf(providerId: ProviderId): string | null {
+    return this.#newest.get(providerId)?.owner ?? null;
+  }
+
+  /**
+   * Asks a peer for a slot, at once or within `waitMs`. Refused as `none_routable` when the peer has none or is gone. `signal`: null if
+   * the caller never gives up.
+   */
+  async ask(peerId: string, request: SlotRequest, waitMs: number, signal: AbortSignal | null): Promise<Placement> {
+    const { peer, onAsked } = this.#options;
+    const asked = peer(peerId);
+    if (asked === null) return refused('none_routable');
+    const stream = asked.openStream('placement', encodeMessage(requestMessage(request, waitMs)));
+    const message = await firstReply(stream, waitMs + REPLY_MS, signal);
+    if (message === null) {
+      onAsked('lost');
+      return refused(signal?.aborted === true ? 'aborted' : 'none_routable');
+    }
+    if (message.type !== 'placed') {
+      onAsked(message.type === 'refused' && message.reason === 'busy' ? 'busy' : 'refused');
+      stream.close();
+      const reason = message.type === 'refused' && message.reason !== 'busy' ? message.reason : 'none_routable';
+      return refused(reason as NotPlacedReason, message.type === 'refused' ? message.retry_after_ms : null);
+    }
+    const provider = await this.#remoteProvider(asked, message).catch((error: unknown) => {
+      if (error instanceof Refusal) return null;
+      throw error;
+    });
+    if (provider === null || stream.isClosed || signal?.aborted === true) {
+      onAsked(provider === null ? 'unverified' : 'lost');
+      stream.close();
+      return refused(signal?.aborted === true ? 'aborted' : 'none_routable');
+    }
+    onAsked('placed');
+    const slot = new RemoteSlot(provider, stream);
+    stream.listen(slot);
+    return { kind: 'placed', slot, estimate: message.estimate, why: message.why as Placed['why'] };
+  }
+
+  /** Providers of a peer that claim a serial number. */
+  async claimants(peerId: string, serialNumber: string): Promise<readonly SerialClaimant[]> {
+    const asked = this.#options.peer(peerId);
+    if (asked === null) return [];
+    const answer = await asked.request('claimants', Buffer.from(serialNumber), REPLY_MS).catch(() => null);
+    return answer === null ? [] : (parseClaimants(answer) ?? []);
+  }
+
+  /** The verified provider of a placement; null: its statements do not hold. Throws `Refusal`. */
+  async #remoteProvider(peer: Peer, { provider: state }: PlacedMessage): Promise<RemoteProvider | null> {
+    const known = this.#bySession.get(state.session_id);
+    if (known?.covers(state)) {
+      known.update(state);
+      return known;
+    }
+    const verified = await this.#describe(peer, state.provider_id, state.session_id);
+    if (verified === null || verified.registration.identity.providerId !== state.provider_id) return null;
+    if (verified.key.keyId !== state.key_id) return null;
+    if (known !== undefined) {
+      known.update(state, verified);
+      return known;
+    }
+    const provider = new RemoteProvider(peer, state, verified, this.#options.now);
+    this.#bySession.set(state.session_id, provider);
+    const older = this.#newest.get(state.provider_id);
+    if (older !== undefined) older.isReplaced = true;
+    this.#newest.set(state.provider_id, provider);
+    return provider;
+  }
+
+  async #describe(peer: Peer, providerId: ProviderId, sessionId: string): Promise<VerifiedProvider | null> {
+    const payload = encodeMessage({ provider_id: providerId, session_id: sessionId });
+    const answer = await peer.request('describe', payload, REPLY_MS).catch(() => null);
+    const description = answer === null ? null : parseDescription(answer);
+    if (description === null || description.session_id !== sessionId) return null;
+    return verifyDescription(description, this.#options.rules);
+  }
+}
+
+/** The first message of the owner; null: the stream ended, or no reply came in time. */
+function firstReply(stream: PeerStream, timeoutMs: number, signal: AbortSignal | null): Promise<OwnerMessage | null> {
+  return new Promise((resolve) => {
+    const finish = (reply: OwnerMessage | null): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+      resolve(reply);
+    };
+    const abort = (): void => {
+      stream.close();
+      finish(null);
+    };
+    const timer = setTimeout(abort, Math.min(timeoutMs, MAX_TIMER_MS));
+    signal?.addEventListener('abort', abort);
+    stream.listen({
+      message: (bytes, isText) => {
+        const message = isText ? parseOwnerMessage(bytes) : null;
+        if (message === null) {
+          stream.abort('bad_message');
+          finish(null);
+        } else finish(message);
+      },
+      control: () => {},
+      drained: () => {},
+      closed: () => finish(null),
+    });
+    if (signal?.aborted === true) abort();
+  });
+}
+
+function requestMessage(request: SlotRequest, waitMs: number): PlacementRequestMessage {
+  const { work, image = null } = request;
+  return {
+    model: request.model,
+    account_id: request.accountId,
+    provider_serial: request.providerSerial,
+    provider_id: request.providerId ?? null,
+    exclude: [...request.exclude].slice(-MAX_EXCLUDED),
+    excluded_owners: [...(request.excludedOwners ?? [])].slice(-MAX_EXCLUDED),
+    trust_floor: request.trustFloor,
+    own_floor: request.ownFloor ?? false,
+    prompt_tokens: work.promptTokens,
+    completion_tokens: work.completionTokens,
+    prefixes: request.chain.slice(-MAX_PREFIXES),
+    revocable: request.revocable ?? false,
+    retried: request.retried ?? false,
+    loaded_only: request.loadedOnly ?? false,
+    idle_only: request.idleOnly ?? false,
+    wait_ms: Math.max(0, waitMs),
+    image: image === null ? null : { count: image.count, size: image.size, pixels: image.pixels },
+  };
+}

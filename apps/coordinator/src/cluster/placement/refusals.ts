@@ -1,0 +1,27 @@
+/** Refusals of several owners, of which the client gets one. */
+import type { NotPlacedReason, Placement } from '../../inference/queue/request-queue.js';
+
+export type Refused = Placement & { readonly kind: 'refused' };
+
+/** The reason that says most about what the client can do comes first. */
+const ORDER: readonly NotPlacedReason[] = [
+  'timeout',
+  'hopeless',
+  'queue_full',
+  'below_trust_floor',
+  'all_failed',
+  'no_such_serial',
+  'none_routable',
+  'aborted',
+];
+
+export function refused(reason: NotPlacedReason, retryAfterMs: number | null = null): Refused {
+  return { kind: 'refused', reason, retryAfterMs };
+}
+
+/** The refusal to report when every owner refuses: by reason, then the earliest retry. */
+export function reportedRefusal(refusals: readonly Refused[]): Refused {
+  const rank = ({ reason }: Refused): number => ORDER.indexOf(reason);
+  const [first] = [...refusals].sort((a, b) => rank(a) - rank(b) || (a.retryAfterMs ?? 0) - (b.retryAfterMs ?? 0));
+  return first ?? refused('none_routable');
+}
