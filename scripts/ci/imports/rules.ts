@@ -126,13 +126,15 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
   billing: { uses: ['billing/micro-usd.ts', 'accounts', 'database', 'protocol'] },
   'cluster/transport': { uses: [] },
   'cluster/link': { uses: ['cluster/transport'] },
-  'cluster/permits': { uses: ['cluster/link', 'limits/network-limits.ts', 'scheduler/bounded-map.ts'] },
+  'cluster/json-message.ts': { uses: [], isPure: true },
+  'cluster/permits': { uses: ['cluster/json-message.ts', 'cluster/link', 'limits/network-limits.ts', 'scheduler/bounded-map.ts'] },
   'cluster/views.ts': { uses: [], isPure: true },
   'cluster/settings.ts': { uses: ['config/startup-error.ts'] },
   cluster: {
     uses: [
       'cluster/transport',
       'cluster/link',
+      'cluster/json-message.ts',
       'cluster/views.ts',
       'database',
       'images',

@@ -4,8 +4,9 @@
  */
 
 import { BoundedMap } from '@inference/scheduler/bounded-map';
-import type { Static, TSchema } from 'typebox';
+import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { encodeMessage, type MessageValidator, parseMessage } from './json-message.js';
 import type { Peer, PeerStream } from './peer.js';
 import { readBody, sendBody } from './stream-body.js';
 import type { Lookup, NetworkViews, View, ViewSchemas } from './views.js';
@@ -19,6 +20,8 @@ const REUSE_MS = 1000;
 const MAX_REUSED = 16;
 /** Unanswered queries of a view. Beyond, the peers are left out. */
 const MAX_RUNNING = 1000;
+
+const viewRequest = Compile(Type.Object({ name: Type.String(), query: Type.Unknown() }));
 
 type Renderer = (query: unknown) => unknown;
 
@@ -44,10 +47,10 @@ export class ClusterViews implements NetworkViews {
     render: (query: Static<Query>) => Static<Part> | Promise<Static<Part>>,
   ): View<Static<Query>, Static<Part>> {
     this.#serveAs(name, schemas.query, render);
-    const isPart = Compile(schemas.part);
+    const validator = Compile(schemas.part);
     const ask = async (payload: Uint8Array): Promise<Static<Part>[]> => {
-      const parts = await Promise.all(this.#peers().map((peer) => askPeer(peer, payload)));
-      return parts.filter((part) => isPart.Check(part));
+      const parts = await Promise.all(this.#peers().map((peer) => askPeer(peer, payload, validator)));
+      return parts.flatMap((part) => (part === null ? [] : [part]));
     };
     const partsOfPeers = new SharedParts(ask, this.#now);
     return async (query) => {
@@ -62,15 +65,12 @@ export class ClusterViews implements NetworkViews {
     find: (query: Static<Query>) => Static<Found> | null | Promise<Static<Found> | null>,
   ): Lookup<Static<Query>, Static<Found>> {
     this.#serveAs(name, schemas.query, find);
-    const isFound = Compile(schemas.part);
+    const validator = Compile(schemas.part);
     return async (query) => {
       const own = await find(query);
       if (own !== null) return own;
       const payload = requestOf(name, query);
-      return firstFound(this.#peers(), async (peer, signal) => {
-        const found = await askPeer(peer, payload, signal);
-        return isFound.Check(found) ? found : null;
-      });
+      return firstFound(this.#peers(), (peer, signal) => askPeer(peer, payload, validator, signal));
     };
   }
 
@@ -82,18 +82,17 @@ export class ClusterViews implements NetworkViews {
   }
 
   #serveAs<Query extends TSchema>(name: string, schema: Query, render: (query: Static<Query>) => unknown): void {
-    const isQuery = Compile(schema);
+    const validator = Compile(schema);
     this.#renderers.set(name, (query) => {
-      if (!isQuery.Check(query)) throw new TypeError('invalid query');
+      if (!validator.Check(query)) throw new TypeError('invalid query');
       return render(query);
     });
   }
 
   async #render(header: Uint8Array): Promise<Uint8Array | null> {
-    const request = parseJson(header);
-    const { name, query } = typeof request === 'object' && request !== null ? (request as { name?: unknown; query?: unknown }) : {};
-    const render = typeof name === 'string' ? this.#renderers.get(name) : undefined;
-    return render === undefined ? null : Buffer.from(JSON.stringify(await render(query)));
+    const request = parseMessage(header, viewRequest);
+    const render = request === null ? undefined : this.#renderers.get(request.name);
+    return render === undefined ? null : encodeMessage(await render(request?.query));
   }
 }
 
@@ -163,19 +162,16 @@ class SharedParts<Part> {
 }
 
 function requestOf(name: string, query: unknown): Uint8Array {
-  return Buffer.from(JSON.stringify({ name, query: query ?? null }));
+  return encodeMessage({ name, query: query ?? null });
 }
 
-/** A peer's answer as parsed JSON; undefined: none in time. */
-async function askPeer(peer: Peer, payload: Uint8Array, signal?: AbortSignal): Promise<unknown> {
+/** A peer's part; null: none in time, or one that breaks the schema. No part is JSON's null. */
+async function askPeer<Part>(
+  peer: Peer,
+  payload: Uint8Array,
+  validator: MessageValidator<Part>,
+  signal?: AbortSignal,
+): Promise<Part | null> {
   const answer = await readBody(peer.openStream('view', payload), MAX_PART_BYTES, signal);
-  return answer === null ? undefined : parseJson(answer);
-}
-
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString());
-  } catch {
-    return undefined;
-  }
+  return answer === null ? null : parseMessage(answer, validator);
 }

@@ -2,6 +2,7 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { CHANGE_KINDS, type ChangeHint, type ChangeHints } from '../database/change-hints.js';
+import { encodeMessage, parseMessage } from './json-message.js';
 import type { Broadcast } from './membership/membership.js';
 
 interface NudgesOptions {
@@ -21,7 +22,7 @@ const MAX_MESSAGE_BYTES = 64 * 1024;
 /** Messages of all peers that are taken per second. */
 const MAX_MESSAGES_PER_SECOND = 500;
 
-const isMessage = Compile(
+const nudge = Compile(
   Type.Object({
     hints: Type.Array(
       Type.Object({ kind: Type.Enum([...CHANGE_KINDS]), subject: Type.String({ maxLength: 128, pattern: '^[A-Za-z0-9._:-]*$' }) }),
@@ -58,7 +59,7 @@ export class Nudges {
   #publish(hints: ChangeHint[]): void {
     const { broadcast, self } = this.#options;
     for (let start = 0; start < hints.length; start += MAX_PER_MESSAGE) {
-      broadcast.publish(`fleet.nudge.${self}`, Buffer.from(JSON.stringify({ hints: hints.slice(start, start + MAX_PER_MESSAGE) })));
+      broadcast.publish(`fleet.nudge.${self}`, encodeMessage({ hints: hints.slice(start, start + MAX_PER_MESSAGE) }));
     }
   }
 
@@ -67,8 +68,7 @@ export class Nudges {
     const now = this.#now();
     if (now - this.#second.at >= 1000) this.#second = { at: now, messages: 0 };
     if (++this.#second.messages > MAX_MESSAGES_PER_SECOND) return;
-    const message = parseJson(bytes);
-    if (isMessage.Check(message)) for (const hint of message.hints) this.#incoming.add(hint);
+    for (const hint of parseMessage(bytes, nudge)?.hints ?? []) this.#incoming.add(hint);
   }
 }
 
@@ -98,13 +98,5 @@ class Gathered {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     this.#hints.clear();
-  }
-}
-
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString());
-  } catch {
-    return undefined;
   }
 }

@@ -6,6 +6,7 @@
 import { registerClusterGauges } from '../cluster/cluster-gauges.js';
 import { ClusterViews } from '../cluster/cluster-views.js';
 import { fetchImage, serveImage } from '../cluster/images.js';
+import { encodeMessage } from '../cluster/json-message.js';
 import type { PeerLink } from '../cluster/link/peer-link.js';
 import { PeerLinks } from '../cluster/link/peer-links.js';
 import { type Broadcast, Membership } from '../cluster/membership/membership.js';
@@ -16,7 +17,6 @@ import { ClusterModels } from '../cluster/placement/cluster-models.js';
 import { ClusterPlacements } from '../cluster/placement/cluster-placements.js';
 import { MovedProviders } from '../cluster/placement/moved-providers.js';
 import { PlacementClient } from '../cluster/placement/placement-client.js';
-import { encodeMessage } from '../cluster/placement/placement-messages.js';
 import { PlacementServer } from '../cluster/placement/placement-server.js';
 import { publishedModels } from '../cluster/placement/published-models.js';
 import { RoundTrips } from '../cluster/round-trips.js';
@@ -50,7 +50,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     log: ({ event, ...facts }) => log.info({ nats: event, ...facts }, 'cluster transport'),
   });
   const links = new PeerLinks({ self, transport, log: ({ event, ...facts }) => log.info({ link: event, ...facts }, 'cluster link') });
-  const peerOf = (id: string): Peer | null => (membership.isLive(id) ? peer(links.link(id)) : null);
+  const peerOf = (id: string): Peer | null => (membership.isLive(id) ? peerOver(links.link(id)) : null);
   const permits = new NetworkPermits({
     self,
     request: (id, payload) => links.link(id).request('permits', payload, { timeoutMs: PERMITS_MS }),
@@ -114,33 +114,24 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   const server = new PlacementServer({ registry: providers, requestQueue });
   const moved = new MovedProviders({ registry: providers, peers: livePeers, rules });
   deps.providers.onJoined = (provider) => moved.announce(provider);
-  links.onRequest('joined', (payload, { peer: id }) => moved.announced(peer(links.link(id)), payload));
+  links.onRequest('joined', (payload, { peer: id }) => moved.announced(peerOver(links.link(id)), payload));
   links.onRequest('models', () => membership.allModels());
-  links.onRequest('permits', (payload, { peer }) => permits.answer(peer, payload));
+  links.onRequest('permits', (payload, { peer: id }) => permits.answer(id, payload));
   links.onRequest('describe', (payload) => server.describe(payload));
   links.onRequest('finding', (payload) => server.find(payload));
   links.onRequest('claimants', (payload) => encodeMessage(providers.placement.claimants(Buffer.from(payload).toString())));
-  links.onStream('placement', (stream, header) => {
-    const incoming = PeerStream.incoming(stream);
-    server.serve(incoming, header).catch((error: unknown) => {
-      log.error({ error: errorFacts(error) }, 'placement of a peer failed');
-      incoming.abort('failed');
+  const serveStreams = (kind: string, serve: (stream: PeerStream, header: Uint8Array) => Promise<void>): void =>
+    links.onStream(kind, (stream, header) => {
+      const incoming = PeerStream.incoming(stream);
+      serve(incoming, header).catch((error: unknown) => {
+        log.error({ stream: kind, error: errorFacts(error) }, 'stream of a peer failed');
+        incoming.abort('failed');
+      });
+      return incoming;
     });
-    return incoming;
-  });
-  links.onStream('view', (stream, header) => {
-    const incoming = PeerStream.incoming(stream);
-    void views.serve(incoming, header);
-    return incoming;
-  });
-  links.onStream('image', (stream, header) => {
-    const incoming = PeerStream.incoming(stream);
-    serveImage(deps.images, incoming, header).catch((error: unknown) => {
-      log.error({ error: errorFacts(error) }, 'image for a peer failed');
-      incoming.abort('failed');
-    });
-    return incoming;
-  });
+  serveStreams('placement', (stream, header) => server.serve(stream, header));
+  serveStreams('view', (stream, header) => views.serve(stream, header));
+  serveStreams('image', (stream, header) => serveImage(deps.images, stream, header));
   deps.images.fetchFromPeers = (name) => fetchImage(livePeers(), name);
   const nudges = new Nudges({ self, broadcast, hints: changeHints });
   const stopListening = providers.models.onCapacity(() => membership.modelsChanged());
@@ -174,7 +165,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   };
 }
 
-function peer(link: PeerLink): Peer {
+function peerOver(link: PeerLink): Peer {
   return {
     id: link.peer,
     request: (kind, payload, timeoutMs) => link.request(kind, payload, { timeoutMs }),

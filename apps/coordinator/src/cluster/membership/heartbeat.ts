@@ -5,6 +5,7 @@ import { ImageOfferSchema, ModelTypeSchema } from '@inference/protocol';
 import { decodeDigest, encodeDigest, MAX_DIGEST_CHARS, type ModelDigest } from '@inference/scheduler';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { encodeMessage, parseMessage } from '../json-message.js';
 
 /** Version of the messages between coordinators. A coordinator reads its own version and the one before. */
 export const CLUSTER_VERSION = 1;
@@ -62,15 +63,11 @@ export function digestOfEntry({ digest }: Heartbeat['models'][number]): ModelDig
 }
 
 export function encodeHeartbeat(heartbeat: Heartbeat): Uint8Array {
-  return Buffer.from(JSON.stringify(heartbeat));
+  return encodeMessage(heartbeat);
 }
 
 /** Null for a message that breaks the schema or has an unsupported version. */
 export function decodeHeartbeat(bytes: Uint8Array): Heartbeat | null {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(bytes).toString());
-    return validator.Check(value) && Math.abs(value.version - CLUSTER_VERSION) <= 1 ? value : null;
-  } catch {
-    return null;
-  }
+  const heartbeat = parseMessage(bytes, validator);
+  return heartbeat !== null && Math.abs(heartbeat.version - CLUSTER_VERSION) <= 1 ? heartbeat : null;
 }

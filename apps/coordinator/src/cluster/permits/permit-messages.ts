@@ -1,6 +1,7 @@
 /** Requests of kind `permits` between coordinators, and their answers. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { encodeMessage, parseMessage } from '../json-message.js';
 
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
@@ -26,24 +27,14 @@ const requests = Compile(PermitRequestSchema);
 const grants = Compile(GrantSchema);
 
 export function encodePermits(message: PermitRequest | Grant): Uint8Array {
-  return Buffer.from(JSON.stringify(message));
+  return encodeMessage(message);
 }
 
 /** Null for a message that breaks the schema. */
 export function decodePermitRequest(bytes: Uint8Array): PermitRequest | null {
-  const value = parseJson(bytes);
-  return requests.Check(value) ? value : null;
+  return parseMessage(bytes, requests);
 }
 
 export function decodeGrant(bytes: Uint8Array): Grant | null {
-  const value = parseJson(bytes);
-  return grants.Check(value) ? value : null;
-}
-
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString());
-  } catch {
-    return undefined;
-  }
+  return parseMessage(bytes, grants);
 }

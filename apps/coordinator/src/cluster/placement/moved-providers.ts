@@ -2,23 +2,23 @@
  * Ends the older of two connections of one provider at different coordinators. An agent that moves may leave a half-open connection
  * behind, which would get jobs until it counts as silent.
  */
-import { fromBase64, fromUtf8, type SignedStatement } from '@inference/protocol';
+import { fromBase64, fromUtf8, type ProviderId, type SignedStatement } from '@inference/protocol';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
-import { Refusal } from '../../providers/session/refusal.js';
+import { encodeMessage } from '../json-message.js';
 import type { Peer } from '../peer.js';
-import { encodeMessage, parseDescribeRequest } from './placement-messages.js';
-import { type DescriptionRules, parseDescription, verifyDescription } from './provider-description.js';
+import { parseDescribeRequest } from './placement-messages.js';
+import { type DescriptionRules, requestDescription } from './provider-description.js';
 
 interface MovedProvidersOptions {
   readonly registry: {
-    snapshot(providerId: ProviderSnapshot['registration']['identity']['providerId']): ProviderSnapshot | null;
-    readonly placement: { replacedElsewhere(providerId: ProviderSnapshot['registration']['identity']['providerId']): void };
+    snapshot(providerId: ProviderId): ProviderSnapshot | null;
+    readonly placement: { replacedElsewhere(providerId: ProviderId): void };
   };
   readonly peers: () => readonly Peer[];
   readonly rules: DescriptionRules;
 }
 
-/** Maximum time of each message, in milliseconds. */
+/** Maximum time of an announcement, in milliseconds. */
 const MESSAGE_MS = 3000;
 const NOTHING = new Uint8Array();
 
@@ -44,17 +44,8 @@ export class MovedProviders {
     const request = parseDescribeRequest(payload);
     const own = request === null ? null : registry.snapshot(request.provider_id);
     if (request === null || own === null || own.lastChallenge === null) return NOTHING;
-    const answer = await peer.request('describe', payload, MESSAGE_MS);
-    const description = parseDescription(answer);
-    if (description === null || description.session_id !== request.session_id) return NOTHING;
-    try {
-      const verified = verifyDescription(description, rules);
-      if (verified?.registration.identity.providerId !== request.provider_id) return NOTHING;
-    } catch (error) {
-      if (error instanceof Refusal) return NOTHING;
-      throw error;
-    }
-    const isLater = issuedAt(description.challenge.statement) > issuedAt(own.lastChallenge.statement);
+    const verified = await requestDescription(peer, request, rules);
+    const isLater = verified !== null && verified.challengedAt > issuedAt(own.lastChallenge.statement);
     if (isLater && registry.snapshot(request.provider_id)?.sessionId === own.sessionId)
       registry.placement.replacedElsewhere(request.provider_id);
     return NOTHING;

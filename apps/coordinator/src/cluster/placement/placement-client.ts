@@ -6,10 +6,9 @@ import type { ProviderId } from '@inference/protocol';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { NotPlacedReason, Placed, Placement, SlotRequest } from '../../inference/queue/request-queue.js';
 import type { SerialClaimant } from '../../providers/placement/placement-service.js';
-import { Refusal } from '../../providers/session/refusal.js';
+import { encodeMessage } from '../json-message.js';
 import type { Peer, PeerStream } from '../peer.js';
 import {
-  encodeMessage,
   MAX_EXCLUDED,
   MAX_PREFIXES,
   type OwnerMessage,
@@ -18,7 +17,7 @@ import {
   parseClaimants,
   parseOwnerMessage,
 } from './placement-messages.js';
-import { type DescriptionRules, parseDescription, type VerifiedProvider, verifyDescription } from './provider-description.js';
+import { type DescriptionRules, requestDescription } from './provider-description.js';
 import { refused } from './refusals.js';
 import { RemoteProvider } from './remote-provider.js';
 import { RemoteSlot } from './remote-slot.js';
@@ -73,10 +72,7 @@ export class PlacementClient {
       const reason = message.type === 'refused' && message.reason !== 'busy' ? message.reason : 'none_routable';
       return refused(reason as NotPlacedReason, message.type === 'refused' ? message.retry_after_ms : null);
     }
-    const provider = await this.#remoteProvider(asked, message).catch((error: unknown) => {
-      if (error instanceof Refusal) return null;
-      throw error;
-    });
+    const provider = await this.#remoteProvider(asked, message);
     if (provider === null || stream.isClosed || signal?.aborted === true) {
       onAsked(provider === null ? 'unverified' : 'lost');
       stream.close();
@@ -96,16 +92,16 @@ export class PlacementClient {
     return answer === null ? [] : (parseClaimants(answer) ?? []);
   }
 
-  /** The verified provider of a placement; null: its statements do not hold. Throws `Refusal`. */
+  /** The verified provider of a placement; null: its statements do not hold. */
   async #remoteProvider(peer: Peer, { provider: state }: PlacedMessage): Promise<RemoteProvider | null> {
     const known = this.#bySession.get(state.session_id);
     if (known?.covers(state)) {
       known.update(state);
       return known;
     }
-    const verified = await this.#describe(peer, state.provider_id, state.session_id);
-    if (verified === null || verified.registration.identity.providerId !== state.provider_id) return null;
-    if (verified.key.keyId !== state.key_id) return null;
+    const { provider_id, session_id } = state;
+    const verified = await requestDescription(peer, { provider_id, session_id }, this.#options.rules);
+    if (verified === null || verified.key.keyId !== state.key_id) return null;
     if (known !== undefined) {
       known.update(state, verified);
       return known;
@@ -116,14 +112,6 @@ export class PlacementClient {
     if (older !== undefined) older.isReplaced = true;
     this.#newest.set(state.provider_id, provider);
     return provider;
-  }
-
-  async #describe(peer: Peer, providerId: ProviderId, sessionId: string): Promise<VerifiedProvider | null> {
-    const payload = encodeMessage({ provider_id: providerId, session_id: sessionId });
-    const answer = await peer.request('describe', payload, REPLY_MS).catch(() => null);
-    const description = answer === null ? null : parseDescription(answer);
-    if (description === null || description.session_id !== sessionId) return null;
-    return verifyDescription(description, this.#options.rules);
   }
 }
 

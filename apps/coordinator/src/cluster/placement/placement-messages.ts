@@ -14,6 +14,7 @@ import {
 } from '@inference/protocol';
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { parseMessage } from '../json-message.js';
 
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Ms = Type.Number({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
@@ -175,28 +176,15 @@ const finding = Compile(FindingSchema);
 const describeRequest = Compile(DescribeRequestSchema);
 
 /** Each returns null for a message that breaks the schema. */
-export const parsePlacementRequest = (bytes: Uint8Array): PlacementRequestMessage | null => parse(bytes, placementRequest);
-export const parseOwnerMessage = (bytes: Uint8Array): OwnerMessage | null => parse(bytes, ownerMessage);
-export const parseAskerMessage = (bytes: Uint8Array): AskerMessage | null => parse(bytes, askerMessage);
-export const parseFinding = (bytes: Uint8Array): FindingMessage | null => parse(bytes, finding);
-export const parseDescribeRequest = (bytes: Uint8Array): DescribeRequest | null => parse(bytes, describeRequest);
-
-export function encodeMessage(message: unknown): Uint8Array {
-  return Buffer.from(JSON.stringify(message));
-}
-
-function parse<T>(bytes: Uint8Array, validator: { Check(value: unknown): value is T }): T | null {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString());
-    return validator.Check(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
+export const parsePlacementRequest = (bytes: Uint8Array): PlacementRequestMessage | null => parseMessage(bytes, placementRequest);
+export const parseOwnerMessage = (bytes: Uint8Array): OwnerMessage | null => parseMessage(bytes, ownerMessage);
+export const parseAskerMessage = (bytes: Uint8Array): AskerMessage | null => parseMessage(bytes, askerMessage);
+export const parseFinding = (bytes: Uint8Array): FindingMessage | null => parseMessage(bytes, finding);
+export const parseDescribeRequest = (bytes: Uint8Array): DescribeRequest | null => parseMessage(bytes, describeRequest);
 
 const ClaimantsSchema = Type.Array(Type.Object({ providerId: ProviderIdSchema, trustLevel: nullable(TrustLevelSchema) }), {
   maxItems: 10_000,
 });
 const claimants = Compile(ClaimantsSchema);
 /** Answer to a request of kind `claimants`: the providers that claim a serial number. */
-export const parseClaimants = (bytes: Uint8Array): Static<typeof ClaimantsSchema> | null => parse(bytes, claimants);
+export const parseClaimants = (bytes: Uint8Array): Static<typeof ClaimantsSchema> | null => parseMessage(bytes, claimants);

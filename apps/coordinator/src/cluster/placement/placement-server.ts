@@ -7,9 +7,9 @@ import type { Placed, Placement, RequestQueue, SlotRequest } from '../../inferen
 import { makesImages } from '../../inference/request/image-job.js';
 import type { JobFinding, JobHandle, JobSink } from '../../providers/provider-connection.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import { encodeMessage } from '../json-message.js';
 import type { PeerStream, StreamEvents } from '../peer.js';
 import {
-  encodeMessage,
   type OwnerMessage,
   type PlacementRequestMessage,
   parseAskerMessage,

@@ -2,23 +2,20 @@
  * Signed facts of a provider that another coordinator holds. The asking coordinator verifies attestation, challenge, sealing key and
  * device chain itself, so that no owner can substitute a key or invent a trust level.
  */
-import {
-  CLOCK_TOLERANCE_MS,
-  HardwareSchema,
-  type ModelOffer,
-  NoncePreimageSchema,
-  SignedStatementSchema,
-  type TrustLevel,
-} from '@inference/protocol';
+import { CLOCK_TOLERANCE_MS, HardwareSchema, NoncePreimageSchema, SignedStatementSchema, type TrustLevel } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
+import { Refusal } from '../../providers/session/refusal.js';
 import { checkAttestation, checkKey, type SealingKey } from '../../providers/session/registration/admission.js';
 import { openAnswer, requireSafePosture } from '../../providers/session/registration/challenge-answer.js';
 import type { Registration } from '../../providers/session/session-options.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 import { evaluateTrust, isPartOk, type TrustLimits } from '../../providers/verification/trust-policy.js';
 import { verifyDeviceEvidence } from '../../providers/verification/verify-device-evidence.js';
+import { encodeMessage, parseMessage } from '../json-message.js';
+import type { Peer } from '../peer.js';
+import type { DescribeRequest } from './placement-messages.js';
 
 const Time = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const NullableText = Type.Union([Type.String({ maxLength: 256 }), Type.Null()]);
@@ -96,16 +93,6 @@ export function describeProvider({
   };
 }
 
-/** Null: not a description. */
-export function parseDescription(bytes: Uint8Array): ProviderDescription | null {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(bytes).toString());
-    return validator.Check(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
-
 export interface DescriptionRules {
   readonly allowSimulatedEnclave: boolean;
   readonly anchor: TrustAnchor;
@@ -119,15 +106,34 @@ export interface VerifiedProvider {
   readonly key: SealingKey;
   readonly trustLevel: TrustLevel;
   readonly isDeviceChainVerified: boolean;
+  /** Signed time of the newest challenge answer, in milliseconds on the provider's clock. */
+  readonly challengedAt: number;
   /** From when on the description must be requested again. */
   readonly validUntil: number;
 }
 
-/** A provider with the offer of one model. */
-export type DescribedProvider = VerifiedProvider & { readonly models: readonly ModelOffer[] };
+/** Maximum time for the owner's answer, in milliseconds. */
+const ANSWER_MS = 3000;
+
+/**
+ * Requests the description of a provider's connection from its owner, and verifies it. Null: the provider is not available there, or its
+ * statements do not hold.
+ */
+export async function requestDescription(owner: Peer, request: DescribeRequest, rules: DescriptionRules): Promise<VerifiedProvider | null> {
+  const answer = await owner.request('describe', encodeMessage(request), ANSWER_MS).catch(() => null);
+  const description = answer === null ? null : parseMessage(answer, validator);
+  if (description === null || description.session_id !== request.session_id) return null;
+  try {
+    const verified = verifyDescription(description, rules);
+    return verified?.registration.identity.providerId === request.provider_id ? verified : null;
+  } catch (error) {
+    if (error instanceof Refusal) return null;
+    throw error;
+  }
+}
 
 /** Throws `Refusal` for statements that do not verify; null: the evidence supports no trust level. */
-export function verifyDescription(description: ProviderDescription, rules: DescriptionRules): VerifiedProvider | null {
+function verifyDescription(description: ProviderDescription, rules: DescriptionRules): VerifiedProvider | null {
   const now = rules.now();
   const { challenge, device, registered_at: registeredAt } = description;
   const { allowSimulatedEnclave, anchor, limits } = rules;
@@ -181,6 +187,7 @@ export function verifyDescription(description: ProviderDescription, rules: Descr
     key,
     trustLevel: verdict.level,
     isDeviceChainVerified: isPartOk(verdict, 'device_chain'),
+    challengedAt: answer.issued_at,
     validUntil: Math.min(verdict.validUntil, key.notAfter),
   };
 }

@@ -3,8 +3,9 @@ import type { ModelOffer, TrustLevel } from '@inference/protocol';
 import type { JobFinding, ProviderConnection } from '../../providers/provider-connection.js';
 import type { SealingKey } from '../../providers/session/registration/admission.js';
 import type { Registration } from '../../providers/session/session-options.js';
+import { encodeMessage } from '../json-message.js';
 import type { Peer } from '../peer.js';
-import { encodeMessage, type FindingMessage, MAX_PREFIXES, type ProviderState } from './placement-messages.js';
+import { type FindingMessage, MAX_PREFIXES, type ProviderState } from './placement-messages.js';
 import type { VerifiedProvider } from './provider-description.js';
 
 /** Maximum time for a peer to take a finding, in milliseconds. A lost finding costs one observation. */

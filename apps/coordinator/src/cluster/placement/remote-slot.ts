@@ -1,8 +1,9 @@
 /** A slot reserved at another coordinator, and the job that runs on it. The stream's end on either side frees the slot. */
 import { decodeFrame, FrameError, type JobMessage } from '@inference/protocol';
 import type { JobHandle, JobSink, ProviderSlot } from '../../providers/provider-connection.js';
+import { encodeMessage } from '../json-message.js';
 import type { PeerStream, StreamEvents } from '../peer.js';
-import { type AskerMessage, encodeMessage, parseOwnerMessage } from './placement-messages.js';
+import { type AskerMessage, parseOwnerMessage } from './placement-messages.js';
 import type { RemoteProvider } from './remote-provider.js';
 
 export class RemoteSlot implements ProviderSlot, StreamEvents {

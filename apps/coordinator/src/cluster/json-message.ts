@@ -1,0 +1,21 @@
+/** JSON messages between coordinators. Incoming ones are checked against a compiled schema. */
+
+/** A compiled TypeBox schema. */
+export interface MessageValidator<T> {
+  Check(value: unknown): value is T;
+}
+
+export function encodeMessage(message: unknown): Uint8Array {
+  return Buffer.from(JSON.stringify(message));
+}
+
+/** Null for bytes that are no JSON, or break the schema. */
+export function parseMessage<T>(bytes: Uint8Array, validator: MessageValidator<T>): T | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString());
+  } catch {
+    return null;
+  }
+  return validator.Check(value) ? value : null;
+}
