@@ -129,7 +129,7 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
   'cluster/json-message.ts': { uses: [], isPure: true },
   'cluster/permits': { uses: ['cluster/json-message.ts', 'cluster/link', 'limits/network-limits.ts', 'scheduler/bounded-map.ts'] },
   'cluster/views.ts': { uses: [], isPure: true },
-  'cluster/settings.ts': { uses: ['config/startup-error.ts'] },
+  'cluster/settings.ts': { uses: ['config/environment.ts', 'config/startup-error.ts'] },
   cluster: {
     uses: [
       'cluster/transport',

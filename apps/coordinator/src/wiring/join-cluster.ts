@@ -2,7 +2,7 @@
  * One coordinator's part in the cluster: the transport, a link to every live peer, membership, placements in both directions, and views of the
  * whole network.
  */
-
+import { accessSync, constants } from 'node:fs';
 import { registerClusterGauges } from '../cluster/cluster-gauges.js';
 import { ClusterViews } from '../cluster/cluster-views.js';
 import { fetchImage, serveImage } from '../cluster/images.js';
@@ -21,7 +21,8 @@ import { PlacementServer } from '../cluster/placement/placement-server.js';
 import { publishedModels } from '../cluster/placement/published-models.js';
 import { RoundTrips } from '../cluster/round-trips.js';
 import type { ClusterSettings } from '../cluster/settings.js';
-import { NatsTransport } from '../cluster/transport/nats-transport.js';
+import { NatsTransport, type NatsTransportOptions } from '../cluster/transport/nats-transport.js';
+import { errorReason, StartupError } from '../config/startup-error.js';
 import { errorFacts, type Log } from '../log.js';
 import { maxChallengeAge, SESSION_TIMINGS } from '../providers/session/session-options.js';
 import { MAX_MANAGEMENT_AGE_MS } from '../providers/verification/trust-policy.js';
@@ -46,7 +47,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     servers: settings.servers,
     name: `coordinator ${self}`,
     ...(settings.nkeySeed === null ? {} : { nkeySeed: settings.nkeySeed }),
-    ...(settings.certificateAuthorityFile === null ? {} : { tls: { caFile: settings.certificateAuthorityFile } }),
+    ...tlsOf(settings),
     log: ({ event, ...facts }) => log.info({ nats: event, ...facts }, 'cluster transport'),
   });
   const links = new PeerLinks({ self, transport, log: ({ event, ...facts }) => log.info({ link: event, ...facts }, 'cluster link') });
@@ -163,6 +164,17 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     peerCount: () => membership.peers.filter(({ draining }) => !draining).length,
     announceDrain: () => membership.modelsChanged(),
   };
+}
+
+/** The client reads the file at each dial; an operator should learn of an unreadable one at the start. */
+function tlsOf({ certificateAuthorityFile: caFile }: ClusterSettings): Pick<NatsTransportOptions, 'tls'> {
+  if (caFile === null) return {};
+  try {
+    accessSync(caFile, constants.R_OK);
+  } catch (error) {
+    throw new StartupError(`NATS_CA_FILE cannot be read: ${errorReason(error)}.`, { cause: error });
+  }
+  return { tls: { caFile } };
 }
 
 function peerOver(link: PeerLink): Peer {
