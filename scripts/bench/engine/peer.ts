@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../free-port.js';
+import { freePort } from '../../network/cluster/free-ports.js';
 
 const SOURCES = fileURLToPath(new URL('../../../node_modules/node-llama-cpp/llama/', import.meta.url));
 const CONFIGURE = ['-DCMAKE_BUILD_TYPE=Release', '-DLLAMA_CURL=OFF', '-DLLAMA_BUILD_TESTS=OFF', '-DLLAMA_BUILD_EXAMPLES=OFF'];

@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Child, spawnChild } from '../../network/child.js';
+import { freePort } from '../../network/cluster/free-ports.js';
 import { startCoordinatorAlone } from '../../network/network.js';
-import { freePort } from '../free-port.js';
 import type { Target } from './http-connection.js';
 
 export interface Side {

@@ -1,11 +1,19 @@
-/** Ports of this machine that nobody listens on now. */
-import { createServer, type Server } from 'node:net';
+/** Ports of this machine that nobody listens on now, for programs that cannot report a port that the system chose. */
+import { type AddressInfo, createServer, type Server } from 'node:net';
 
+/** Distinct ports. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(Array.from({ length: count }, listen));
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  const ports = servers.map(portOf);
+  await Promise.all(servers.map(close));
   return ports;
+}
+
+export async function freePort(): Promise<number> {
+  const server = await listen();
+  const port = portOf(server);
+  await close(server);
+  return port;
 }
 
 function listen(): Promise<Server> {
@@ -13,4 +21,13 @@ function listen(): Promise<Server> {
     const server = createServer().listen(0, '127.0.0.1', () => resolve(server));
     server.once('error', reject);
   });
+}
+
+function portOf(server: Server): number {
+  // A listening TCP server has an address, and no path.
+  return (server.address() as AddressInfo).port;
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
 }

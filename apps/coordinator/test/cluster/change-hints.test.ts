@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { microUsd } from '../../src/billing/micro-usd.js';
 import { findKey, hashKey } from '../../src/database/accounts/api-key-repository.js';
 import { addMachineToken, hashMachineToken, newMachineToken } from '../../src/database/providers/machine-token-repository.js';
+import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
 import { Browser } from '../support/console-client.js';
 import { MODEL, until } from '../support/harness.js';
 import type { ScriptedProvider } from '../support/scripted-provider.js';
-import { startTwoCoordinators, type TwoCoordinators } from './two-coordinators.js';
 
 let cluster: TwoCoordinators;
 let provider: ScriptedProvider;

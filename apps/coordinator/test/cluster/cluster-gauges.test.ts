@@ -1,7 +1,7 @@
 /** Gauges of a cluster: two real coordinators on one NATS server. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
 import { until } from '../support/harness.js';
-import { startTwoCoordinators, type TwoCoordinators } from './two-coordinators.js';
 
 let cluster: TwoCoordinators;
 

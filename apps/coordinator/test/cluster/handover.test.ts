@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
 import { MODEL, until } from '../support/harness.js';
 import { ScriptedProvider } from '../support/scripted-provider.js';
-import { startTwoCoordinators, type TwoCoordinators } from './two-coordinators.js';
 
 let cluster: TwoCoordinators;
 

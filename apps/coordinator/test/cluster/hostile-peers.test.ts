@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { microUsd } from '../../src/billing/micro-usd.js';
 import type { PeerStream } from '../../src/cluster/peer.js';
 import { sendBody } from '../../src/cluster/stream-body.js';
+import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
 import { MODEL, until } from '../support/harness.js';
 import { joinRoguePeer, type RoguePeer } from './rogue-peer.js';
-import { startTwoCoordinators, type TwoCoordinators } from './two-coordinators.js';
 
 let cluster: TwoCoordinators;
 let rogue: RoguePeer;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { generate, imageProvider, urlsOf } from '../images/pictures.js';
+import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
 import { Browser } from '../support/console-client.js';
 import { MODEL, until } from '../support/harness.js';
 import type { ScriptedProvider } from '../support/scripted-provider.js';
-import { startTwoCoordinators, type TwoCoordinators } from './two-coordinators.js';
 
 let cluster: TwoCoordinators;
 let provider: ScriptedProvider;

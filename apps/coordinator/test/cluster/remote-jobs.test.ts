@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
 import { MODEL, until } from '../support/harness.js';
 import type { ScriptedProvider } from '../support/scripted-provider.js';
-import { startTwoCoordinators, type TwoCoordinators } from './two-coordinators.js';
 
 const CANARY = 'canary-7d1f0c2e';
 

@@ -1,54 +1,96 @@
-/** A NATS server of a test's own, on a free port. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { createConnection, createServer } from 'node:net';
+/** A real NATS server of a test's own, on a port of this machine. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePort } from '../../../../scripts/network/cluster/free-ports.js';
 
-export interface NatsServer {
-  readonly url: string;
-  /** Ends the process; {@link NatsServer.start} starts one at the same address. */
-  stop(signal?: NodeJS.Signals): Promise<void>;
-  start(): Promise<void>;
-  close(): Promise<void>;
-}
+/** Debian installs the server where the path of an ordinary user may not lead. */
+const ENVIRONMENT = { ...process.env, PATH: `${process.env.PATH ?? ''}:/usr/sbin:/usr/local/sbin` };
 
-export async function startNats(): Promise<NatsServer> {
-  const port = await freePort();
-  let child: ChildProcess | null = null;
-  const start = async (): Promise<void> => {
-    child = spawn('nats-server', ['-a', '127.0.0.1', '-p', String(port)], { stdio: 'ignore' });
-    const failed = new Promise<never>((_, reject) => child?.once('error', reject));
-    await Promise.race([listening(port), failed]);
-  };
-  const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<void> => {
-    const ended = child;
-    if (ended === null || ended.exitCode !== null || ended.signalCode !== null) return;
-    const exited = new Promise((resolve) => ended.once('exit', resolve));
-    ended.kill(signal);
-    await exited;
-  };
-  await start();
-  return { url: `nats://127.0.0.1:${port}`, start, stop, close: () => stop() };
-}
-
-async function listening(port: number): Promise<void> {
-  for (;;) {
-    const isOpen = await new Promise<boolean>((resolve) => {
-      const socket = createConnection(port, '127.0.0.1');
-      socket.once('connect', () => {
-        socket.destroy();
-        resolve(true);
-      });
-      socket.once('error', () => resolve(false));
-    });
-    if (isOpen) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+export function hasNatsServer(): boolean {
+  try {
+    execFileSync('nats-server', ['--version'], { env: ENVIRONMENT, timeout: 10_000 });
+    return true;
+  } catch {
+    return false;
   }
 }
 
-function freePort(): Promise<number> {
+/** Starts a server with the given configuration, on a free port by default. */
+export async function startNats(config = '', port?: number): Promise<NatsServer> {
+  const server = new NatsServer(config, port ?? (await freePort()));
+  try {
+    await server.start();
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
+  return server;
+}
+
+export class NatsServer {
+  readonly port: number;
+  readonly #directory = mkdtempSync(join(tmpdir(), 'nats-'));
+  readonly #config: string;
+  #process: ChildProcess | null = null;
+
+  constructor(config: string, port: number) {
+    this.port = port;
+    this.#config = join(this.#directory, 'nats.conf');
+    writeFileSync(this.#config, `listen: 127.0.0.1:${port}\n${config}`);
+  }
+
+  get url(): string {
+    return `nats://127.0.0.1:${this.port}`;
+  }
+
+  /** Starts the process, at the same address each time. */
+  async start(): Promise<void> {
+    const child = spawn('nats-server', ['-c', this.#config], { stdio: 'ignore', env: ENVIRONMENT });
+    this.#process = child;
+    await once(child, 'spawn');
+    while (!hasEnded(child)) {
+      if (await isOpen(this.port)) return;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    throw new Error('nats-server has ended');
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process?.kill(signal);
+  }
+
+  /** Ends the process. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    const child = this.#process;
+    this.#process = null;
+    if (child === null || child.pid === undefined || hasEnded(child)) return;
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    await exited;
+  }
+
+  /** Ends the process, and removes its files. */
+  async close(): Promise<void> {
+    await this.stop('SIGKILL');
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null;
+}
+
+function isOpen(port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
+    const socket = connect(port, '127.0.0.1');
+    const finish = (isConnected: boolean): void => {
+      socket.destroy();
+      resolve(isConnected);
+    };
+    socket.once('connect', () => finish(true)).once('error', () => finish(false));
   });
 }

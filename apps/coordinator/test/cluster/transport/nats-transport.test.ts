@@ -1,25 +1,29 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { nkeys } from '@nats-io/nats-core';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { freePorts } from '../../../../../scripts/network/cluster/free-ports.js';
 import { PeerLinks } from '../../../src/cluster/link/peer-links.js';
 import type { TransportEvent } from '../../../src/cluster/transport/cluster-transport.js';
 import { NatsTransport, type NatsTransportOptions } from '../../../src/cluster/transport/nats-transport.js';
+import { hasNatsServer, type NatsServer, startNats } from '../../support/nats-server.js';
 import { Recorder } from '../link-fixture.js';
-import { freePort, hasNatsServer, NatsServer } from '../nats-server.js';
 
 const EMPTY = new Uint8Array(0);
 const cleanups: (() => unknown)[] = [];
+const waitFor = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 30_000 });
+
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-async function serve(config = '', port?: number): Promise<NatsServer> {
-  const server = new NatsServer(port ?? (await freePort()), config);
-  cleanups.push(() => server.remove());
-  await server.start();
+async function serve(config?: string, port?: number): Promise<NatsServer> {
+  const server = await startNats(config, port);
+  cleanups.push(() => server.close());
   return server;
 }
 
@@ -45,7 +49,7 @@ async function coordinators(serversOfA: readonly string[], serversOfB: readonly 
     onClosed: () => {},
   }));
   const link = linksOfA.link('b');
-  await vi.waitFor(() => expect(link.state).toBe('up'), { timeout: 30_000 });
+  await waitFor(() => expect(link.state).toBe('up'));
   return { a, b, link };
 }
 
@@ -62,19 +66,19 @@ describeWithServer('with a nats-server', () => {
     a.subscribe('coordinator.a.in.*', (subject, _payload, isNoResponders) => {
       if (isNoResponders) missing.push(subject);
     });
-    await vi.waitFor(() => expect([a.isConnected, b.isConnected]).toEqual([true, true]));
-    await vi.waitFor(() => {
+    await waitFor(() => expect([a.isConnected, b.isConnected]).toEqual([true, true]));
+    await waitFor(() => {
       a.publish('coordinator.b.in.a', Buffer.from('first'));
       expect(got.length).toBeGreaterThan(0);
     });
     got.length = 0;
     for (let count = 0; count < 1_000; count++) expect(a.publish('coordinator.b.in.a', Buffer.from(String(count)))).toBe(true);
-    await vi.waitFor(() => expect(got.at(-1)).toBe('coordinator.b.in.a:999'));
+    await waitFor(() => expect(got.at(-1)).toBe('coordinator.b.in.a:999'));
     expect(got.filter((each) => !each.endsWith('first')).map((each) => Number(each.split(':')[1]))).toEqual([...Array(1_000).keys()]);
     expect(a.publish('coordinator.b.in.a', new Uint8Array(a.maxPayloadBytes + 1))).toBe(false);
     expect(a.publish('not a subject', EMPTY)).toBe(false);
     a.publish('coordinator.c.in.a', EMPTY, 'coordinator.a.in.c');
-    await vi.waitFor(() => expect(missing).toEqual(['coordinator.a.in.c']));
+    await waitFor(() => expect(missing).toEqual(['coordinator.a.in.c']));
   });
 
   it('loses nothing of running streams when the server is killed and restarted', async () => {
@@ -86,18 +90,18 @@ describeWithServer('with a nats-server', () => {
       for (let count = from; count < from + 500; count++) stream.send(Buffer.from(`${count} ${'x'.repeat(2_000)}`), true);
     };
     send(0);
-    await vi.waitFor(() => expect(recorder.messages.length).toBeGreaterThan(0));
+    await waitFor(() => expect(recorder.messages.length).toBeGreaterThan(0));
     send(500);
-    await server.kill();
+    await server.stop('SIGKILL');
     send(1_000);
     await server.start();
-    await vi.waitFor(() => expect(recorder.messages.length).toBe(1_500), { timeout: 30_000 });
+    await waitFor(() => expect(recorder.messages.length).toBe(1_500));
     expect(recorder.texts.map((text) => Number(text.split(' ')[0]))).toEqual([...Array(1_500).keys()]);
     expect(recorder.ends).toEqual([]);
   });
 
   it('moves to another server of the cluster when its own is killed, or does not answer', async () => {
-    const [portA, portB, routeA, routeB] = [await freePort(), await freePort(), await freePort(), await freePort()];
+    const [portA = 0, portB = 0, routeA = 0, routeB = 0] = await freePorts(4);
     const cluster = (own: number, other: number): string =>
       `cluster { name: test, listen: "127.0.0.1:${own}", routes: ["nats://127.0.0.1:${other}"] }`;
     const first = await serve(cluster(routeA, routeB), portA);
@@ -108,13 +112,13 @@ describeWithServer('with a nats-server', () => {
     let count = 0;
     const sendSome = async (): Promise<void> => {
       for (let each = 0; each < 200; each++) stream.send(Buffer.from(String(count++)), true);
-      await vi.waitFor(() => expect(recorder.messages.length).toBe(count), { timeout: 30_000 });
+      await waitFor(() => expect(recorder.messages.length).toBe(count));
     };
     await sendSome();
     for (let each = 0; each < 200; each++) stream.send(Buffer.from(String(count++)), true);
-    await first.kill();
+    await first.stop('SIGKILL');
     await sendSome();
-    await vi.waitFor(() => expect(b.transport.isConnected).toBe(true));
+    await waitFor(() => expect(b.transport.isConnected).toBe(true));
     expect(recorder.texts.map(Number)).toEqual([...Array(count).keys()]);
     expect([recorder.ends, link.counts.losses]).toEqual([[], 0]);
   });
@@ -122,12 +126,12 @@ describeWithServer('with a nats-server', () => {
   it('notices a server that has stopped answering, and dials again', async () => {
     const server = await serve();
     const { transport, events } = connect([server.url]);
-    await vi.waitFor(() => expect(transport.isConnected).toBe(true));
+    await waitFor(() => expect(transport.isConnected).toBe(true));
     server.signal('SIGSTOP');
-    await vi.waitFor(() => expect(events.at(-1)?.event).not.toBe('connected'), { timeout: 20_000 });
+    await waitFor(() => expect(events.at(-1)?.event).not.toBe('connected'));
     expect(events.some(({ reason }) => reason === 'the server does not answer')).toBe(true);
     server.signal('SIGCONT');
-    await vi.waitFor(() => expect(transport.isConnected).toBe(true), { timeout: 20_000 });
+    await waitFor(() => expect(transport.isConnected).toBe(true));
   });
 
   it('proves the sender by TLS, nkeys and permissions: a peer cannot publish as another', async () => {
@@ -135,9 +139,9 @@ describeWithServer('with a nats-server', () => {
     const seed = (pair: typeof userA): string => Buffer.from(pair.getSeed()).toString();
     const permissions = (name: string): string =>
       `{ publish: ["fleet.*.${name}", "coordinator.*.in.${name}"], subscribe: ["fleet.>", "coordinator.${name}.in.>"] }`;
-    const server = new NatsServer(await freePort(), '');
-    cleanups.push(() => server.remove());
-    const [key, certificate] = [join(server.directory, 'key.pem'), join(server.directory, 'certificate.pem')];
+    const directory = mkdtempSync(join(tmpdir(), 'nats-keys-'));
+    cleanups.push(() => rmSync(directory, { recursive: true }));
+    const [key, certificate] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')];
     const request = [
       'req',
       '-x509',
@@ -155,16 +159,13 @@ describeWithServer('with a nats-server', () => {
       stdio: 'ignore',
       timeout: 60_000,
     });
-    const secured = new NatsServer(
-      server.port,
+    const secured = await serve(
       `tls { cert_file: "${certificate}", key_file: "${key}" }
 authorization { users: [
   { nkey: ${userA.getPublicKey()}, permissions: ${permissions('a')} }
   { nkey: ${userB.getPublicKey()}, permissions: ${permissions('b')} }
 ] }`,
     );
-    cleanups.push(() => secured.remove());
-    await secured.start();
     const tls = { caFile: certificate };
     const a = connect([secured.url], { tls, nkeySeed: seed(userA) });
     const b = connect([secured.url], { tls, nkeySeed: seed(userB) });
@@ -181,9 +182,9 @@ authorization { users: [
     const got: string[] = [];
     b.transport.subscribe('coordinator.b.in.>', (subject) => got.push(subject));
     a.transport.publish('coordinator.b.in.c', Buffer.from('forged'));
-    await vi.waitFor(() => expect(a.events.some(({ reason }) => reason?.includes('Permissions Violation') === true)).toBe(true));
+    await waitFor(() => expect(a.events.some(({ reason }) => reason?.includes('Permissions Violation') === true)).toBe(true));
     expect(got).not.toContain('coordinator.b.in.c');
-    await vi.waitFor(() => expect([stranger, withoutCa].map(({ events }) => events[0]?.event)).toEqual(['dial_failed', 'dial_failed']));
+    await waitFor(() => expect([stranger, withoutCa].map(({ events }) => events[0]?.event)).toEqual(['dial_failed', 'dial_failed']));
     expect(JSON.stringify(a.events)).not.toContain('forged');
     expect([stranger.transport.isConnected, withoutCa.transport.isConnected]).toEqual([false, false]);
   });
@@ -193,7 +194,7 @@ authorization { users: [
     const plain = await serve();
     const { events } = connect([small.url]);
     const { events: withTls } = connect([plain.url], { tls: {} });
-    await vi.waitFor(() =>
+    await waitFor(() =>
       expect([events[0]?.reason, withTls[0]?.reason]).toEqual([expect.stringContaining('max_payload'), expect.stringContaining('tls')]),
     );
   });
@@ -212,8 +213,8 @@ it('closes the sockets of failed dials', async () => {
   cleanups.push(() => server.close());
   const address = server.address();
   const { transport } = connect([`127.0.0.1:${typeof address === 'object' ? address?.port : 0}`]);
-  await vi.waitFor(() => expect(dials).toBe(3), { timeout: 30_000 });
+  await waitFor(() => expect(dials).toBe(3));
   expect(sockets.size).toBeLessThanOrEqual(1);
   await transport.close();
-  await vi.waitFor(() => expect(sockets.size).toBe(0));
+  await waitFor(() => expect(sockets.size).toBe(0));
 });
