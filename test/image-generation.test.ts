@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import OpenAI from 'openai';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { look } from '../scripts/demo-models/image/look.js';
+import { recognize } from '../scripts/demo-models/image/recognize.js';
 import { type DemoNetwork, filesHolding, startDemoNetwork } from './support/demo-network.js';
 import { ROOT } from './support/npm-start.js';
 
@@ -26,7 +26,12 @@ const base64 = (image: { b64_json?: string } | undefined): Buffer => Buffer.from
 
 async function seen(bytes: Uint8Array) {
   const { data, info } = await sharp(bytes).removeAlpha().raw().toBuffer({ resolveWithObject: true });
-  return { ...look({ width: info.width, height: info.height, rgb: data }), width: info.width, height: info.height, format: info.format };
+  return {
+    ...recognize({ width: info.width, height: info.height, rgb: data }),
+    width: info.width,
+    height: info.height,
+    format: info.format,
+  };
 }
 
 async function draw(changes: object = {}): Promise<Buffer[]> {
@@ -60,7 +65,7 @@ describe('an image', () => {
     expect([fetched.status, fetched.headers.get('content-type')]).toEqual([200, 'image/png']);
     const bytes = Buffer.from(await fetched.arrayBuffer());
     const { figures, ...whole } = await seen(bytes);
-    expect(whole).toMatchObject({ width: 256, height: 256, ground: 'blue' });
+    expect(whole).toMatchObject({ width: 256, height: 256, background: 'blue' });
     expect(figures[0]).toMatchObject({ colour: 'red' });
 
     const receipt = JSON.parse(Buffer.from(response.headers.get('x-inference-receipt') ?? '', 'base64url').toString());

@@ -11,11 +11,11 @@ export interface Picture {
   readonly rgb: Uint8Array;
 }
 
-interface SeenFigure {
+interface RecognizedFigure {
   readonly colour: string;
   readonly shape: string;
   /** Overlap of outline and figure, 0 to 1. */
-  readonly likeness: number;
+  readonly overlap: number;
   /** Centre of the bounds, 0 to 1 of the picture. */
   readonly x: number;
   readonly y: number;
@@ -23,10 +23,10 @@ interface SeenFigure {
   readonly radius: number;
 }
 
-export interface Seen {
-  readonly ground: string;
+export interface RecognizedImage {
+  readonly background: string;
   /** Largest first. */
-  readonly figures: readonly SeenFigure[];
+  readonly figures: readonly RecognizedFigure[];
 }
 
 export const COLOURS: Readonly<Record<string, readonly [number, number, number]>> = {
@@ -49,17 +49,18 @@ const OUTLINE_SIDE = 24;
 /** Minimum thickness of a figure, relative to the picture's shorter side; thinner areas are blended edges. */
 const MIN_THICKNESS = 1 / 32;
 
-export function look(picture: Picture): Seen {
-  const labels = labelled(picture);
-  const ground = groundOf(labels, picture);
-  const figures = connected(labels, ground, picture).filter((pixels) => isThick(pixels, labels, picture));
+/** Recognizes background and figures of a picture. */
+export function recognize(picture: Picture): RecognizedImage {
+  const labels = labelPixels(picture);
+  const background = backgroundOf(labels, picture);
+  const figures = connectedGroups(labels, background, picture).filter((pixels) => isThick(pixels, labels, picture));
   return {
-    ground: NAMES[ground] as string,
-    figures: figures.toSorted((a, b) => b.length - a.length).map((pixels) => described(pixels, labels, picture)),
+    background: NAMES[background] as string,
+    figures: figures.toSorted((a, b) => b.length - a.length).map((pixels) => describe(pixels, labels, picture)),
   };
 }
 
-function labelled({ rgb }: Picture): Uint8Array {
+function labelPixels({ rgb }: Picture): Uint8Array {
   const labels = new Uint8Array(rgb.length / 3);
   const at = (index: number): number => rgb[index] as number;
   for (let pixel = 0; pixel < labels.length; pixel++) {
@@ -75,8 +76,8 @@ function labelled({ rgb }: Picture): Uint8Array {
   return labels;
 }
 
-/** The commonest colour of the picture's rim. */
-function groundOf(labels: Uint8Array, { width, height }: Picture): number {
+/** Index of the most frequent colour along the picture's edge: the background. */
+function backgroundOf(labels: Uint8Array, { width, height }: Picture): number {
   const counts = new Array<number>(NAMES.length).fill(0);
   const count = (pixel: number): void => {
     const label = labels[pixel] as number;
@@ -88,11 +89,11 @@ function groundOf(labels: Uint8Array, { width, height }: Picture): number {
 }
 
 /** Groups of connected pixels of one colour other than the background. */
-function connected(labels: Uint8Array, ground: number, { width }: Picture): number[][] {
+function connectedGroups(labels: Uint8Array, background: number, { width }: Picture): number[][] {
   const visited = new Uint8Array(labels.length);
   const groups: number[][] = [];
   for (let start = 0; start < labels.length; start++) {
-    if (visited[start] === 1 || labels[start] === ground) continue;
+    if (visited[start] === 1 || labels[start] === background) continue;
     visited[start] = 1;
     const group = [start];
     for (let next = 0; next < group.length; next++) {
@@ -121,7 +122,7 @@ function isThick(pixels: readonly number[], labels: Uint8Array, { width, height 
   });
 }
 
-function described(pixels: readonly number[], labels: Uint8Array, { width, height }: Picture): SeenFigure {
+function describe(pixels: readonly number[], labels: Uint8Array, { width, height }: Picture): RecognizedFigure {
   const columns = pixels.map((pixel) => pixel % width);
   const rows = pixels.map((pixel) => Math.floor(pixel / width));
   const [left, right, top, bottom] = [min(columns), max(columns) + 1, min(rows), max(rows) + 1];
@@ -131,8 +132,8 @@ function described(pixels: readonly number[], labels: Uint8Array, { width, heigh
     const y = Math.floor(top + ((Math.floor(index / OUTLINE_SIDE) + 0.5) * (bottom - top)) / OUTLINE_SIDE);
     return inside.has(y * width + x);
   });
-  const likenesses = Object.entries(OUTLINES).map(([shape, outline]) => ({ shape, likeness: overlap(mask, outline.join('')) }));
-  const best = likenesses.reduce((a, b) => (b.likeness > a.likeness ? b : a));
+  const overlaps = Object.entries(OUTLINES).map(([shape, outline]) => ({ shape, overlap: overlapOf(mask, outline.join('')) }));
+  const best = overlaps.reduce((a, b) => (b.overlap > a.overlap ? b : a));
   return {
     colour: NAMES[labels[pixels[0] as number] as number] as string,
     ...best,
@@ -142,7 +143,7 @@ function described(pixels: readonly number[], labels: Uint8Array, { width, heigh
   };
 }
 
-function overlap(mask: readonly boolean[], outline: string): number {
+function overlapOf(mask: readonly boolean[], outline: string): number {
   let both = 0;
   let either = 0;
   for (const [index, filled] of mask.entries()) {
