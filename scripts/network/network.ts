@@ -156,7 +156,7 @@ function superviseAll(programs: readonly Program[], options: NetworkOptions): Su
     supervise(child, {
       start,
       onRestart: (ended) => options.onNotice?.(`the ${ended.name} ended (${ended.lastWords()}); starting it again`),
-      onGivenUp: (ended) => {
+      onFailed: (ended) => {
         void stopInOrder(supervised).then(() => options.onFailure?.(`the ${ended.name} ended again and again: ${ended.lastWords()}`));
       },
     }),

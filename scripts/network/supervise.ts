@@ -18,8 +18,8 @@ export interface SuperviseOptions {
   readonly onRestarted?: (child: Child) => void;
   /** How the child is stopped. Left out: `Child.stop`. */
   readonly stop?: (child: Child) => Promise<void>;
-  /** Called when the child ended too often. */
-  readonly onGivenUp: (ended: Child) => void;
+  /** Called when the child ended too often, or could not be started again. */
+  readonly onFailed: (ended: Child) => void;
 }
 
 const RESTART_PAUSE_MS = 500;
@@ -41,7 +41,7 @@ export function supervise(first: Child, options: SuperviseOptions): Supervised {
       ends.push(now);
       while ((ends[0] ?? now) < now - WINDOW_MS) ends.shift();
       if (ends.length >= MAX_ENDS) {
-        options.onGivenUp(child);
+        options.onFailed(child);
         return;
       }
       options.onRestart(child);
@@ -58,7 +58,7 @@ export function supervise(first: Child, options: SuperviseOptions): Supervised {
         options.onRestarted?.(current);
       }
     } catch {
-      options.onGivenUp(ended);
+      options.onFailed(ended);
     }
   };
 

@@ -264,7 +264,7 @@ class StartingCluster {
         else this.#options.onNotice?.(`the ${ended.name} ended (${ended.lastWords()}); starting it again`);
       },
       onRestarted: () => this.#changed(),
-      onGivenUp: (ended) => {
+      onFailed: (ended) => {
         void this.stop().then(() => this.#options.onFailure?.(`the ${ended.name} ended again and again: ${ended.lastWords()}`));
       },
     });
