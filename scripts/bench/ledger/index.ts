@@ -61,13 +61,13 @@ async function benchPostgres(): Promise<boolean> {
   let met = true;
   try {
     for (const bench of benches) {
-      const place = await freshPostgres();
-      const { target } = place;
+      const fresh = await freshPostgres();
+      const { target } = fresh;
       if (!('url' in target)) throw new Error('the fresh database is not on a server');
       try {
-        met = (await withDatabase(place.open, (database) => bench(database, target.url))) && met;
+        met = (await withDatabase(fresh.open, (database) => bench(database, target.url))) && met;
       } finally {
-        await place.remove();
+        await fresh.remove();
       }
     }
     return met;
@@ -89,8 +89,8 @@ async function benchJobs(title: string, database: Database, count: number, targe
   const accounts = Array.from({ length: count }, (_, index) => `account-${index}`);
   const providers = Array.from({ length: 20 }, (_, index) => index.toString(16).padStart(32, '0') as ProviderId);
   const ledger = await openLedger({ database, providerSharePercent: 90, ownMachinesFree: false, onError: (error) => console.error(error) });
-  const given = microUsd(1_000_000_000_000);
-  await fund(ledger, accounts, given);
+  const deposit = microUsd(1_000_000_000_000);
+  await fund(ledger, accounts, deposit);
   const round = (jobs: number): Promise<JobsResult> => runJobs(ledger, { jobs, atOnce: 128, accounts, providers });
   const results = [await round(JOBS / 4)];
   for (let index = 0; index < ROUNDS; index++) results.push(await round(JOBS));
@@ -98,7 +98,7 @@ async function benchJobs(title: string, database: Database, count: number, targe
 
   const { problems, figures } = await checkLedger(database);
   const cost = results.reduce((sum, result) => sum + result.cost, 0);
-  const sums = problems.length === 0 && figures.owed + figures.fees === given * count && figures.jobs === JOBS * (ROUNDS + 0.25);
+  const sums = problems.length === 0 && figures.owed + figures.fees === deposit * count && figures.jobs === JOBS * (ROUNDS + 0.25);
   const measured = results.slice(1);
   const rate = median(measured.map((result) => result.perSecond));
   const cpu = median(measured.map((result) => result.cpuPerJob));
