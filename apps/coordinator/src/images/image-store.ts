@@ -21,7 +21,7 @@ interface ImageStoreOptions {
   readonly maxBytes: number;
   /** Maximum share of one account, and of one provider's unfinished images, in percent. Default 100. */
   readonly sharePercent?: number;
-  /** How long an address is good, from the request on, in milliseconds. */
+  /** Validity of an address from the request on, in milliseconds. */
   readonly lifetimeMs: number;
   /** Key of the authentication code in addresses; 32 bytes, stable across restarts. */
   readonly codeKey: Uint8Array;
@@ -81,11 +81,11 @@ export class ImageStore {
   readonly #fetches = new Semaphore(32);
   readonly #sweeper: NodeJS.Timeout;
   #bytes = 0;
-  /** Bytes of unfinished images. */
+  /** Bytes received from providers for unfinished images. */
   #heldBytes = 0;
   readonly #heldByProvider = new Map<string, number>();
   /** Per account: stored bytes plus the maximum that running jobs can add. */
-  readonly #ofAccounts = new Map<string, number>();
+  readonly #bytesByAccount = new Map<string, number>();
   /** Fetches the encrypted file of an image that another coordinator has stored; null: none has. */
   fetchFromPeers: ((name: string) => Promise<Uint8Array | null>) | null = null;
 
@@ -118,30 +118,30 @@ export class ImageStore {
    */
   allocate(count: number, format: ImageFileFormat, maxBytesEach: number, accountId = ''): ImageAllocation | null {
     const { maxBytes, codeKey, lifetimeMs, now } = this.#options;
-    const promised = count * (maxBytesEach + SEALING_BYTES);
-    if (this.#bytes + this.#heldBytes + promised > maxBytes) return null;
-    const used = this.#ofAccounts.get(accountId) ?? 0;
-    if (used > 0 && used + promised > this.#share) return null;
-    add(this.#ofAccounts, accountId, promised);
+    const reserved = count * (maxBytesEach + SEALING_BYTES);
+    if (this.#bytes + this.#heldBytes + reserved > maxBytes) return null;
+    const used = this.#bytesByAccount.get(accountId) ?? 0;
+    if (used > 0 && used + reserved > this.#share) return null;
+    add(this.#bytesByAccount, accountId, reserved);
     const expiresAt = now() + lifetimeMs;
     const files = Array.from({ length: count }, () => newImageFile(codeKey, format, expiresAt));
     const addresses = files.map((file) => this.#read(file) as ImageAddress);
     let isClosed = false;
-    let taken: { readonly providerId: string; bytes: number } | null = null;
+    let held: { readonly providerId: string; bytes: number } | null = null;
     const releaseBytes = (): void => {
-      if (taken === null) return;
-      this.#heldBytes -= taken.bytes;
-      add(this.#heldByProvider, taken.providerId, -taken.bytes);
-      taken = null;
+      if (held === null) return;
+      this.#heldBytes -= held.bytes;
+      add(this.#heldByProvider, held.providerId, -held.bytes);
+      held = null;
     };
     const holdBytes = (bytes: number, providerId: string): boolean => {
       if (isClosed || this.#bytes + this.#heldBytes + bytes > maxBytes) return false;
-      if (taken !== null && taken.providerId !== providerId) releaseBytes();
-      taken ??= { providerId, bytes: 0 };
-      const ofProvider = this.#heldByProvider.get(providerId) ?? 0;
+      if (held !== null && held.providerId !== providerId) releaseBytes();
+      held ??= { providerId, bytes: 0 };
+      const heldOfProvider = this.#heldByProvider.get(providerId) ?? 0;
       // A provider may always finish one job.
-      if (ofProvider > taken.bytes && ofProvider + bytes > this.#share) return false;
-      taken.bytes += bytes;
+      if (heldOfProvider > held.bytes && heldOfProvider + bytes > this.#share) return false;
+      held.bytes += bytes;
       this.#heldBytes += bytes;
       add(this.#heldByProvider, providerId, bytes);
       return true;
@@ -150,7 +150,7 @@ export class ImageStore {
       if (isClosed) return;
       isClosed = true;
       releaseBytes();
-      add(this.#ofAccounts, accountId, -promised);
+      add(this.#bytesByAccount, accountId, -reserved);
     };
     const deleteStored = async (): Promise<void> => {
       await Promise.all(addresses.map((address) => this.#remove(fileNameOf(address))));
@@ -161,7 +161,7 @@ export class ImageStore {
       holdBytes,
       releaseBytes,
       store: async (images) => {
-        if (isClosed || images.length !== count) throw new Error('these images have no room here');
+        if (isClosed || images.length !== count) throw new Error('the allocation is closed, or has another number of images');
         const writing = images.map((image, index) => this.#write(addresses[index] as ImageAddress, image, accountId));
         const written = await Promise.allSettled(writing);
         close();
@@ -266,7 +266,7 @@ export class ImageStore {
   #note(name: string, stored: Stored): void {
     this.#stored.set(name, stored);
     this.#bytes += stored.bytes;
-    if (stored.accountId !== null) add(this.#ofAccounts, stored.accountId, stored.bytes);
+    if (stored.accountId !== null) add(this.#bytesByAccount, stored.accountId, stored.bytes);
   }
 
   async #remove(name: string): Promise<void> {
@@ -283,7 +283,7 @@ export class ImageStore {
       }
     }
     this.#bytes -= stored.bytes;
-    if (stored.accountId !== null) add(this.#ofAccounts, stored.accountId, -stored.bytes);
+    if (stored.accountId !== null) add(this.#bytesByAccount, stored.accountId, -stored.bytes);
   }
 }
 

@@ -195,7 +195,7 @@ describe('the image store', () => {
     await rm(directory, { recursive: true });
     await expect(allocation?.store([first, second])).rejects.toThrow('ENOENT');
     expect(store.usage).toEqual({ images: 0, bytes: 0, heldBytes: 0 });
-    await expect(store.allocate(2, 'png', 1000)?.store([first])).rejects.toThrow('no room');
+    await expect(store.allocate(2, 'png', 1000)?.store([first])).rejects.toThrow('another number of images');
   });
 
   it('returns nothing of a file that was changed on disk', async () => {
