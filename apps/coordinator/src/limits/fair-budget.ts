@@ -1,10 +1,3 @@
-/**
- * Shared memory budget of many holders: accounts, or network addresses.
- *
- * A holder may take a multiple of the free bytes (dynamic thresholds, Choudhury and Hahne 1998). A claim without room evicts the
- * oldest unfinished claim of the largest holder above the claimant. Without such a holder, the claimant's own oldest claim is
- * evicted (`evictsOwn`), or the claim of a larger member; else `grow` returns false.
- */
 interface FairBudgetOptions {
   readonly maxBytes: number;
   /** Maximum bytes of a holder, as a multiple of the free bytes. 1: half of the budget for a single holder; 9: nine tenths. */
@@ -33,7 +26,7 @@ class Holder extends Group {
   claimCount = 0;
 }
 
-/** Bytes of a body or connection. */
+/** Bytes reserved for one request body or connection. */
 export class Claim {
   bytes = 0;
   isOpen = true;
@@ -52,7 +45,7 @@ export class Claim {
     return this.#budget.grow(this, bytes);
   }
 
-  /** Gives some bytes back. */
+  /** Returns bytes to the budget. */
   shrink(bytes: number): void {
     this.#budget.shrink(this, bytes);
   }
@@ -62,12 +55,19 @@ export class Claim {
     this.#budget.finish(this);
   }
 
-  /** Gives everything back. Idempotent. */
+  /** Returns all bytes to the budget. Idempotent. */
   release(): void {
     this.#budget.release(this);
   }
 }
 
+/**
+ * Shared memory budget of many holders: accounts, or network addresses.
+ *
+ * A holder may take a multiple of the free bytes (dynamic thresholds, Choudhury and Hahne 1998). A claim without room evicts the
+ * oldest unfinished claim of the largest holder above the claimant. Without such a holder, the claimant's own oldest claim is
+ * evicted (`evictsOwn`), or the claim of a larger member; else `grow` returns false.
+ */
 export class FairBudget {
   readonly #options: Required<FairBudgetOptions>;
   readonly #holders = new Map<string, Holder>();
@@ -81,16 +81,16 @@ export class FairBudget {
     return this.#bytes;
   }
 
-  /** Opens a claim. Null if not even the fixed bytes fit. `onGivenUp` is called after an eviction. */
-  open({ holder, member = '' }: Claimant, onGivenUp: () => void): Claim | null {
-    const claim = new Claim(this, { holder, member }, onGivenUp);
+  /** Opens a claim. Null if not even the fixed bytes fit. `onEvicted` is called after an eviction. */
+  open({ holder, member = '' }: Claimant, onEvicted: () => void): Claim | null {
+    const claim = new Claim(this, { holder, member }, onEvicted);
     const group = this.#holders.get(holder) ?? new Holder();
     this.#holders.set(holder, group);
     group.claimCount++;
-    const part = group.members.get(member) ?? new Group();
-    group.members.set(member, part);
+    const memberGroup = group.members.get(member) ?? new Group();
+    group.members.set(member, memberGroup);
     group.unfinished.add(claim);
-    part.unfinished.add(claim);
+    memberGroup.unfinished.add(claim);
     if (claim.grow(this.#options.bytesPerClaim)) return claim;
     claim.release();
     return null;
