@@ -63,7 +63,7 @@ export class Metrics implements JobObserver {
   readonly #stepSeconds = this.#histogram('ledger_step_seconds', 'Duration of ledger steps.', LONG, ['step']);
   readonly #sessions = this.#counter('provider_sessions_total', 'Provider sessions that began and ended, by reason.', ['event', 'code']);
   readonly #quarantines = this.#counter('provider_quarantines_total', 'Providers disabled by reputation, and enabled again.', ['event']);
-  readonly #standings = this.#counter('provider_standings_told_total', 'Status changes reported to providers.', ['trust_level']);
+  readonly #statusReports = this.#counter('provider_standings_told_total', 'Status changes reported to providers.', ['trust_level']);
 
   constructor(now: () => number = Date.now) {
     this.recentJobs = new RecentCounts(now, RECENT_MINUTES);
@@ -143,7 +143,7 @@ export class Metrics implements JobObserver {
         if (event.end.by === 'coordinator') this.recentProblems.add(`provider_ended:${event.end.code}`);
         return;
       case 'trust_reported':
-        this.#standings.inc({ trust_level: event.provider.trust.level ?? 'none' });
+        this.#statusReports.inc({ trust_level: event.provider.trust.level ?? 'none' });
         return;
       case 'quarantined':
       case 'reinstated':

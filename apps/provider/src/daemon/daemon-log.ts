@@ -166,16 +166,16 @@ export function logJob(log: Logger, { jobId, end, milliseconds }: JobEvent): voi
   );
 }
 
-/** One line for the owner: trust level, whether jobs come, and the first remedy. */
+/** One line for the owner: trust level, whether the coordinator routes jobs here, and the first remedy. */
 export function trustSentence(trust: TrustMessage): string {
   const gap = trust.parts.find(({ state }) => state !== 'ok');
   const advice = (trust.routable ? gap?.remedy : (trust.status_remedy ?? gap?.remedy)) ?? '';
   const more = gap?.remedy !== undefined && advice !== gap.remedy ? ` ${gap.remedy}` : '';
   const level = trust.trust_level === 'none' ? 'no trust' : `trust level ${trust.trust_level}`;
-  const standing = `${trust.routable ? 'jobs may come' : `NO jobs come (${trust.status})`}${restrictionText(trust)}`;
+  const routing = `${trust.routable ? 'jobs may come' : `NO jobs come (${trust.status})`}${restrictionText(trust)}`;
   const part = gap === undefined ? '' : `; ${gap.name} is ${gap.state}`;
   // The words come from another machine and go to a terminal.
-  return cleanLabel(`${level}, ${standing}${part}. ${advice}${more}`, 1024, level);
+  return cleanLabel(`${level}, ${routing}${part}. ${advice}${more}`, 1024, level);
 }
 
 function restrictionText({ restraint }: TrustMessage): string {

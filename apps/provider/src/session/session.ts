@@ -83,7 +83,7 @@ export class Session {
   #end: (end: SessionEnd) => void = () => {};
   #connection: Connection | null = null;
   #keys: SealingKeys | null = null;
-  #intake: JobHandler | null = null;
+  #jobHandler: JobHandler | null = null;
   #sessionId: string | null = null;
   #registered = false;
   #version = 0;
@@ -158,7 +158,7 @@ export class Session {
         url,
         {
           onMessage: (message) => this.#receive(message),
-          onFrame: (frame) => this.#intake?.frame(frame),
+          onFrame: (frame) => this.#jobHandler?.frame(frame),
           onUnknownMessage: () => (this.unknownMessageCount += 1),
           onClosed: (reason) => this.#end({ kind: 'lost', reason }),
         },
@@ -204,7 +204,7 @@ export class Session {
       case 'job':
       case 'credit':
       case 'cancel':
-        this.#intake?.handle(message);
+        this.#jobHandler?.handle(message);
         return;
       case 'enrolment':
       case 'enrolment_refused':
@@ -246,7 +246,7 @@ export class Session {
     });
     this.#keys = keys;
     if (this.#connection?.closed !== false) return;
-    this.#intake = this.options.createJobHandler(this, keys);
+    this.#jobHandler = this.options.createJobHandler(this, keys);
     this.send({
       type: 'register',
       attestation,
@@ -275,7 +275,7 @@ export class Session {
 
   #dispose(): void {
     this.#connection?.end('the session is over');
-    this.#intake?.abandon();
+    this.#jobHandler?.abandon();
     this.#keys?.close();
   }
 }

@@ -58,8 +58,8 @@ export class SessionOffers {
   #evaluated: EvaluatedOffers = { accepted: [], refused: [] };
   #reported = '[]';
 
-  constructor(judge: ((offers: readonly ModelOffer[]) => EvaluatedOffers) | undefined) {
-    this.#evaluate = judge ?? ((offers) => ({ accepted: offers, refused: [] }));
+  constructor(evaluate: ((offers: readonly ModelOffer[]) => EvaluatedOffers) | undefined) {
+    this.#evaluate = evaluate ?? ((offers) => ({ accepted: offers, refused: [] }));
   }
 
   get accepted(): readonly ModelOffer[] {

@@ -213,9 +213,9 @@ class TrustEvaluator {
     }
   }
 
-  #ofDevice(judge: () => Finding): Finding {
+  #ofDevice(evaluate: () => Finding): Finding {
     const { device } = this.evidence;
-    return device !== null && !this.#isOfThisKey(device) ? failed('evidence_of_another_key') : judge();
+    return device !== null && !this.#isOfThisKey(device) ? failed('evidence_of_another_key') : evaluate();
   }
 
   #isOfThisKey({ publicKeySha256 }: { readonly publicKeySha256: string }): boolean {

@@ -33,7 +33,7 @@ const catalogue = Compile(
 const CATALOGUE_MS = 10_000;
 const MAX_CATALOGUED = 10;
 /** Catalogue id that is also a valid model repository id. */
-const ON_THE_HUB = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(?::[\w.-]+)?$/;
+const REPOSITORY_REFERENCE = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(?::[\w.-]+)?$/;
 
 export const DEMO: MenuItem = {
   choice: 'demo',
@@ -53,7 +53,7 @@ export async function modelMenu({ store }: OpenStore, coordinator: string, memor
   });
   const here = new Set(own.map(({ choice }) => choice));
   const known = (await catalogued(coordinator))
-    .filter(({ id }) => !here.has(id) && ON_THE_HUB.test(id))
+    .filter(({ id }) => !here.has(id) && REPOSITORY_REFERENCE.test(id))
     .map(({ id, display_name, quantization, min_memory_bytes }): MenuItem => {
       const fits = min_memory_bytes === null || host.memoryBytes <= 0 || min_memory_bytes <= host.memoryBytes;
       const needs = min_memory_bytes === null ? '' : `, for ${gigabytes(min_memory_bytes)} of memory`;
