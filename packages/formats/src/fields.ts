@@ -1,5 +1,5 @@
 /**
- * Field schemas shared by several formats. `null` counts as absent. Descriptions complete the sentence "<field> must be ..." of an error
+ * Field schemas shared by several formats. `nullable` fields accept null as absent. Descriptions complete the sentence "<field> must be ..." of an error
  * message.
  */
 import Type, { type TSchema } from 'typebox';

@@ -27,16 +27,16 @@ export interface RequestFacts {
   /** Serial number of the only provider that may serve the request, or null. */
   readonly providerSerial: string | null;
   /** Of image requests alone. */
-  readonly image?: ImageFacts;
+  readonly image?: ImageRequestFacts;
 }
 
 /** Properties of the response to an image request. */
-export interface ImageFacts {
+export interface ImageRequestFacts {
   readonly count: number;
   readonly size: ImageSize;
   readonly format: ImageRequest['format'];
   /** Whether the response contains URLs or image data. */
-  readonly delivery: ImageRequest['delivery'];
+  readonly responseFormat: ImageRequest['responseFormat'];
 }
 
 /** Signature of a stream: as an event, or as an SSE comment, invisible to clients. */
@@ -101,7 +101,7 @@ export type ParsedEmbeddings = Parsed<EmbeddingRequest, RequestFacts>;
  */
 export type ParsedImages = Parsed<
   ImageRequest,
-  Omit<RequestFacts, 'model'> & { readonly model: string | null; readonly image: ImageFacts }
+  Omit<RequestFacts, 'model'> & { readonly model: string | null; readonly image: ImageRequestFacts }
 >;
 
 export interface ParseOptions {

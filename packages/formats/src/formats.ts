@@ -8,7 +8,7 @@ import type { ApiError, HttpError } from './errors/errors.js';
 import { oauthError } from './errors/oauth-error.js';
 import { openAiError } from './errors/open-ai-error.js';
 import type { EmbeddingFormat, ImageFormat, TextFormat } from './format.js';
-import { parseImages } from './images/request.js';
+import { parseImages } from './images/parse.js';
 import { parseCountTokens, parseMessages } from './messages/parse.js';
 import { parseResponses } from './responses/parse.js';
 

@@ -150,7 +150,7 @@ export interface ImageRequest {
   readonly size: ImageSize;
   readonly format: 'png' | 'jpeg' | 'webp';
   /** `url`: the response contains the URLs of the job context; `b64_json`: the image data. */
-  readonly delivery: 'url' | 'b64_json';
+  readonly responseFormat: 'url' | 'b64_json';
   /** Integer from -2^63 to 2^63; engines with narrower seeds reduce the value. Null: random. */
   readonly seed: number | null;
   /** Higher quality takes more steps; null: the model's default. */

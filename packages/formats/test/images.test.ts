@@ -28,7 +28,7 @@ describe('an image request', () => {
         count: 1,
         size: null,
         format: 'png',
-        delivery: 'url',
+        responseFormat: 'url',
         seed: null,
         quality: null,
         compression: null,
@@ -39,7 +39,7 @@ describe('an image request', () => {
         stream: false,
         maxTokens: 1,
         providerSerial: null,
-        image: { count: 1, size: null, format: 'png', delivery: 'url' },
+        image: { count: 1, size: null, format: 'png', responseFormat: 'url' },
       },
     });
   });
@@ -65,7 +65,7 @@ describe('an image request', () => {
       count: 4,
       size: '512x768',
       format: 'webp',
-      delivery: 'b64_json',
+      responseFormat: 'b64_json',
       seed: -7,
       quality: 'high',
       compression: 80,

@@ -1,7 +1,7 @@
-/** Members of a chat completion request without effect or refused (docs/clients.md). */
+/** Which members of a chat completion request are read, ignored or refused (docs/clients.md). `{}`: false and empty values are accepted. */
 import Type from 'typebox';
 import { StructuredOutputsSchema } from '../constraints.js';
-import { BOOKKEEPING, ENGINE_HINTS, FOREIGN_CONSTRAINTS, otherLimit } from '../members/common-members.js';
+import { BOOKKEEPING, ENGINE_HINTS, tokenLimitAlias, UNSUPPORTED_ENGINE_PARAMETERS } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
 import {
   ChatCompletionRequestSchema,
@@ -23,40 +23,40 @@ export const STRUCTURED_OUTPUTS = memberTable({
   schema: StructuredOutputsSchema,
   ignored: 'disable_fallback disable_any_whitespace backend',
   refused: { grammar: {}, structural_tag: {}, whitespace_pattern: {}, disable_additional_properties: {} },
-  isClosed: true,
+  refusesUnknown: true,
 });
 
 export const STREAM_OPTIONS = memberTable({
   schema: StreamOptionsSchema,
   ignored: 'include_obfuscation continuous_usage_stats',
-  isClosed: true,
+  refusesUnknown: true,
 });
 
 export const RESPONSE_FORMAT = memberTable({
   schema: ResponseFormatSchema,
   refused: { grammar: {}, structures: {}, triggers: {} },
-  within: { json_schema: memberTable({ schema: JsonSchemaFormatSchema, read: 'description', isClosed: true }) },
-  isClosed: true,
+  within: { json_schema: memberTable({ schema: JsonSchemaFormatSchema, ignored: 'description', refusesUnknown: true }) },
+  refusesUnknown: true,
 });
 
 export const CHAT_MEMBERS = memberTable({
   schema: ChatCompletionRequestSchema,
-  isClosed: true,
+  refusesUnknown: true,
   ignored: `${BOOKKEEPING} ${ENGINE_HINTS} store verbosity prediction intent snippy copilot_thread_id
     thinking_budget thinking_token_budget thinking_config tool_stream vl_high_resolution_images cache_control context_management`,
   refused: {
-    ...FOREIGN_CONSTRAINTS,
-    best_of: { neutral: [1] },
+    ...UNSUPPORTED_ENGINE_PARAMETERS,
+    best_of: { allowedValues: [1] },
     echo: {},
     suffix: {},
-    max_output_tokens: otherLimit('max_completion_tokens'),
+    max_output_tokens: tokenLimitAlias('max_completion_tokens'),
     input: { advice: 'Use messages, or POST /v1/responses.' },
     prompt: { advice: 'Use messages, or POST /v1/completions.' },
     system: { advice: 'Send it as a message of the role "system".' },
     instructions: { advice: 'Send them as a message of the role "system".' },
     documents: { advice: 'Send their text in a message.' },
     chat_template: { advice: "The model's own template is used." },
-    add_generation_prompt: { neutral: [true] },
+    add_generation_prompt: { allowedValues: [true] },
     continue_final_message: {},
     mcp_servers: {},
     plugins: {},
@@ -78,7 +78,7 @@ export const CHAT_MEMBERS = memberTable({
     stream_options: STREAM_OPTIONS,
     response_format: RESPONSE_FORMAT,
     structured_outputs: STRUCTURED_OUTPUTS,
-    tools: memberTable({ schema: ToolSchema, read: 'custom', ignored: 'cache_control', within: { function: FUNCTION } }),
+    tools: memberTable({ schema: ToolSchema, ignored: 'cache_control custom', within: { function: FUNCTION } }),
     functions: FUNCTION,
     messages: memberTable({
       schema: MessageSchema,
@@ -86,6 +86,6 @@ export const CHAT_MEMBERS = memberTable({
         prefix partial tool_name metadata extra_content annotations id index`,
       within: { content: memberTable({ schema: PartSchema, ignored: 'cache_control' }) },
     }),
-    tool_choice: memberTable({ schema: Type.Object({}), read: 'type function allowed_tools' }),
+    tool_choice: memberTable({ schema: Type.Object({}), alsoRead: 'type function allowed_tools' }),
   },
 });

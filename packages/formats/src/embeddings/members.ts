@@ -5,14 +5,14 @@ import { EmbeddingsRequestSchema } from './schema.js';
 
 export const EMBEDDINGS_MEMBERS = memberTable({
   schema: EmbeddingsRequestSchema,
-  isClosed: true,
+  refusesUnknown: true,
   ignored: `${BOOKKEEPING} input_type add_special_tokens`,
   refused: {
-    truncate: { neutral: ['NONE', 'none'] },
+    truncate: { allowedValues: ['NONE', 'none'] },
     truncate_prompt_tokens: {},
-    output_dtype: { neutral: ['float'], advice: 'Use encoding_format.' },
+    output_dtype: { allowedValues: ['float'], advice: 'Use encoding_format.' },
     task: {},
     late_chunking: {},
-    normalize: { neutral: [true] },
+    normalize: { allowedValues: [true] },
   },
 });

@@ -5,11 +5,11 @@ import { ImagesRequestSchema } from './schema.js';
 
 export const IMAGES_MEMBERS = memberTable({
   schema: ImagesRequestSchema,
-  isClosed: true,
+  refusesUnknown: true,
   ignored: `${BOOKKEEPING} style complexity`,
   refused: {
-    background: { neutral: ['auto', 'opaque'] },
-    partial_images: { neutral: [0] },
+    background: { allowedValues: ['auto', 'opaque'] },
+    partial_images: { allowedValues: [0] },
     image: {},
     mask: {},
     negative_prompt: {},

@@ -18,24 +18,24 @@ const STRUCTURE = 'Use response_format, or guided_regex or guided_choice.';
 const LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'];
 
 /** A token limit under another format's name. Accepted if it equals the format's own limit. */
-export function otherLimit(own: string): Refusal {
-  return { neutral: [-1], sameAs: LIMITS, advice: `Use ${own}.` };
+export function tokenLimitAlias(own: string): Refusal {
+  return { allowedValues: [-1], sameAs: LIMITS, advice: `Use ${own}.` };
 }
 
-const LIMIT = otherLimit('max_tokens');
+const LIMIT = tokenLimitAlias('max_tokens');
 const STOP = { advice: 'Use stop.' };
 
 /** Samplers and constraints of other servers without a counterpart in this network's engine. */
-export const FOREIGN_CONSTRAINTS: Readonly<Record<string, Refusal>> = {
+export const UNSUPPORTED_ENGINE_PARAMETERS: Readonly<Record<string, Refusal>> = {
   grammar: { advice: STRUCTURE },
   guided_grammar: { advice: STRUCTURE },
   ebnf: { advice: STRUCTURE },
   lark_grammar: { advice: STRUCTURE },
   structural_tag: { advice: STRUCTURE },
   guided_whitespace_pattern: {},
-  min_tokens: { neutral: [0] },
-  min_length: { neutral: [0] },
-  min_new_tokens: { neutral: [0] },
+  min_tokens: { allowedValues: [0] },
+  min_length: { allowedValues: [0] },
+  min_new_tokens: { allowedValues: [0] },
   n_predict: LIMIT,
   num_predict: LIMIT,
   max_length: LIMIT,
@@ -52,32 +52,32 @@ export const FOREIGN_CONSTRAINTS: Readonly<Record<string, Refusal>> = {
   logits_processors: {},
   custom_logit_processor: {},
   use_beam_search: {},
-  length_penalty: { neutral: [1] },
+  length_penalty: { allowedValues: [1] },
   early_stopping: {},
-  do_sample: { neutral: [true], advice: 'Use temperature 0.' },
+  do_sample: { allowedValues: [true], advice: 'Use temperature 0.' },
   random_seed: { advice: 'Use seed.' },
-  typical_p: { neutral: [0, 1] },
-  tfs_z: { neutral: [0, 1] },
-  tfs: { neutral: [0, 1] },
-  top_a: { neutral: [0] },
-  top_n_sigma: { neutral: [-1, 0] },
-  epsilon_cutoff: { neutral: [0] },
-  eta_cutoff: { neutral: [0] },
-  mirostat: { neutral: [0] },
-  xtc_probability: { neutral: [0] },
-  dry_multiplier: { neutral: [0] },
-  dynatemp_range: { neutral: [0] },
-  n_probs: { neutral: [0], advice: 'Use logprobs.' },
-  t_max_predict_ms: { neutral: [0, -1] },
+  typical_p: { allowedValues: [0, 1] },
+  tfs_z: { allowedValues: [0, 1] },
+  tfs: { allowedValues: [0, 1] },
+  top_a: { allowedValues: [0] },
+  top_n_sigma: { allowedValues: [-1, 0] },
+  epsilon_cutoff: { allowedValues: [0] },
+  eta_cutoff: { allowedValues: [0] },
+  mirostat: { allowedValues: [0] },
+  xtc_probability: { allowedValues: [0] },
+  dry_multiplier: { allowedValues: [0] },
+  dynatemp_range: { allowedValues: [0] },
+  n_probs: { allowedValues: [0], advice: 'Use logprobs.' },
+  t_max_predict_ms: { allowedValues: [0, -1] },
   prompt_logprobs: {},
   return_token_ids: {},
   return_tokens: {},
   return_hidden_states: {},
   vllm_xargs: {},
   return_tokens_as_token_ids: {},
-  skip_special_tokens: { neutral: [true] },
-  spaces_between_special_tokens: { neutral: [true] },
-  truncate_prompt_tokens: { neutral: [-1] },
+  skip_special_tokens: { allowedValues: [true] },
+  spaces_between_special_tokens: { allowedValues: [true] },
+  truncate_prompt_tokens: { allowedValues: [-1] },
   lora: {},
   lora_path: {},
   adapter_id: {},

@@ -10,7 +10,7 @@ import { nearestName } from './nearest-name.js';
 /** A refused member. */
 export interface Refusal {
   /** Values without effect besides null. Default: false, and empty strings, arrays and objects. */
-  readonly neutral?: readonly unknown[];
+  readonly allowedValues?: readonly unknown[];
   /** Aliases in the same object: not refused where an alias has the identical value. */
   readonly sameAs?: readonly string[];
   /** A sentence with the alternative. */
@@ -26,29 +26,36 @@ export interface MemberTable {
   /** Tables of nested objects and arrays of objects. */
   readonly within: ReadonlyMap<string, MemberTable>;
   /** With `'refuse'`, unknown names in this object are refused; otherwise only misspellings are. */
-  readonly isClosed: boolean;
+  readonly refusesUnknown: boolean;
 }
 
 interface MemberLists {
   /** Schema whose properties are read. */
   readonly schema: TSchema;
-  /** Further parsed members, separated by spaces. */
-  readonly read?: string;
+  /** Members that the parser reads outside of the schema, separated by spaces. */
+  readonly alsoRead?: string;
   /** Names, separated by spaces. May overlap with the schema. */
   readonly ignored?: string;
   readonly refused?: Readonly<Record<string, Refusal>>;
   readonly within?: Readonly<Record<string, MemberTable>>;
-  readonly isClosed?: boolean;
+  readonly refusesUnknown?: boolean;
 }
 
-export function memberTable({ schema, read = '', ignored = '', refused = {}, within = {}, isClosed = false }: MemberLists): MemberTable {
+export function memberTable({
+  schema,
+  alsoRead = '',
+  ignored = '',
+  refused = {},
+  within = {},
+  refusesUnknown = false,
+}: MemberLists): MemberTable {
   const without = new Set(names(ignored));
   return {
-    read: new Set([...Object.keys(propertiesOf(schema)), ...names(read)].filter((name) => !without.has(name))),
+    read: new Set([...Object.keys(propertiesOf(schema)), ...names(alsoRead)].filter((name) => !without.has(name))),
     ignored: without,
     refused: new Map(Object.entries(refused)),
     within: new Map(Object.entries(within)),
-    isClosed,
+    refusesUnknown,
   };
 }
 
@@ -58,7 +65,7 @@ export type UnknownMembers =
   | 'ignore'
   /** For requests with `anthropic-beta`: only names close to a known one are refused. */
   | 'refuse_misspelt'
-  /** Misspellings are refused everywhere, unknown names in closed tables. */
+  /** Misspellings are refused everywhere, unknown names where a table says so. */
   | 'refuse';
 
 /** Message for an unknown member, in the wording of the format. */
@@ -99,7 +106,7 @@ function examine(object: Readonly<Record<string, unknown>>, table: MemberTable, 
     const refusal = table.refused.get(name);
     if (refusal !== undefined) {
       const isSaid = refusal.sameAs?.some((other) => other !== name && object[other] === value) ?? false;
-      if (!isSaid) refuseUnlessNeutral(place.path + name, value, refusal);
+      if (!isSaid) refuseUnlessAllowed(place.path + name, value, refusal);
     } else if (table.ignored.has(name)) {
       if (!isEmpty(value) && place.ignored.size < MAX_IGNORED) place.ignored.add(place.shown + name);
     } else meetUnknown(name, table, place);
@@ -115,13 +122,13 @@ function examineWithin(value: unknown, table: MemberTable, name: string, place: 
   } else if (isJsonObject(value)) examine(value, table, { ...place, path: `${place.path}${name}.`, shown: `${place.shown}${name}.` });
 }
 
-function refuseUnlessNeutral(path: string, value: unknown, { neutral, advice }: Refusal): void {
-  if (neutral === undefined ? isEmpty(value) : neutral.includes(value)) return;
+function refuseUnlessAllowed(path: string, value: unknown, { allowedValues, advice }: Refusal): void {
+  if (allowedValues === undefined ? isEmpty(value) : allowedValues.includes(value)) return;
   throw new RequestError('unsupported_parameter', path, `${path} is not supported.${advice === undefined ? '' : ` ${advice}`}`);
 }
 
 function meetUnknown(name: string, table: MemberTable, { path, shown, unknown, wording, ignored }: Place): void {
-  const isRefused = table.isClosed && unknown === 'refuse';
+  const isRefused = table.refusesUnknown && unknown === 'refuse';
   if (!isRefused && (ignored.size >= MAX_IGNORED || ignored.has(shown + name))) return;
   const isName = NAME.test(name);
   if (unknown !== 'ignore') {

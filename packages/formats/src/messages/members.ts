@@ -1,6 +1,6 @@
 /** Members of Messages and token counting requests without effect or refused (docs/clients.md). */
 import { refuseConstraints } from '../constraints.js';
-import { BOOKKEEPING, FOREIGN_CONSTRAINTS, otherLimit } from '../members/common-members.js';
+import { BOOKKEEPING, tokenLimitAlias, UNSUPPORTED_ENGINE_PARAMETERS } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
 import {
   CountTokensRequestSchema,
@@ -12,10 +12,10 @@ import {
   ToolSchema,
 } from './schema.js';
 
-const LIMIT = otherLimit('max_tokens');
+const LIMIT = tokenLimitAlias('max_tokens');
 const STOP = { advice: 'Use stop_sequences.' };
 const SAMPLING = {};
-const { stop_sequence: _stop, stop_sequences: _stops, ...CONSTRAINTS } = FOREIGN_CONSTRAINTS;
+const { stop_sequence: _stop, stop_sequences: _stops, ...CONSTRAINTS } = UNSUPPORTED_ENGINE_PARAMETERS;
 
 const REFUSED = {
   ...CONSTRAINTS,
@@ -29,23 +29,23 @@ const REFUSED = {
   max_output_tokens: LIMIT,
   max_tokens_to_sample: LIMIT,
   stop: STOP,
-  n: { neutral: [1] },
+  n: { allowedValues: [1] },
   seed: SAMPLING,
-  min_p: { neutral: [0] },
+  min_p: { allowedValues: [0] },
   logit_bias: SAMPLING,
   logprobs: SAMPLING,
-  top_logprobs: { neutral: [0] },
-  frequency_penalty: { neutral: [0] },
-  presence_penalty: { neutral: [0] },
-  repetition_penalty: { neutral: [1] },
-  repeat_penalty: { neutral: [1] },
+  top_logprobs: { allowedValues: [0] },
+  frequency_penalty: { allowedValues: [0] },
+  presence_penalty: { allowedValues: [0] },
+  repetition_penalty: { allowedValues: [1] },
+  repeat_penalty: { allowedValues: [1] },
   functions: { advice: 'Use tools.' },
   function_call: { advice: 'Use tool_choice.' },
   prompt: { advice: 'Use messages.' },
   input: { advice: 'Use messages.' },
   instructions: { advice: 'Use system.' },
   reasoning_effort: { advice: 'Use thinking.' },
-  inference_geo: { neutral: ['global'], advice: 'No place of the machine that answers can be asked for.' },
+  inference_geo: { allowedValues: ['global'], advice: 'No place of the machine that answers can be asked for.' },
   mcp_toolsets: {},
 };
 
@@ -59,7 +59,7 @@ const WITHIN = {
   tool_choice: memberTable({ schema: ToolChoiceSchema }),
   tools: memberTable({
     schema: ToolSchema,
-    read: 'cache_control eager_input_streaming defer_loading allowed_callers max_characters',
+    alsoRead: 'cache_control eager_input_streaming defer_loading allowed_callers max_characters',
     ignored: 'input_examples',
   }),
   messages: memberTable({ schema: MessageSchema, ignored: 'output_config cache_control id' }),
@@ -70,15 +70,15 @@ export const MESSAGES_MEMBERS = memberTable({
   ignored: IGNORED,
   refused: REFUSED,
   within: WITHIN,
-  isClosed: true,
+  refusesUnknown: true,
 });
 
 /** Clients count the tokens of a complete request, including members without effect on the count. */
 export const COUNT_TOKENS_MEMBERS = memberTable({
   schema: CountTokensRequestSchema,
-  read: 'max_tokens stream temperature top_p top_k stop_sequences compaction',
+  alsoRead: 'max_tokens stream temperature top_p top_k stop_sequences compaction',
   ignored: IGNORED,
   refused: REFUSED,
   within: WITHIN,
-  isClosed: true,
+  refusesUnknown: true,
 });

@@ -1,11 +1,11 @@
-/** Schema of a Messages request. `null` counts as absent. members.ts decides about other members. */
+/** Schema of a Messages request. Fields made with `nullable` accept null as absent. members.ts decides about other members. */
 import Type, { type Static } from 'typebox';
 import { flag, JSON_SCHEMA, list, model, nullable, object, provider_serial, STOP_SEQUENCE, TOKENS, TOOL_NAME, text } from '../fields.js';
 import { temperature_to_1, top_k, top_p } from '../sampling.js';
 
 const STRING = Type.String({ description: 'a string' });
 
-/** A tool without a type, or of type `custom`, is a client function. client-tools.ts handles other types. */
+/** client-tools.ts converts tools: a custom tool if the type is absent or `custom`, otherwise a tool known by its type. */
 export const ToolSchema = Type.Object(
   {
     type: text,
@@ -13,20 +13,20 @@ export const ToolSchema = Type.Object(
     description: text,
     input_schema: Type.Optional(JSON_SCHEMA),
     strict: flag,
-    /** For editors: maximum characters of a view. */
+    /** Text editor tools only: maximum characters that `view` returns. */
     max_characters: nullable(Type.Integer({ minimum: 1 }), 'an integer of at least 1'),
   },
   { description: 'an object with name and input_schema' },
 );
 export type MessagesTool = Static<typeof ToolSchema>;
 
-/** Tool added or removed by a block: defined in place, or referenced by name. */
+/** Tool in a `tool_addition` or `tool_removal` block: a definition, or the name of a known tool. */
 const ChangedToolSchema = Type.Object(
   { type: STRING, name: Type.Optional(STRING), definition: Type.Optional(ToolSchema) },
   { description: 'an object with a type' },
 );
 
-/** Accepts blocks of any `type`, so that the parser can name unsupported ones. */
+/** Accepts blocks of any `type`, so that the parser refuses unsupported ones by path. */
 const BlockSchema = Type.Object(
   {
     type: STRING,
@@ -55,9 +55,9 @@ const ContentSchema = Type.Union([Type.String(), Type.Array(BlockSchema)], {
 export const MessageSchema = Type.Object(
   {
     role: Type.Enum(['user', 'assistant', 'system'], { description: 'one of user, assistant, system' }),
-    /** Absent in system messages that only change settings of the turn. */
+    /** Only system messages may omit it. */
     content: Type.Optional(ContentSchema),
-    /** For system messages: `next_user_message` removes the message after the next user message. */
+    /** System messages only. `next_user_message`: this message is dropped once a later user message follows. */
     clear_at: text,
   },
   { description: 'an object with role and content' },
@@ -75,6 +75,7 @@ export const ToolChoiceSchema = Type.Object(
 
 export const ThinkingSchema = Type.Object(
   {
+    /** Every type but `disabled` means the model's default. */
     type: Type.Enum(['enabled', 'adaptive', 'between_tools', 'disabled'], {
       description: 'one of enabled, adaptive, between_tools, disabled',
     }),
@@ -119,7 +120,7 @@ export const MessagesRequestSchema = Type.Object(
     stop_sequences: nullable(Type.Array(STOP_SEQUENCE, { maxItems: 16 }), 'an array of up to 16 strings'),
     metadata: object,
 
-    // Unsupported, but tolerated in token counting.
+    // Refused here; accepted without effect by token counting (COUNT_TOKENS_MEMBERS).
     compaction: object,
   },
   { description: 'a JSON object' },

@@ -1,20 +1,20 @@
 /** Members of a Responses request without effect or refused (docs/clients.md). */
 import { refuseConstraints } from '../constraints.js';
-import { BOOKKEEPING, ENGINE_HINTS, FOREIGN_CONSTRAINTS, otherLimit } from '../members/common-members.js';
+import { BOOKKEEPING, ENGINE_HINTS, tokenLimitAlias, UNSUPPORTED_ENGINE_PARAMETERS } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
 import { FormatSchema, ReasoningSchema, ResponsesRequestSchema, TextSchema, ToolSchema } from './schema.js';
 
 /** Members repeated in the response. */
 const ECHOED = /\b(?:metadata|user|safety_identifier|prompt_cache_key)\s/g;
 
-const LIMIT = otherLimit('max_output_tokens');
+const LIMIT = tokenLimitAlias('max_output_tokens');
 
 export const RESPONSES_MEMBERS = memberTable({
   schema: ResponsesRequestSchema,
-  isClosed: true,
+  refusesUnknown: true,
   ignored: `${BOOKKEEPING.replace(ECHOED, '')} ${ENGINE_HINTS} store context_management access_programs image`,
   refused: {
-    ...FOREIGN_CONSTRAINTS,
+    ...UNSUPPORTED_ENGINE_PARAMETERS,
     ...refuseConstraints('Use text.format.'),
     n_predict: LIMIT,
     num_predict: LIMIT,
@@ -29,21 +29,21 @@ export const RESPONSES_MEMBERS = memberTable({
     system: { advice: 'Use instructions.' },
     verbosity: { advice: 'Use text.verbosity.' },
     logprobs: { advice: 'Use top_logprobs.' },
-    best_of: { neutral: [1] },
+    best_of: { allowedValues: [1] },
   },
   within: {
-    stream_options: memberTable({ schema: {}, ignored: 'include_obfuscation include_usage', isClosed: true }),
+    stream_options: memberTable({ schema: {}, ignored: 'include_obfuscation include_usage', refusesUnknown: true }),
     reasoning: memberTable({
       schema: ReasoningSchema,
       ignored: 'summary generate_summary context mode exclude max_tokens',
-      isClosed: true,
+      refusesUnknown: true,
     }),
     text: memberTable({
       schema: TextSchema,
       ignored: 'verbosity',
       within: { format: memberTable({ schema: FormatSchema, refused: { syntax: {}, definition: {} } }) },
-      isClosed: true,
+      refusesUnknown: true,
     }),
-    tools: memberTable({ schema: ToolSchema, read: 'tools filters user_location search_context_size search_content_types' }),
+    tools: memberTable({ schema: ToolSchema, alsoRead: 'tools filters user_location search_context_size search_content_types' }),
   },
 });

@@ -1,8 +1,8 @@
 /** An image job with resolved model and size: the part of a request for placement, price and verification. */
-import { type ImageFacts, imageSizeOf, pixelsOf } from '@inference/formats';
+import { type ImageRequestFacts, imageSizeOf, pixelsOf } from '@inference/formats';
 import { type ImageOffer, MAX_PLAIN_RESPONSE_BYTES, maxImageBytes } from '@inference/protocol';
 
-export interface ImageJob extends ImageFacts {
+export interface ImageJob extends ImageRequestFacts {
   /** `<width>x<height>` of every image. Providers with another result are excluded. */
   readonly pixels: string;
   /** Download URLs, one per image; null: the response contains the images. */
@@ -17,7 +17,11 @@ const PIXELS_PER_TOKEN = 1024;
 const BODY_BYTES = 8 * 1024;
 
 /** Whether an offer covers the images. */
-export function makesImages(offer: ImageOffer | undefined, { size, count }: Pick<ImageFacts, 'size' | 'count'>, pixels: string): boolean {
+export function makesImages(
+  offer: ImageOffer | undefined,
+  { size, count }: Pick<ImageRequestFacts, 'size' | 'count'>,
+  pixels: string,
+): boolean {
   return offer !== undefined && offer.max_images >= count && imageSizeOf(size, offer.sizes) === pixels;
 }
 
@@ -39,8 +43,8 @@ export function maxBytesOf(pixels: string): number {
 }
 
 /** Maximum bytes of a response body; null: more than a response may have. */
-export function maxBodyBytes({ count, pixels, delivery }: Pick<ImageJob, 'count' | 'pixels' | 'delivery'>): number | null {
-  if (delivery === 'url') return BODY_BYTES;
+export function maxBodyBytes({ count, pixels, responseFormat }: Pick<ImageJob, 'count' | 'pixels' | 'responseFormat'>): number | null {
+  if (responseFormat === 'url') return BODY_BYTES;
   const bytes = BODY_BYTES + count * 4 * Math.ceil(maxBytesOf(pixels) / 3);
   return bytes > MAX_PLAIN_RESPONSE_BYTES ? null : bytes;
 }

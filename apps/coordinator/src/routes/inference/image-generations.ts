@@ -85,7 +85,7 @@ async function generateImages(routes: ImageRoutes, { input, parsed, key, origin,
     const message = 'n images of this size are too many for response_format b64_json. Ask for fewer, or for URLs.';
     return { error: apiError('invalid_request', { param: 'response_format', message }), reason: 'too_large' };
   }
-  if (image.delivery === 'b64_json') {
+  if (image.responseFormat === 'b64_json') {
     return runImageJob(routes, { input, parsed, client, request }, { model, work: { ...work, urls: null }, allocation: null });
   }
   const allocation = routes.store.allocate(image.count, image.format, maxBytesOf(pixels), key.accountId);

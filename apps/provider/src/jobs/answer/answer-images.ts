@@ -38,7 +38,7 @@ export async function answerImages(options: ImagesOptions): Promise<Answered> {
   const { request } = opened;
   if (model.image === null) throw new JobError('unsupported', { param: 'model' });
   const urls = overrides.image_urls ?? null;
-  if ((urls?.length ?? null) !== (request.delivery === 'url' ? request.count : null)) throw new JobError('bad_context');
+  if ((urls?.length ?? null) !== (request.responseFormat === 'url' ? request.count : null)) throw new JobError('bad_context');
   if (request.count > MAX_IMAGES_OF_A_JOB) throw new JobError('unsupported', { param: 'n' });
   const size = imageSizeOf(request.size, model.image.sizes);
   if (size === null) throw new JobError('unsupported', { param: 'size' });

@@ -1,7 +1,7 @@
-/** From the bytes of an image request to the internal job. */
+/** Parses an image request into the engine request and the facts for routing. */
 
 import { refuse } from '../errors/refusal.js';
-import type { ImageFacts, ParsedImages, ParseOptions } from '../format.js';
+import type { ImageRequestFacts, ParsedImages, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
 import { bodyReader } from '../members/body-reader.js';
 import type { ImageRequest, ImageSize } from '../request.js';
@@ -16,13 +16,13 @@ const read = bodyReader(ImagesRequestSchema, IMAGES_MEMBERS);
 /** Throws RequestError. */
 export function parseImages(bytes: Uint8Array, options?: ParseOptions): ParsedImages {
   const { body, ignored } = read(readJsonBody(bytes), options);
-  if (body.stream === true) refuse('stream', 'stream is not supported: images come whole.');
+  if (body.stream === true) refuse('stream', 'stream is not supported: the response contains only complete images.');
   const model = body.model ?? null;
-  const image: ImageFacts = {
+  const image: ImageRequestFacts = {
     count: body.n ?? 1,
     size: (body.size ?? null) as ImageSize,
     format: body.output_format ?? 'png',
-    delivery: body.response_format ?? 'url',
+    responseFormat: body.response_format ?? 'url',
   };
   return {
     request: {
@@ -34,16 +34,16 @@ export function parseImages(bytes: Uint8Array, options?: ParseOptions): ParsedIm
       quality: qualityOf(body.quality),
       compression: body.output_compression ?? null,
     },
-    // No token is generated; 1 is the minimum of a job context.
+    // Images generate no tokens, but a job context requires `max_tokens` of at least 1.
     facts: { endpoint: ENDPOINT, model, stream: false, maxTokens: 1, providerSerial: body.provider_serial ?? null, image },
     answer: imagesAnswer,
     ignored,
   };
 }
 
-/** Clients of different generations name the same thing differently. */
-function qualityOf(given: ImagesRequest['quality']): ImageRequest['quality'] {
-  switch (given) {
+/** Maps the quality names of older and newer clients to low, medium and high. `auto` is the model's default (null). */
+function qualityOf(quality: ImagesRequest['quality']): ImageRequest['quality'] {
+  switch (quality) {
     case undefined:
     case null:
     case 'auto':
@@ -55,6 +55,6 @@ function qualityOf(given: ImagesRequest['quality']): ImageRequest['quality'] {
     case 'max':
       return 'high';
     default:
-      return given;
+      return quality;
   }
 }
