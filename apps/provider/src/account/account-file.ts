@@ -1,7 +1,6 @@
 /**
- * `account.json` in the data directory: machine token of the owner's sign-in, and its coordinator. Mode 0600, written atomically.
- *
- * A token is sent to its own coordinator only.
+ * `account.json` in the data directory: the token that links this machine to the owner's account, and the coordinator that issued it.
+ * Mode 0600, written atomically. Readers send the token only to that coordinator.
  */
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -11,14 +10,14 @@ import { writePrivateFile } from '../files/private-file.js';
 
 const AccountSchema = Type.Object({
   /** HTTP address without a trailing slash. */
-  coordinator: Type.String({ pattern: '^https?://[^\\s]+$' }),
+  coordinator: Type.String({ pattern: '^https?://\\S*[^\\s/]$' }),
   token: Type.String({ pattern: '^[A-Za-z0-9._~-]{16,256}$' }),
   /** Time of the sign-in in milliseconds since 1970. */
   signed_in_at: Type.Integer({ minimum: 0 }),
 });
 export type Account = Static<typeof AccountSchema>;
 
-const described = Compile(AccountSchema);
+const accountValidator = Compile(AccountSchema);
 
 /** The file exists but cannot be used. The message is a sentence for the owner. */
 export class AccountFileError extends Error {
@@ -46,7 +45,7 @@ export function readAccount(dataDir: string): Account | null {
   } catch {
     value = null;
   }
-  if (!described.Check(value)) {
+  if (!accountValidator.Check(value)) {
     throw new AccountFileError(`${path} is damaged. Run "inference-provider login" to link this machine again.`);
   }
   return value;

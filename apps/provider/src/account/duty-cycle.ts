@@ -21,7 +21,7 @@ const ActivitySchema = Type.Object({
   ),
 });
 export type ActivityHour = Static<typeof ActivitySchema>['hours'][number];
-const described = Compile(ActivitySchema);
+const activityValidator = Compile(ActivitySchema);
 
 const HOUR_MS = 3_600_000;
 const RETENTION_HOURS = 91 * 24;
@@ -38,7 +38,7 @@ function activityPath(dataDir: string): string {
 export function readActivity(dataDir: string): ActivityHour[] {
   try {
     const value: unknown = JSON.parse(readFileSync(activityPath(dataDir), 'utf8'));
-    return described.Check(value) ? [...value.hours].sort((a, b) => a.hour - b.hour) : [];
+    return activityValidator.Check(value) ? [...value.hours].sort((a, b) => a.hour - b.hour) : [];
   } catch {
     return [];
   }

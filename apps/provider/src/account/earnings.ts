@@ -5,7 +5,7 @@ import type { Account } from './account-file.js';
 import { CoordinatorError, errorSentence, requestCoordinator } from './coordinator-http.js';
 import type { ActivityHour } from './duty-cycle.js';
 
-const described = Compile(MachineEarningsSchema);
+const earningsValidator = Compile(MachineEarningsSchema);
 export const MAX_DAYS = MAX_EARNING_DAYS;
 
 /** The token is good no longer: the machine was unlinked. */
@@ -30,7 +30,7 @@ export async function fetchEarnings(
     throw new CoordinatorError('refused', `the coordinator ${account.coordinator} does not support earnings of machines`, status);
   if (status !== 200)
     throw new CoordinatorError(status >= 500 || status === 429 ? 'unreachable' : 'refused', errorSentence(answer), status);
-  if (!described.Check(value))
+  if (!earningsValidator.Check(value))
     throw new CoordinatorError('invalid_answer', `the answer of ${account.coordinator} was not understood`, status);
   return value;
 }

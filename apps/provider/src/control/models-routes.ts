@@ -13,8 +13,8 @@ const ModelsChangeSchema = Type.Object({
 });
 export type ModelsChange = Static<typeof ModelsChangeSchema>;
 
-const described = Compile(ModelsChangeSchema);
-export const isModelsChange = (value: unknown): value is ModelsChange => described.Check(value);
+const changeValidator = Compile(ModelsChangeSchema);
+export const isModelsChange = (value: unknown): value is ModelsChange => changeValidator.Check(value);
 
 /** `reload` may throw a ControlRefusal; nothing changes then. */
 export function modelsRoutes(reload: () => ModelsChange): ControlRoute[] {

@@ -36,13 +36,13 @@ export function post<Schema extends TSchema>(
   schema: Schema,
   answer: (body: Static<Schema>) => Promise<unknown>,
 ): ControlRoute {
-  const described = Compile(schema);
+  const validator = Compile(schema);
   return {
     method: 'POST',
     path,
     answer: (body = {}) => {
-      if (!described.Check(body)) {
-        const [first] = described.Errors(body);
+      if (!validator.Check(body)) {
+        const [first] = validator.Errors(body);
         throw new BadBody(`the body is not valid${first === undefined ? '' : `: ${first.instancePath || 'it'} ${first.message}`}`);
       }
       return answer(body as Static<Schema>);

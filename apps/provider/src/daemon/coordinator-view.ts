@@ -5,7 +5,7 @@ import { Compile } from 'typebox/compile';
 type CoordinatorView = { readonly view: ProviderStatusAnswer; readonly problem: null } | { readonly view: null; readonly problem: string };
 
 const VIEW_MS = 2_500;
-const described = Compile(ProviderStatusSchema);
+const statusValidator = Compile(ProviderStatusSchema);
 
 /** HTTP address of the coordinator, derived from its WebSocket address. */
 export function coordinatorUrl(socketUrl: string): string {
@@ -24,7 +24,7 @@ export async function fetchCoordinatorView(socketUrl: string, token: string | nu
     });
     const value: unknown = await response.json();
     if (!response.ok) return failed(`the coordinator answered with status ${response.status}`);
-    return described.Check(value) ? { view: value, problem: null } : failed('the answer of the coordinator was not understood');
+    return statusValidator.Check(value) ? { view: value, problem: null } : failed('the answer of the coordinator was not understood');
   } catch (error) {
     const late = error instanceof Error && error.name === 'TimeoutError';
     return failed(late ? 'the coordinator did not answer in time' : 'the coordinator cannot be reached');

@@ -88,7 +88,7 @@ export class Daemon {
       onEvent: (event) => logSettings(log, event),
     });
     this.#selfUpdate = new SelfUpdate({
-      found: installation(),
+      installation: installation(),
       dataDir,
       coordinator: coordinatorUrl(socketUrl),
       service,

@@ -1,5 +1,6 @@
 /**
- * Updates of the daemon's own version: confirms the version on trial, and checks periodically for newer ones.
+ * Keeps an installation of our installer up to date: confirms a version on trial, then checks periodically until a newer version is
+ * prepared.
  *
  * Check, download and unpacking run in a child process, so that they delay no job.
  */
@@ -14,7 +15,7 @@ import { DEFAULT_TRIAL_TIMEOUT_MS, switchTo } from '../update/trial.js';
 import { confirmTrial, type Health } from '../update/trial-health.js';
 
 interface SelfUpdateOptions {
-  readonly found: Installation;
+  readonly installation: Installation;
   readonly dataDir: string;
   /** HTTP address of the coordinator. */
   readonly coordinator: string;
@@ -31,37 +32,37 @@ interface SelfUpdateOptions {
 
 const REACH_MS = 3_000;
 const STATUS_MS = 5_000;
-/** Time limit of one update attempt. The next attempt resumes a slow download. */
-const CHECK_INTERVAL_MS = 3_600_000;
+/** An attempt that runs out of time leaves a partial download, which the next attempt resumes. */
+const UPDATE_TIMEOUT_MS = 3_600_000;
 const MAX_OUTPUT = 64 << 10;
 
-const described = Compile(Type.Object({ outcome: Type.String(), version: Type.Union([Type.String(), Type.Null()]) }));
+const reportValidator = Compile(Type.Object({ outcome: Type.String(), version: Type.Union([Type.String(), Type.Null()]) }));
 
 export class SelfUpdate {
-  readonly #leave = new AbortController();
+  readonly #closing = new AbortController();
   readonly #startedAt = performance.now();
   #ended: Promise<unknown>;
 
   constructor(private readonly options: SelfUpdateOptions) {
-    this.#ended = this.#run(options.found);
+    this.#ended = this.#run(options.installation);
   }
 
   async close(): Promise<void> {
-    this.#leave.abort();
+    this.#closing.abort();
     await this.#ended;
   }
 
-  async #run(found: Installation): Promise<void> {
-    if (found.kind !== 'own') return;
+  async #run(installation: Installation): Promise<void> {
+    if (installation.kind !== 'own') return;
     const { automatic, log, everyMs } = this.options;
-    const { prefix, version } = found;
-    const { signal } = this.#leave;
+    const { prefix, version } = installation;
+    const { signal } = this.#closing;
     const confirmed = confirmTrial({ prefix, version, health: () => this.#health(), signal }).then((works) => {
       if (works) log.info({ event: 'update_confirmed', version }, 'this version works, and stays');
     });
     const updated = updateAutomatically({
       isEnabled: automatic,
-      prepareUpdate: () => this.#prepareUpdate(found),
+      prepareUpdate: () => this.#prepareUpdate(installation),
       onReady: (ready) => this.#onReady(prefix, ready),
       onProblem: (error) =>
         log.warn({ event: 'update_failed', reason: error instanceof Error ? error.message : 'unknown' }, 'no update was made'),
@@ -77,7 +78,7 @@ export class SelfUpdate {
       () => true,
       () => false,
     );
-    const away = fetch(`${coordinator}/health`, { signal: AbortSignal.timeout(REACH_MS), redirect: 'error' }).then(
+    const isUnreachable = fetch(`${coordinator}/health`, { signal: AbortSignal.timeout(REACH_MS), redirect: 'error' }).then(
       async (response) => {
         await response.body?.cancel();
         return false;
@@ -85,18 +86,21 @@ export class SelfUpdate {
       () => true,
     );
     const runningForMs = performance.now() - this.#startedAt;
-    return { registered: isRegistered(), isCoordinatorUnreachable: await away, answersCommands: await answers, runningForMs };
+    return { registered: isRegistered(), isCoordinatorUnreachable: await isUnreachable, answersCommands: await answers, runningForMs };
   }
 
   /** Runs `update --prepare` of the current version. */
-  async #prepareUpdate(found: Installation): Promise<string | null> {
+  async #prepareUpdate(installation: Installation): Promise<string | null> {
     const { dataDir, coordinator } = this.options;
-    const [program = '', ...first] = launchCommand(found);
+    const [program = '', ...first] = launchCommand(installation);
     const args = [...first, 'update', '--prepare', '--json', '--data-dir', dataDir, '--coordinator', coordinator];
     const { code, stdout, stderr } = await this.#output(program, args);
-    if (code !== 0) throw new Error(stderr.trim().split('\n').at(-1) || `update ended with ${code}`);
+    if (code !== 0)
+      throw new Error(
+        stderr.trim().split('\n').at(-1) || (code === null ? 'update timed out or was killed' : `update exited with code ${code}`),
+      );
     const report: unknown = JSON.parse(stdout);
-    if (!described.Check(report)) throw new Error('the answer of update was not understood');
+    if (!reportValidator.Check(report)) throw new Error('update --prepare printed an unexpected report');
     return report.outcome === 'ready' ? report.version : null;
   }
 
@@ -104,8 +108,8 @@ export class SelfUpdate {
     return new Promise((resolve, reject) => {
       const child = spawn(program, [...args], {
         stdio: ['ignore', 'pipe', 'pipe'],
-        signal: this.#leave.signal,
-        timeout: CHECK_INTERVAL_MS,
+        signal: this.#closing.signal,
+        timeout: UPDATE_TIMEOUT_MS,
       });
       let stdout = '';
       let stderr = '';

@@ -35,8 +35,8 @@ const StateSchema = Type.Object({
   ),
 });
 type SupervisorState = Static<typeof StateSchema>;
-const described = Compile(StateSchema);
-const isState = (value: unknown): value is SupervisorState => described.Check(value);
+const stateValidator = Compile(StateSchema);
+const isState = (value: unknown): value is SupervisorState => stateValidator.Check(value);
 const isAnything = (value: unknown): value is unknown => value !== undefined;
 
 export class OwnSupervisor implements ServiceManager {

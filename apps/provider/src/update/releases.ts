@@ -19,7 +19,7 @@ export class UpdateError extends Error {
 
 const ANSWER_MS = 10_000;
 const MAX_BYTES = 64 << 10;
-const described = Compile(ReleaseSchema);
+const releaseValidator = Compile(ReleaseSchema);
 
 export interface ReleaseQuery {
   /** HTTP address without a trailing slash. */
@@ -42,7 +42,7 @@ export async function fetchRelease({ coordinator, platform, version, keys, signa
   } catch {
     throw new UpdateError('the coordinator sent an invalid release description');
   }
-  if (!described.Check(value)) throw new UpdateError('the coordinator sent an invalid release description');
+  if (!releaseValidator.Check(value)) throw new UpdateError('the coordinator sent an invalid release description');
   if (keys.length === 0) throw new UpdateError('this build has no release key and can trust no update');
   if (!verifyRelease(value, keys)) throw new UpdateError("the offered release lacks the publisher's signature and was not used");
   if (value.platform !== platform)

@@ -7,7 +7,7 @@ import { Compile } from 'typebox/compile';
 import { describe, expect, it } from 'vitest';
 import { reportedHardware } from '../../src/daemon/hardware.js';
 import { readHostFacts } from '../../src/host/hardware/host-facts.js';
-import { linuxFacts, NO_LINUX_FACTS } from '../../src/host/hardware/linux.js';
+import { linuxFacts, NO_LINUX_TEXTS } from '../../src/host/hardware/linux.js';
 import { type MacFactTexts, macFacts } from '../../src/host/hardware/mac.js';
 
 const NOTHING: MacFactTexts = { sysctl: '', gpu: '', platform: '', system: '' };
@@ -126,7 +126,7 @@ describe('a Linux machine', () => {
   it('is read from /proc, /sys and /etc', () => {
     expect(
       linuxFacts({
-        ...NO_LINUX_FACTS,
+        ...NO_LINUX_TEXTS,
         cpuinfo: cpu(0, 0) + cpu(1, 0) + cpu(2, 1) + cpu(3, 1),
         meminfo: 'MemTotal:       24684096 kB\nMemFree: 1 kB\n',
         osRelease: 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nNAME="Debian GNU/Linux"\nVERSION_ID="13"\n',
@@ -148,18 +148,18 @@ describe('a Linux machine', () => {
       modelIdentifier: 'Google Compute Engine',
       serialNumber: '',
     });
-    expect(linuxFacts(NO_LINUX_FACTS)).toMatchObject({ chip: 'unknown', cpuCores: 1, memoryBytes: 0 });
+    expect(linuxFacts(NO_LINUX_TEXTS)).toMatchObject({ chip: 'unknown', cpuCores: 1, memoryBytes: 0 });
   });
 
   it('distinguishes two kinds of cores if the kernel does', () => {
-    const kinds = (texts: Partial<typeof NO_LINUX_FACTS>) => {
-      const { performanceCores, efficiencyCores } = linuxFacts({ ...NO_LINUX_FACTS, ...texts });
+    const kinds = (texts: Partial<typeof NO_LINUX_TEXTS>) => {
+      const { performanceCores, efficiencyCores } = linuxFacts({ ...NO_LINUX_TEXTS, ...texts });
       return [performanceCores, efficiencyCores];
     };
     expect(kinds({ capacities: ['1024\n', '1024\n', '446\n', '446\n', '446\n'] })).toEqual([2, 3]);
     expect(kinds({ capacities: ['1024', '1024'] })).toEqual([null, null]);
-    expect(kinds({ fastCores: '0-7\n', thriftyCores: '8-15,17\n' })).toEqual([4, 9]);
-    expect(kinds({ fastCores: 'many', thriftyCores: '9-2' })).toEqual([null, null]);
+    expect(kinds({ performanceCpus: '0-7\n', efficiencyCpus: '8-15,17\n' })).toEqual([4, 9]);
+    expect(kinds({ performanceCpus: 'many', efficiencyCpus: '9-2' })).toEqual([null, null]);
   });
 
   it('if simulated, is read from its folder, and otherwise from this machine', async () => {

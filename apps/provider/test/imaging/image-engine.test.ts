@@ -330,7 +330,7 @@ describe('models that are wrong', () => {
     const graph = new GraphBuilder(1);
     const latent = graph.input('latent_sample', 'float32', ['batch', 4, 'height', 'width']);
     let x = graph.convolution(latent, 4, 3);
-    for (let level = 0; level < 11; level++) x = graph.doubled(x);
+    for (let level = 0; level < 11; level++) x = graph.upsample2x(x);
     graph.output('sample', 'float32', ['batch', 3, 'rows', 'columns'], x);
     writeFileSync(join(folder, 'vae_decoder/model.onnx'), graph.model('vae_decoder'));
     const engine = await startImageEngine(folder, { memoryLimit: 1e9 }, { giveUpAfter: { deaths: 1, withinMs: 60_000 } });

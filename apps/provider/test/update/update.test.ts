@@ -419,7 +419,7 @@ describe('an installation', () => {
       const restarted = new Promise<void>((resolve) => (restart = resolve));
       const said = until(() => lines.some((line) => line.includes('"update_ready"')));
       const self = new SelfUpdate({
-        found: { kind: 'own', prefix, version: '1.0.0', root: prefix },
+        installation: { kind: 'own', prefix, version: '1.0.0', root: prefix },
         dataDir: prefix,
         coordinator: server.url,
         service,

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { LINUX_FILES, type LinuxFacts, linuxFacts } from './linux.js';
+import { LINUX_FILES, type LinuxFactTexts, linuxFacts } from './linux.js';
 import { MAC_FACTS, type MacFactTexts, macFacts } from './mac.js';
 
 export interface HostFacts {
@@ -45,7 +45,7 @@ export async function readHostFacts({ platform, root }: FactSource = { platform:
     return macFacts(Object.fromEntries(texts) as MacFactTexts);
   }
   const texts = await Promise.all(Object.entries(LINUX_FILES).map(async ([name, path]) => [name, await contents(root, path)] as const));
-  return linuxFacts({ ...(Object.fromEntries(texts) as Omit<LinuxFacts, 'capacities'>), capacities: await capacities(root) });
+  return linuxFacts({ ...(Object.fromEntries(texts) as Omit<LinuxFactTexts, 'capacities'>), capacities: await capacities(root) });
 }
 
 /** `sysctl` fails on an unknown name but still prints the other values. */

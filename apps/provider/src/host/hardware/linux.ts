@@ -1,4 +1,4 @@
-/** Hardware and system of a Linux machine, read from the texts of /proc, /sys and /etc. Pure. Developers and simulated networks run here. */
+/** Hardware and system of a Linux machine, read from the texts of /proc, /sys and /etc. Pure. Linux machines are developers' and simulated ones. */
 import { bandwidthOf, chipFacts } from '@inference/protocol';
 import type { HostFacts } from './host-facts.js';
 
@@ -8,32 +8,32 @@ export const LINUX_FILES = {
   osRelease: 'etc/os-release',
   kernel: 'proc/sys/kernel/osrelease',
   product: 'sys/class/dmi/id/product_name',
-  /** Read by root alone on most machines. */
+  /** On most machines only root can read it. */
   serial: 'sys/class/dmi/id/product_serial',
-  /** Lists of processors such as `0-7,16`, on chips with two kinds. */
-  fastCores: 'sys/devices/cpu_core/cpus',
-  thriftyCores: 'sys/devices/cpu_atom/cpus',
+  /** CPU lists of hybrid chips, such as `0-7,16`. */
+  performanceCpus: 'sys/devices/cpu_core/cpus',
+  efficiencyCpus: 'sys/devices/cpu_atom/cpus',
 } as const;
 
-export type LinuxFacts = { readonly [Name in keyof typeof LINUX_FILES]: string } & {
+export type LinuxFactTexts = { readonly [Name in keyof typeof LINUX_FILES]: string } & {
   /** `cpu_capacity` of each processor. */
   readonly capacities: readonly string[];
 };
 
-export const NO_LINUX_FACTS: LinuxFacts = {
+export const NO_LINUX_TEXTS: LinuxFactTexts = {
   cpuinfo: '',
   meminfo: '',
   osRelease: '',
   kernel: '',
   product: '',
   serial: '',
-  fastCores: '',
-  thriftyCores: '',
+  performanceCpus: '',
+  efficiencyCpus: '',
   capacities: [],
 };
 
-/** Missing values become 0 or empty, and `unknown` for the chip. */
-export function linuxFacts(texts: LinuxFacts): HostFacts {
+/** Missing values: `unknown` for chip and family, 1 for `cpuCores`, null for core kinds, otherwise 0 or empty. */
+export function linuxFacts(texts: LinuxFactTexts): HostFacts {
   const { cpuinfo, meminfo, osRelease, kernel, product, serial } = texts;
   const model = /^(?:model name|Model|Hardware)\s*:\s*(.+)$/m.exec(cpuinfo)?.[1]?.trim();
   const kilobytes = Number(/^MemTotal:\s*(\d+) kB$/m.exec(meminfo)?.[1] ?? 0);
@@ -43,19 +43,19 @@ export function linuxFacts(texts: LinuxFacts): HostFacts {
     chip,
     chipFamily: known?.family ?? chip,
     cpuCores: Math.max(1, coreCount(cpuinfo)),
-    ...kindsOf(texts),
+    ...coreKinds(texts),
     gpuCores: 0,
     memoryBytes: kilobytes * 1024,
     bandwidthGbs: known === null ? 0 : bandwidthOf(known, 0),
-    osName: setting(osRelease, 'NAME'),
-    osVersion: setting(osRelease, 'VERSION_ID'),
+    osName: osReleaseField(osRelease, 'NAME'),
+    osVersion: osReleaseField(osRelease, 'VERSION_ID'),
     osBuild: firstLine(kernel),
     modelIdentifier: firstLine(product),
     serialNumber: firstLine(serial),
   };
 }
 
-/** Counts hardware threads of one core once. Without core ids every processor counts. */
+/** Physical cores. Without core ids, each logical processor counts as one core. */
 function coreCount(cpuinfo: string): number {
   const blocks = cpuinfo.split(/\n\s*\n/).filter((block) => /^processor\s*:/m.test(block));
   const cores = new Set(
@@ -67,13 +67,17 @@ function coreCount(cpuinfo: string): number {
   return cores.size;
 }
 
-function kindsOf({ fastCores, thriftyCores, capacities }: LinuxFacts): Pick<HostFacts, 'performanceCores' | 'efficiencyCores'> {
-  const strengths = capacities.map((text) => Number(text)).filter((strength) => strength > 0);
-  const max = Math.max(0, ...strengths);
-  const strong = strengths.filter((strength) => strength === max).length;
-  if (strong > 0 && strong < strengths.length) return { performanceCores: strong, efficiencyCores: strengths.length - strong };
-  const [fast, thrifty] = [listLength(fastCores), listLength(thriftyCores)];
-  // Performance cores list two hardware threads each.
+function coreKinds({
+  performanceCpus,
+  efficiencyCpus,
+  capacities,
+}: LinuxFactTexts): Pick<HostFacts, 'performanceCores' | 'efficiencyCores'> {
+  const cpuCapacities = capacities.map((text) => Number(text)).filter((capacity) => capacity > 0);
+  const max = Math.max(0, ...cpuCapacities);
+  const fastest = cpuCapacities.filter((capacity) => capacity === max).length;
+  if (fastest > 0 && fastest < cpuCapacities.length) return { performanceCores: fastest, efficiencyCores: cpuCapacities.length - fastest };
+  const [fast, thrifty] = [listLength(performanceCpus), listLength(efficiencyCpus)];
+  // Assumes two hardware threads per performance core; too low without SMT.
   return fast > 0 && thrifty > 0
     ? { performanceCores: Math.ceil(fast / 2), efficiencyCores: thrifty }
     : { performanceCores: null, efficiencyCores: null };
@@ -89,7 +93,7 @@ function listLength(text: string): number {
   return length;
 }
 
-function setting(text: string, name: string): string {
+function osReleaseField(text: string, name: string): string {
   const value = new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1]?.trim() ?? '';
   return value.replace(/^(["'])(.*)\1$/, '$2').slice(0, 64);
 }
