@@ -1,6 +1,6 @@
 /**
- * Several minutes of all faults at once: agents fail in every way, clients read slowly and disconnect, and ordinary traffic is
- * verified beside them. Invariants are checked throughout, and the money at the end.
+ * Misbehaving agents and disconnecting clients for some minutes, beside verified traffic on honest agents. Every complete answer is
+ * verified; at the end, the coordinator's memory growth and the ledger are checked.
  */
 
 import { startTraffic } from '../../test/support/background-traffic.js';
@@ -19,22 +19,26 @@ const BAD_AGENTS = 8;
 const CLIENTS = 6;
 const MAX_GROWTH = 300 * 1024 * 1024;
 
-const stopped = (job: LightJob): Promise<void> =>
-  new Promise((resolve) => job.closing.addEventListener('abort', () => resolve(), { once: true }));
+const untilCancelled = (job: LightJob): Promise<void> =>
+  new Promise((resolve) => {
+    if (job.closing.aborted) resolve();
+    else job.closing.addEventListener('abort', () => resolve(), { once: true });
+  });
 
-/** All but the first are faults. */
+const honest: Behaviour = (job) => job.answer();
+
 const BEHAVIOURS: readonly Behaviour[] = [
-  (job) => job.answer(),
+  honest,
   (job) => job.fail({ code: 'busy' }),
   (job) => job.fail({ code: 'engine_failed' }),
   (job) => job.agent.socket.terminate(),
-  (job) => stopped(job),
+  (job) => untilCancelled(job),
   (job) => job.answer({ receipt: (receipt) => ({ ...receipt, model: 'another' }) }),
   (job) => job.push(bytesOf('data: {}\n\n')),
   async (job) => {
     job.accept();
     await job.frames.write('data: {"object":"begun"}\n\n');
-    await stopped(job);
+    await untilCancelled(job);
   },
   async (job) => {
     job.accept();
@@ -47,24 +51,24 @@ export async function chaos(minutes: number, seed: number): Promise<boolean> {
   const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(random() * values.length)] as Value;
   const faults = await startFaultNetwork({ timings: SHORT, env: { LOG_LEVEL: 'warn' } });
   const url = faults.network.baseUrl;
-  const honest = await startLightAgents({ url, size: 8, models: () => ['steady', 'wild'], staysConnected: true });
-  const steady = await faults.customers.customer();
-  const traffic = startTraffic({ access: steady, model: 'steady', clients: 4 });
-  const wild = await faults.customers.customer();
+  const honestAgents = await startLightAgents({ url, size: 8, models: () => ['healthy', 'faulty'], staysConnected: true });
+  const healthyCustomer = await faults.customers.customer();
+  const traffic = startTraffic({ access: healthyCustomer, model: 'healthy', clients: 4 });
+  const faultyCustomer = await faults.customers.customer();
   const until = Date.now() + minutes * 60_000;
   const counts = { verified: 0, refused: 0, broken: 0, left: 0, agents: 0, faults: 0 };
-  const bad: string[] = [];
+  const clientProblems: string[] = [];
 
   const misbehave: Behaviour = (job) => {
     const behaviour = pick(BEHAVIOURS);
-    if (behaviour !== BEHAVIOURS[0]) counts.faults++;
+    if (behaviour !== honest) counts.faults++;
     return behaviour(job);
   };
   const agents = async (): Promise<void> => {
     while (Date.now() < until) {
-      const agent = await LightAgent.join({ url, models: ['wild'], onJob: misbehave }).catch(() => null);
-      counts.agents++;
+      const agent = await LightAgent.join({ url, models: ['faulty'], onJob: misbehave }).catch(() => null);
       if (agent === null) continue;
+      counts.agents++;
       await Promise.race([agent.gone, new Promise((resolve) => setTimeout(resolve, 2000 + random() * 8000))]);
       agent.leave();
     }
@@ -72,14 +76,14 @@ export async function chaos(minutes: number, seed: number): Promise<boolean> {
   const clients = async (): Promise<void> => {
     while (Date.now() < until) {
       const request = {
-        model: 'wild',
+        model: 'faulty',
         endpoint: pick(ENDPOINTS),
         stream: random() < 0.5,
         maxTokens: 64,
         prompt: { words: 30, everyMs: 5 },
       };
       if (random() < 0.3) {
-        const client = await new SlowClient(wild, request).send();
+        const client = await new SlowClient(faultyCustomer, request).send();
         await Promise.race([
           client.readBytes(random() * 4000).catch(() => {}),
           new Promise((resolve) => setTimeout(resolve, random() * 300)),
@@ -88,9 +92,9 @@ export async function chaos(minutes: number, seed: number): Promise<boolean> {
         counts.left++;
       } else {
         try {
-          counts[(await ask(wild, request)).kind]++;
+          counts[(await ask(faultyCustomer, request)).kind]++;
         } catch (error) {
-          bad.push(error instanceof BadAnswer ? error.message : `the connection broke: ${error}`);
+          clientProblems.push(error instanceof BadAnswer ? error.message : `the connection broke: ${error}`);
         }
       }
     }
@@ -99,24 +103,32 @@ export async function chaos(minutes: number, seed: number): Promise<boolean> {
   const progress = startProgress({
     until: performance.now() + until - Date.now(),
     figures: () =>
-      `${counts.faults} faults, ${traffic.answered + counts.verified} answers verified, ${traffic.failures.length + bad.length} problems`,
+      `${counts.faults} faults, ${traffic.answered + counts.verified} answers verified, ${traffic.failures.length + clientProblems.length} problems`,
   });
   const before = await residentBytes(faults.coordinatorPid());
   let max = before;
-  const report = setInterval(() => {
-    void residentBytes(faults.coordinatorPid()).then((bytes) => {
-      max = Math.max(max, bytes);
-    });
+  const memorySampler = setInterval(() => {
+    residentBytes(faults.coordinatorPid()).then(
+      (bytes) => {
+        max = Math.max(max, bytes);
+      },
+      () => clientProblems.push('the memory of the coordinator could not be read'),
+    );
   }, 1000);
   await Promise.all([...Array.from({ length: BAD_AGENTS }, agents), ...Array.from({ length: CLIENTS }, clients)]);
-  clearInterval(report);
+  clearInterval(memorySampler);
   progress.stop();
   await traffic.stop();
-  honest.leave();
-  const money = [...(await faults.customers.audit(wild, [], 'others too')), ...(await faults.customers.ledgerProblems())];
+  honestAgents.leave();
+  const money = [...(await faults.customers.audit(faultyCustomer, [], 'others too')), ...(await faults.customers.ledgerProblems())];
   console.log({ seed, minutes, ordinary: traffic.answered, failed: traffic.failures.length, ...counts });
   console.log(`memory of the coordinator: ${Math.round(before / 2 ** 20)} MiB, at most ${Math.round(max / 2 ** 20)} MiB`);
-  const problems = [...traffic.failures, ...bad, ...money, ...(max - before > MAX_GROWTH ? ['it has grown too much'] : [])];
+  const problems = [
+    ...traffic.failures,
+    ...clientProblems,
+    ...money,
+    ...(max - before > MAX_GROWTH ? [`the coordinator grew by more than ${MAX_GROWTH / 2 ** 20} MiB`] : []),
+  ];
   for (const problem of problems.slice(0, 20)) console.error(`PROBLEM: ${problem}`);
   await faults.dispose();
   return problems.length === 0;
