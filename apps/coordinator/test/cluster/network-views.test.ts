@@ -58,6 +58,15 @@ describe('a coordinator without providers', () => {
     expect((await cluster.near.get('/v1/providers/me', `${'0'.repeat(32)}${token.slice(32)}`)).status).toBe(401);
   });
 
+  it('tells a provider the demand of clients anywhere', async () => {
+    const token = (await provider.next('registered')).token ?? '';
+    expect((await cluster.near.chat()).status).toBe(200);
+    for (const status of Object.values(await read('/v1/providers/me', token)).slice(1)) {
+      expect(status.models).toMatchObject([{ id: MODEL, demand: { requests_last_5_minutes: 1 } }]);
+      expect(status.next_steps.map(({ code }: { code: string }) => code)).not.toContain('no_demand');
+    }
+  });
+
   it('shows operators the providers of peers', async () => {
     const key = cluster.far.adminKey;
     const list = await read('/admin/v1/providers', key);

@@ -32,7 +32,7 @@ export type ModelPart = Static<typeof ModelPartSchema>;
 export const ModelPartsSchema = Type.Array(ModelPartSchema, { maxItems: MAX_LISTED_MODELS });
 
 const wait = nullable(Type.Number({ minimum: 0, description: 'milliseconds; null: unknown' }));
-const DemandSchema = Type.Object({
+export const DemandSchema = Type.Object({
   slots: count,
   hardware_slots: count,
   requests_last_5_minutes: count,

@@ -5,6 +5,7 @@
 import { apiError } from '@inference/formats';
 import {
   fromHex,
+  ModelOfferSchema,
   type ProviderId,
   ProviderIdSchema,
   type ProviderStatusAnswer,
@@ -21,10 +22,11 @@ import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import { hashOfToken, providerOfToken } from '../../providers/session/registration/session-token.js';
+import { type Demand, DemandSchema, demandOf, networkDemand } from '../inference/model-parts.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
 import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
-import { providerStatus } from './status/provider-status.js';
+import { providerStatus, withDemand } from './status/provider-status.js';
 
 interface StatusSources {
   readonly registry: ProviderRegistry;
@@ -40,7 +42,29 @@ const WRONG_TOKEN = 'The session token is not valid: each token ends with its se
 /** A token as peers see it: only its hash leaves this coordinator. */
 const TokenQuerySchema = Type.Object({ provider_id: ProviderIdSchema, token_sha256: Sha256HexSchema });
 
-export function addProviderMe(server: FastifyInstance, sources: StatusSources, views: NetworkViews): void {
+/** Maximum models of a provider, and of a demand query. */
+const MAX_MODELS = 64;
+const DemandQuerySchema = Type.Array(ModelOfferSchema.properties.id, { maxItems: MAX_MODELS });
+const DemandPartSchema = Type.Array(DemandSchema, { maxItems: MAX_MODELS });
+
+/** Reads statuses with the demand of all coordinators' clients. A status itself comes from the coordinator of the provider. */
+type NetworkStatus = (status: ProviderStatusAnswer | null) => Promise<ProviderStatusAnswer | null>;
+
+export function networkStatus({ registry, requestQueue }: StatusSources, views: NetworkViews): NetworkStatus {
+  const readDemand = views.define('demand', { query: DemandQuerySchema, part: DemandPartSchema }, (models) =>
+    models.map((model) => demandOf(model, registry, requestQueue)),
+  );
+  return async (status) => {
+    if (status === null) return null;
+    const models = status.models.map(({ id }) => id);
+    const parts = await readDemand(models);
+    const demands = models.map((id, index): [string, Demand] => [id, networkDemand(parts.flatMap((part) => part[index] ?? []))]);
+    const byModel = new Map(demands);
+    return withDemand(status, (model) => byModel.get(model) ?? networkDemand([]));
+  };
+}
+
+export function addProviderMe(server: FastifyInstance, sources: StatusSources, views: NetworkViews, inNetwork: NetworkStatus): void {
   const findStatus = views.defineLookup('provider-me', { query: TokenQuerySchema, part: ProviderStatusSchema }, (query) => {
     const provider = sources.registry.snapshotByToken(query.provider_id, fromHex(query.token_sha256));
     return provider === null ? null : providerStatusOf(sources, provider);
@@ -54,18 +78,24 @@ export function addProviderMe(server: FastifyInstance, sources: StatusSources, v
     const token = presentedKey(request);
     if (token === null) return sendError(reply, apiError('missing_api_key', { message: NO_TOKEN }));
     const providerId = providerOfToken(token);
-    const status = providerId === null ? null : await findStatus({ provider_id: providerId, token_sha256: toHex(hashOfToken(token)) });
+    const found = providerId === null ? null : await findStatus({ provider_id: providerId, token_sha256: toHex(hashOfToken(token)) });
+    const status = await inNetwork(found);
     if (status === null) return sendError(reply, apiError('invalid_api_key', { message: WRONG_TOKEN }));
     return reply.header('cache-control', 'no-store').send(status);
   });
 }
 
 /** Finds the status of a connected provider, for its owner and operators. */
-export function providerStatuses(sources: StatusSources, views: NetworkViews): Lookup<ProviderId, ProviderStatusAnswer> {
-  return views.defineLookup('provider-status', { query: ProviderIdSchema, part: ProviderStatusSchema }, (providerId) => {
+export function providerStatuses(
+  sources: StatusSources,
+  views: NetworkViews,
+  inNetwork: NetworkStatus,
+): Lookup<ProviderId, ProviderStatusAnswer> {
+  const findStatus = views.defineLookup('provider-status', { query: ProviderIdSchema, part: ProviderStatusSchema }, (providerId) => {
     const provider = sources.registry.snapshot(providerId);
     return provider === null ? null : providerStatusOf(sources, provider);
   });
+  return async (providerId) => inNetwork(await findStatus(providerId));
 }
 
 async function providerStatusOf(sources: StatusSources, provider: ProviderSnapshot): Promise<ProviderStatusAnswer> {

@@ -19,7 +19,7 @@ import { addOperations } from './admin-providers.js';
 import type { AgentReleaseFile } from './agent-release-file.js';
 import { addAgentReleases } from './agent-releases.js';
 import { addAttestation } from './attestation.js';
-import { addProviderMe, providerStatuses } from './own-status.js';
+import { addProviderMe, networkStatus, providerStatuses } from './own-status.js';
 import { addOwnedProvider } from './owned-provider.js';
 import { addOwnedProviders } from './owned-providers.js';
 
@@ -45,9 +45,10 @@ interface ProviderRoutesDeps {
 export const providerRoutes: FastifyPluginAsync<ProviderRoutesDeps> = async (server, deps) => {
   const { providers: registry, requestQueue, database, quarantines, lastSeen, accounts, ownedProviders, views, now, onFailure } = deps;
   const statusSources = { registry, requestQueue, database, now, onFailure };
-  const statusOf = providerStatuses(statusSources, views);
+  const inNetwork = networkStatus(statusSources, views);
+  const statusOf = providerStatuses(statusSources, views, inNetwork);
   addAttestation(server, { registry, views, anchor: deps.anchor });
-  addProviderMe(server, statusSources, views);
+  addProviderMe(server, statusSources, views, inNetwork);
   addAgentReleases(server, deps.releases);
   addOperations(server, { registry, requestQueue, quarantines, views });
   addAdminProviders(server, { registry, quarantines, lastSeen, statusOf, ownedProviders, accounts, views });

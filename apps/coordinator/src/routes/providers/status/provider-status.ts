@@ -3,12 +3,14 @@ import type { AwayReason, PlacementDecision, ProviderStatusAnswer, ReportedAvail
 import type { ProviderEarnings } from '../../../database/earnings-repository.js';
 import type { RequestQueue } from '../../../inference/queue/request-queue.js';
 import type { LoggedDecision } from '../../../providers/placement/placement-log.js';
-import type { ProviderReports } from '../../../providers/placement/provider-reports.js';
 import type { ProviderRegistry } from '../../../providers/provider-registry.js';
 import type { ProviderSnapshot } from '../../../providers/provider-snapshot.js';
 import { trustMessage } from '../../../providers/session/trust-message.js';
+import { type Demand, demandOf } from '../../inference/model-parts.js';
 import { decisionText } from './decision-text.js';
 import { nextSteps } from './next-steps.js';
+
+type ModelStatus = ProviderStatusAnswer['models'][number];
 
 interface StatusInput {
   readonly registry: ProviderRegistry;
@@ -43,7 +45,7 @@ export function providerStatus(provider: ProviderSnapshot, { registry, requestQu
     running_jobs: provider.usedSlots,
     host: { thermal: host.thermal, memory_pressure: host.memoryPressure, power: host.power },
     measured: { prefill_tps: statistics.prefillTps, decode_tps: statistics.decodeTps },
-    models: modelsOf(provider, reports, requestQueue),
+    models: modelsOf(provider, registry, requestQueue),
     ...reports.share(identity.providerId, null),
     decisions: reports.decisions(identity.providerId).map(decisionOf),
     reputation: reputationOf(registry, provider, now),
@@ -52,13 +54,27 @@ export function providerStatus(provider: ProviderSnapshot, { registry, requestQu
   return { ...facts, next_steps: nextSteps(facts) };
 }
 
-function modelsOf(provider: ProviderSnapshot, reports: ProviderReports, requestQueue: RequestQueue): ProviderStatusAnswer['models'] {
+/** The status with other demand per model. The next steps follow from the demand. */
+export function withDemand(status: ProviderStatusAnswer, demandOfModel: (model: string) => Demand): ProviderStatusAnswer {
+  const facts = { ...status, models: status.models.map((model) => ({ ...model, demand: demandBody(demandOfModel(model.id)) })) };
+  return { ...facts, next_steps: nextSteps(facts) };
+}
+
+function demandBody({ requests_last_5_minutes, waiting_requests, expected_wait_ms }: Demand): ModelStatus['demand'] {
+  return {
+    requests_last_5_minutes,
+    waiting_requests,
+    expected_wait_ms: expected_wait_ms === null ? null : Math.round(expected_wait_ms),
+  };
+}
+
+function modelsOf(provider: ProviderSnapshot, registry: ProviderRegistry, requestQueue: RequestQueue): ModelStatus[] {
+  const { reports } = registry.placement;
   const { providerId } = provider.registration.identity;
   const gate = provider.unavailableReason;
   const speeds = new Map(reports.throughput(providerId).map(({ model, speed }) => [model, speed]));
   return provider.models.map(({ id, state = 'ready' }) => {
     const speed = speeds.get(id);
-    const { waiting, waitMs } = requestQueue.outlook(id);
     return {
       id,
       state,
@@ -68,11 +84,7 @@ function modelsOf(provider: ProviderSnapshot, reports: ProviderReports, requestQ
       decode_tps: tenths(speed?.decodeTps ?? 0),
       measured_jobs: speed?.samples ?? 0,
       ...reports.share(providerId, id),
-      demand: {
-        requests_last_5_minutes: reports.recentRequests(id),
-        waiting_requests: waiting,
-        expected_wait_ms: waitMs === null ? null : Math.round(waitMs),
-      },
+      demand: demandBody(demandOf(id, registry, requestQueue)),
     };
   });
 }
