@@ -82,6 +82,8 @@ export class Membership {
   readonly #epoch = randomBytes(8).toString('hex');
   readonly #peers = new Map<string, PeerState>();
   readonly digests = new OwnerDigests();
+  /** Running requests for all models of a peer. */
+  readonly #refreshing = new Map<string, Promise<void>>();
   /** Text of each published digest, to find changes. */
   #published = new Map<string, string>();
   #sequence = 0;
@@ -147,7 +149,18 @@ export class Membership {
 
   /** Models for a peer that missed a heartbeat: the answer to a request of kind `models`. */
   allModels(): Uint8Array {
+    // The answer equals what is published: otherwise a change undone before the next heartbeat would leave the peer with the change.
+    this.#publishChanges({ onlyIfChanged: true });
     return this.#encode([...this.#options.models()].map(encodeModel), false);
+  }
+
+  /** Reads all models of a peer again, because a digest may be older than a reply of the peer. */
+  refresh(peerId: string): Promise<void> {
+    const epoch = this.#peers.get(peerId)?.epoch;
+    if (epoch === undefined) return Promise.resolve();
+    const running = this.#refreshing.get(peerId) ?? this.#requestAll(peerId, epoch).finally(() => this.#refreshing.delete(peerId));
+    this.#refreshing.set(peerId, running);
+    return running;
   }
 
   /** Takes the fresh digest in a peer's reply; see `OwnerDigests.update`. */
@@ -176,7 +189,7 @@ export class Membership {
     if (Math.abs(now - this.#lastHeartbeatAt) >= HEARTBEAT_MS) this.#publishChanges();
   }
 
-  #publishChanges(): void {
+  #publishChanges({ onlyIfChanged = false } = {}): void {
     const current = new Map<string, string>();
     const changed: Heartbeat['models'] = [];
     for (const model of this.#options.models()) {
@@ -189,6 +202,7 @@ export class Membership {
       if (!current.has(id)) changed.push(goneModel(id));
     }
     this.#published = current;
+    if (onlyIfChanged && changed.length === 0) return;
     do this.#publish(changed.splice(0, MAX_MODELS_PER_MESSAGE), false);
     while (changed.length > 0);
   }

@@ -9,7 +9,7 @@ type CapacityListener = Parameters<NetworkModels['onCapacity']>[0];
 interface ClusterModelsOptions {
   /** Models of the providers connected here. */
   readonly local: NetworkModels;
-  readonly membership: Pick<Membership, 'digestsAtPeers' | 'isServedByPeers' | 'models' | 'servedBy'>;
+  readonly membership: Pick<Membership, 'digestsAtPeers' | 'isServedByPeers' | 'models' | 'refresh' | 'servedBy'>;
 }
 
 export class ClusterModels implements NetworkModels {
@@ -31,6 +31,10 @@ export class ClusterModels implements NetworkModels {
     let serving = 0;
     for (const [, digest] of this.#membership.digestsAtPeers(model)) serving += digest.serving;
     return serving;
+  }
+
+  async refresh(model: string): Promise<void> {
+    await Promise.all([...this.#membership.digestsAtPeers(model)].map(([owner]) => this.#membership.refresh(owner)));
   }
 
   isOfType(model: string, type: ModelType): boolean {

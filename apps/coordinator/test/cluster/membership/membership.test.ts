@@ -1,0 +1,67 @@
+import { EventEmitter } from 'node:events';
+import { afterEach, expect, it } from 'vitest';
+import type { PublishedModel } from '../../../src/cluster/membership/heartbeat.js';
+import { Membership } from '../../../src/cluster/membership/membership.js';
+import { until } from '../../support/harness.js';
+
+const MODEL: PublishedModel = {
+  id: 'test/model-1',
+  type: 'text',
+  images: [],
+  digest: {
+    serving: 1,
+    totalSlots: 1,
+    freeSlots: 0,
+    trustedSlots: 0,
+    trustedFreeSlots: 0,
+    cold: 0,
+    loading: 0,
+    queueLength: 0,
+    meanServiceMs: null,
+    maxContextTokens: 4096,
+    imageSizes: [],
+    classes: [],
+  },
+};
+
+const opened = new Map<string, Membership>();
+afterEach(() => {
+  for (const membership of opened.values()) membership.close();
+  opened.clear();
+});
+
+/** A member of a network in this process. */
+function join(network: EventEmitter, self: string, models: () => PublishedModel[]): Membership {
+  const membership = new Membership({
+    self,
+    broadcast: {
+      publish: (subject, bytes) => void network.emit('message', subject, bytes),
+      subscribe: (_pattern, handler) => {
+        network.on('message', handler);
+        return () => network.off('message', handler);
+      },
+    },
+    models,
+    providers: () => 0,
+    isDraining: () => false,
+    requestModels: async (id) => opened.get(id)?.allModels() ?? new Uint8Array(),
+    events: { joined: () => {}, left: () => {}, changed: () => {}, clockDiffers: () => {} },
+    now: Date.now,
+  });
+  opened.set(self, membership);
+  return membership;
+}
+
+it('a model that is gone only while a peer reads all models comes back to the peer', async () => {
+  const network = new EventEmitter();
+  let served = [MODEL];
+  const owner = join(network, 'owner', () => served);
+  const peer = join(network, 'peer', () => []);
+  await until(() => peer.models().has(MODEL.id));
+  served = [];
+  await peer.refresh('owner');
+  expect(peer.models().has(MODEL.id)).toBe(false);
+  served = [MODEL];
+  owner.modelsChanged();
+  await until(() => peer.models().has(MODEL.id));
+});
