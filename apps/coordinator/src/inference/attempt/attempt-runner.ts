@@ -155,6 +155,7 @@ export class AttemptRunner {
     const hasProviderLeft = last === null || (last.kind === 'failed' && PROVIDER_LEFT_REASONS.has(last.reason));
     if (!hasProviderLeft) return null;
     running.imageWaitAttempt = attemptCount;
+    await imageSupply.refresh(facts.model);
     const waitMs = Math.min(images.waitUntil, deadline) - now();
     const query = { model: facts.model, image: images, accountId: job.accountId, mayUse: () => true };
     const match = await imageSupply.wait(query, waitMs, clientSignal);

@@ -84,6 +84,11 @@ export class ImageSupply {
     }
   }
 
+  /** Brings {@link match} up to date, after a placement has found no provider. */
+  async refresh(model: string): Promise<void> {
+    await this.#models.refresh?.(model);
+  }
+
   /** Ends all waits, because the coordinator stops. */
   close(): void {
     this.#closing.abort();
