@@ -13,18 +13,20 @@ export interface TwoCoordinators {
 }
 
 export async function startTwoCoordinators(options: HarnessOptions = {}): Promise<TwoCoordinators> {
-  const database = await freshPostgres();
+  const database = await databaseFor(options);
   const nats = await startNats();
-  const start = (id: string): Promise<Harness> =>
+  const start = (id: string, dataDir?: string): Promise<Harness> =>
     startCoordinator({
       ...options,
       config: {
-        ...options.config,
-        databaseUrl: 'url' in database.target ? database.target.url : null,
+        ...withoutDataDir(options.config),
+        ...(dataDir === undefined ? {} : { dataDir }),
+        databaseUrl: database.url,
         cluster: { id, servers: [nats.url], nkeySeed: null, certificateAuthorityFile: null },
       },
     });
-  const near = await start('near');
+  const near = await start('near', options.config?.dataDir);
+  databases.set(near.dataDir, database);
   const far = await start('far');
   await until(() => near.app.cluster.peerCount() === 1 && far.app.cluster.peerCount() === 1);
   return {
@@ -32,29 +34,63 @@ export async function startTwoCoordinators(options: HarnessOptions = {}): Promis
     far,
     nats,
     async close() {
-      await near.close();
-      await far.close();
+      await Promise.all([near.close(), far.close()]);
       await nats.close();
+      databases.delete(near.dataDir);
       await database.remove();
     },
   };
 }
 
 export async function startClusterHarness(options: HarnessOptions): Promise<Harness> {
-  const { near, far, close } = await startTwoCoordinators(options);
+  const { near, far, nats, close } = await startTwoCoordinators(options);
   return {
     ...near,
-    // Tests read the providers' reputation and sessions, which their owner holds.
-    app: { ...near.app, providers: far.app.providers },
+    app: {
+      ...near.app,
+      // Tests read the providers' reputation and sessions, which their owner holds.
+      providers: far.app.providers,
+      // The clients' coordinator first, so that its jobs end as in a single one.
+      async close(...grace) {
+        await near.app.close(...grace);
+        await far.app.close(0);
+        await nats.close();
+      },
+    },
     async provider(providerOptions = {}) {
       const provider = await far.provider(providerOptions);
-      const models = provider.options.models ?? [];
+      const models = provider.received.some(({ type }) => type === 'registered') ? (provider.options.models ?? []) : [];
       const isKnown = (model: string): boolean =>
-        near.app.cluster.servingAtPeers(model) === far.app.providers.models.poolNow(model)?.serving;
+        near.app.cluster.servingAtPeers(model) === (far.app.providers.models.poolNow(model)?.serving ?? 0);
       await until(() => models.every(isKnown));
       return provider;
+    },
+    get log() {
+      return [...near.log, ...far.log];
     },
     jobLines: () => [...near.jobLines(), ...far.jobLines()],
     close,
   };
+}
+
+interface ClusterDatabase {
+  readonly url: string;
+  remove(): Promise<void>;
+}
+
+/** Databases by the data directory of the clients' coordinator, so that a coordinator started with it again finds its data. */
+const databases = new Map<string, ClusterDatabase>();
+
+async function databaseFor({ config = {} }: HarnessOptions): Promise<ClusterDatabase> {
+  if (typeof config.databaseUrl === 'string') return { url: config.databaseUrl, remove: async () => {} };
+  const earlier = databases.get(config.dataDir ?? '');
+  if (earlier !== undefined) return earlier;
+  const { target, remove } = await freshPostgres();
+  if (!('url' in target)) throw new Error('the database has no address');
+  return { url: target.url, remove };
+}
+
+/** Each coordinator has a data directory of its own. */
+function withoutDataDir({ dataDir: _, ...config }: NonNullable<HarnessOptions['config']> = {}): NonNullable<HarnessOptions['config']> {
+  return config;
 }

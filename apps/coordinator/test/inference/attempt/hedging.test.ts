@@ -236,7 +236,7 @@ describe('a silent provider', () => {
       if (stream) expect(jobOf(dead).cancelled.aborted).toBe(true);
     }
     expect(harness.jobLines()[0]).toMatchObject({ tries: ['first timeout_first_content', 'retry answered'] });
-    expect(harness.app.providers.reputations.summaryOf(dead.providerId).recentFailures).toBeGreaterThanOrEqual(1);
+    await until(() => harness.app.providers.reputations.summaryOf(dead.providerId).recentFailures >= 1);
   });
 });
 
@@ -248,9 +248,11 @@ it('a plain answer that does not verify is generated again by another provider',
   const honest = await harness.provider();
   const { receipt } = await expectSignedPlain(await harness.chat(), '/v1/chat/completions');
   expect(receipt.provider_id).toBe(honest.providerId);
-  expect(harness.app.providers.reputations.summaryOf(liar.providerId)).toMatchObject({
-    state: 'quarantined',
-    reason: 'answers_not_verified',
-  });
+  await expect
+    .poll(() => harness.app.providers.reputations.summaryOf(liar.providerId))
+    .toMatchObject({
+      state: 'quarantined',
+      reason: 'answers_not_verified',
+    });
   expect((await harness.money(`provider:${liar.providerId}`)).balance).toBe(0);
 });
