@@ -6,6 +6,20 @@ const ALL = ['packages/*/test/**/*.test.ts', 'apps/*/test/**/*.test.ts', 'test/*
 /** Files that load llama.cpp into the test's own process. It is native code, which a process loads once and never unloads. */
 const ALONE = ['scripts/make-model.test.ts', 'apps/provider/test/engine/logprobs.test.ts', 'apps/provider/test/engine/chat-prompt.test.ts'];
 
+/** Whole-network tests that run once more with every provider connected to a second coordinator. */
+const CLUSTER = [
+  'routes/inference/formats',
+  'images/waiting-for-images',
+  'inference/attempt/hedging',
+  'inference/delivery/cancellation',
+  'inference/queue/request-queue',
+  'inference/settlement/refusals',
+  'providers/placement/recently-seen-models',
+  'routes/providers/own-status',
+].map((name) => `apps/coordinator/test/${name}.test.ts`);
+
+const SETUP = ['test/support/leaves-no-trace.ts', 'test/support/stuck/watch.ts'];
+
 // One run for the whole repository. Packages are tested through their sources, and see each other through their builds.
 // Test files share three processes, as loading the sources anew for each file took a third of the run; `leaves-no-trace`
 // fails a file that would be felt by the next.
@@ -21,16 +35,8 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       { extends: true, test: { name: 'alone', include: ALONE, isolate: true } },
-      {
-        extends: true,
-        test: {
-          name: 'shared',
-          include: ALL,
-          exclude: ALONE,
-          isolate: false,
-          setupFiles: ['test/support/leaves-no-trace.ts', 'test/support/stuck/watch.ts'],
-        },
-      },
+      { extends: true, test: { name: 'cluster', include: CLUSTER, isolate: false, env: { HARNESS: 'cluster' }, setupFiles: SETUP } },
+      { extends: true, test: { name: 'shared', include: ALL, exclude: ALONE, isolate: false, setupFiles: SETUP } },
     ],
   },
 });

@@ -5,42 +5,47 @@
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const REPORTER = fileURLToPath(new URL('failed-files-reporter.mjs', import.meta.url));
 
 /** More failing files than this are a fault, not chance. */
 const MAX_REPEATED_FILES = 5;
 
 /**
- * `runTests` takes the files to run, all of them if the list is empty, and returns `{ isOk, failedFiles }`.
- * Returns whether CI may go on, and the files that passed only by themselves.
+ * `runTests` takes the file to run, as `{ project, file }`, or null for all, and returns `{ isOk, failedFiles }`. A file runs again only
+ * in the vitest project in which it failed. Returns whether CI may go on, and the files that passed only by themselves.
  */
 export function runWithOneRepeat(runTests) {
-  const { isOk, failedFiles } = runTests([]);
+  const { isOk, failedFiles } = runTests(null);
   if (isOk) return { isOk: true, flakyFiles: [] };
   if (failedFiles.length === 0 || failedFiles.length > MAX_REPEATED_FILES) return { isOk: false, flakyFiles: [] };
-  const flakyFiles = failedFiles.filter((file) => runTests([file]).isOk);
+  const flakyFiles = failedFiles.filter((file) => runTests(file).isOk);
   return { isOk: flakyFiles.length === failedFiles.length, flakyFiles };
 }
 
-/** One run of vitest. `failedFiles` are relative to the current directory; empty if the report is missing. */
-function runVitest(files) {
+/** One run of vitest. `failedFiles` is empty if the report is missing. */
+function runVitest(failed) {
   const directory = mkdtempSync(join(tmpdir(), 'ci-tests-'));
-  const report = join(directory, 'report.json');
+  const report = join(directory, 'failed-files.json');
   try {
-    const options = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-    const { status } = spawnSync('npx', ['vitest', ...options, ...files], { stdio: 'inherit' });
+    const selection = failed === null ? [] : ['--project', failed.project, failed.file];
+    const env = { ...process.env, FAILED_FILES_REPORT: report };
+    const { status } = spawnSync('npx', ['vitest', 'run', '--reporter=default', `--reporter=${REPORTER}`, ...selection], {
+      stdio: 'inherit',
+      env,
+    });
     return { isOk: status === 0, failedFiles: status === 0 ? [] : failedFilesOf(report) };
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
 }
 
-/** Test files that vitest's JSON report says failed. */
+/** Content of a report of `failed-files-reporter.mjs`. */
 export function failedFilesOf(report) {
   try {
-    const { testResults } = JSON.parse(readFileSync(report, 'utf8'));
-    return testResults.filter(({ status }) => status === 'failed').map(({ name }) => relative(process.cwd(), name));
+    return JSON.parse(readFileSync(report, 'utf8'));
   } catch {
     return [];
   }
@@ -49,6 +54,6 @@ export function failedFilesOf(report) {
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const { isOk, flakyFiles } = runWithOneRepeat(runVitest);
   const [, , flakyList] = process.argv;
-  if (flakyList !== undefined) for (const file of flakyFiles) appendFileSync(flakyList, `FLAKY ${file}\n`);
+  if (flakyList !== undefined) for (const { project, file } of flakyFiles) appendFileSync(flakyList, `FLAKY ${file} (${project})\n`);
   process.exit(isOk ? 0 : 1);
 }

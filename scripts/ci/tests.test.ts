@@ -1,60 +1,70 @@
 /** Only a failing test file runs again, by itself. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { expect, it } from 'vitest';
+import { join } from 'node:path';
+import { afterEach, expect, it, vi } from 'vitest';
+
+interface FailedFile {
+  readonly project: string;
+  readonly file: string;
+}
 
 interface Run {
   readonly isOk: boolean;
-  readonly failedFiles: readonly string[];
+  readonly failedFiles: readonly FailedFile[];
 }
 
 const { runWithOneRepeat, failedFilesOf } = (await import(new URL('./tests.mjs', import.meta.url).href)) as {
-  runWithOneRepeat(runTests: (files: readonly string[]) => Run): { readonly isOk: boolean; readonly flakyFiles: readonly string[] };
-  failedFilesOf(report: string): readonly string[];
+  runWithOneRepeat(runTests: (file: FailedFile | null) => Run): { readonly isOk: boolean; readonly flakyFiles: readonly FailedFile[] };
+  failedFilesOf(report: string): readonly FailedFile[];
 };
+const { default: Reporter } = (await import(new URL('./failed-files-reporter.mjs', import.meta.url).href)) as {
+  default: new () => { onTestRunEnd(testModules: readonly object[]): void };
+};
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
 
 /** Returns prepared results in order, and records the requested files. */
 function script(runs: readonly Run[]) {
-  const asked: (readonly string[])[] = [];
-  const result = runWithOneRepeat((files) => {
-    asked.push(files);
+  const asked: (FailedFile | null)[] = [];
+  const result = runWithOneRepeat((file) => {
+    asked.push(file);
     return runs[asked.length - 1] as Run;
   });
   return { ...result, asked };
 }
 
 const PASSED: Run = { isOk: true, failedFiles: [] };
-const failed = (...failedFiles: string[]): Run => ({ isOk: false, failedFiles });
+const [a, b] = [
+  { project: 'shared', file: 'a.test.ts' },
+  { project: 'cluster', file: 'a.test.ts' },
+];
+const failed = (...failedFiles: FailedFile[]): Run => ({ isOk: false, failedFiles });
 
 it('goes on where all tests pass, without a second run', () => {
-  expect(script([PASSED])).toEqual({ isOk: true, flakyFiles: [], asked: [[]] });
+  expect(script([PASSED])).toEqual({ isOk: true, flakyFiles: [], asked: [null] });
 });
 
-it('names a file that passes by itself, and fails for one that does not', () => {
-  expect(script([failed('a.test.ts'), PASSED])).toEqual({ isOk: true, flakyFiles: ['a.test.ts'], asked: [[], ['a.test.ts']] });
-  expect(script([failed('a.test.ts', 'b.test.ts'), PASSED, failed('b.test.ts')])).toEqual({
-    isOk: false,
-    flakyFiles: ['a.test.ts'],
-    asked: [[], ['a.test.ts'], ['b.test.ts']],
-  });
+it('names a file that passes by itself in its project, and fails for one that does not', () => {
+  expect(script([failed(b), PASSED])).toEqual({ isOk: true, flakyFiles: [b], asked: [null, b] });
+  expect(script([failed(a, b), PASSED, failed(b)])).toEqual({ isOk: false, flakyFiles: [a], asked: [null, a, b] });
 });
 
 it('does not repeat a run that failed without a failing file, or with many', () => {
-  expect(script([failed()])).toEqual({ isOk: false, flakyFiles: [], asked: [[]] });
-  const many = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => `${name}.test.ts`);
-  expect(script([failed(...many)])).toEqual({ isOk: false, flakyFiles: [], asked: [[]] });
+  expect(script([failed()])).toEqual({ isOk: false, flakyFiles: [], asked: [null] });
+  const many = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => ({ project: 'shared', file: `${name}.test.ts` }));
+  expect(script([failed(...many)])).toEqual({ isOk: false, flakyFiles: [], asked: [null] });
 });
 
-it('reads the failing files of a report', () => {
+it('reads the failing files of a report, with their projects', () => {
   const directory = mkdtempSync(join(tmpdir(), 'ci-tests-test-'));
   const report = join(directory, 'report.json');
-  const testResults = [
-    { name: resolve('a/one.test.ts'), status: 'failed' },
-    { name: resolve('a/two.test.ts'), status: 'passed' },
-  ];
-  writeFileSync(report, JSON.stringify({ testResults }));
-  expect(failedFilesOf(report)).toEqual(['a/one.test.ts']);
+  vi.stubEnv('FAILED_FILES_REPORT', report);
+  const ended = (state: string, name: string) => ({ state: () => state, project: { name }, relativeModuleId: 'a.test.ts' });
+  new Reporter().onTestRunEnd([ended('passed', 'shared'), ended('failed', 'cluster')]);
+  expect(failedFilesOf(report)).toEqual([b]);
   rmSync(directory, { recursive: true });
   expect(failedFilesOf(report)).toEqual([]);
 });

@@ -53,9 +53,13 @@ export class LongestFirst extends BaseSequencer {
   }
 }
 
-/** Files with an own process run first; files that share a process then run in a row. */
+/**
+ * Files with an own process run first, then those of the project `cluster`. Files that share a process run in a row: a process ends when
+ * the next file is of another project.
+ */
 function rank({ moduleId, project }: TestSpecification): number {
   if (project.config.isolate) return 0;
+  if (project.name === 'cluster') return 1;
   const place = LONG.findIndex((name) => moduleId.endsWith(`/${name}`));
-  return place === -1 ? LONG.length + 1 : place + 1;
+  return place === -1 ? LONG.length + 2 : place + 2;
 }

@@ -14,7 +14,9 @@ export interface TwoCoordinators {
 
 export async function startTwoCoordinators(options: HarnessOptions = {}): Promise<TwoCoordinators> {
   const database = await databaseFor(options);
-  const nats = await startNats();
+  const nats = await startNats().catch((cause: unknown) => {
+    throw new Error('These tests need nats-server on the PATH: apt-get install nats-server, or brew install nats-server.', { cause });
+  });
   const start = (id: string, dataDir?: string): Promise<Harness> =>
     startCoordinator({
       ...options,
