@@ -77,7 +77,7 @@ export function chooseOwner(
   const candidates = candidatesOf(serving, request, expectedWaitMs, constants);
   let bestMs = Number.POSITIVE_INFINITY;
   for (const { costMs } of candidates) bestMs = Math.min(bestMs, costMs);
-  if (candidates.length === 0) return { kind: 'queue', owners: queueOwners(serving, request, self), expectedWaitMs };
+  if (candidates.length === 0) return { kind: 'queue', owners: queueOwners(serving, request, self, random), expectedWaitMs };
   const limitMs = nearTieMs(bestMs, constants);
   const ask = ({ owner, classIndex, one }: Candidate, why: (OwnerChoice & { kind: 'ask' })['why']): OwnerChoice => ({
     kind: 'ask',
@@ -92,7 +92,8 @@ export function chooseOwner(
   const near = candidates.filter(({ costMs }) => costMs <= limitMs);
   const local = near.find(({ owner }) => owner === self);
   if (local !== undefined) return ask(local, 'local');
-  return ask(drawByFreeSlots(near, random), near.length === 1 ? 'cheapest' : 'near_tie');
+  const drawn = near[drawIndex(near, ({ freeSlots }) => freeSlots, random)] as Candidate;
+  return ask(drawn, near.length === 1 ? 'cheapest' : 'near_tie');
 }
 
 interface Serving {
@@ -174,25 +175,31 @@ function warmCandidate(
   return warm;
 }
 
-function drawByFreeSlots(near: readonly Candidate[], random: () => number): Candidate {
-  let total = 0;
-  for (const { freeSlots } of near) total += freeSlots;
-  let left = random() * total;
-  for (const candidate of near) {
-    left -= candidate.freeSlots;
-    if (left < 0) return candidate;
+/**
+ * Draws peers in proportion to their slots. If all chose the peers with most slots, requests would wait there while slots of others
+ * stay free.
+ */
+function queueOwners(serving: readonly Serving[], { trustFloor }: OwnerRequest, self: OwnerId, random: () => number): OwnerId[] {
+  const slotsOf = ({ state }: Serving): number => (trustFloor === 'hardware' ? state.digest.trustedSlots : state.digest.totalSlots);
+  const peers = serving.filter(({ owner }) => owner !== self);
+  const drawn: OwnerId[] = [];
+  while (drawn.length < MAX_QUEUE_OWNERS && peers.length > 0) {
+    const [peer] = peers.splice(drawIndex(peers, slotsOf, random), 1);
+    if (peer !== undefined) drawn.push(peer.owner);
   }
-  return near.at(-1) as Candidate;
+  return drawn;
 }
 
-/** The peers with most slots, the best first. */
-function queueOwners(serving: readonly Serving[], { trustFloor }: OwnerRequest, self: OwnerId): OwnerId[] {
-  const slotsOf = ({ state }: Serving): number => (trustFloor === 'hardware' ? state.digest.trustedSlots : state.digest.totalSlots);
-  return serving
-    .filter(({ owner }) => owner !== self)
-    .sort((a, b) => slotsOf(b) - slotsOf(a))
-    .slice(0, MAX_QUEUE_OWNERS)
-    .map(({ owner }) => owner);
+/** Index of an item, drawn in proportion to the weights; the last one if all are 0. */
+function drawIndex<T>(items: readonly T[], weightOf: (item: T) => number, random: () => number): number {
+  let total = 0;
+  for (const item of items) total += weightOf(item);
+  let left = random() * total;
+  for (const [index, item] of items.entries()) {
+    left -= weightOf(item);
+    if (left < 0) return index;
+  }
+  return items.length - 1;
 }
 
 /** Time until a new request begins, if all queues were one, in milliseconds; null: unknown. */
