@@ -6,6 +6,7 @@ export * from './model-digest.js';
 export * from './model-index.js';
 export * from './owner-choice.js';
 export * from './owner-digests.js';
+export * from './owner-prefixes.js';
 export * from './plausible-rate.js';
 export * from './prefix-affinity.js';
 export * from './probe-policy.js';

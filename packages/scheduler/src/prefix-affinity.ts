@@ -8,7 +8,7 @@ import type { PrefixCandidate } from './schedule.js';
 
 /** A beginning of a prompt, up to the end of one of its blocks. */
 export interface PromptPrefix {
-  /** Keyed with a process secret, the account and the model. Never logged, stored or sent. */
+  /** Keyed with a secret of the coordinators, the account and the model. Never logged or stored, and sent to coordinators only. */
   readonly hash: number;
   /** Estimated length. */
   readonly tokens: number;
@@ -35,12 +35,34 @@ const MAX_PREFIXES = 200_000;
 /** The newest providers per prefix. */
 const MAX_PROVIDERS_PER_PREFIX = 4;
 const MAX_PROVIDERS = 200_000;
-/** For how long, in milliseconds. */
-const LIFETIME_MS = 15 * 60_000;
+/** For how long a prefix counts as cached, in milliseconds. */
+export const PREFIX_LIFETIME_MS = 15 * 60_000;
+/** Last prefixes in an extract of a chain: the previous turn of a conversation ends at one of them. */
+const LAST_PREFIXES = 5;
 /** Hit rate assumed before any observation; and the minimum, so a provider can recover. */
 const INITIAL_HIT_RATE = 0.5;
 const MIN_HIT_RATE = 0.05;
 const NEWEST_WEIGHT = 0.3;
+
+/** The prefixes of an answered prompt that are stored: the whole prompt, and the first of each doubling, for prompts that diverge early. */
+export function storedPrefixes(chain: readonly PromptPrefix[]): readonly PromptPrefix[] {
+  return chain.filter((prefix, index) => {
+    const before = chain[index - 1];
+    return before === undefined || index === chain.length - 1 || octaveOf(before) < octaveOf(prefix);
+  });
+}
+
+/** At most `max` prefixes for another coordinator: of those that may be stored there, the last ones and the longest others. */
+export function extractChain(chain: readonly PromptPrefix[], max: number): readonly PromptPrefix[] {
+  if (chain.length <= max) return chain;
+  const last = chain.slice(-Math.min(LAST_PREFIXES, max));
+  const others = storedPrefixes(chain.slice(0, -last.length));
+  return [...others.slice(Math.max(0, others.length + last.length - max)), ...last];
+}
+
+function octaveOf({ tokens }: PromptPrefix): number {
+  return Math.floor(Math.log2(Math.max(1, tokens)));
+}
 
 export class PrefixAffinity {
   readonly #prefixes = new BoundedMap<number, readonly PrefixEntry[]>(MAX_PREFIXES);
@@ -80,11 +102,7 @@ export class PrefixAffinity {
     const expected = this.#expected(chain, providerId, jobs, now);
     if (expected > 0) this.#learn(providerId, Math.min(1, cachedTokens / expected));
     const entry = { providerId, at: now, placements: jobs.placements };
-    for (let index = 0; index < chain.length; index++) {
-      // The whole prompt, and of the rest a halving series: enough to find prompts that diverge early.
-      const isPowerOfTwo = (index & (index + 1)) === 0;
-      if (index === chain.length - 1 || isPowerOfTwo) this.#remember((chain[index] as PromptPrefix).hash, entry);
-    }
+    for (const { hash } of storedPrefixes(chain)) this.#remember(hash, entry);
   }
 
   /** Observed prefix-cache hit rate of a provider, 0 to 1: reported over expected cached tokens. */
@@ -110,7 +128,7 @@ export class PrefixAffinity {
 
   #remember(hash: number, entry: PrefixEntry): void {
     const others = (this.#prefixes.get(hash) ?? []).filter(
-      ({ providerId, at }) => providerId !== entry.providerId && entry.at - at < LIFETIME_MS,
+      ({ providerId, at }) => providerId !== entry.providerId && entry.at - at < PREFIX_LIFETIME_MS,
     );
     this.#prefixes.set(hash, [entry, ...others.slice(0, MAX_PROVIDERS_PER_PREFIX - 1)]);
   }
@@ -119,7 +137,7 @@ export class PrefixAffinity {
 /** Probability that a prefix is still cached: 1 until as many other jobs came as there are slots, then decreasing. */
 function survivalProbability({ at, placements }: PrefixEntry, jobs: ProviderJobs, now: number): number {
   // A newer connection may belong to a restarted program with an empty cache.
-  if (now - at >= LIFETIME_MS || at < jobs.since) return 0;
+  if (now - at >= PREFIX_LIFETIME_MS || at < jobs.since) return 0;
   const since = jobs.placements - placements;
   return since < jobs.slots ? 1 : (jobs.slots / (since + 1)) ** 2;
 }

@@ -18,6 +18,7 @@ import { ClusterPlacements } from '../cluster/placement/cluster-placements.js';
 import { MovedProviders } from '../cluster/placement/moved-providers.js';
 import { PlacementClient } from '../cluster/placement/placement-client.js';
 import { PlacementServer } from '../cluster/placement/placement-server.js';
+import { PrefixHints } from '../cluster/placement/prefix-hints.js';
 import { publishedModels } from '../cluster/placement/published-models.js';
 import { RoundTrips } from '../cluster/round-trips.js';
 import type { ClusterSettings } from '../cluster/settings.js';
@@ -100,12 +101,14 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     now,
   };
   const client = new PlacementClient({ peer: peerOf, rules, onAsked: (outcome) => metrics.peerAsked(outcome), now });
+  const prefixes = new PrefixHints({ self, broadcast });
   const placements: ClusterPlacements = new ClusterPlacements({
     self,
     requestQueue,
     registry: providers,
     membership,
     client,
+    prefixes,
     now,
     random,
   });
@@ -135,6 +138,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   serveStreams('image', (stream, header) => serveImage(deps.images, stream, header));
   deps.images.fetchFromPeers = (name) => fetchImage(livePeers(), name);
   const nudges = new Nudges({ self, broadcast, hints: changeHints });
+  const stopPublishing = providers.placement.onPrefixesCached((chain) => prefixes.answered(chain));
   const stopListening = providers.models.onCapacity(() => membership.modelsChanged());
   const roundTrips = new RoundTrips(links);
   registerClusterGauges(metrics, { transport, membership, links, roundTrips, now });
@@ -146,6 +150,8 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   disposal.defer(async () => {
     roundTrips.close();
     stopListening();
+    stopPublishing();
+    prefixes.close();
     stopWatching();
     clearTimeout(reconnectTimer);
     nudges.close();

@@ -9,6 +9,8 @@ export interface RoguePeer {
   answer: (stream: PeerStream) => void;
   /** Publishes to all coordinators. */
   publish(subject: string, bytes: Uint8Array): void;
+  /** Sees what others publish. Returns the cancellation. */
+  subscribe(pattern: string, handler: (subject: string, bytes: Uint8Array) => void): () => void;
   close(): Promise<void>;
 }
 
@@ -31,6 +33,7 @@ export function joinRoguePeer(natsUrl: string): RoguePeer {
   const peer: RoguePeer = {
     answer: () => {},
     publish,
+    subscribe: (pattern, handler) => transport.subscribe(pattern, handler),
     async close() {
       membership.close();
       links.close();

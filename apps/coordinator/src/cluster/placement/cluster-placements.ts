@@ -9,6 +9,7 @@ import type { Placed, Placement, RequestQueue, SlotRequest } from '../../inferen
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { Membership } from '../membership/membership.js';
 import type { PlacementClient } from './placement-client.js';
+import type { PrefixHints } from './prefix-hints.js';
 import { publishedModel } from './published-models.js';
 import { type Refused, refused, reportedRefusal } from './refusals.js';
 
@@ -18,6 +19,7 @@ interface ClusterPlacementsOptions {
   readonly registry: ProviderRegistry;
   readonly membership: Membership;
   readonly client: PlacementClient;
+  readonly prefixes: Pick<PrefixHints, 'find'>;
   readonly now: () => number;
   /** Numbers in [0, 1). */
   readonly random: () => number;
@@ -140,15 +142,16 @@ export class ClusterPlacements implements Placements {
     return choice.kind === 'ask' ? choice.owner : null;
   }
 
-  #ownerRequest({ work, image = null, trustFloor, exclude }: SlotRequest, excludedOwners: ReadonlySet<string>): OwnerRequest {
-    const { client, registry, self } = this.#options;
+  #ownerRequest({ work, image = null, trustFloor, exclude, chain }: SlotRequest, excludedOwners: ReadonlySet<string>): OwnerRequest {
+    const { client, prefixes, registry, self } = this.#options;
     const excludedProviders = new Map<string, number>();
     for (const providerId of exclude) {
       const owner = registry.isConnected(providerId) ? self : client.ownerOf(providerId);
       if (owner !== null) excludedProviders.set(owner, (excludedProviders.get(owner) ?? 0) + 1);
     }
     const imageSize = image === null ? null : image.pixels;
-    return { work, contextTokens: 0, imageSize, trustFloor, excludedOwners, excludedProviders, prefix: null };
+    const prefix = prefixes.find(chain);
+    return { work, contextTokens: 0, imageSize, trustFloor, excludedOwners, excludedProviders, prefix };
   }
 
   #refreshOwnDigest(model: string): void {

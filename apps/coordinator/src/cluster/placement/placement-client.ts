@@ -3,6 +3,7 @@
  * connection and key.
  */
 import type { ProviderId } from '@inference/protocol';
+import { extractChain } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { NotPlacedReason, Placed, Placement, SlotRequest } from '../../inference/queue/request-queue.js';
 import type { SerialClaimant } from '../../providers/placement/placement-service.js';
@@ -158,7 +159,7 @@ function requestMessage(request: SlotRequest, waitMs: number): PlacementRequestM
     own_floor: request.ownFloor ?? false,
     prompt_tokens: work.promptTokens,
     completion_tokens: work.completionTokens,
-    prefixes: request.chain.slice(-MAX_PREFIXES),
+    prefixes: [...extractChain(request.chain, MAX_PREFIXES)],
     revocable: request.revocable ?? false,
     retried: request.retried ?? false,
     loaded_only: request.loadedOnly ?? false,

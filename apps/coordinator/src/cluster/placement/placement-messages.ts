@@ -24,7 +24,7 @@ const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null
 
 /** Maximum excluded providers and owners per request. A job has a few attempts. */
 export const MAX_EXCLUDED = 256;
-/** Maximum prefixes of a prompt per request; the longest are kept. */
+/** Maximum prefixes of a prompt per message; see `extractChain`. */
 export const MAX_PREFIXES = 10;
 /** Maximum wait in an owner's queue, in milliseconds. */
 const MAX_WAIT_MS = 24 * 3_600_000;

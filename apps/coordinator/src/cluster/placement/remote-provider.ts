@@ -1,5 +1,6 @@
 /** A provider whose connection another coordinator holds, as the inference layer sees it. */
 import type { ModelOffer, TrustLevel } from '@inference/protocol';
+import { extractChain } from '@inference/scheduler';
 import type { JobFinding, ProviderConnection } from '../../providers/provider-connection.js';
 import type { SealingKey } from '../../providers/session/registration/admission.js';
 import type { Registration } from '../../providers/session/session-options.js';
@@ -91,7 +92,7 @@ export class RemoteProvider implements ProviderConnection {
     const message = {
       provider_id: this.registration.identity.providerId,
       session_id: this.#sessionId,
-      finding: finding.kind === 'answer_settled' ? { ...finding, prefixes: finding.prefixes.slice(-MAX_PREFIXES) } : finding,
+      finding: finding.kind === 'answer_settled' ? { ...finding, prefixes: extractChain(finding.prefixes, MAX_PREFIXES) } : finding,
     } as FindingMessage;
     this.#peer.request('finding', encodeMessage(message), FINDING_MS).catch(() => {});
   }

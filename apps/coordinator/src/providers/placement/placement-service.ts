@@ -126,6 +126,11 @@ export class PlacementService {
     this.#options.connected.get(providerId)?.reject('replaced', 'the same enclave key has connected to another coordinator');
   }
 
+  /** Calls back with the prefixes of a prompt that a provider answered: its cache has them. Returns the cancellation. */
+  onPrefixesCached(listener: (prefixes: readonly PromptPrefix[]) => void): () => void {
+    return this.#options.measurements.onPrefixesCached(listener);
+  }
+
   /** Highest plausible decode rate of a provider with a model, in tokens per second; null: any. */
   maxPlausibleRate(providerId: ProviderId, model: string): number | null {
     const session = this.#options.connected.get(providerId);

@@ -35,6 +35,7 @@ const MAX_MODELS = 10_000;
 export class ProviderMeasurements {
   readonly #options: ProviderMeasurementsOptions;
   readonly #prefixAffinity = new PrefixAffinity();
+  readonly #prefixListeners = new Set<(prefixes: readonly PromptPrefix[]) => void>();
   readonly #answerLengthStats: AnswerLengthStats;
   readonly #fastest = new BoundedMap<string, FastestRates & { readonly at: number }>(MAX_MODELS);
 
@@ -43,11 +44,18 @@ export class ProviderMeasurements {
     this.#answerLengthStats = new AnswerLengthStats(options.now);
   }
 
+  /** Calls back with the prefixes of an answered prompt. Returns the cancellation. */
+  onPrefixesCached(listener: (prefixes: readonly PromptPrefix[]) => void): () => void {
+    this.#prefixListeners.add(listener);
+    return () => this.#prefixListeners.delete(listener);
+  }
+
   record(session: OnlineSession, { model, prefixes, cachedTokens, sample, tokenCounts }: SettledAnswer): void {
     const { index, connected, now } = this.#options;
     const { providerId } = session.registration.identity;
     const jobs = connected.jobsOf(providerId);
     if (jobs !== null) this.#prefixAffinity.record(prefixes, cachedTokens, providerId, jobs, now());
+    if (prefixes.length > 0) for (const listener of this.#prefixListeners) listener(prefixes);
     if (sample !== null) {
       session.statistics.answerVerified(model);
       index.recordAnswer(session, model, sample, now());

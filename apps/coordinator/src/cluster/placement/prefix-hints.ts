@@ -1,0 +1,97 @@
+/**
+ * Cached prompt prefixes of all coordinators: publishes those of own providers, gathered for a moment, and takes those of peers, validated
+ * and bounded. The subject proves the owner. Hashes are keyed with a secret that only coordinators have.
+ */
+import { type OwnerPrefix, OwnerPrefixes, type PromptPrefix, storedPrefixes } from '@inference/scheduler';
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { Broadcast } from '../membership/membership.js';
+
+interface PrefixHintsOptions {
+  readonly self: string;
+  readonly broadcast: Broadcast;
+  /** Milliseconds; monotonic. */
+  readonly now?: () => number;
+}
+
+/** Time that hashes are gathered, in milliseconds. */
+const GATHER_MS = 50;
+/** Published per answer: its longest prefixes. */
+const MAX_PER_ANSWER = 10;
+const MAX_PER_MESSAGE = 1000;
+/** Gathered hashes. Beyond, hashes are dropped: the next turn then costs a whole prompt. */
+const MAX_GATHERED = 10_000;
+const MAX_MESSAGE_BYTES = 32 * 1024;
+/** Messages of all peers that are taken per second. */
+const MAX_MESSAGES_PER_SECOND = 2000;
+
+const isMessage = Compile(
+  Type.Object({
+    hashes: Type.Array(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), { maxItems: MAX_PER_MESSAGE }),
+  }),
+);
+
+export class PrefixHints {
+  readonly #options: PrefixHintsOptions;
+  readonly #now: () => number;
+  readonly #prefixes = new OwnerPrefixes();
+  readonly #gathered = new Set<number>();
+  readonly #unsubscribe: () => void;
+  #timer: NodeJS.Timeout | null = null;
+  #second = { at: Number.NEGATIVE_INFINITY, messages: 0 };
+
+  constructor(options: PrefixHintsOptions) {
+    const { broadcast, now = () => performance.now() } = options;
+    this.#options = options;
+    this.#now = now;
+    this.#unsubscribe = broadcast.subscribe('fleet.affinity.*', (subject, bytes) => this.#receive(subject, bytes));
+  }
+
+  /** An own provider answered a prompt. `chain`: its prefixes, the shortest first. */
+  answered(chain: readonly PromptPrefix[]): void {
+    const hashes = storedPrefixes(chain)
+      .slice(-MAX_PER_ANSWER)
+      .map(({ hash }) => hash);
+    this.#prefixes.record(hashes, this.#options.self, this.#now());
+    for (const hash of hashes) if (this.#gathered.size < MAX_GATHERED) this.#gathered.add(hash);
+    if (this.#gathered.size > 0) this.#timer ??= setTimeout(() => this.#publish(), GATHER_MS);
+  }
+
+  /** The coordinator whose providers have the longest prefix of a prompt; null: unknown. */
+  find(chain: readonly PromptPrefix[]): OwnerPrefix | null {
+    return this.#prefixes.find(chain, this.#now());
+  }
+
+  close(): void {
+    this.#unsubscribe();
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  #publish(): void {
+    const { broadcast, self } = this.#options;
+    this.#timer = null;
+    const hashes = [...this.#gathered];
+    this.#gathered.clear();
+    for (let start = 0; start < hashes.length; start += MAX_PER_MESSAGE) {
+      broadcast.publish(`fleet.affinity.${self}`, Buffer.from(JSON.stringify({ hashes: hashes.slice(start, start + MAX_PER_MESSAGE) })));
+    }
+  }
+
+  #receive(subject: string, bytes: Uint8Array): void {
+    const owner = subject.slice(subject.lastIndexOf('.') + 1);
+    if (owner === this.#options.self || bytes.length > MAX_MESSAGE_BYTES) return;
+    const now = this.#now();
+    if (now - this.#second.at >= 1000) this.#second = { at: now, messages: 0 };
+    if (++this.#second.messages > MAX_MESSAGES_PER_SECOND) return;
+    const message = parseJson(bytes);
+    if (isMessage.Check(message)) this.#prefixes.record(message.hashes, owner, now);
+  }
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString());
+  } catch {
+    return undefined;
+  }
+}
