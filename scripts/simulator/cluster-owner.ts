@@ -2,7 +2,7 @@
  * One coordinator of a cluster, as owner of its machines: answers requests for slots, queues tickets of all coordinators in the
  * real fair queue, and makes the digests.
  */
-import { digestOf, type ModelDigest, OwnerDigests, type OwnerId } from '@inference/scheduler';
+import { digestOf, type ModelDigest, OwnerDigests, type OwnerId, OwnerPrefixes, storedPrefixes } from '@inference/scheduler';
 import { JOB_TIMINGS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/job-timings.js';
 import { FairQueue, type Queued } from '../../apps/coordinator/src/inference/queue/fair-queue.js';
 import { type OwnerDependencies, type Placeable, type Reservation, SimulatedOwner } from './owner.js';
@@ -24,9 +24,11 @@ export interface NumberedDigest {
   readonly sequence: number;
 }
 
-export interface ClusterOwnerDependencies extends Omit<OwnerDependencies, 'onCapacity' | 'onIndexed'> {
+export interface ClusterOwnerDependencies extends Omit<OwnerDependencies, 'onCapacity' | 'onIndexed' | 'onPrefixesCached'> {
   /** The digest of a model is out of date. */
   readonly onDigestChanged: (owner: ClusterOwner, model: string) => void;
+  /** A machine answered a prompt with these prefixes. */
+  readonly onPrefixesCached: (owner: ClusterOwner, hashes: readonly number[]) => void;
 }
 
 export class ClusterOwner {
@@ -34,6 +36,8 @@ export class ClusterOwner {
   readonly owner: SimulatedOwner;
   /** Digests of all coordinators, as far as known here. */
   readonly digests = new OwnerDigests();
+  /** Cached prefixes of all coordinators, as far as known here. */
+  readonly prefixes = new OwnerPrefixes();
   isAlive = true;
   readonly #deps: ClusterOwnerDependencies;
   readonly #queues = new Map<string, FairQueue<Ticket>>();
@@ -43,7 +47,16 @@ export class ClusterOwner {
   constructor(id: OwnerId, deps: ClusterOwnerDependencies) {
     this.id = id;
     this.#deps = deps;
-    this.owner = new SimulatedOwner({ ...deps, onCapacity: (model) => this.#serve(model), onIndexed: (model) => this.#outdate(model) });
+    this.owner = new SimulatedOwner({
+      ...deps,
+      onCapacity: (model) => this.#serve(model),
+      onIndexed: (model) => this.#outdate(model),
+      onPrefixesCached: (chain) =>
+        deps.onPrefixesCached(
+          this,
+          storedPrefixes(chain).map(({ hash }) => hash),
+        ),
+    });
   }
 
   /** The digest of now. */

@@ -3,7 +3,7 @@
  * immediate placement or a queue, attempts on other machines, and an end.
  */
 import type { ProviderId } from '@inference/protocol';
-import type { ThroughputStats, Work } from '@inference/scheduler';
+import type { PromptPrefix, ThroughputStats, Work } from '@inference/scheduler';
 import { JOB_TIMINGS, MAX_ATTEMPTS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/job-timings.js';
 import { FairQueue, type Queued } from '../../apps/coordinator/src/inference/queue/fair-queue.js';
 import type { EventQueue } from './event-queue.js';
@@ -25,6 +25,7 @@ export interface SimulatedNetwork {
 interface Request extends Queued {
   readonly job: Job;
   readonly work: Work;
+  readonly chain: readonly PromptPrefix[];
   readonly exclude: Set<ProviderId>;
   attempts: number;
   /** Whether the request is queued until then. */
@@ -69,7 +70,7 @@ export class SimulatedCoordinator implements SimulatedNetwork {
     const work = expectedWork(job, this.#policy, this.#chance);
     const cost = work.promptTokens + work.completionTokens;
     this.#statistics.arrived(job);
-    this.#seat({ job, work, cost, accountId: `${job.account}`, exclude: new Set(), attempts: 0, waiting: false });
+    this.#seat({ job, work, chain: job.chain, cost, accountId: `${job.account}`, exclude: new Set(), attempts: 0, waiting: false });
   }
 
   #seat(request: Request): void {

@@ -7,6 +7,7 @@ import {
   DEFAULT_HOST_STATE,
   ModelIndex,
   PrefixAffinity,
+  type PromptPrefix,
   type ProviderFacts,
   type ProviderJobs,
   type ProviderPool,
@@ -36,6 +37,8 @@ export interface Placeable {
   readonly job: Job;
   readonly work: Work;
   readonly exclude: ReadonlySet<ProviderId>;
+  /** Prefixes of the prompt, as far as the owner is told. */
+  readonly chain: readonly PromptPrefix[];
 }
 
 export interface RunEvents {
@@ -64,6 +67,8 @@ export interface OwnerDependencies {
   readonly onCapacity: (model: string) => void;
   /** Called for each model of a machine whose place in the index changed. */
   readonly onIndexed?: (model: string) => void;
+  /** Called with the prefixes of an answered prompt. */
+  readonly onPrefixesCached?: (chain: readonly PromptPrefix[]) => void;
 }
 
 const TYPICAL_COMPLETION = 400;
@@ -137,11 +142,11 @@ export class SimulatedOwner {
     return this.#boards.pool(model)?.cold ?? 0;
   }
 
-  choose({ job, work, exclude }: Placeable, expectedWaitMs: number | null, loadedOnly = false): Picked | 'busy' | 'none' {
+  choose({ job, work, exclude, chain }: Placeable, expectedWaitMs: number | null, loadedOnly = false): Picked | 'busy' | 'none' {
     const { policy, events, chance, statistics } = this.#deps;
     const board = this.poolAt(job.model);
     if (board === null) return 'none';
-    const prefixCandidates = this.#prefixAffinity.candidates(job.chain, events.now, (providerId) => this.#jobsOf(providerId));
+    const prefixCandidates = this.#prefixAffinity.candidates(chain, events.now, (providerId) => this.#jobsOf(providerId));
     const began = performance.now();
     const request = { providerSerial: null, exclude, trustFloor: null, work, prefixCandidates, expectedWaitMs, loadedOnly };
     const picked = pick(policy.kind, board, request, events.now, chance.next);
@@ -149,7 +154,7 @@ export class SimulatedOwner {
     return picked;
   }
 
-  reserve({ job }: Placeable, { mac, costMs, why }: Picked): Reservation {
+  reserve({ job, chain }: Placeable, { mac, costMs, why }: Picked): Reservation {
     const { events, statistics } = this.#deps;
     const { providerId } = mac.registration.identity;
     const session = this.#sessions.get(providerId) as Session;
@@ -167,7 +172,7 @@ export class SimulatedOwner {
           return;
         }
         if (run.isAbandoned?.() !== true) statistics.placed(job, mac, costMs, why, events.now);
-        this.#run(job, session, otherJobs, run);
+        this.#run(job, chain, session, otherJobs, run);
       },
       release: () => {
         session.usedSlots--;
@@ -176,7 +181,7 @@ export class SimulatedOwner {
     };
   }
 
-  #run(job: Job, session: Session, otherJobs: number, run: RunEvents): void {
+  #run(job: Job, chain: readonly PromptPrefix[], session: Session, otherJobs: number, run: RunEvents): void {
     const { policy, events, chance, statistics } = this.#deps;
     const { mac } = session;
     const { providerId } = mac.registration.identity;
@@ -208,7 +213,8 @@ export class SimulatedOwner {
           now,
         );
         const jobs = this.#jobsOf(providerId);
-        if (jobs !== null) this.#prefixAffinity.record(job.chain, cachedTokens, providerId, jobs, now);
+        this.#deps.onPrefixesCached?.(chain);
+        if (jobs !== null) this.#prefixAffinity.record(chain, cachedTokens, providerId, jobs, now);
         if (run.isAbandoned?.() !== true) statistics.done(job, mac, cachedTokens, now);
         run.done();
         this.changed(mac);

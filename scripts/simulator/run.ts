@@ -1,13 +1,15 @@
 /**
- * `npm run simulate -- [large] [busy] [overload] [cold] [sweep] [NAME ...] [--seed N] [--providers N] [--hours N]`: simulates the
- * named worlds under the scheduler and its baselines, or all; `sweep` varies every constant around its value, a constant's name
- * varies that one. Prints Markdown tables. Explained in docs/scheduler-simulation.md.
+ * `npm run simulate -- [large] [busy] [overload] [cold] [sweep] [NAME ...] [--seed N] [--providers N] [--hours N] [--owners N]`: simulates
+ * the named worlds under the scheduler and its baselines, or all; `sweep` varies every constant around its value, a constant's name
+ * varies that one. `--owners`: compares one coordinator with so many. Prints Markdown tables. Explained in docs/scheduler-simulation.md.
  */
 
 import { parseArgs } from 'node:util';
+import { CLUSTER_COLUMNS, clusterTrials } from './cluster-trials.js';
+import { percent, seconds } from './figures.js';
 import { BASELINES, type Policy, SCHEDULER } from './policies.js';
 import { SCENARIOS, type ScenarioName, SWEEP } from './scenarios.js';
-import { type Scenario, simulate } from './simulate.js';
+import { type Scenario, simulate, simulateCluster } from './simulate.js';
 import type { Report } from './statistics.js';
 
 const COLUMNS: readonly (readonly [string, (report: Report) => string])[] = [
@@ -28,24 +30,19 @@ const COLUMNS: readonly (readonly [string, (report: Report) => string])[] = [
   ['µs a pick', ({ pickUs }) => pickUs.toFixed(0)],
 ];
 
-function headOf(): string {
-  return `| ${COLUMNS.map(([title]) => title).join(' | ')} |\n|${COLUMNS.map(() => '---').join('|')}|`;
+function headOf(titles: readonly string[]): string {
+  return `| ${titles.join(' | ')} |\n|${titles.map(() => '---').join('|')}|`;
 }
 
-function rowOf(report: Report): string {
-  return `| ${COLUMNS.map(([, cell]) => cell(report)).join(' | ')} |`;
-}
-
-function percent(share: number): string {
-  return (100 * share).toFixed(share < 0.1 ? 2 : 1);
-}
-
-function seconds(ms: number): string {
-  return (ms / 1000).toFixed(ms < 10_000 ? 2 : 1);
+function rowOf(cells: readonly string[]): string {
+  return `| ${cells.join(' | ')} |`;
 }
 
 const NUMBER = { type: 'string' } as const;
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { seed: NUMBER, providers: NUMBER, hours: NUMBER } });
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { seed: NUMBER, providers: NUMBER, hours: NUMBER, owners: NUMBER },
+});
 const known = [...Object.keys(SCENARIOS), 'sweep', ...SWEEP.map(({ constant }) => constant)];
 const strange = positionals.find((name) => !known.includes(name));
 const wrong = Object.entries(values).find(([, value]) => !(Number(value) > 0));
@@ -56,7 +53,9 @@ if (strange !== undefined || wrong !== undefined) {
 
 const wanted = new Set(positionals.length === 0 ? [...Object.keys(SCENARIOS), 'sweep'] : positionals);
 for (const name of Object.keys(SCENARIOS) as ScenarioName[]) {
-  if (wanted.has(name)) compare(`## ${name}`, name, [SCHEDULER, ...BASELINES]);
+  if (!wanted.has(name)) continue;
+  if (values.owners === undefined) compare(`## ${name}`, name, [SCHEDULER, ...BASELINES]);
+  else compareCluster(name, Number(values.owners));
 }
 for (const { constant, world, policies } of SWEEP) {
   if (wanted.has('sweep') || wanted.has(constant)) compare(`## ${constant}, in the world "${world}"`, world, policies);
@@ -64,19 +63,36 @@ for (const { constant, world, policies } of SWEEP) {
 
 function compare(title: string, name: ScenarioName, policies: readonly Policy[]): void {
   const world = changed(SCENARIOS[name]);
-  const { providers, hours, accounts, requestsPerProvider, seed } = world;
-  console.log(
-    `\n${title}\n\n${providers} providers, ${accounts} accounts, ${requestsPerProvider} requests per provider and hour, ${hours} h, seed ${seed}\n`,
-  );
-  console.log(headOf());
+  console.log(`\n${title}\n\n${described(world)}\n`);
+  console.log(headOf(COLUMNS.map(([column]) => column)));
   let tookMs = 0;
   for (const policy of policies) {
     const outcome = simulate(world, policy);
-    console.log(rowOf(outcome));
+    console.log(rowOf(COLUMNS.map(([, cell]) => cell(outcome))));
     tookMs += outcome.tookMs;
     if (policy === SCHEDULER) console.error(`${name}: why ${JSON.stringify(outcome.why)}, refused ${JSON.stringify(outcome.refusals)}`);
   }
   console.error(`took ${(tookMs / 1000).toFixed(0)} s`);
+}
+
+/** One coordinator, and several under different delays. */
+function compareCluster(name: ScenarioName, owners: number): void {
+  const world = changed(SCENARIOS[name]);
+  console.log(`\n## ${name}, ${owners} coordinators\n\n${described(world)}\n`);
+  console.log(headOf(CLUSTER_COLUMNS.map(([column]) => column)));
+  const single = simulate(world, SCHEDULER);
+  console.log(rowOf(CLUSTER_COLUMNS.map(([, cell]) => cell({ name: 'one coordinator', report: single, cluster: null, single }))));
+  for (const { title, options } of clusterTrials(owners)) {
+    const outcome = simulateCluster(world, SCHEDULER, options);
+    console.log(rowOf(CLUSTER_COLUMNS.map(([, cell]) => cell({ name: title, report: outcome, cluster: outcome, single }))));
+    console.error(`${title}: ${(outcome.tookMs / 1000).toFixed(0)} s, ${(process.memoryUsage().rss / 1e6).toFixed(0)} MB`);
+    console.error(`why ${JSON.stringify(outcome.why)}, refused ${JSON.stringify(outcome.refusals)}`);
+  }
+  console.error(`one coordinator: ${(single.tookMs / 1000).toFixed(0)} s`);
+}
+
+function described({ providers, accounts, requestsPerProvider, hours, seed }: Scenario): string {
+  return `${providers} providers, ${accounts} accounts, ${requestsPerProvider} requests per provider and hour, ${hours} h, seed ${seed}`;
 }
 
 function changed(world: Scenario): Scenario {

@@ -1,0 +1,370 @@
+/**
+ * Requests of a simulated cluster, from arrival to answer. The client's coordinator asks owners that the real `chooseOwner` names, then
+ * queues at some and looks at every newer digest, as `ClusterPlacements` does.
+ */
+import type { ProviderId } from '@inference/protocol';
+import {
+  chooseOwner,
+  extractChain,
+  type OwnerChoice,
+  type OwnerId,
+  PEER_SILENCE_MS,
+  type PromptPrefix,
+  type Work,
+} from '@inference/scheduler';
+import { JOB_TIMINGS, MAX_ATTEMPTS } from '../../apps/coordinator/src/inference/job-timings.js';
+import type { ClusterOwner, Ticket } from './cluster-owner.js';
+import type { DigestTraffic } from './digest-traffic.js';
+import type { EventQueue } from './event-queue.js';
+import { expectedWork, type Placeable, type Reservation } from './owner.js';
+import type { Policy } from './policies.js';
+import type { Random } from './random.js';
+import type { Statistics } from './statistics.js';
+import type { Job } from './workload.js';
+
+export interface ClusterRequestsParts {
+  readonly policy: Policy;
+  readonly events: EventQueue;
+  readonly chance: Random;
+  readonly statistics: Statistics;
+  readonly answered: (job: Job) => void;
+  readonly owners: ReadonlyMap<OwnerId, ClusterOwner>;
+  readonly traffic: DigestTraffic;
+}
+
+interface Request {
+  readonly job: Job;
+  readonly work: Work;
+  readonly chain: readonly PromptPrefix[];
+  readonly accountId: string;
+  readonly cost: number;
+  readonly exclude: Set<ProviderId>;
+  readonly excludedProviders: Map<OwnerId, number>;
+  client: ClusterOwner;
+  attempts: number;
+  /** Changes whenever earlier messages about the request lose their meaning. */
+  epoch: number;
+  readonly tickets: Set<Ticket>;
+  /** Queues that have not answered yet. */
+  unansweredQueues: number;
+  isLooking: boolean;
+  lastLook: number;
+}
+
+type Ask = Extract<OwnerChoice, { readonly kind: 'ask' }>;
+
+/** One way between two coordinators, in milliseconds. */
+export const LINK_MS = 0.5;
+/** As in `ClusterPlacements`: owners asked at once, and the time between two looks at changed digests. */
+const MAX_ASKS = 4;
+const RETRY_MS = 100;
+/** As in `placement-messages`: prefixes that peers are told. */
+const MAX_PREFIXES = 10;
+
+export class ClusterRequests {
+  readonly #parts: ClusterRequestsParts;
+  readonly #requests = new Map<ClusterOwner, Set<Request>>();
+  /** Queued requests by coordinator and model. */
+  readonly #queued = new Map<ClusterOwner, Map<string, Set<Request>>>();
+  readonly counts = { asks: 0, busyReplies: 0, local: 0, remote: 0, queued: 0, declined: 0 };
+
+  constructor(parts: ClusterRequestsParts) {
+    this.#parts = parts;
+  }
+
+  /** A client sends a request to a coordinator. */
+  submit(job: Job, client: ClusterOwner): void {
+    const { policy, chance } = this.#parts;
+    const work = expectedWork(job, policy, chance);
+    this.#accept({
+      job,
+      work,
+      chain: job.chain,
+      accountId: `${job.account}`,
+      cost: work.promptTokens + work.completionTokens,
+      exclude: new Set(),
+      excludedProviders: new Map(),
+      client,
+      attempts: 0,
+      epoch: 0,
+      tickets: new Set(),
+      unansweredQueues: 0,
+      isLooking: false,
+      lastLook: 0,
+    });
+  }
+
+  /** Ends the requests of a coordinator that died. Returns a function for each: its client tries another coordinator. */
+  abandon(victim: ClusterOwner): ((client: ClusterOwner) => void)[] {
+    const abandoned = [...(this.#requests.get(victim) ?? [])];
+    this.#requests.delete(victim);
+    this.#queued.delete(victim);
+    for (const request of abandoned) {
+      request.epoch++;
+      request.isLooking = false;
+      const tickets = [...request.tickets];
+      request.tickets.clear();
+      this.#parts.events.after(PEER_SILENCE_MS, () => {
+        for (const ticket of tickets) ticket.owner.cancel(ticket);
+      });
+    }
+    return abandoned.map((request) => (client) => {
+      request.client = client;
+      this.#accept(request);
+    });
+  }
+
+  /** A coordinator received digests: its queued requests may find a slot. */
+  digestsChanged(client: ClusterOwner, models: Iterable<string>): void {
+    const { now } = this.#parts.events;
+    const queued = this.#queued.get(client);
+    if (queued === undefined) return;
+    for (const model of models) {
+      for (const request of [...(queued.get(model) ?? [])]) {
+        if (request.isLooking || now - request.lastLook < RETRY_MS) continue;
+        request.lastLook = now;
+        this.#look(request);
+      }
+    }
+  }
+
+  #accept(request: Request): void {
+    const known = this.#requests.get(request.client);
+    if (known === undefined) this.#requests.set(request.client, new Set([request]));
+    else known.add(request);
+    this.#seat(request);
+  }
+
+  #end(request: Request): void {
+    request.epoch++;
+    this.#requests.get(request.client)?.delete(request);
+  }
+
+  #refuse(request: Request, reason: string): void {
+    this.#end(request);
+    this.#parts.statistics.refused(request.job, reason);
+  }
+
+  #seat(request: Request): void {
+    const { epoch } = request;
+    const asked = new Set<OwnerId>();
+    this.#placeNow(request, asked, {
+      isOver: () => request.epoch !== epoch,
+      placed: (owner, reservation) => this.#start(request, owner, reservation),
+      full: () => {
+        const choice = this.#choose(request, asked.size < MAX_ASKS ? asked : new Set(this.#parts.owners.keys()));
+        if (choice.kind === 'none') this.#refuse(request, 'none');
+        else this.#queue(request, choice.kind === 'queue' ? choice.owners : []);
+      },
+    });
+  }
+
+  #look(request: Request): void {
+    const { epoch } = request;
+    request.isLooking = true;
+    this.#placeNow(request, new Set([request.client.id]), {
+      isOver: () => request.epoch !== epoch,
+      placed: (owner, reservation) => this.#granted(request, owner, reservation),
+      full: () => {
+        request.isLooking = false;
+      },
+    });
+  }
+
+  /** Asks owners until one gives a slot. `asked`: owners without a slot. */
+  #placeNow(
+    request: Request,
+    asked: Set<OwnerId>,
+    to: { isOver(): boolean; placed(owner: ClusterOwner, reservation: Reservation): void; full(): void },
+  ): void {
+    const choice = asked.size < MAX_ASKS ? this.#choose(request, asked) : null;
+    if (choice?.kind !== 'ask') {
+      to.full();
+      return;
+    }
+    asked.add(choice.owner);
+    this.#ask(request, choice, (owner, reservation) => {
+      if (reservation === null) {
+        if (!to.isOver()) this.#placeNow(request, asked, to);
+      } else if (to.isOver()) this.#between(request.client, owner, () => reservation.release());
+      else to.placed(owner, reservation);
+    });
+  }
+
+  #choose({ client, job, work, excludedProviders }: Request, excludedOwners: ReadonlySet<OwnerId>): OwnerChoice {
+    const { policy, events, chance, traffic } = this.#parts;
+    traffic.store(client, client, job.model, client.digest(job.model));
+    const prefix = policy.constants.affinityWeight > 0 ? client.prefixes.find(job.chain, events.now) : null;
+    const demand = { work, contextTokens: 0, imageSize: null, trustFloor: null, excludedOwners, excludedProviders, prefix };
+    return chooseOwner(client.digests.of(job.model), demand, client.id, events.now, chance.next, policy.constants);
+  }
+
+  /** `reply`: a slot, or null. At once for the own coordinator. */
+  #ask(request: Request, choice: Ask, reply: (owner: ClusterOwner, reservation: Reservation | null) => void): void {
+    const { client, job } = request;
+    const owner = this.#parts.owners.get(choice.owner) as ClusterOwner;
+    const answered = client.digests.ask(owner.id, job.model, choice.classIndex);
+    if (owner !== client) this.counts.asks++;
+    this.#between(client, owner, () => {
+      if (!owner.isAlive) {
+        // NATS answers at once that nobody listens.
+        this.#between(client, owner, () => {
+          answered();
+          client.digests.remove(owner.id);
+          reply(owner, null);
+        });
+        return;
+      }
+      const placed = owner.place(placeableAt(owner, request), choice.expectedWaitMs, choice.loadedOnly);
+      const reservation = typeof placed === 'string' ? null : placed;
+      if (owner !== client && reservation === null) this.counts.busyReplies++;
+      this.#between(client, owner, () => {
+        answered();
+        reply(owner, reservation);
+      });
+    });
+  }
+
+  /** Queues a request locally and at peers. */
+  #queue(request: Request, peers: readonly OwnerId[]): void {
+    const { events, owners } = this.#parts;
+    const { client, epoch } = request;
+    this.counts.queued++;
+    this.#setQueued(request, true);
+    const targets = [client, ...peers.map((id) => owners.get(id) as ClusterOwner)];
+    request.unansweredQueues = targets.length;
+    for (const owner of targets) {
+      const ticket = this.#ticket(request, owner);
+      request.tickets.add(ticket);
+      this.#between(client, owner, () => {
+        if (request.epoch !== epoch) return;
+        const outcome = owner.isAlive ? owner.enqueue(ticket) : 'queue_full';
+        this.#between(client, owner, () => {
+          if (request.epoch !== epoch) return;
+          request.unansweredQueues--;
+          if (outcome !== 'queued') this.#withoutTicket(request, ticket, outcome);
+        });
+      });
+      // Granted or refused by the own queue.
+      if (request.epoch !== epoch) return;
+    }
+    events.after(JOB_TIMINGS.queueMs, () => {
+      if (request.epoch !== epoch) return;
+      this.#leaveQueues(request);
+      this.#refuse(request, 'timeout');
+    });
+  }
+
+  #ticket(request: Request, owner: ClusterOwner): Ticket {
+    const { client, accountId, cost, epoch } = request;
+    const ticket: Ticket = {
+      accountId,
+      cost,
+      request: placeableAt(owner, request),
+      owner,
+      granted: (reservation) =>
+        this.#between(client, owner, () => {
+          if (request.epoch === epoch) {
+            request.tickets.delete(ticket);
+            this.#granted(request, owner, reservation);
+            return;
+          }
+          this.counts.declined++;
+          this.#between(client, owner, () => reservation.release());
+        }),
+      displaced: () =>
+        this.#between(client, owner, () => {
+          if (request.epoch === epoch) this.#withoutTicket(request, ticket, 'queue_full');
+        }),
+      lost: () =>
+        this.#parts.events.after(PEER_SILENCE_MS, () => {
+          if (request.epoch === epoch) this.#withoutTicket(request, ticket, 'lost');
+        }),
+    };
+    return ticket;
+  }
+
+  #granted(request: Request, owner: ClusterOwner, reservation: Reservation): void {
+    this.#leaveQueues(request);
+    this.#start(request, owner, reservation);
+  }
+
+  #withoutTicket(request: Request, ticket: Ticket, reason: 'hopeless' | 'queue_full' | 'lost'): void {
+    request.tickets.delete(ticket);
+    if (request.tickets.size > 0 || request.unansweredQueues > 0) return;
+    this.#leaveQueues(request);
+    if (reason === 'lost') this.#seat(request);
+    else this.#refuse(request, reason);
+  }
+
+  #leaveQueues(request: Request): void {
+    request.epoch++;
+    request.isLooking = false;
+    this.#setQueued(request, false);
+    for (const ticket of request.tickets) this.#between(request.client, ticket.owner, () => ticket.owner.cancel(ticket));
+    request.tickets.clear();
+  }
+
+  #setQueued(request: Request, isQueued: boolean): void {
+    const { client, job } = request;
+    let models = this.#queued.get(client);
+    if (models === undefined) {
+      models = new Map();
+      this.#queued.set(client, models);
+    }
+    const queued = models.get(job.model) ?? new Set();
+    if (isQueued) models.set(job.model, queued.add(request));
+    else if (queued.delete(request) && queued.size === 0) models.delete(job.model);
+  }
+
+  /** Starts the job, one way later at a peer. */
+  #start(request: Request, owner: ClusterOwner, reservation: Reservation): void {
+    const { job, client } = request;
+    request.attempts++;
+    request.epoch++;
+    const running = request.epoch;
+    const isAbandoned = (): boolean => request.epoch !== running;
+    this.#between(client, owner, () => {
+      if (isAbandoned()) {
+        reservation.release();
+        return;
+      }
+      reservation.start({
+        isAbandoned,
+        done: () => {
+          if (isAbandoned()) return;
+          if (owner === client) this.counts.local++;
+          else this.counts.remote++;
+          this.#end(request);
+          this.#parts.answered(job);
+        },
+        failed: (reason, providerId) => {
+          const detectMs = owner === client ? 0 : owner.isAlive ? LINK_MS : PEER_SILENCE_MS;
+          const failed = (): void => {
+            if (isAbandoned()) return;
+            if (reason !== 'full' && !request.exclude.has(providerId)) {
+              request.exclude.add(providerId);
+              request.excludedProviders.set(owner.id, (request.excludedProviders.get(owner.id) ?? 0) + 1);
+            }
+            request.epoch++;
+            if (request.attempts >= MAX_ATTEMPTS) this.#refuse(request, 'failed');
+            else this.#seat(request);
+          };
+          if (detectMs === 0) failed();
+          else this.#parts.events.after(detectMs, failed);
+        },
+      });
+    });
+  }
+
+  #between(one: ClusterOwner, other: ClusterOwner, deliver: () => void): void {
+    if (one === other) deliver();
+    else this.#parts.events.after(LINK_MS, deliver);
+  }
+}
+
+/** The request as an owner sees it. */
+function placeableAt(owner: ClusterOwner, request: Request): Placeable {
+  const { job, work, exclude, chain, client } = request;
+  return owner === client ? request : { job, work, exclude, chain: extractChain(chain, MAX_PREFIXES) };
+}

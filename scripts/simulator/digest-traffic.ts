@@ -1,0 +1,147 @@
+/** Digests, cached prefixes and heartbeats between simulated coordinators: gathered as in `Membership`, delivered late or lost. */
+import { decodeDigest, encodeDigest } from '@inference/scheduler';
+import type { ClusterOwner, NumberedDigest } from './cluster-owner.js';
+import type { EventQueue } from './event-queue.js';
+import type { Random } from './random.js';
+
+export interface DigestTrafficOptions {
+  readonly events: EventQueue;
+  readonly chance: Random;
+  readonly owners: readonly ClusterOwner[];
+  /** From publication to arrival, in milliseconds. */
+  readonly delayMs: number;
+  /** Share of lost messages. */
+  readonly lossShare: number;
+  /** A coordinator received digests of a peer. */
+  readonly onReceived: (receiver: ClusterOwner, models: Iterable<string>) => void;
+}
+
+/** As in `Membership`. */
+const MIN_PUBLISH_MS = 250;
+const PUBLISH_MS_PER_OWNER = 5;
+const HEARTBEAT_MS = 1000;
+/** One digest of so many is encoded and decoded, because encoding each takes long. */
+const MEASURED_DIGESTS = 64;
+
+type Published = readonly (readonly [model: string, NumberedDigest])[];
+
+export class DigestTraffic {
+  readonly #options: DigestTrafficOptions;
+  readonly #outdated = new Map<ClusterOwner, Set<string>>();
+  readonly #publishedAt = new Map<ClusterOwner, number>();
+  /** Owners of which a coordinator missed a digest. */
+  readonly #gaps = new Map<ClusterOwner, Set<ClusterOwner>>();
+  #published = 0;
+  readonly #sizes = { count: 0, sum: 0, max: 0 };
+
+  constructor(options: DigestTrafficOptions) {
+    this.#options = options;
+    options.events.after(HEARTBEAT_MS, () => this.#heartbeat());
+  }
+
+  get published(): number {
+    return this.#published;
+  }
+
+  /** Characters. */
+  get digestSize(): { readonly mean: number; readonly max: number } {
+    const { count, sum, max } = this.#sizes;
+    return { mean: sum / Math.max(1, count), max };
+  }
+
+  publishSoon(owner: ClusterOwner, model: string): void {
+    const outdated = this.#outdated.get(owner);
+    if (outdated !== undefined) {
+      outdated.add(model);
+      return;
+    }
+    const { events, owners } = this.#options;
+    this.#outdated.set(owner, new Set([model]));
+    const intervalMs = Math.max(MIN_PUBLISH_MS, PUBLISH_MS_PER_OWNER * owners.length);
+    events.at((this.#publishedAt.get(owner) ?? -intervalMs) + intervalMs, () => this.#publish(owner));
+  }
+
+  publishPrefixes(owner: ClusterOwner, hashes: readonly number[]): void {
+    const { events, chance, owners, lossShare, delayMs } = this.#options;
+    if (!owner.isAlive) return;
+    const receivers = owners.filter((peer) => peer !== owner && peer.isAlive && !chance.happens(lossShare));
+    owner.prefixes.record(hashes, owner.id, events.now);
+    events.after(delayMs, () => {
+      for (const peer of receivers) peer.prefixes.record(hashes, owner.id, events.now);
+    });
+  }
+
+  store(receiver: ClusterOwner, owner: ClusterOwner, model: string, { digest, sequence }: NumberedDigest): void {
+    receiver.digests.update(owner.id, model, digest, sequence, this.#options.events.now);
+  }
+
+  #publish(owner: ClusterOwner): void {
+    const { events, chance, owners, lossShare, delayMs } = this.#options;
+    const models = this.#outdated.get(owner) ?? [];
+    this.#outdated.delete(owner);
+    this.#publishedAt.set(owner, events.now);
+    if (!owner.isAlive) return;
+    const published = [...models].map((model) => [model, owner.digest(model)] as const);
+    for (const [, { digest }] of published) this.#measure(digest);
+    const receivers: ClusterOwner[] = [];
+    for (const peer of owners) {
+      if (peer === owner || !peer.isAlive) continue;
+      if (!chance.happens(lossShare)) receivers.push(peer);
+      else this.#gapsOf(peer).add(owner);
+    }
+    events.after(delayMs, () => {
+      for (const peer of receivers) this.#receive(peer, owner, published);
+    });
+  }
+
+  /** Signs of life. A peer that missed a digest notices the gap and asks for all. */
+  #heartbeat(): void {
+    const { events, chance, owners, lossShare, delayMs } = this.#options;
+    const heard: [ClusterOwner, ClusterOwner][] = [];
+    for (const owner of owners) {
+      if (!owner.isAlive) continue;
+      for (const peer of owners) if (peer !== owner && peer.isAlive && !chance.happens(lossShare)) heard.push([peer, owner]);
+    }
+    events.after(delayMs, () => {
+      for (const [peer, owner] of heard) {
+        peer.digests.heard(owner.id, events.now);
+        if (this.#gapsOf(peer).delete(owner)) this.#sendAll(owner, peer);
+      }
+    });
+    events.after(HEARTBEAT_MS, () => this.#heartbeat());
+  }
+
+  #sendAll(owner: ClusterOwner, peer: ClusterOwner): void {
+    if (!owner.isAlive) return;
+    const all = [...owner.models()].map((model) => [model, owner.digest(model)] as const);
+    this.#options.events.after(this.#options.delayMs, () => this.#receive(peer, owner, all));
+  }
+
+  #receive(peer: ClusterOwner, owner: ClusterOwner, published: Published): void {
+    if (!peer.isAlive) return;
+    for (const [model, numbered] of published) this.store(peer, owner, model, numbered);
+    this.#options.onReceived(
+      peer,
+      published.map(([model]) => model),
+    );
+  }
+
+  #gapsOf(peer: ClusterOwner): Set<ClusterOwner> {
+    const known = this.#gaps.get(peer);
+    if (known !== undefined) return known;
+    const gaps = new Set<ClusterOwner>();
+    this.#gaps.set(peer, gaps);
+    return gaps;
+  }
+
+  /** The published digest survives its encoding. */
+  #measure(digest: NumberedDigest['digest']): void {
+    if (this.#published++ % MEASURED_DIGESTS !== 0) return;
+    const text = encodeDigest(digest);
+    const decoded = decodeDigest(text);
+    if (decoded.kind === 'rejected') throw new Error(`own digest rejected: ${decoded.reason}: ${text}`);
+    this.#sizes.count++;
+    this.#sizes.sum += text.length;
+    this.#sizes.max = Math.max(this.#sizes.max, text.length);
+  }
+}
