@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- [--peer] [--smoke] [relay] [engine] [rendering] [ledger] [reads] [attestation] [scheduler] [images]`: runs the
+ * `npm run bench -- [--peer] [--smoke] [relay] [engine] [rendering] [ledger] [leases] [reads] [attestation] [scheduler] [images]`: runs the
  * named benches, or all. `--peer` adds llama.cpp's own server to the engine bench. Exits 1 on a missed target.
  *
  * `--smoke`: seconds per bench; targets are ignored, but each bench must complete.
@@ -10,6 +10,7 @@ import { benchAgainstPeer } from './engine/against-peer.js';
 import { benchEngine } from './engine/index.js';
 import { benchImages } from './images/index.js';
 import { benchLedger } from './ledger/index.js';
+import { benchLeases } from './ledger/leases.js';
 import { benchReads } from './ledger/reads.js';
 import { benchRelay } from './relay/index.js';
 import { benchRendering } from './rendering/index.js';
@@ -20,6 +21,7 @@ const BENCHES: Readonly<Record<string, () => Promise<boolean>>> = {
   relay: benchRelay,
   engine: () => (withPeer ? benchAgainstPeer() : benchEngine()),
   ledger: benchLedger,
+  leases: benchLeases,
   reads: benchReads,
   attestation: benchAttestation,
   rendering: benchRendering,

@@ -53,10 +53,8 @@ async function benchPostgres(): Promise<boolean> {
   }
   const benches: readonly ((database: Database, url: string) => Promise<boolean>)[] = [
     (database) => benchJobs('PostgreSQL, 1 account', database, 1, { perSecond: 1000, cpuPerJob: null }),
-    ...[false, true].flatMap((hasLeases) => [
-      (database: Database, url: string) => benchProcesses(database, url, { accountCount: 100, perSecond: 3000, hasLeases }),
-      (database: Database, url: string) => benchProcesses(database, url, { accountCount: 1, perSecond: 1500, hasLeases }),
-    ]),
+    (database, url) => benchProcesses(database, url, { accountCount: 100, perSecond: 3000 }),
+    (database, url) => benchProcesses(database, url, { accountCount: 1, perSecond: 1500 }),
   ];
   let met = true;
   try {

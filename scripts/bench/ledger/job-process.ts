@@ -1,30 +1,30 @@
 /**
- * Coordinator process of the ledger bench: opens its own connections to the shared PostgreSQL and runs jobs when told so.
+ * Coordinator process of the ledger bench: opens its own connections to the database and runs jobs when told so.
  *
- * Argument: {@link JobProcessOptions} as JSON. Messages: `ready`, then per order a {@link JobsResult}.
+ * Argument: {@link JobProcessOptions} as JSON. Messages: `ready`, then per {@link JobOrder} a {@link JobsResult}; {@link END} ends it.
  */
-import type { ProviderId } from '@inference/protocol';
 import { openLedger } from '../../../apps/coordinator/dist/billing/ledger/sql-ledger.js';
 import { openDatabase } from '../../../apps/coordinator/dist/database/connection/open-database.js';
-import { runJobs } from './jobs.js';
-
-export interface JobProcessOptions {
-  readonly url: string;
-  readonly accounts: readonly string[];
-  readonly providers: readonly ProviderId[];
-  readonly hasLeases: boolean;
-}
-
-/** Number of jobs to run; null ends the process. */
-export interface JobOrder {
-  readonly jobs: number | null;
-}
-
-const AT_ONCE = 128;
+import type { Database } from '../../../apps/coordinator/dist/database/tables.js';
+import { END, type JobOrder, type JobProcessOptions } from './job-order.js';
+import { type JobsResult, runJobs } from './jobs.js';
 
 async function main(): Promise<void> {
-  const { url, accounts, providers, hasLeases } = JSON.parse(process.argv[2] ?? '') as JobProcessOptions;
-  const database = await openDatabase({ url });
+  const { target, accounts, providers } = JSON.parse(process.argv[2] ?? '') as JobProcessOptions;
+  const database = await openDatabase(target);
+  process.on('message', (order: JobOrder | typeof END) => {
+    const work =
+      order === END ? database.destroy().then(() => process.disconnect()) : run(database, order, { accounts, providers }).then(say);
+    work.catch(fail);
+  });
+  say('ready');
+}
+
+async function run(
+  database: Database,
+  { hasLeases, ...order }: JobOrder,
+  parties: Pick<JobProcessOptions, 'accounts' | 'providers'>,
+): Promise<JobsResult> {
   const ledger = await openLedger({
     database,
     providerSharePercent: 90,
@@ -33,18 +33,13 @@ async function main(): Promise<void> {
     ...(hasLeases ? { leases: { minPerSecond: 20 } } : {}),
     onError: (error) => console.error(error),
   });
-  const say = (message: unknown): void => void process.send?.(message);
-  process.on('message', ({ jobs }: JobOrder) => {
-    const work =
-      jobs === null
-        ? ledger
-            .close()
-            .then(() => database.destroy())
-            .then(() => process.disconnect())
-        : runJobs(ledger, { jobs, atOnce: AT_ONCE, accounts, providers }).then(say);
-    work.catch(fail);
-  });
-  say('ready');
+  const result = await runJobs(ledger, { ...order, ...parties });
+  await ledger.close();
+  return result;
+}
+
+function say(message: unknown): void {
+  process.send?.(message);
 }
 
 function fail(error: unknown): void {

@@ -4,6 +4,7 @@ import type { JobId, ProviderId } from '@inference/protocol';
 import type { Ledger } from '../../../apps/coordinator/dist/billing/ledger/ledger.js';
 import { type MicroUsd, microUsd } from '../../../apps/coordinator/dist/billing/micro-usd.js';
 import type { Price } from '../../../apps/coordinator/dist/billing/prices/price.js';
+import { median } from '../statistics.js';
 
 const BENCH_PRICE: Price = {
   id: 'bench',
@@ -26,6 +27,8 @@ export interface JobsResult {
   readonly perSecond: number;
   /** CPU time of this process, user and system, in microseconds per job. */
   readonly cpuPerJob: number;
+  /** Median time until a reservation was made, in milliseconds. */
+  readonly reserveMs: number;
   readonly cost: number;
 }
 
@@ -33,12 +36,14 @@ export interface JobsResult {
 export async function runJobs(ledger: Ledger, options: JobsOptions): Promise<JobsResult> {
   let next = 0;
   let cost = 0;
+  const reserveTimes: number[] = [];
   const worker = async (): Promise<void> => {
     for (let index = next++; index < options.jobs; index = next++) {
       const jobId = randomUUID() as JobId;
       const accountId = options.accounts[index % options.accounts.length] as string;
       const providerId = options.providers[index % options.providers.length] as ProviderId;
       const at = Date.now();
+      const asked = performance.now();
       const reserved = await ledger.reserve({
         jobId,
         accountId,
@@ -51,6 +56,7 @@ export async function runJobs(ledger: Ledger, options: JobsOptions): Promise<Job
         maxCompletionTokens: 8192,
         at,
       });
+      reserveTimes.push(performance.now() - asked);
       if (reserved.kind !== 'reserved') throw new Error(`a job was refused: ${reserved.kind}`);
       const usage = { promptTokens: 100 + (index % 300), completionTokens: 50 + (index % 500), hiddenTokens: 0, cachedTokens: 0 };
       const settled = await ledger.settle({ jobId, providerId, ...usage, at });
@@ -63,7 +69,12 @@ export async function runJobs(ledger: Ledger, options: JobsOptions): Promise<Job
   await Promise.all(Array.from({ length: options.atOnce }, worker));
   const seconds = (performance.now() - begun) / 1000;
   const used = process.cpuUsage(cpu);
-  return { perSecond: options.jobs / seconds, cpuPerJob: (used.user + used.system) / options.jobs, cost };
+  return {
+    perSecond: options.jobs / seconds,
+    cpuPerJob: (used.user + used.system) / options.jobs,
+    reserveMs: median(reserveTimes),
+    cost,
+  };
 }
 
 /** Deposits the amount into each account. */

@@ -1,0 +1,19 @@
+/** What the ledger bench tells its coordinator processes. */
+import type { ProviderId } from '@inference/protocol';
+import type { DatabaseTarget } from '../../../apps/coordinator/dist/database/connection/open-database.js';
+
+export interface JobProcessOptions {
+  readonly target: DatabaseTarget;
+  readonly accounts: readonly string[];
+  readonly providers: readonly ProviderId[];
+}
+
+/** Jobs to run on a ledger that is opened for them. */
+export interface JobOrder {
+  readonly jobs: number;
+  readonly atOnce: number;
+  readonly hasLeases: boolean;
+}
+
+/** Order that ends a process. */
+export const END = 'end';

@@ -1,0 +1,92 @@
+/** Coordinator processes of the ledger benches, and the processor time of PostgreSQL's connections. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { ProviderId } from '@inference/protocol';
+import { sql } from 'kysely';
+import type { DatabaseTarget } from '../../../apps/coordinator/dist/database/connection/open-database.js';
+import type { Database } from '../../../apps/coordinator/dist/database/tables.js';
+import { END, type JobOrder, type JobProcessOptions } from './job-order.js';
+import type { JobsResult } from './jobs.js';
+
+const PROGRAM = fileURLToPath(new URL('job-process.ts', import.meta.url));
+const PROVIDERS = 20;
+/** Ticks of `/proc/<pid>/stat` are hundredths of a second. */
+const TICK_US = 10_000;
+
+export class JobProcesses {
+  readonly #children: readonly ChildProcess[];
+
+  private constructor(children: readonly ChildProcess[]) {
+    this.#children = children;
+  }
+
+  static async start(count: number, target: DatabaseTarget, accounts: readonly string[]): Promise<JobProcesses> {
+    const providers = Array.from({ length: PROVIDERS }, (_, index) => index.toString(16).padStart(32, '0') as ProviderId);
+    const options: JobProcessOptions = { target, accounts, providers };
+    const children = Array.from({ length: count }, () => fork(PROGRAM, [JSON.stringify(options)]));
+    const processes = new JobProcesses(children);
+    try {
+      await Promise.all(children.map(answer));
+    } catch (error) {
+      processes.kill();
+      throw error;
+    }
+    return processes;
+  }
+
+  /** Runs the jobs in every process. Resolves to one result per process. */
+  run(order: JobOrder): Promise<JobsResult[]> {
+    return Promise.all(
+      this.#children.map((child) => {
+        const result = answer(child);
+        child.send(order);
+        return result as Promise<JobsResult>;
+      }),
+    );
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(
+      this.#children.map(async (child) => {
+        const closed = once(child, 'close');
+        child.send(END);
+        await closed;
+      }),
+    );
+  }
+
+  kill(): void {
+    for (const child of this.#children) child.kill('SIGKILL');
+  }
+}
+
+async function answer(child: ChildProcess): Promise<unknown> {
+  const answered = new AbortController();
+  const { signal } = answered;
+  const closed = once(child, 'close', { signal }).then(() => {
+    throw new Error('a process of the ledger bench ended early');
+  });
+  closed.catch(() => undefined);
+  try {
+    const [message] = (await Promise.race([once(child, 'message', { signal }), closed])) as [unknown];
+    return message;
+  } finally {
+    answered.abort();
+  }
+}
+
+/** Processor time of all open connections to this database, or null if the server is not on this machine. */
+export async function serverMicroseconds(database: Database): Promise<number | null> {
+  const { rows } = await sql<{ pid: number }>`select pid from pg_stat_activity where datname = current_database()`.execute(database);
+  let ticks = 0;
+  for (const { pid } of rows) {
+    const file = `/proc/${pid}/stat`;
+    if (!existsSync(file)) return null;
+    // After the command in parentheses: fields 14 and 15 are user and system time.
+    const fields = readFileSync(file, 'utf8').split(') ')[1]?.split(' ') ?? [];
+    ticks += Number(fields[11]) + Number(fields[12]);
+  }
+  return ticks * TICK_US;
+}
