@@ -16,6 +16,8 @@ export const CHANGE_KINDS = [
   'device',
   /** A provider that was unlinked from its account. */
   'unlinked',
+  /** An account with leased credit that another coordinator needs. */
+  'credit',
 ] as const;
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 

@@ -29,6 +29,8 @@ export interface BillingServices {
   startSweeping(): Promise<void>;
 }
 
+/** Reservations per second of an account at this coordinator from which on credit leases pay. */
+const MIN_LEASED_PER_SECOND = 20;
 /** Interval of the retention job, in milliseconds. */
 const PRUNE_HISTORY_MS = 3_600_000;
 
@@ -49,6 +51,14 @@ export async function openBilling(context: StartContext, database: Database, met
     ownMachinesFree,
     maturityDays,
     separateReservations: true,
+    ...(config.cluster === null
+      ? {}
+      : {
+          leases: {
+            minPerSecond: MIN_LEASED_PER_SECOND,
+            hints: { tell: (account) => changeHints.tell('credit', account), on: (listener) => changeHints.on('credit', listener) },
+          },
+        }),
     onError,
     now,
   });

@@ -2,43 +2,70 @@
  * Leases of busy accounts, in memory: reservations are taken from a lease without a transaction, and settled against its row.
  *
  * The row is the authority. A settlement without its row charges nothing, like one of a released job, so a lost lease can never
- * spend money twice. A lease never grows; a busy account takes the next one while the last drains.
+ * spend money twice. A lease never grows; a busy account takes the next one while the last drains. A closing lease gets no more
+ * reservations.
  */
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { JobId } from '@inference/protocol';
-import { endLease, renewLease, takeLease } from '../../database/ledger/credit-leases.js';
+import {
+  endLease,
+  hasRecalls,
+  leasedElsewhere,
+  recallLeases,
+  renewLeases,
+  returnUnused,
+  takeLease,
+} from '../../database/ledger/credit-leases.js';
 import type { JobReservation } from '../../database/ledger/ledger-records.js';
 import type { Database } from '../../database/tables.js';
+import { LedgerError } from './ledger-error.js';
 
 export interface LeasePolicy {
   /** Reservations per second of an account from which on the account gets a lease. */
   readonly minPerSecond: number;
-  /** Time that a lease outlives its last renewal, in milliseconds; five renewals fit in. Default 10,000. */
+  /** Time that a lease outlives its last renewal, in milliseconds; ten renewals fit in. Default 20,000. */
   readonly ms?: number;
+  /** Time without new leases after the available balance was too small, or money was recalled, in milliseconds. Default 5000. */
+  readonly pauseMs?: number;
+  /** Hints between coordinators that money of an account is recalled; without them, renewals see it. */
+  readonly hints?: RecallHints;
+}
+
+export interface RecallHints {
+  tell(account: string): void;
+  on(listener: (accounts: ReadonlySet<string>) => void): void;
 }
 
 export interface LeasedJob {
   readonly leaseId: string;
   readonly reservation: JobReservation;
+  /** Whether the settlement returns what the job did not spend, as the lease lends it to no other job. */
+  readonly isLeaseClosing: boolean;
 }
 
 interface Lease {
   readonly id: string;
   readonly account: string;
+  readonly taken: number;
   amount: number;
   /** Sum of the maximum costs of running jobs. */
   used: number;
   /** By `performance.now()`. */
   freshUntil: number;
-  /** Whether the lease gets no more reservations and ends with its last job. */
   isClosing: boolean;
+  /** Whether the unused part was returned. */
+  isReturned: boolean;
   wasUsed: boolean;
 }
 
+/** Reservations of an account in the current second, and in the second before. */
 interface Rate {
   begunAt: number;
   count: number;
   cost: number;
+  lastCount: number;
+  lastCost: number;
 }
 
 interface CreditLeasesOptions {
@@ -49,8 +76,9 @@ interface CreditLeasesOptions {
   readonly onError: (error: unknown) => void;
 }
 
-const LEASE_MS = 10_000;
-const RENEWALS = 5;
+/** As long as a coordinator counts as alive without a heartbeat. */
+const LEASE_MS = 20_000;
+const RENEWALS = 10;
 const RATE_MS = 1000;
 /** Seconds of an account's reservations that a lease covers. */
 const SECONDS_COVERED = 3;
@@ -58,34 +86,46 @@ const SECONDS_COVERED = 3;
 const SHARE = 8;
 /** A lease covers at least so many of the reservations that asked for the lease. */
 const MIN_RESERVATIONS = 4;
+/** The next lease is taken when this part of the last one is left. */
+const REFILL_SHARE = 1 / 3;
+const PAUSE_MS = 5000;
+/** Maximum wait for recalled money, in intervals of renewals. */
+const RECALL_RENEWALS = 2;
+const RECALL_POLL_MS = 20;
 
 export class CreditLeases {
   readonly #options: CreditLeasesOptions;
   readonly #leases = new Map<string, Lease>();
   readonly #byAccount = new Map<string, Lease[]>();
-  readonly #jobs = new Map<JobId, LeasedJob>();
+  readonly #jobs = new Map<JobId, { readonly lease: Lease; readonly reservation: JobReservation }>();
   readonly #rates = new Map<string, Rate>();
   readonly #taking = new Map<string, Promise<void>>();
+  /** Accounts that get no lease until a time by `performance.now()`. */
+  readonly #pausedUntil = new Map<string, number>();
+  readonly #recalls = new Map<string, Promise<void>>();
   readonly #timer: NodeJS.Timeout;
-  #renewing: Promise<void> | null = null;
+  #renewing: Promise<void> = Promise.resolve();
+  #isRenewalDue = true;
   #closed = false;
   readonly #ms: number;
+  readonly #pauseMs: number;
 
   constructor(options: CreditLeasesOptions) {
     this.#options = options;
     this.#ms = options.policy.ms ?? LEASE_MS;
+    this.#pauseMs = options.policy.pauseMs ?? PAUSE_MS;
     this.#timer = setInterval(() => {
-      this.#renewing ??= this.renew()
-        .catch(options.onError)
-        .finally(() => {
-          this.#renewing = null;
-        });
+      if (!this.#isRenewalDue) return;
+      this.#isRenewalDue = false;
+      this.#afterRenewals(() => this.#renew([...this.#leases.values()]));
     }, this.#ms / RENEWALS);
     this.#timer.unref();
+    options.policy.hints?.on((accounts) => this.#afterRenewals(() => this.#returnRecalled(accounts)));
   }
 
   job(id: JobId): LeasedJob | undefined {
-    return this.#jobs.get(id);
+    const job = this.#jobs.get(id);
+    return job && { leaseId: job.lease.id, reservation: job.reservation, isLeaseClosing: job.lease.isClosing };
   }
 
   /** Whether the reservation was taken from a lease. If not, an account busy enough gets a lease for later ones. */
@@ -98,28 +138,27 @@ export class CreditLeases {
       if (lease.isClosing || lease.freshUntil < now || lease.amount - lease.used < maxCost) continue;
       lease.used += maxCost;
       lease.wasUsed = true;
-      this.#jobs.set(reservation.jobId, { leaseId: lease.id, reservation });
+      this.#jobs.set(reservation.jobId, { lease, reservation });
+      if (lease.amount - lease.used < REFILL_SHARE * lease.taken) this.#takeIfBusy(accountId, maxCost, now);
       return true;
     }
-    this.#takeIfBusy(accountId, maxCost);
+    this.#takeIfBusy(accountId, maxCost, now);
     return false;
   }
 
-  /** Ends a job that cost so much. */
-  end(id: JobId, cost: number): void {
+  /** Ends a job whose settlement took so much out of the lease. */
+  end(id: JobId, taken: number): void {
     const job = this.#jobs.get(id);
     if (job === undefined) return;
     this.#jobs.delete(id);
-    const lease = this.#leases.get(job.leaseId);
-    if (lease === undefined) return;
-    lease.used -= job.reservation.maxCost;
-    lease.amount -= cost;
+    job.lease.used -= job.reservation.maxCost;
+    job.lease.amount -= taken;
   }
 
   /** After a settlement with an unknown outcome, the amount left is unknown. */
   doubt(id: JobId): void {
-    const lease = this.#leases.get(this.#jobs.get(id)?.leaseId ?? '');
-    if (lease !== undefined) lease.isClosing = true;
+    const job = this.#jobs.get(id);
+    if (job !== undefined) job.lease.isClosing = true;
   }
 
   /** Leased jobs reserved before `olderThan`. */
@@ -132,56 +171,121 @@ export class CreditLeases {
     return this.#leases.get(leaseId)?.used;
   }
 
-  /** Resolves when no lease is being taken. */
-  async settled(): Promise<void> {
-    await Promise.all(this.#taking.values());
-  }
-
-  /** Renews leases in use, ends unused ones, and forgets lost ones. */
-  async renew(): Promise<void> {
-    for (const lease of [...this.#leases.values()]) {
-      if (lease.used === 0 && (lease.isClosing || !lease.wasUsed)) {
-        await this.#end(lease);
-        continue;
-      }
-      lease.wasUsed = false;
-      const begun = performance.now();
-      if (await renewLease(this.#options.database, lease.id, lease.used, this.#ms)) lease.freshUntil = begun + this.#ms;
-      else this.#forget(lease);
+  /**
+   * Returns money that leases of the account do not need to its balance, here and at other coordinators. Resolves once it is there; false if
+   * leases have less than `missing`. Rejects with {@link LedgerError} `unavailable` if another coordinator takes too long.
+   */
+  async recall(account: string, missing: number): Promise<boolean> {
+    await this.#taking.get(account);
+    const own = (this.#byAccount.get(account) ?? []).filter(({ amount, used }) => amount > used || used === 0);
+    const unused = own.reduce((sum, { amount, used }) => sum + amount - used, 0);
+    const elsewhere = unused >= missing ? 0 : await leasedElsewhere(this.#options.database, account, this.#options.holder);
+    if (unused + elsewhere < missing) return false;
+    this.#pausedUntil.set(account, performance.now() + this.#pauseMs);
+    for (const lease of own) await this.#return(lease);
+    if (unused >= missing) return true;
+    let recall = this.#recalls.get(account);
+    if (recall === undefined) {
+      recall = this.#recallFromOthers(account).finally(() => this.#recalls.delete(account));
+      this.#recalls.set(account, recall);
     }
-    for (const [account, { begunAt }] of this.#rates) if (performance.now() - begunAt > 2 * RATE_MS) this.#rates.delete(account);
-  }
-
-  /** Returns leases without running jobs to the account's balance. Resolves to whether there were any. */
-  async endUnused(account: string): Promise<boolean> {
-    const unused = (this.#byAccount.get(account) ?? []).filter(({ used }) => used === 0);
-    for (const lease of unused) await this.#end(lease);
-    return unused.length > 0;
+    await recall;
+    return true;
   }
 
   /** Ends all leases. Jobs that still run lose their reservations. */
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#timer);
+    await Promise.all(this.#taking.values());
     await this.#renewing;
-    await this.settled();
-    for (const lease of [...this.#leases.values()]) await this.#end(lease);
+    for (const { account, id } of [...this.#leases.values()])
+      await this.#options.transact((transaction) => endLease(transaction, account, id, 'any'));
+    this.#leases.clear();
+    this.#byAccount.clear();
+  }
+
+  async #recallFromOthers(account: string): Promise<void> {
+    const { database, holder, transact, policy } = this.#options;
+    const deadline = performance.now() + (RECALL_RENEWALS * this.#ms) / RENEWALS;
+    await transact((transaction) => recallLeases(transaction, account, holder));
+    policy.hints?.tell(account);
+    for (let pauseMs = RECALL_POLL_MS; await hasRecalls(database, account); pauseMs = Math.min(250, 1.5 * pauseMs)) {
+      if (performance.now() > deadline) throw new LedgerError('unavailable', 'another coordinator did not return leased money in time');
+      await pause(pauseMs);
+    }
+  }
+
+  /** Runs after earlier renewals, so each lease has one writer besides its settlements. */
+  #afterRenewals(work: () => Promise<void>): void {
+    if (this.#closed) return;
+    this.#renewing = this.#renewing.then(work).catch(this.#options.onError);
+  }
+
+  /** Renews leases in use, returns unused money, and forgets lost leases. */
+  async #renew(leases: readonly Lease[]): Promise<void> {
+    this.#isRenewalDue = true;
+    for (const lease of leases) {
+      if (!lease.wasUsed) lease.isClosing = true;
+      lease.wasUsed = false;
+      if (lease.isClosing && (!lease.isReturned || lease.used === 0)) await this.#return(lease);
+    }
+    await this.#extend(leases.filter(({ id }) => this.#leases.has(id)));
+    const now = performance.now();
+    for (const [account, { begunAt }] of this.#rates) if (now - begunAt > 2 * RATE_MS) this.#rates.delete(account);
+    for (const [account, until] of this.#pausedUntil) if (until < now) this.#pausedUntil.delete(account);
+  }
+
+  /** A hint is no proof: the rows tell which leases are recalled. */
+  async #returnRecalled(accounts: ReadonlySet<string>): Promise<void> {
+    for (const account of accounts) await this.#taking.get(account);
+    await this.#extend([...this.#leases.values()].filter(({ account }) => accounts.has(account)));
+  }
+
+  /** Extends the time of leases, and returns unused money of recalled ones. */
+  async #extend(leases: readonly Lease[]): Promise<void> {
+    if (leases.length === 0) return;
+    const begun = performance.now();
+    const renewed = await this.#options.transact((transaction) =>
+      renewLeases(
+        transaction,
+        leases.map(({ id, used }) => ({ id, inUse: used })),
+        this.#ms,
+      ),
+    );
+    const isRecalled = new Map(renewed.map((row) => [row.id, row.is_recalled === 1]));
+    for (const lease of leases) {
+      if (!isRecalled.has(lease.id)) this.#forget(lease);
+      lease.freshUntil = begun + this.#ms;
+      if (!isRecalled.get(lease.id)) continue;
+      this.#pausedUntil.set(lease.account, begun + this.#pauseMs);
+      await this.#return(lease);
+    }
   }
 
   #count(account: string, cost: number, now: number): void {
     const rate = this.#rates.get(account);
-    if (rate === undefined || now - rate.begunAt > RATE_MS) this.#rates.set(account, { begunAt: now, count: 1, cost });
-    else {
+    if (rate !== undefined && now - rate.begunAt <= RATE_MS) {
       rate.count++;
       rate.cost += cost;
+      return;
     }
+    const isNext = rate !== undefined && now - rate.begunAt <= 2 * RATE_MS;
+    this.#rates.set(account, {
+      begunAt: now,
+      count: 1,
+      cost,
+      lastCount: isNext ? rate.count : 0,
+      lastCost: isNext ? rate.cost : 0,
+    });
   }
 
-  #takeIfBusy(account: string, maxCost: number): void {
+  #takeIfBusy(account: string, maxCost: number, now: number): void {
     const rate = this.#rates.get(account);
-    if (rate === undefined || rate.count < this.#options.policy.minPerSecond || this.#taking.has(account)) return;
-    for (const lease of this.#byAccount.get(account) ?? []) lease.isClosing = true;
-    const amounts = { wanted: SECONDS_COVERED * rate.cost, min: Math.max(1, MIN_RESERVATIONS * maxCost), share: SHARE, ms: this.#ms };
+    if (rate === undefined || Math.max(rate.count, rate.lastCount) < this.#options.policy.minPerSecond) return;
+    if (this.#taking.has(account) || (this.#pausedUntil.get(account) ?? 0) > now) return;
+    const wanted = SECONDS_COVERED * Math.max(rate.cost, rate.lastCost);
+    const amounts = { wanted, min: Math.max(1, MIN_RESERVATIONS * maxCost), share: SHARE, ms: this.#ms };
     const taking = this.#take(account, amounts)
       .catch(this.#options.onError)
       .finally(() => this.#taking.delete(account));
@@ -197,19 +301,40 @@ export class CreditLeases {
       id = randomUUID();
       return takeLease(transaction, { id, account, holder }, amounts);
     });
-    if (amount === null) return;
-    const lease: Lease = { id, account, amount, used: 0, freshUntil: begun + this.#ms, isClosing: false, wasUsed: true };
+    if (amount === null) {
+      this.#pausedUntil.set(account, performance.now() + this.#pauseMs);
+      return;
+    }
+    const isReturned = false;
+    const lease = {
+      id,
+      account,
+      taken: amount,
+      amount,
+      used: 0,
+      freshUntil: begun + this.#ms,
+      isClosing: false,
+      isReturned,
+      wasUsed: true,
+    };
+    const older = this.#byAccount.get(account) ?? [];
+    // The last one drains; at most two are open.
+    for (const one of older.slice(0, -1)) one.isClosing = true;
     this.#leases.set(id, lease);
-    this.#byAccount.set(account, [...(this.#byAccount.get(account) ?? []), lease]);
+    this.#byAccount.set(account, [...older, lease]);
   }
 
-  async #end(lease: Lease): Promise<void> {
+  async #return(lease: Lease): Promise<void> {
     lease.isClosing = true;
-    await this.#options.transact((transaction) => endLease(transaction, lease.account, lease.id, 'any'));
-    this.#forget(lease);
+    const exists = await this.#options.transact((transaction) => returnUnused(transaction, lease.account, lease.id, () => lease.used));
+    lease.isReturned = true;
+    lease.amount = Math.min(lease.amount, lease.used);
+    // A closing lease gets no job, so an unused one stays unused.
+    if (!exists || lease.used === 0) this.#forget(lease);
   }
 
   #forget(lease: Lease): void {
+    lease.isClosing = true;
     this.#leases.delete(lease.id);
     const left = (this.#byAccount.get(lease.account) ?? []).filter((one) => one !== lease);
     if (left.length === 0) this.#byAccount.delete(lease.account);

@@ -95,12 +95,12 @@ export class LedgerDraft {
     key.reserved = microUsd(key.reserved + amount);
   }
 
-  /** Takes the cost of a job out of its lease, which is part of the reserved amount. */
-  spendLease(account: string, lease: LeaseAmount, cost: MicroUsd): void {
+  /** Takes an amount out of a lease, and so out of the reserved amount. */
+  takeFromLease(account: string, lease: LeaseAmount, amount: number): void {
     const changed = entryOf(this.#leases, lease.id, () => ({ ...lease }));
-    changed.amount -= cost;
+    changed.amount -= amount;
     const balance = this.#changedBalance(account);
-    balance.reserved = microUsd(balance.reserved - cost);
+    balance.reserved = microUsd(balance.reserved - amount);
   }
 
   addSpent(apiKeyId: string, amount: MicroUsd): void {

@@ -147,7 +147,10 @@ function settle(
   draft.post(`job:${jobId}`, at, postings);
   if (!isOwnProvider && earned > 0) draft.addEarnings(earner, reservation.accountId, { earned, ofDeposits }, at);
   if (lease === undefined) draft.addReserved(reservation.accountId, reservation.apiKeyId, -reservation.maxCost);
-  else draft.spendLease(reservation.accountId, lease, cost);
+  else {
+    const taken = leased?.isLeaseClosing === true ? Math.min(reservation.maxCost, lease.amount) : cost;
+    draft.takeFromLease(reservation.accountId, lease, taken);
+  }
   draft.addSpent(reservation.apiKeyId, cost);
   draft.putJob({
     state: 'settled',

@@ -18,6 +18,7 @@ import { linkProvider } from '../../database/ledger/link-provider.js';
 import {
   abandonedJobs,
   HOLDER_HEARTBEAT_MS,
+  leaseGraceMs,
   ownReservedJobs,
   recordHolder,
   removeHolder,
@@ -71,6 +72,8 @@ export interface LedgerOptions {
 const RETRY_MS = 10_000;
 /** Interval of folds into the roll-ups and the fee account. */
 const FOLD_MS = 1000;
+/** Recalls for one step. A second one is for leases taken during the first. */
+const MAX_RECALLS = 2;
 
 /** Opens the ledger on an open database and releases reservations of dead coordinators. Callers close the ledger. */
 export async function openLedger(options: LedgerOptions): Promise<Ledger> {
@@ -171,10 +174,11 @@ class SqlLedger implements Ledger {
       const terms = known?.reservation ?? reservationTerms(reservation, this.#terms.coordinatorId);
       if (known !== undefined || this.#leases.reserve(terms)) return { kind: 'reserved', amount: terms.maxCost };
     }
-    const outcome = await this.#submit({ type: 'reserve', reservation });
-    // The missing money may be in an own lease that no job uses.
-    if (outcome.kind !== 'insufficient_balance' || !(await this.#leases?.endUnused(reservation.accountId))) return outcome;
-    return this.#submit({ type: 'reserve', reservation });
+    return this.#withRecalls(
+      reservation.accountId,
+      () => this.#submit({ type: 'reserve', reservation }),
+      (outcome) => (outcome.kind === 'insufficient_balance' ? outcome.needed - outcome.available : 0),
+    );
   }
 
   async settle(settlement: Settlement): Promise<SettleOutcome> {
@@ -182,7 +186,8 @@ class SqlLedger implements Ledger {
     if (leased === undefined) return this.#submit({ type: 'settle', settlement });
     try {
       const outcome = await this.#submit({ type: 'settle', settlement, leased });
-      this.#leases?.end(settlement.jobId, 'cost' in outcome ? outcome.cost : 0);
+      const { isLeaseClosing, reservation } = leased;
+      this.#leases?.end(settlement.jobId, 'cost' in outcome ? (isLeaseClosing ? reservation.maxCost : outcome.cost) : 0);
       return outcome;
     } catch (error) {
       this.#leases?.doubt(settlement.jobId);
@@ -201,7 +206,11 @@ class SqlLedger implements Ledger {
   }
 
   requestWithdrawal(request: WithdrawalRequest): Promise<WithdrawalOutcome> {
-    return this.#submit({ type: 'request_withdrawal', request });
+    return this.#withRecalls(
+      request.accountId,
+      () => this.#submit({ type: 'request_withdrawal', request }),
+      (outcome) => (outcome.kind === 'insufficient' ? request.amount - outcome.withdrawable : 0),
+    );
   }
 
   endWithdrawal(id: string, end: WithdrawalEnd, at: number): Promise<EndWithdrawalOutcome> {
@@ -215,7 +224,7 @@ class SqlLedger implements Ledger {
     // Read after the balance: earnings between the two reads then only lower the withdrawable amount.
     const pending = sumOf(await this.#pendingDays(accountId));
     const reserved = microUsd(Math.max(0, stored.reserved - (await this.#unusedLeases(accountId))));
-    return { balance: stored.balance, reserved, withdrawable: withdrawableOf(stored, pending) };
+    return { balance: stored.balance, reserved, withdrawable: withdrawableOf({ ...stored, reserved }, pending) };
   }
 
   async pendingEarnings(accountId: string): Promise<PendingEarnings> {
@@ -253,6 +262,18 @@ class SqlLedger implements Ledger {
     await this.#leases?.close().catch(this.#onError);
     await foldJobs(this.#database, 'skip').catch(this.#onError);
     await removeHolder(this.#database, this.#terms.coordinatorId).catch(this.#onError);
+  }
+
+  /** Attempts a step again while it lacks money that leases of the account can return. */
+  async #withRecalls<Outcome>(account: string, attempt: () => Promise<Outcome>, missingOf: (outcome: Outcome) => number): Promise<Outcome> {
+    let outcome = await attempt();
+    if (this.#leases === null) return outcome;
+    for (let recalls = 0; recalls < MAX_RECALLS; recalls++) {
+      const missing = missingOf(outcome);
+      if (missing <= 0 || !(await this.#leases.recall(account, missing))) break;
+      outcome = await attempt();
+    }
+    return outcome;
   }
 
   /** Leased amounts of an account that no job uses; of other coordinators as of their last renewal. */
@@ -328,7 +349,8 @@ class SqlLedger implements Ledger {
   }
 
   async #endExpiredLeases(): Promise<void> {
-    for (const { id, account } of await expiredLeases(this.#database))
+    const graceMs = leaseGraceMs(this.#database, this.#terms.coordinatorId);
+    for (const { id, account } of await expiredLeases(this.#database, graceMs))
       await this.#transact((transaction) => endLease(transaction, account, id, 'expired'));
   }
 

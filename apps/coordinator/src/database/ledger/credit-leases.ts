@@ -1,6 +1,6 @@
 /**
  * Rows of credit leases. A lease is part of `balances.reserved`, so the check of balances bounds leases and reservations together.
- * Expiry follows the database's clock. Locks: the balance, then the lease.
+ * Expiry follows the database's clock. Locks: the balance, then the leases by id.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
@@ -20,23 +20,54 @@ export async function takeLease(
   await addReserved(transaction, lease.account, amount);
   await transaction
     .insertInto('credit_leases')
-    .values({ ...lease, amount, in_use: 0, expires_at: sql<number>`${clock(transaction)} + ${sql.lit(ms)}` })
+    .values({ ...lease, amount, in_use: 0, expires_at: sql<number>`${clock(transaction)} + ${sql.lit(ms)}`, is_recalled: 0 })
     .execute();
   return amount;
 }
 
-/** Renews a lease for `ms` milliseconds. False if the lease expired and was released. */
-export async function renewLease(database: Database, id: string, inUse: number, ms: number): Promise<boolean> {
-  const result = await database
-    .updateTable('credit_leases')
-    .set({ in_use: inUse, expires_at: sql<number>`${clock(database)} + ${sql.lit(ms)}` })
-    .where('id', '=', id)
-    .executeTakeFirst();
-  return Number(result.numUpdatedRows) === 1;
+interface RenewedLease {
+  readonly id: string;
+  readonly is_recalled: number;
+}
+
+/** Renews leases for `ms` milliseconds. Resolves to those that still exist; the others expired and were released. */
+export async function renewLeases(
+  transaction: Database,
+  leases: readonly { readonly id: string; readonly inUse: number }[],
+  ms: number,
+): Promise<readonly RenewedLease[]> {
+  const ids = leases.map(({ id }) => id);
+  // Settlements lock leases in the same order.
+  await locked(transaction, transaction.selectFrom('credit_leases').select('id').where('id', 'in', ids).orderBy('id'), 'update').execute();
+  const values = leases.map(({ id, inUse }) => sql`(cast(${id} as text), cast(${inUse} as bigint))`);
+  const { rows } = await sql<RenewedLease>`update credit_leases
+    set in_use = renewed.column2, expires_at = ${clock(transaction)} + ${sql.lit(ms)}
+    from (values ${sql.join(values)}) as renewed where credit_leases.id = renewed.column1
+    returning id, is_recalled`.execute(transaction);
+  return rows;
+}
+
+/**
+ * Returns what running jobs do not need of a lease to the available balance, and the whole lease if there are none. `inUse`: read under the
+ * lock. False if the lease was released before.
+ */
+export async function returnUnused(transaction: Database, account: string, id: string, inUse: () => number): Promise<boolean> {
+  await lockBalance(transaction, account);
+  const row = await locked(
+    transaction,
+    transaction.selectFrom('credit_leases').select('amount').where('id', '=', id),
+    'update',
+  ).executeTakeFirst();
+  if (row === undefined) return false;
+  const left = Math.min(row.amount, inUse());
+  if (left === 0) await transaction.deleteFrom('credit_leases').where('id', '=', id).execute();
+  else await transaction.updateTable('credit_leases').set({ amount: left, in_use: left, is_recalled: 0 }).where('id', '=', id).execute();
+  if (left < row.amount) await addReserved(transaction, account, left - row.amount);
+  return true;
 }
 
 /** Returns what is left of a lease to the available balance. No effect if the lease was released before. */
-export async function endLease(transaction: Database, account: string, id: string, only: 'expired' | 'any'): Promise<boolean> {
+export async function endLease(transaction: Database, account: string, id: string, only: 'expired' | 'any'): Promise<void> {
   await lockBalance(transaction, account);
   const ended = await transaction
     .deleteFrom('credit_leases')
@@ -44,13 +75,50 @@ export async function endLease(transaction: Database, account: string, id: strin
     .$if(only === 'expired', (query) => query.where('expires_at', '<', clock(transaction)))
     .returning('amount')
     .executeTakeFirst();
-  if (ended === undefined) return false;
-  await addReserved(transaction, account, -ended.amount);
-  return true;
+  if (ended !== undefined) await addReserved(transaction, account, -ended.amount);
 }
 
-export function expiredLeases(database: Database): Promise<{ readonly id: string; readonly account: string }[]> {
-  return database.selectFrom('credit_leases').select(['id', 'account']).where('expires_at', '<', clock(database)).execute();
+/** Asks other coordinators for what they do not need of the account's leases. */
+export async function recallLeases(transaction: Database, account: string, self: string): Promise<void> {
+  await lockBalance(transaction, account);
+  await transaction
+    .updateTable('credit_leases')
+    .set({ is_recalled: 1 })
+    .where('account', '=', account)
+    .where('holder', '<>', self)
+    .execute();
+}
+
+/** Whether leases of the account are recalled, and not yet returned or expired. */
+export async function hasRecalls(database: Database, account: string): Promise<boolean> {
+  const row = await database
+    .selectFrom('credit_leases')
+    .select('id')
+    .where('account', '=', account)
+    .where('is_recalled', '=', 1)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Sum of the account's leases at other coordinators. */
+export async function leasedElsewhere(database: Database, account: string, self: string): Promise<number> {
+  const { sum } = await database
+    .selectFrom('credit_leases')
+    .select((select) => sql<number>`coalesce(${select.fn.sum('amount')}, 0)`.as('sum'))
+    .where('account', '=', account)
+    .where('holder', '<>', self)
+    .executeTakeFirstOrThrow();
+  return Number(sum);
+}
+
+/** Leases that expired at least `graceMs` ago. */
+export function expiredLeases(database: Database, graceMs: number): Promise<{ readonly id: string; readonly account: string }[]> {
+  return database
+    .selectFrom('credit_leases')
+    .select(['id', 'account'])
+    .where('expires_at', '<', sql<number>`${clock(database)} - ${sql.lit(graceMs)}`)
+    .execute();
 }
 
 function lockBalance(transaction: Database, account: string) {

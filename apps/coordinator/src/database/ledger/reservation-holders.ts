@@ -62,6 +62,14 @@ export async function abandonedJobs(database: Database, self: string): Promise<s
   return rows.map((row) => row.job_id);
 }
 
+/**
+ * Time that a coordinator waits beyond a lease's expiry, in milliseconds. Zero while its own heartbeats are steady: after an outage of
+ * the database, all leases have expired, and their holders renew them first.
+ */
+export function leaseGraceMs(database: Database, self: string): number {
+  return dialectOf(database) === 'postgres' ? timeoutFor(self) - HOLDER_TIMEOUT_MS : 0;
+}
+
 function timeoutFor(self: string): number {
   const own = beats.get(self);
   const now = performance.now();

@@ -22,6 +22,7 @@ import { unfoldedJobs } from './0050-unfolded-jobs.js';
 import { creditLeases } from './0051-credit-leases.js';
 import { sharedCounters } from './0055-shared-counters.js';
 import { webhookDigests } from './0056-webhook-digests.js';
+import { leaseRecalls } from './0060-lease-recalls.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -46,4 +47,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0051_credit_leases': creditLeases,
   '0055_shared_counters': sharedCounters,
   '0056_webhook_digests': webhookDigests,
+  '0060_lease_recalls': leaseRecalls,
 };

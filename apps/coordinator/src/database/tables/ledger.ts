@@ -134,6 +134,8 @@ export interface LedgerTables {
     in_use: number;
     /** By the database's clock. */
     expires_at: number;
+    /** 1 while another coordinator waits for the unused part. */
+    is_recalled: number;
   };
   /** Coordinators with reservations, and their last heartbeats. */
   ledger_holders: { id: string; seen_at: number };
