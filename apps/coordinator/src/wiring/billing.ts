@@ -29,7 +29,7 @@ export interface BillingServices {
   startSweeping(): Promise<void>;
 }
 
-/** Reservations per second of an account at this coordinator from which on credit leases pay. */
+/** Reservations per second of an account at this coordinator from which on credit leases pay, on PostgreSQL (decision 0047). */
 const MIN_LEASED_PER_SECOND = 20;
 /** Interval of the retention job, in milliseconds. */
 const PRUNE_HISTORY_MS = 3_600_000;
@@ -51,7 +51,7 @@ export async function openBilling(context: StartContext, database: Database, met
     ownMachinesFree,
     maturityDays,
     separateReservations: true,
-    ...(config.cluster === null
+    ...(config.databaseUrl === null
       ? {}
       : {
           leases: {

@@ -6,20 +6,12 @@
  * reservations.
  */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { JobId } from '@inference/protocol';
-import {
-  endLease,
-  hasRecalls,
-  leasedElsewhere,
-  recallLeases,
-  renewLeases,
-  returnUnused,
-  takeLease,
-} from '../../database/ledger/credit-leases.js';
+import { endLease, leasedElsewhere, renewLeases, returnUnused, takeLease } from '../../database/ledger/credit-leases.js';
 import type { JobReservation } from '../../database/ledger/ledger-records.js';
 import type { Database } from '../../database/tables.js';
-import { LedgerError } from './ledger-error.js';
+import { CreditRecalls, type RecallHints } from './credit-recalls.js';
+import { ReservationRates } from './reservation-rates.js';
 
 export interface LeasePolicy {
   /** Reservations per second of an account from which on the account gets a lease. */
@@ -30,11 +22,6 @@ export interface LeasePolicy {
   readonly pauseMs?: number;
   /** Hints between coordinators that money of an account is recalled; without them, renewals see it. */
   readonly hints?: RecallHints;
-}
-
-export interface RecallHints {
-  tell(account: string): void;
-  on(listener: (accounts: ReadonlySet<string>) => void): void;
 }
 
 export interface LeasedJob {
@@ -59,15 +46,6 @@ interface Lease {
   wasUsed: boolean;
 }
 
-/** Reservations of an account in the current second, and in the second before. */
-interface Rate {
-  begunAt: number;
-  count: number;
-  cost: number;
-  lastCount: number;
-  lastCost: number;
-}
-
 interface CreditLeasesOptions {
   readonly policy: LeasePolicy;
   readonly database: Database;
@@ -79,7 +57,6 @@ interface CreditLeasesOptions {
 /** As long as a coordinator counts as alive without a heartbeat. */
 const LEASE_MS = 20_000;
 const RENEWALS = 10;
-const RATE_MS = 1000;
 /** Seconds of an account's reservations that a lease covers. */
 const SECONDS_COVERED = 3;
 /** A lease is at most this part of the available balance, so other coordinators can still reserve. */
@@ -91,18 +68,17 @@ const REFILL_SHARE = 1 / 3;
 const PAUSE_MS = 5000;
 /** Maximum wait for recalled money, in intervals of renewals. */
 const RECALL_RENEWALS = 2;
-const RECALL_POLL_MS = 20;
 
 export class CreditLeases {
   readonly #options: CreditLeasesOptions;
   readonly #leases = new Map<string, Lease>();
   readonly #byAccount = new Map<string, Lease[]>();
   readonly #jobs = new Map<JobId, { readonly lease: Lease; readonly reservation: JobReservation }>();
-  readonly #rates = new Map<string, Rate>();
+  readonly #rates = new ReservationRates();
   readonly #taking = new Map<string, Promise<void>>();
   /** Accounts that get no lease until a time by `performance.now()`. */
   readonly #pausedUntil = new Map<string, number>();
-  readonly #recalls = new Map<string, Promise<void>>();
+  readonly #recalls: CreditRecalls;
   readonly #timer: NodeJS.Timeout;
   #renewing: Promise<void> = Promise.resolve();
   #isRenewalDue = true;
@@ -114,13 +90,15 @@ export class CreditLeases {
     this.#options = options;
     this.#ms = options.policy.ms ?? LEASE_MS;
     this.#pauseMs = options.policy.pauseMs ?? PAUSE_MS;
+    const { database, holder, transact, policy } = options;
+    this.#recalls = new CreditRecalls({ database, holder, transact, hints: policy.hints, maxMs: (RECALL_RENEWALS * this.#ms) / RENEWALS });
     this.#timer = setInterval(() => {
       if (!this.#isRenewalDue) return;
       this.#isRenewalDue = false;
       this.#afterRenewals(() => this.#renew([...this.#leases.values()]));
     }, this.#ms / RENEWALS);
     this.#timer.unref();
-    options.policy.hints?.on((accounts) => this.#afterRenewals(() => this.#returnRecalled(accounts)));
+    policy.hints?.on((accounts) => this.#afterRenewals(() => this.#returnRecalled(accounts)));
   }
 
   job(id: JobId): LeasedJob | undefined {
@@ -133,7 +111,7 @@ export class CreditLeases {
     if (this.#closed) return false;
     const { accountId, maxCost } = reservation;
     const now = performance.now();
-    this.#count(accountId, maxCost, now);
+    this.#rates.add(accountId, maxCost, now);
     for (const lease of this.#byAccount.get(accountId) ?? []) {
       if (lease.isClosing || lease.freshUntil < now || lease.amount - lease.used < maxCost) continue;
       lease.used += maxCost;
@@ -184,12 +162,7 @@ export class CreditLeases {
     this.#pausedUntil.set(account, performance.now() + this.#pauseMs);
     for (const lease of own) await this.#return(lease);
     if (unused >= missing) return true;
-    let recall = this.#recalls.get(account);
-    if (recall === undefined) {
-      recall = this.#recallFromOthers(account).finally(() => this.#recalls.delete(account));
-      this.#recalls.set(account, recall);
-    }
-    await recall;
+    await this.#recalls.recall(account);
     return true;
   }
 
@@ -203,17 +176,6 @@ export class CreditLeases {
       await this.#options.transact((transaction) => endLease(transaction, account, id, 'any'));
     this.#leases.clear();
     this.#byAccount.clear();
-  }
-
-  async #recallFromOthers(account: string): Promise<void> {
-    const { database, holder, transact, policy } = this.#options;
-    const deadline = performance.now() + (RECALL_RENEWALS * this.#ms) / RENEWALS;
-    await transact((transaction) => recallLeases(transaction, account, holder));
-    policy.hints?.tell(account);
-    for (let pauseMs = RECALL_POLL_MS; await hasRecalls(database, account); pauseMs = Math.min(250, 1.5 * pauseMs)) {
-      if (performance.now() > deadline) throw new LedgerError('unavailable', 'another coordinator did not return leased money in time');
-      await pause(pauseMs);
-    }
   }
 
   /** Runs after earlier renewals, so each lease has one writer besides its settlements. */
@@ -232,7 +194,7 @@ export class CreditLeases {
     }
     await this.#extend(leases.filter(({ id }) => this.#leases.has(id)));
     const now = performance.now();
-    for (const [account, { begunAt }] of this.#rates) if (now - begunAt > 2 * RATE_MS) this.#rates.delete(account);
+    this.#rates.prune(now);
     for (const [account, until] of this.#pausedUntil) if (until < now) this.#pausedUntil.delete(account);
   }
 
@@ -256,6 +218,7 @@ export class CreditLeases {
     const isRecalled = new Map(renewed.map((row) => [row.id, row.is_recalled === 1]));
     for (const lease of leases) {
       if (!isRecalled.has(lease.id)) this.#forget(lease);
+      // Before the row's own expiry, whose time begins at the database.
       lease.freshUntil = begun + this.#ms;
       if (!isRecalled.get(lease.id)) continue;
       this.#pausedUntil.set(lease.account, begun + this.#pauseMs);
@@ -263,28 +226,11 @@ export class CreditLeases {
     }
   }
 
-  #count(account: string, cost: number, now: number): void {
-    const rate = this.#rates.get(account);
-    if (rate !== undefined && now - rate.begunAt <= RATE_MS) {
-      rate.count++;
-      rate.cost += cost;
-      return;
-    }
-    const isNext = rate !== undefined && now - rate.begunAt <= 2 * RATE_MS;
-    this.#rates.set(account, {
-      begunAt: now,
-      count: 1,
-      cost,
-      lastCount: isNext ? rate.count : 0,
-      lastCost: isNext ? rate.cost : 0,
-    });
-  }
-
   #takeIfBusy(account: string, maxCost: number, now: number): void {
-    const rate = this.#rates.get(account);
-    if (rate === undefined || Math.max(rate.count, rate.lastCount) < this.#options.policy.minPerSecond) return;
+    const { count, cost } = this.#rates.of(account);
+    if (count < this.#options.policy.minPerSecond) return;
     if (this.#taking.has(account) || (this.#pausedUntil.get(account) ?? 0) > now) return;
-    const wanted = SECONDS_COVERED * Math.max(rate.cost, rate.lastCost);
+    const wanted = SECONDS_COVERED * cost;
     const amounts = { wanted, min: Math.max(1, MIN_RESERVATIONS * maxCost), share: SHARE, ms: this.#ms };
     const taking = this.#take(account, amounts)
       .catch(this.#options.onError)
@@ -305,8 +251,7 @@ export class CreditLeases {
       this.#pausedUntil.set(account, performance.now() + this.#pauseMs);
       return;
     }
-    const isReturned = false;
-    const lease = {
+    const lease: Lease = {
       id,
       account,
       taken: amount,
@@ -314,7 +259,7 @@ export class CreditLeases {
       used: 0,
       freshUntil: begun + this.#ms,
       isClosing: false,
-      isReturned,
+      isReturned: false,
       wasUsed: true,
     };
     const older = this.#byAccount.get(account) ?? [];
@@ -326,11 +271,10 @@ export class CreditLeases {
 
   async #return(lease: Lease): Promise<void> {
     lease.isClosing = true;
-    const exists = await this.#options.transact((transaction) => returnUnused(transaction, lease.account, lease.id, () => lease.used));
+    const left = await this.#options.transact((transaction) => returnUnused(transaction, lease.account, lease.id, () => lease.used));
     lease.isReturned = true;
     lease.amount = Math.min(lease.amount, lease.used);
-    // A closing lease gets no job, so an unused one stays unused.
-    if (!exists || lease.used === 0) this.#forget(lease);
+    if (left === 0) this.#forget(lease);
   }
 
   #forget(lease: Lease): void {

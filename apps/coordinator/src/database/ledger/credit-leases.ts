@@ -49,21 +49,21 @@ export async function renewLeases(
 
 /**
  * Returns what running jobs do not need of a lease to the available balance, and the whole lease if there are none. `inUse`: read under the
- * lock. False if the lease was released before.
+ * lock. Resolves to the amount that stays; 0 if the lease ended now or before.
  */
-export async function returnUnused(transaction: Database, account: string, id: string, inUse: () => number): Promise<boolean> {
+export async function returnUnused(transaction: Database, account: string, id: string, inUse: () => number): Promise<number> {
   await lockBalance(transaction, account);
   const row = await locked(
     transaction,
     transaction.selectFrom('credit_leases').select('amount').where('id', '=', id),
     'update',
   ).executeTakeFirst();
-  if (row === undefined) return false;
+  if (row === undefined) return 0;
   const left = Math.min(row.amount, inUse());
   if (left === 0) await transaction.deleteFrom('credit_leases').where('id', '=', id).execute();
   else await transaction.updateTable('credit_leases').set({ amount: left, in_use: left, is_recalled: 0 }).where('id', '=', id).execute();
   if (left < row.amount) await addReserved(transaction, account, left - row.amount);
-  return true;
+  return left;
 }
 
 /** Returns what is left of a lease to the available balance. No effect if the lease was released before. */

@@ -1,7 +1,7 @@
 /** Credit leases of several ledgers on one PostgreSQL: recalled money, expiry, and no false refusal under random interleavings. */
 import type { JobId } from '@inference/protocol';
 import { expect, it } from 'vitest';
-import type { RecallHints } from '../../../src/billing/ledger/credit-leases.js';
+import type { RecallHints } from '../../../src/billing/ledger/credit-recalls.js';
 import type { Ledger, Reservation } from '../../../src/billing/ledger/ledger.js';
 import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';

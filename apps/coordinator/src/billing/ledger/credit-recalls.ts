@@ -1,0 +1,56 @@
+/**
+ * Recalls of leased credit from other coordinators. Marks in the leases' rows are the request; a hint over NATS only speeds up the answer, as
+ * holders read the marks with each renewal.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { hasRecalls, recallLeases } from '../../database/ledger/credit-leases.js';
+import type { Database } from '../../database/tables.js';
+import { LedgerError } from './ledger-error.js';
+
+/** Hints between coordinators that credit of an account is recalled. */
+export interface RecallHints {
+  tell(account: string): void;
+  on(listener: (accounts: ReadonlySet<string>) => void): void;
+}
+
+interface CreditRecallsOptions {
+  readonly database: Database;
+  readonly holder: string;
+  readonly transact: <T>(work: (transaction: Database) => Promise<T>) => Promise<T>;
+  readonly hints: RecallHints | undefined;
+  /** Maximum wait for the other coordinators; longer than their interval of renewals. */
+  readonly maxMs: number;
+}
+
+const MIN_POLL_MS = 20;
+const MAX_POLL_MS = 250;
+
+export class CreditRecalls {
+  readonly #options: CreditRecallsOptions;
+  readonly #running = new Map<string, Promise<void>>();
+
+  constructor(options: CreditRecallsOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves once others have returned what their running jobs do not need. Rejects with {@link LedgerError} `unavailable` after `maxMs`. */
+  recall(account: string): Promise<void> {
+    let running = this.#running.get(account);
+    if (running === undefined) {
+      running = this.#recall(account).finally(() => this.#running.delete(account));
+      this.#running.set(account, running);
+    }
+    return running;
+  }
+
+  async #recall(account: string): Promise<void> {
+    const { database, holder, transact, hints, maxMs } = this.#options;
+    const deadline = performance.now() + maxMs;
+    await transact((transaction) => recallLeases(transaction, account, holder));
+    hints?.tell(account);
+    for (let pollMs = MIN_POLL_MS; await hasRecalls(database, account); pollMs = Math.min(MAX_POLL_MS, 1.5 * pollMs)) {
+      if (performance.now() > deadline) throw new LedgerError('unavailable', 'another coordinator did not return leased money in time');
+      await pause(pollMs);
+    }
+  }
+}

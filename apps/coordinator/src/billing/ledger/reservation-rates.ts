@@ -1,0 +1,44 @@
+/** Reservations of accounts per second, at this coordinator. */
+
+export interface ReservationRate {
+  readonly count: number;
+  /** Sum of maximum costs. */
+  readonly cost: number;
+}
+
+interface Seconds {
+  begunAt: number;
+  count: number;
+  cost: number;
+  last: ReservationRate | null;
+}
+
+const SECOND_MS = 1000;
+
+export class ReservationRates {
+  readonly #byAccount = new Map<string, Seconds>();
+
+  /** `now`: by a monotonic clock, in milliseconds. */
+  add(account: string, cost: number, now: number): void {
+    const seconds = this.#byAccount.get(account);
+    if (seconds !== undefined && now - seconds.begunAt <= SECOND_MS) {
+      seconds.count++;
+      seconds.cost += cost;
+      return;
+    }
+    const isNext = seconds !== undefined && now - seconds.begunAt <= 2 * SECOND_MS;
+    const last = isNext ? { count: seconds.count, cost: seconds.cost } : null;
+    this.#byAccount.set(account, { begunAt: now, count: 1, cost, last });
+  }
+
+  /** Of the current second or of the last one, whichever is higher. */
+  of(account: string): ReservationRate {
+    const { count, cost, last } = this.#byAccount.get(account) ?? { count: 0, cost: 0, last: null };
+    return { count: Math.max(count, last?.count ?? 0), cost: Math.max(cost, last?.cost ?? 0) };
+  }
+
+  /** Forgets accounts without recent reservations. */
+  prune(now: number): void {
+    for (const [account, { begunAt }] of this.#byAccount) if (now - begunAt > 2 * SECOND_MS) this.#byAccount.delete(account);
+  }
+}
