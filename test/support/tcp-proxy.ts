@@ -3,13 +3,14 @@
  * messages.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { WebSocketFrames } from './websocket-frames.js';
+import { type Chunk, WebSocketFrames } from './websocket-frames.js';
 
 export type Direction = 'up' | 'down';
 
 export class TcpProxy {
   readonly #server: Server;
   readonly #target: URL;
+  readonly #isWebSocket: boolean;
   readonly #links = new Set<Link>();
   #stalled = false;
   #delayMs = 0;
@@ -21,14 +22,15 @@ export class TcpProxy {
   /** Duplicated messages. */
   duplicated = 0;
 
-  private constructor(target: string) {
+  private constructor(target: string, isWebSocket: boolean) {
     this.#target = new URL(target);
+    this.#isWebSocket = isWebSocket;
     this.#server = createServer((client) => this.#link(client));
   }
 
-  /** A proxy to an address such as `http://127.0.0.1:8080`. */
-  static async start(target: string): Promise<TcpProxy> {
-    const proxy = new TcpProxy(target);
+  /** A proxy to an address such as `http://127.0.0.1:8080`. `isWebSocket`: false for protocols without an HTTP head. */
+  static async start(target: string, { isWebSocket = true } = {}): Promise<TcpProxy> {
+    const proxy = new TcpProxy(target, isWebSocket);
     await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
     const bound = proxy.#server.address();
     if (bound === null || typeof bound === 'string') throw new Error('the proxy has no port');
@@ -74,14 +76,18 @@ export class TcpProxy {
 
   #link(client: Socket): void {
     const upstream = connect(Number(this.#target.port), this.#target.hostname);
-    const link = new Link(client, upstream, (direction, chunk) => this.#pass(direction, chunk));
+    const split = (): Split => {
+      const frames = new WebSocketFrames();
+      return this.#isWebSocket ? (data) => frames.split(data) : (data) => [{ bytes: data, binary: false }];
+    };
+    const link = new Link(client, upstream, (direction, chunk) => this.#pass(direction, chunk), split);
     this.#links.add(link);
     link.onEnd(() => this.#links.delete(link));
     if (this.#stalled) link.pause();
   }
 
   /** Bytes to deliver for a received chunk, and the delivery time. */
-  #pass(direction: Direction, chunk: { readonly bytes: Buffer; readonly binary: boolean }): { bytes: Buffer[]; delayMs: number } {
+  #pass(direction: Direction, chunk: Chunk): { bytes: Buffer[]; delayMs: number } {
     this.bytes[direction] += chunk.bytes.length;
     const twice = chunk.binary && this.#duplicates[direction] > 0;
     if (twice) {
@@ -92,7 +98,8 @@ export class TcpProxy {
   }
 }
 
-type Pass = (direction: Direction, chunk: { readonly bytes: Buffer; readonly binary: boolean }) => { bytes: Buffer[]; delayMs: number };
+type Pass = (direction: Direction, chunk: Chunk) => { bytes: Buffer[]; delayMs: number };
+type Split = (data: Buffer) => readonly Chunk[];
 
 /** One connection through the proxy. */
 class Link {
@@ -100,7 +107,8 @@ class Link {
   #over: () => void = () => {};
   #paused = false;
 
-  constructor(client: Socket, upstream: Socket, pass: Pass) {
+  /** `split`: creates the splitter of one direction. */
+  constructor(client: Socket, upstream: Socket, pass: Pass, split: () => Split) {
     this.#ends = [client, upstream];
     for (const socket of this.#ends) {
       socket.setNoDelay(true);
@@ -110,8 +118,8 @@ class Link {
         if (!this.#paused) this.destroy();
       });
     }
-    this.#forward(client, upstream, 'up', pass);
-    this.#forward(upstream, client, 'down', pass);
+    this.#forward(client, upstream, 'up', pass, split());
+    this.#forward(upstream, client, 'down', pass, split());
   }
 
   onEnd(listener: () => void): void {
@@ -134,11 +142,10 @@ class Link {
     this.#over();
   }
 
-  #forward(from: Socket, to: Socket, direction: Direction, pass: Pass): void {
-    const frames = new WebSocketFrames();
+  #forward(from: Socket, to: Socket, direction: Direction, pass: Pass, split: Split): void {
     let due = Promise.resolve();
     from.on('data', (data: Buffer) => {
-      for (const chunk of frames.split(data)) {
+      for (const chunk of split(data)) {
         const { bytes, delayMs } = pass(direction, chunk);
         const deliver = (): void => {
           for (const part of bytes) if (!to.destroyed && !to.write(part)) from.pause();

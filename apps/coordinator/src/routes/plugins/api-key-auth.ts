@@ -4,6 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import type { ApiKeyCache } from '../../database/accounts/api-key-cache.js';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
+import { isUnavailable } from '../../database/connection/transaction-retry.js';
 import type { ApiKeyKind } from '../../database/tables.js';
 import { networkOf } from '../../limits/network-address.js';
 import { sendError } from './send-error.js';
@@ -14,6 +15,7 @@ declare module 'fastify' {
      * Admits a valid key of a kind within its limits. False: the request is answered.
      *
      * 401: no key, or an unknown, revoked or expired key. 403: a key of the other kind, or a suspended account. 429: beyond a limit.
+     * 503: the database did not answer.
      */
     authenticateKey(request: FastifyRequest, reply: FastifyReply, kind: ApiKeyKind): Promise<boolean>;
   }
@@ -48,7 +50,8 @@ export const apiKeyAuth = fastifyPlugin<ApiKeyAuthOptions>(
         else key = await apiKeyCache.authenticateLimited(text, networkOf(request.ip));
       } catch (error) {
         onFailure(error);
-        return refuse('internal');
+        if (!isUnavailable(error)) return refuse('internal');
+        return refuse('billing_unavailable', { message: 'The API key could not be looked up now. Try again in a moment.' });
       }
       if (key === null) {
         const retryAfter = blockedFor ?? (await rateLimits.countWrongKey(request));
