@@ -36,14 +36,16 @@ export interface Customers {
   close(): Promise<void>;
 }
 
-/** `network`: a coordinator with its database file under `dataDir`. */
+/** `network`: a coordinator with its database file under `dataDir`, or its PostgreSQL at `databaseUrl`. */
 export async function openCustomers(network: {
   readonly baseUrl: string;
   readonly adminKey: string;
   readonly dataDir: string;
+  readonly databaseUrl?: string;
 }): Promise<Customers> {
-  // The coordinator's own file, opened a second time.
-  const database = await openDatabase({ file: join(network.dataDir, 'coordinator', 'coordinator.db') });
+  // The coordinator's own database, opened a second time.
+  const { databaseUrl: url, dataDir } = network;
+  const database = await openDatabase(url === undefined ? { file: join(dataDir, 'coordinator', 'coordinator.db') } : { url });
   let deposits = 0;
   const call = async <Body>(path: string, key: string, body?: object): Promise<Body> => {
     const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };

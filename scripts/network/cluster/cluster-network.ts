@@ -41,10 +41,18 @@ export interface ClusterOptions extends Partial<StartControl> {
   readonly coordinatorEnv?: Readonly<Record<string, string>>;
   /** Adds a simulated management server, so that simulated Macs can reach `hardware`. */
   readonly managed?: boolean;
+  /** Replaces the addresses that a coordinator connects to, so that a test can interrupt these connections. */
+  readonly routeCoordinator?: (index: number, addresses: CoordinatorAddresses) => Promise<CoordinatorAddresses>;
   /** Milliseconds without progress after which a start fails. */
   readonly startDeadlineMs?: number;
   /** A process was restarted, or an agent is connected to another coordinator. */
   readonly onChange?: (topology: Topology) => void;
+}
+
+/** Settings of a coordinator that name other servers. */
+export interface CoordinatorAddresses {
+  readonly NATS_URL: string;
+  readonly DATABASE_URL: string;
 }
 
 /** Processes of a cluster, as in `demo.json`. */
@@ -206,13 +214,15 @@ class StartingCluster {
     const facts = await this.#simulation?.ready;
     const startOne = async (index: number): Promise<void> => {
       const { name, port } = backends[index] as (typeof backends)[number];
+      const direct: CoordinatorAddresses = { NATS_URL: files[index]?.env.NATS_URL ?? '', DATABASE_URL: databaseUrl };
+      const addresses = (await this.#options.routeCoordinator?.(index, direct)) ?? direct;
       const start = (): Promise<Child> =>
         spawnCoordinator({
           name,
           port,
           dataDir: join(this.#options.dataDir, name),
           logDir: this.#logDir,
-          env: { ...facts?.coordinator_env, ...this.#options.coordinatorEnv, ...files[index]?.env, DATABASE_URL: databaseUrl },
+          env: { ...facts?.coordinator_env, ...this.#options.coordinatorEnv, ...files[index]?.env, ...addresses },
         });
       const child = await this.#add('coordinator', start);
       await this.#before(`the ${name} did not listen`, listeningAddress(child));

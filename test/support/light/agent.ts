@@ -29,8 +29,8 @@ export function makeKeys(): LightKeys {
 export type Behaviour = (job: LightJob) => void | Promise<void>;
 
 export interface LightOptions {
-  /** Address of the coordinator. */
-  readonly url: string;
+  /** Address of the coordinator; a function is called for every connection. */
+  readonly url: string | (() => string);
   readonly models: readonly string[];
   readonly slots?: number;
   readonly keys?: LightKeys;
@@ -46,6 +46,9 @@ export interface LightOptions {
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 4000;
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** In parts of the heartbeat interval, as in the real agent's `connection.ts`. */
+const HEARTBEAT = { check: 0.25, ping: 0.75, silence: 1.75 };
 
 export class LightAgent {
   readonly keys: LightKeys;
@@ -63,8 +66,16 @@ export class LightAgent {
   #offline: () => void = () => {};
   /** Of all connections. */
   readonly counts = { connections: 0, registrations: 0, jobs: 0, cancels: 0, credits: 0 };
+  /** Most concurrent jobs of any connection. */
+  maxJobs = 0;
   /** Code and text of the newest `rejected`. */
   rejection: { readonly code: string; readonly message: string } | null = null;
+  /** Whether the current connection is registered. */
+  isRegistered = false;
+  /** Address of the current or last connection. */
+  coordinatorUrl = '';
+  /** Ends a silent connection, as the real agent does in a cluster. */
+  #watch: NodeJS.Timeout | null = null;
   /** Latest trust message from the coordinator. */
   standing: TrustMessage | null = null;
   /** Resolves on the first registration; rejects when the first connection ends earlier. */
@@ -138,7 +149,10 @@ export class LightAgent {
   }
 
   #connect(): void {
-    const socket = new WebSocket(`${this.#options.url.replace('http', 'ws')}/provider/v1/socket`, { perMessageDeflate: false });
+    const { url } = this.#options;
+    this.coordinatorUrl = typeof url === 'string' ? url : url();
+    const address = `${this.coordinatorUrl.replace('http', 'ws')}/provider/v1/socket`;
+    const socket = new WebSocket(address, { perMessageDeflate: false, handshakeTimeout: HANDSHAKE_TIMEOUT_MS });
     this.#socket = socket;
     socket.on('open', () => {
       this.counts.connections++;
@@ -153,7 +167,23 @@ export class LightAgent {
     socket.on('close', () => this.#closed());
   }
 
+  #watchSilence(heartbeatMs: number): void {
+    const { socket } = this;
+    let heardAt = performance.now();
+    const heard = (): void => {
+      heardAt = performance.now();
+    };
+    socket.on('message', heard).on('ping', heard).on('pong', heard);
+    this.#watch = setInterval(() => {
+      const silentMs = performance.now() - heardAt;
+      if (silentMs > heartbeatMs * HEARTBEAT.silence) socket.terminate();
+      else if (silentMs > heartbeatMs * HEARTBEAT.ping) socket.ping();
+    }, heartbeatMs * HEARTBEAT.check);
+  }
+
   #closed(): void {
+    this.isRegistered = false;
+    if (this.#watch !== null) clearInterval(this.#watch);
     for (const job of this.#jobs.values()) job.abandon();
     this.#jobs.clear();
     this.#offline();
@@ -166,11 +196,13 @@ export class LightAgent {
     switch (message.type) {
       case 'welcome':
         this.#sessionId = message.session_id;
+        if (message.heartbeat_ms !== undefined) this.#watchSilence(message.heartbeat_ms);
         this.say(this.#register(message.nonce));
         return;
       case 'registered':
         this.#attempt = 0;
         this.counts.registrations++;
+        this.isRegistered = true;
         this.#online();
         return;
       case 'challenge':
@@ -179,6 +211,7 @@ export class LightAgent {
       case 'job':
         this.counts.jobs++;
         this.#jobs.set(message.context.job_id, new LightJob(this, message));
+        this.maxJobs = Math.max(this.maxJobs, this.#jobs.size);
         return;
       case 'credit':
         this.counts.credits++;

@@ -8,7 +8,9 @@ export interface LightAgents {
   leave(): void;
 }
 
-export interface LightAgentsOptions extends Omit<LightOptions, 'models' | 'keys'> {
+export interface LightAgentsOptions extends Omit<LightOptions, 'models' | 'keys' | 'url'> {
+  /** Address of the coordinator; a function gets the number of the agent, before each connection. */
+  readonly url: string | ((index: number) => string);
   readonly size: number;
   readonly models: (index: number) => readonly string[];
   /** Prepared keys; generated when absent. */
@@ -19,12 +21,17 @@ export interface LightAgentsOptions extends Omit<LightOptions, 'models' | 'keys'
 
 /** Starts agents and waits until every agent is registered. */
 export async function startLightAgents(options: LightAgentsOptions): Promise<LightAgents> {
-  const { size, models, keys, atOnce = 64, ...rest } = options;
+  const { url, size, models, keys, atOnce = 64, ...rest } = options;
   const agents: LightAgent[] = [];
   const worker = async (): Promise<void> => {
     while (agents.length < size) {
       const index = agents.length;
-      const agent = new LightAgent({ ...rest, models: models(index), keys: keys?.[index] ?? makeKeys() });
+      const agent = new LightAgent({
+        ...rest,
+        url: typeof url === 'string' ? url : () => url(index),
+        models: models(index),
+        keys: keys?.[index] ?? makeKeys(),
+      });
       agents.push(agent);
       await agent.registered;
     }
