@@ -138,8 +138,10 @@ export async function revokeKey(database: Database, id: string, now: number): Pr
 
 /** Stores times of last use, in one transaction. */
 export async function recordKeyUse(database: Database, uses: ReadonlyMap<string, number>): Promise<void> {
+  // Other coordinators write the same keys. One order of locks avoids deadlocks.
+  const ordered = [...uses].sort(([a], [b]) => (a < b ? -1 : 1));
   await database.transaction().execute(async (transaction) => {
-    for (const [id, time] of uses) await transaction.updateTable('api_keys').set({ last_used_at: time }).where('id', '=', id).execute();
+    for (const [id, time] of ordered) await transaction.updateTable('api_keys').set({ last_used_at: time }).where('id', '=', id).execute();
   });
 }
 

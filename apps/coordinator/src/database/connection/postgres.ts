@@ -18,8 +18,8 @@ interface PostgresOptions {
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
-/** Ends a forgotten transaction, which would hold its locks. */
-const IDLE_IN_TRANSACTION_MS = 30_000;
+/** Ends the transaction of a coordinator that fell silent. Other coordinators wait at most 5 s (`ledgerMs`) for its locks. */
+const IDLE_IN_TRANSACTION_MS = 3_000;
 const MAX_CONNECTIONS = 10;
 
 const { builtins } = pg.types;
