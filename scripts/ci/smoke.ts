@@ -27,7 +27,12 @@ const soak = (prints: RegExp, ...args: readonly string[]): Run => ({
 const bench = (name: string): Run => ({ name: `bench ${name}`, args: ['scripts/bench/run.ts', '--smoke', name], prints: /\d/ });
 
 const LANES: readonly (readonly Run[])[] = [
-  [soak(/ordinary: [1-9]/, 'chaos', '0.15'), soak(/30 of 30/, 'crowd', '30', '1'), soak(/answers: [1-9]\d* verified/, 'agent', '0.4')],
+  [
+    soak(/ordinary: [1-9]/, 'chaos', '0.15'),
+    soak(/30 of 30/, 'crowd', '30', '1'),
+    soak(/answers: [1-9]\d* verified/, 'agent', '0.4'),
+    soak(/[1-9]\d* receipts found in usage entries/, 'cluster', '0.4'),
+  ],
   ['relay', 'engine', 'ledger', 'reads', 'attestation', 'rendering', 'scheduler', 'images'].map(bench),
 ];
 

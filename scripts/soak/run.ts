@@ -1,9 +1,10 @@
 /**
- * `npm run soak -- crowd [agents] [seconds of traffic]`, `npm run soak -- chaos [minutes] [seed]` and `npm run soak -- agent
- * [minutes] [seed]`: long checks outside the tests. Expects a build; exits 1 on a violated invariant.
+ * `npm run soak -- crowd [agents] [seconds of traffic]`, `npm run soak -- chaos [minutes] [seed]`, `npm run soak -- agent
+ * [minutes] [seed]` and `npm run soak -- cluster [minutes] [seed]`: long checks outside the tests. Expects a build; exits 1 on a violated invariant.
  */
 import { agent } from './agent.js';
 import { chaos } from './chaos.js';
+import { cluster } from './cluster/run.js';
 import { crowd } from './crowd.js';
 
 const [name, ...rest] = process.argv.slice(2);
@@ -16,8 +17,12 @@ const held = await ((): Promise<boolean> => {
       return chaos(numbers[0] ?? 10, numbers[1] ?? 1);
     case 'agent':
       return agent(numbers[0] ?? 30, numbers[1] ?? 1);
+    case 'cluster':
+      return cluster(numbers[0] ?? 15, numbers[1] ?? 1);
     default:
-      console.error('npm run soak -- crowd [agents] [seconds of traffic] | chaos [minutes] [seed] | agent [minutes] [seed]');
+      console.error(
+        'npm run soak -- crowd [agents] [seconds of traffic] | chaos [minutes] [seed] | agent [minutes] [seed] | cluster [minutes] [seed]',
+      );
       return Promise.resolve(false);
   }
 })();

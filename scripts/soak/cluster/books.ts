@@ -1,0 +1,44 @@
+/** Money after the load: no reservation is left, every account paid for its answers, and the ledger balances. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { checkLedger } from '../../../apps/coordinator/src/database/ledger/check-ledger.js';
+import type { Load } from './load.js';
+import { type Strike, seconds } from './report.js';
+import type { SoakCluster } from './soak-cluster.js';
+
+/** Leases of killed coordinators end after 20 s; others look once in 5 s. */
+const RESERVATION_MS = 30_000;
+
+/** Returns problems. */
+export async function checkBooks(soak: SoakCluster, load: Load, strikes: readonly Strike[]): Promise<string[]> {
+  const problems: string[] = [];
+  const since = performance.now();
+  let reserved = await reservedJobs(soak);
+  const before = reserved;
+  while (reserved > 0 && performance.now() - since < RESERVATION_MS) {
+    await delay(200);
+    reserved = await reservedJobs(soak);
+  }
+  console.log(`reservations: ${before} when the load ended, ${reserved} after ${seconds(performance.now() - since)}`);
+  if (reserved > 0) problems.push(`${reserved} reservations are left`);
+  // A settlement that PostgreSQL has not taken is lost with its coordinator; it then costs nothing.
+  const risks = strikes.filter(({ fault }) => fault.delaysSettlements);
+  const sure = load.paid.filter(({ startedAt, endedAt }) => !risks.some(({ from, to }) => startedAt < to && endedAt > from));
+  for (const account of soak.accounts) {
+    const paid = sure.filter((answer) => answer.account.accountId === account.accountId).map(({ receipt }) => receipt);
+    problems.push(...(await soak.customers.audit(account, paid, 'others too')));
+  }
+  const { figures, problems: wrong } = await checkLedger(soak.database);
+  console.log(
+    `ledger: ${figures.jobs} jobs, ${figures.postings} postings, ${wrong.length} problems; ${sure.length} receipts found in usage entries`,
+  );
+  return [...problems, ...wrong];
+}
+
+async function reservedJobs({ database }: SoakCluster): Promise<number> {
+  const { count } = await database
+    .selectFrom('jobs')
+    .where('state', '=', 'reserved')
+    .select((query) => query.fn.countAll().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}

@@ -1,0 +1,287 @@
+/** Faults of a cluster, drawn by a seed, each with the outcomes that it allows (docs/cluster.md, "What failures look like"). */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { LightAgent } from '../../../test/support/light/agent.js';
+import type { TcpProxy } from '../../../test/support/tcp-proxy.js';
+import type { Outcome } from './load.js';
+import type { Coordinator, SoakCluster } from './soak-cluster.js';
+
+export interface Fault {
+  readonly name: string;
+  /** Coordinator that the fault strikes. */
+  readonly victim: Coordinator | null;
+  /** Whether the victim's process does not run for a time, so that its agents are away. */
+  readonly freezes: boolean;
+  /** Maximum absence of an idle provider, in milliseconds; 0: none may leave. */
+  readonly maxAwayMs: number;
+  /** Whether settlements wait for PostgreSQL. */
+  readonly delaysSettlements?: true;
+  /** Whether a request that ran during the fault may end this way. */
+  readonly permits: (outcome: Outcome) => boolean;
+  /** Resolves when the cause is over. On abort, at once and with everything restored. */
+  readonly strike: (signal: AbortSignal) => Promise<void>;
+}
+
+const AWAY_MS = 5_000;
+/** The agents' heartbeat finds a silent coordinator within two intervals. */
+const AWAY_WHILE_FROZEN_MS = 10_000;
+/** Errors of an attempt that lost its provider or its link after the first content. */
+const LOST_ATTEMPT = new Set(['provider_failed', '502 provider_failed', 'provider_timeout', '504 provider_timeout']);
+/** Errors of a coordinator that reaches no provider. */
+const NO_PROVIDER = new Set(['503 no_provider', '404 model_not_found', 'no_provider']);
+
+export class FaultDraw {
+  readonly #cluster: SoakCluster;
+  readonly #random: () => number;
+  #due: (() => Fault)[] = [];
+
+  constructor(cluster: SoakCluster, random: () => number) {
+    this.#cluster = cluster;
+    this.#random = random;
+  }
+
+  /** Every kind once in random order, then again. */
+  next(): Fault {
+    if (this.#due.length === 0) this.#due = this.#shuffled(this.#kinds());
+    const create = this.#due.pop();
+    if (create === undefined) throw new Error('there are no faults');
+    return create();
+  }
+
+  #kinds(): (() => Fault)[] {
+    return [
+      () => this.#coordinatorKilled(),
+      () => this.#coordinatorFrozen(),
+      () => this.#coordinatorRestarted(),
+      () => this.#natsServerKilled(),
+      () => this.#allNatsAway(),
+      () => this.#cutFromNats(),
+      () => this.#cutFromPostgres(),
+      () => this.#postgresRestarted(),
+      () => this.#agentMoves(),
+      () => this.#agentFallsSilent(),
+    ];
+  }
+
+  #coordinatorKilled(): Fault {
+    const victim = this.#pick(this.#cluster.coordinators);
+    return {
+      name: 'coordinator killed',
+      victim,
+      freezes: false,
+      maxAwayMs: AWAY_MS,
+      permits: (outcome) => lostCoordinator(outcome, victim),
+      strike: async () => victim.program.current.kill('SIGKILL'),
+    };
+  }
+
+  #coordinatorFrozen(): Fault {
+    const victim = this.#pick(this.#cluster.coordinators);
+    const ms = this.#between(5_000, 10_000);
+    return {
+      name: 'coordinator frozen',
+      victim,
+      freezes: true,
+      maxAwayMs: AWAY_WHILE_FROZEN_MS,
+      permits: (outcome) => lostCoordinator(outcome, victim),
+      strike: async (signal) => {
+        const frozen = victim.program.current;
+        frozen.kill('SIGSTOP');
+        await pause(ms, signal);
+        frozen.kill('SIGCONT');
+      },
+    };
+  }
+
+  #coordinatorRestarted(): Fault {
+    const victim = this.#pick(this.#cluster.coordinators);
+    return {
+      name: 'coordinator restarted (SIGTERM)',
+      victim,
+      freezes: false,
+      maxAwayMs: AWAY_MS,
+      // Clients that insist on this coordinator cannot reach it while it restarts.
+      permits: ({ coordinator, kind, detail }) =>
+        coordinator === victim.index && (kind === 'cut' || (kind === 'refused' && /^(503|404) /.test(detail))),
+      strike: async () => {
+        const ended = victim.program.current;
+        ended.kill('SIGTERM');
+        await ended.exited;
+      },
+    };
+  }
+
+  #natsServerKilled(): Fault {
+    const server = this.#pick(this.#cluster.network.nats);
+    return {
+      name: 'one NATS server killed',
+      victim: null,
+      freezes: false,
+      maxAwayMs: 0,
+      permits: () => false,
+      strike: async () => server.current.kill('SIGKILL'),
+    };
+  }
+
+  #allNatsAway(): Fault {
+    const { coordinators, network } = this.#cluster;
+    const ms = this.#between(2_000, 14_000);
+    return {
+      name: `all NATS servers away`,
+      victim: null,
+      freezes: false,
+      maxAwayMs: 0,
+      permits: isolated,
+      strike: async (signal) => {
+        for (const server of network.nats) server.current.kill('SIGKILL');
+        await interrupt(
+          coordinators.flatMap(({ nats }) => nats),
+          ms,
+          true,
+          signal,
+        );
+      },
+    };
+  }
+
+  #cutFromNats(): Fault {
+    const victim = this.#pick(this.#cluster.coordinators);
+    const ms = this.#between(2_000, 14_000);
+    const isReset = this.#random() < 0.5;
+    return {
+      name: `coordinator cut off from NATS (${isReset ? 'reset' : 'silent'})`,
+      victim,
+      freezes: false,
+      maxAwayMs: 0,
+      permits: isolated,
+      strike: (signal) => interrupt(victim.nats, ms, isReset, signal),
+    };
+  }
+
+  #cutFromPostgres(): Fault {
+    const victim = this.#pick(this.#cluster.coordinators);
+    const ms = this.#between(2_000, 10_000);
+    const isReset = this.#random() < 0.5;
+    return {
+      name: `coordinator cut off from PostgreSQL (${isReset ? 'reset' : 'silent'})`,
+      victim,
+      freezes: false,
+      maxAwayMs: 0,
+      permits: (outcome) => (outcome.coordinator === null || outcome.coordinator === victim.index) && isUnbooked(outcome),
+      delaysSettlements: true,
+      strike: (signal) => interrupt([victim.postgres], ms, isReset, signal),
+    };
+  }
+
+  #postgresRestarted(): Fault {
+    const { postgres } = this.#cluster.network;
+    const isCrash = this.#random() < 0.5;
+    return {
+      name: `PostgreSQL ${isCrash ? 'crashed' : 'restarted'}`,
+      victim: null,
+      freezes: false,
+      maxAwayMs: 0,
+      permits: isUnbooked,
+      delaysSettlements: true,
+      strike: async () => {
+        const ended = postgres.current;
+        // Fast shutdown, or immediate shutdown with recovery at the next start.
+        ended.kill(isCrash ? 'SIGQUIT' : 'SIGINT');
+        await ended.exited;
+      },
+    };
+  }
+
+  #agentMoves(): Fault {
+    const { agents } = this.#cluster;
+    const agent = this.#pick(agents);
+    const target = this.#pick(this.#cluster.coordinators);
+    return {
+      name: 'agent moved',
+      victim: null,
+      freezes: false,
+      maxAwayMs: AWAY_MS,
+      permits: lostAttempt,
+      strike: async () => {
+        this.#cluster.setDestination(agent, target);
+        agent.socket.terminate();
+      },
+    };
+  }
+
+  /** Leaves a half-open connection behind: the agent notices the silence and joins another coordinator. */
+  #agentFallsSilent(): Fault {
+    const { coordinators, agents } = this.#cluster;
+    const agent = agents[0] as LightAgent;
+    const place = coordinators.find((coordinator) => coordinator.agent.address === agent.coordinatorUrl) as Coordinator;
+    const alsoNats = this.#random() < 0.5;
+    const ms = this.#between(6_000, 9_000);
+    return {
+      name: alsoNats ? 'agent moved from a silent connection, all NATS away' : 'agent moved from a silent connection',
+      victim: null,
+      freezes: false,
+      maxAwayMs: AWAY_MS,
+      permits: (outcome) => lostAttempt(outcome) || (alsoNats && isolated(outcome)),
+      strike: (signal) => {
+        const nats = alsoNats ? coordinators.flatMap((coordinator) => coordinator.nats) : [];
+        return interrupt([place.agent, ...nats], ms, false, signal);
+      },
+    };
+  }
+
+  #between(min: number, max: number): number {
+    return min + this.#random() * (max - min);
+  }
+
+  #pick<Value>(values: readonly Value[]): Value {
+    return values[Math.floor(this.#random() * values.length)] as Value;
+  }
+
+  #shuffled<Value>(values: Value[]): Value[] {
+    for (let index = values.length - 1; index > 0; index--) {
+      const other = Math.floor(this.#random() * (index + 1));
+      [values[index], values[other]] = [values[other] as Value, values[index] as Value];
+    }
+    return values;
+  }
+}
+
+/** The client's own coordinator is gone, or the coordinator of the provider. */
+function lostCoordinator(outcome: Outcome, victim: Coordinator): boolean {
+  const isOwn = outcome.coordinator === null || outcome.coordinator === victim.index;
+  if (isOwn && outcome.kind === 'cut') return true;
+  // A coordinator that has just started knows no peers yet.
+  if (outcome.coordinator === victim.index && NO_PROVIDER.has(outcome.detail)) return true;
+  return lostAttempt(outcome);
+}
+
+function lostAttempt({ kind, detail }: Outcome): boolean {
+  return (kind === 'broken' || kind === 'refused') && LOST_ATTEMPT.has(detail);
+}
+
+/** Requests that cross coordinators fail, and new ones find only local providers. */
+function isolated(outcome: Outcome): boolean {
+  return lostAttempt(outcome) || (outcome.kind === 'refused' && NO_PROVIDER.has(outcome.detail));
+}
+
+function isUnbooked({ kind, detail }: Outcome): boolean {
+  return kind === 'refused' && detail === '503 billing_unavailable';
+}
+
+/** Stalls all data of the connections; with `isReset`, open ones end and new ones stay silent. */
+async function interrupt(proxies: readonly TcpProxy[], ms: number, isReset: boolean, signal: AbortSignal): Promise<void> {
+  for (const proxy of proxies) {
+    proxy.stall();
+    if (isReset) proxy.cut();
+  }
+  await pause(ms, signal);
+  for (const proxy of proxies) {
+    proxy.resume();
+    // The other side may have given up on them.
+    if (isReset) proxy.cut();
+  }
+}
+
+/** Resolves early on abort. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal }).catch(() => {});
+}

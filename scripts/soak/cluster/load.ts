@@ -1,0 +1,145 @@
+/** Clients of several accounts, streamed and plain. Every answer is verified; every other outcome is recorded. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Receipt } from '@inference/protocol';
+import type { Customer } from '../../../test/support/customers.js';
+import { type Script, textOf } from '../../../test/support/light/script.js';
+import { ask, BadAnswer } from '../../../test/support/verified-client.js';
+import { LIGHT_MODEL, type SoakCluster } from './soak-cluster.js';
+
+export interface Outcome {
+  /** By `performance.now()`. */
+  readonly startedAt: number;
+  readonly endedAt: number;
+  /** Coordinator that the client is connected to; null: any, through the balancer. */
+  readonly coordinator: number | null;
+  readonly model: string;
+  readonly stream: boolean;
+  /**
+   * `refused`: an error in place of an answer. `broken`: an error inside a stream. `cut`: no complete response. `late`: no end
+   * in time. `bad`: neither a verified answer nor a clear error.
+   */
+  readonly kind: 'verified' | 'refused' | 'broken' | 'cut' | 'late' | 'bad';
+  /** Status and code of an error, or a sentence. */
+  readonly detail: string;
+}
+
+export interface PaidAnswer {
+  readonly receipt: Receipt;
+  readonly account: Customer;
+  readonly startedAt: number;
+  readonly endedAt: number;
+}
+
+/** Without the Messages format, whose errors have types in place of codes. */
+const ENDPOINTS = ['/v1/chat/completions', '/v1/completions', '/v1/responses'] as const;
+const BALANCED_CLIENTS = 5;
+const REAL_CLIENTS = 1;
+const PAUSE_MS = 100;
+const REAL_PAUSE_MS = 1_000;
+const PAUSE_AFTER_ERROR_MS = 250;
+/** Longer than any fault. */
+const MAX_ANSWER_MS = 45_000;
+
+interface ClientOptions {
+  readonly account: Customer;
+  readonly coordinator: number | null;
+  readonly model: string;
+  readonly pauseMs: number;
+}
+
+export class Load {
+  readonly #stop = new AbortController();
+  readonly #interrupted: AbortSignal;
+  readonly #random: () => number;
+  readonly #canary: string;
+  #running: Promise<unknown> = Promise.resolve();
+  /** Outcomes other than `verified`. */
+  readonly failures: Outcome[] = [];
+  readonly paid: PaidAnswer[] = [];
+  sent = 0;
+
+  /** `canary`: text in every prompt. `interrupted` ends running requests. */
+  constructor(soak: SoakCluster, canary: string, random: () => number, interrupted: AbortSignal) {
+    const { accounts, coordinators, network, realModel } = soak;
+    this.#interrupted = interrupted;
+    this.#random = random;
+    this.#canary = canary;
+    const account = (index: number): Customer => accounts[index % accounts.length] as Customer;
+    const light = { coordinator: null, model: LIGHT_MODEL, pauseMs: PAUSE_MS };
+    const clients: ClientOptions[] = [
+      ...Array.from({ length: BALANCED_CLIENTS }, (_, index) => ({ ...light, account: account(index) })),
+      ...coordinators.map(({ url, index }) => ({ ...light, account: { ...account(index), baseUrl: url }, coordinator: index })),
+      ...Array.from({ length: REAL_CLIENTS }, (_, index) => {
+        return { ...light, account: { ...account(index), baseUrl: network.baseUrl }, model: realModel, pauseMs: REAL_PAUSE_MS };
+      }),
+    ];
+    this.#running = Promise.all(clients.map((client) => this.#client(client)));
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  async #client({ account, coordinator, model, pauseMs }: ClientOptions): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted && !this.#interrupted.aborted) {
+      this.sent++;
+      const stream = this.#random() < 0.6;
+      const startedAt = performance.now();
+      const end = (kind: Outcome['kind'], detail: string): void => {
+        this.failures.push({ startedAt, endedAt: performance.now(), coordinator, model, stream, kind, detail });
+      };
+      let isVerified = false;
+      try {
+        const receipt = await this.#request(account, model, stream, end);
+        isVerified = receipt !== null;
+        if (receipt !== null) this.paid.push({ receipt, account, startedAt, endedAt: performance.now() });
+      } catch (error) {
+        if (this.#interrupted.aborted) return;
+        if (error instanceof BadAnswer) end('bad', error.message);
+        else if (error instanceof Error && error.name === 'TimeoutError') end('late', error.message);
+        else end('cut', String((error as Error).cause ?? error));
+      }
+      await delay(isVerified ? pauseMs : PAUSE_AFTER_ERROR_MS, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  /** Null after a clear error. */
+  async #request(
+    account: Customer,
+    model: string,
+    stream: boolean,
+    end: (kind: Outcome['kind'], detail: string) => void,
+  ): Promise<Receipt | null> {
+    const signal = AbortSignal.any([AbortSignal.timeout(MAX_ANSWER_MS), this.#interrupted]);
+    const script = model === LIGHT_MODEL ? this.#script() : null;
+    const answer = await ask(account, {
+      model,
+      stream,
+      signal,
+      ...(script === null
+        ? { prompt: `What is the capital of France? ${this.#canary}`, maxTokens: 8, more: { temperature: 0 } }
+        : {
+            endpoint: ENDPOINTS[Math.floor(this.#random() * ENDPOINTS.length)] ?? '/v1/chat/completions',
+            // The script is read from the prompt; other members are ignored.
+            prompt: JSON.stringify({ ...script, note: this.#canary }),
+            more: { temperature: 0 },
+          }),
+    });
+    if (answer.kind !== 'verified') {
+      end(answer.kind, answer.kind === 'refused' ? `${answer.status} ${answer.code}` : answer.code);
+      return null;
+    }
+    if (script !== null && answer.text !== textOf(script)) throw new BadAnswer(`another text, of ${answer.text.length} characters`);
+    return answer.receipt;
+  }
+
+  /** Mostly short answers, and some that run for seconds. */
+  #script(): Script {
+    const isLong = this.#random() < 0.15;
+    return isLong
+      ? { words: 40 + Math.floor(this.#random() * 120), everyMs: 40 }
+      : { words: 1 + Math.floor(this.#random() * 30), everyMs: Math.floor(this.#random() * 20) };
+  }
+}

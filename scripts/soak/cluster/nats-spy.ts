@@ -1,0 +1,69 @@
+/** Reads everything that coordinators send each other through NATS, with their own keys, and searches for the prompts' canary. */
+import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { fromSeed } from '@nats-io/nkeys';
+import type { SoakCluster } from './soak-cluster.js';
+
+/** Messages on links to read: jobs of the load are among them. */
+const MIN_LINK_MESSAGES = 300;
+const MAX_SPY_MS = 60_000;
+const MESSAGE = /MSG coordinator\./g;
+
+/** Runs before any fault: with these subscriptions, a coordinator does not learn that a dead one has no responders. Returns problems. */
+export async function spyOnNats({ dataDir, coordinators }: SoakCluster, canary: string, signal: AbortSignal): Promise<string[]> {
+  const found = { bytes: 0, linkMessages: 0, prompts: 0 };
+  const read = (bytes: Buffer): void => {
+    const text = bytes.toString('latin1');
+    found.bytes += bytes.length;
+    found.linkMessages += text.match(MESSAGE)?.length ?? 0;
+    if (text.includes(canary)) found.prompts++;
+  };
+  const directory = join(dataDir, 'cluster');
+  const names = coordinators.map(({ index }) => `coordinator-${index + 1}`);
+  const sockets = await Promise.all(names.map((name) => listen(directory, name, canary.length, read)));
+  const deadline = performance.now() + MAX_SPY_MS;
+  while (found.linkMessages < MIN_LINK_MESSAGES && performance.now() < deadline && !signal.aborted) await delay(100);
+  for (const socket of sockets) socket.destroy();
+  console.log(`NATS: ${found.bytes} bytes read, ${found.linkMessages} messages on links, ${found.prompts} prompts`);
+  if (found.prompts > 0) return [`${found.prompts} prompts in NATS messages`];
+  return found.linkMessages < MIN_LINK_MESSAGES ? [`only ${found.linkMessages} NATS messages on links were read`] : [];
+}
+
+/** Subscribes to all that a coordinator may read. `overlap`: bytes of a chunk that are passed again with the next one. */
+async function listen(directory: string, name: string, overlap: number, read: (bytes: Buffer) => void): Promise<TLSSocket> {
+  const env = readFileSync(join(directory, `${name}.env`), 'utf8');
+  const server = new URL(/^NATS_URL=([^,\n]+)/m.exec(env)?.[1] ?? '');
+  const plain = connect(Number(server.port), server.hostname);
+  const info = await firstLine(plain);
+  const { nonce } = JSON.parse(info.replace(/^INFO /, '')) as { nonce: string };
+  const socket = connectTls({ socket: plain, host: server.hostname, ca: readFileSync(join(directory, 'ca.pem')) });
+  await new Promise<void>((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject));
+  const pair = fromSeed(readFileSync(join(directory, `${name}.nk`)).subarray(0, SEED_BYTES));
+  const sig = Buffer.from(pair.sign(Buffer.from(nonce))).toString('base64url');
+  const options = { verbose: false, pedantic: false, protocol: 1, lang: 'spy', version: '1', nkey: pair.getPublicKey(), sig };
+  socket.write(`CONNECT ${JSON.stringify(options)}\r\nSUB fleet.> 1\r\nSUB coordinator.${name}.in.> 2\r\n`);
+  let rest: Buffer = Buffer.alloc(0);
+  socket.on('data', (chunk: Buffer) => {
+    if (chunk.includes('PING\r\n')) socket.write('PONG\r\n');
+    read(Buffer.concat([rest, chunk]));
+    rest = chunk.subarray(Math.max(0, chunk.length - overlap));
+  });
+  return socket;
+}
+
+/** Characters of an nkey seed; a newline follows in its file. */
+const SEED_BYTES = 58;
+
+/** Without later bytes: the server waits for TLS after its greeting. */
+function firstLine(socket: Socket): Promise<string> {
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject);
+    socket.once('data', (bytes: Buffer) => {
+      socket.removeAllListeners('error');
+      resolve(bytes.toString());
+    });
+  });
+}

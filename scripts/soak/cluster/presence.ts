@@ -1,0 +1,71 @@
+/** How long agents were without a registered connection to a running coordinator, sampled during each fault. */
+import type { Coordinator, SoakCluster } from './soak-cluster.js';
+
+const SAMPLE_MS = 25;
+
+export class Presence {
+  readonly #cluster: SoakCluster;
+  readonly #timer: NodeJS.Timeout;
+  /** By agent: start of the current absence. */
+  readonly #awaySince = new Map<string, number>();
+  #frozen: Coordinator | null = null;
+  #maxMs = 0;
+  #sampledAt = performance.now();
+  /** Longest delay of a sample, in milliseconds: a busy machine. */
+  maxLateMs = 0;
+
+  constructor(cluster: SoakCluster) {
+    this.#cluster = cluster;
+    this.#timer = setInterval(() => {
+      const now = performance.now();
+      this.maxLateMs = Math.max(this.maxLateMs, now - this.#sampledAt - SAMPLE_MS);
+      this.#sampledAt = now;
+      this.#sample();
+    }, SAMPLE_MS);
+  }
+
+  /** Forgets earlier absences. Agents of a frozen coordinator count as away from now on, until `thaw`. */
+  begin(frozen: Coordinator | null): void {
+    this.#maxMs = 0;
+    this.#frozen = frozen;
+    this.#sample();
+  }
+
+  thaw(): void {
+    this.#frozen = null;
+  }
+
+  /** Longest absence since `begin`, in milliseconds. */
+  get maxMs(): number {
+    this.#sample();
+    return this.#maxMs;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #sample(): void {
+    const now = performance.now();
+    for (const [name, isPresent] of this.#states()) {
+      if (isPresent) this.#awaySince.delete(name);
+      else {
+        const since = this.#awaySince.get(name) ?? now;
+        this.#awaySince.set(name, since);
+        this.#maxMs = Math.max(this.#maxMs, now - since);
+      }
+    }
+  }
+
+  *#states(): Iterable<readonly [string, boolean]> {
+    const { agents, network } = this.#cluster;
+    const frozen = this.#frozen;
+    for (const [index, agent] of agents.entries()) {
+      const isAtFrozen = frozen !== null && [frozen.url, frozen.agent.address].includes(agent.coordinatorUrl);
+      yield [`light agent ${index + 1}`, agent.isRegistered && !isAtFrozen];
+    }
+    for (const [index, { coordinator }] of network.topology.agents.entries()) {
+      yield [`agent ${index + 1}`, coordinator !== null && coordinator !== frozen?.url];
+    }
+  }
+}

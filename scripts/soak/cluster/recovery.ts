@@ -1,0 +1,42 @@
+/** Waits until every coordinator is ready, sees every provider once, and answers. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { ask } from '../../../test/support/verified-client.js';
+import { type Coordinator, LIGHT_MODEL, type SoakCluster } from './soak-cluster.js';
+
+const POLL_MS = 100;
+/** One look at a coordinator. */
+const LOOK_MS = 10_000;
+
+/** Null once everything is back; the last difference at the deadline. */
+export async function untilRecovered(cluster: SoakCluster, deadline: number, signal: AbortSignal): Promise<string | null> {
+  for (;;) {
+    const differences = await Promise.all(cluster.coordinators.map((coordinator) => difference(cluster, coordinator)));
+    const found = differences.find((text) => text !== null) ?? null;
+    if (found === null || performance.now() > deadline || signal.aborted) return found;
+    await delay(POLL_MS);
+  }
+}
+
+/** Null for a coordinator in its normal state. */
+async function difference(cluster: SoakCluster, { url, index }: Coordinator): Promise<string | null> {
+  const name = `coordinator-${index + 1}`;
+  const { apiKey } = cluster.network;
+  const signal = AbortSignal.timeout(LOOK_MS);
+  try {
+    const ready = await fetch(`${url}/health/ready`, { signal });
+    await ready.arrayBuffer();
+    if (!ready.ok) return `${name} is not ready`;
+    const response = await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${apiKey}` }, signal });
+    if (!response.ok) return `${name} lists no models: ${response.status}`;
+    // The shape is that of the public API.
+    const { data } = (await response.json()) as { data: { id: string; metadata: { provider_count: number } }[] };
+    for (const [model, expected] of Object.entries(cluster.providers)) {
+      const count = data.find(({ id }) => id === model)?.metadata.provider_count ?? 0;
+      if (count !== expected) return `${name} sees ${count} of ${expected} providers of ${model}`;
+    }
+    const answer = await ask({ baseUrl: url, apiKey }, { model: LIGHT_MODEL, prompt: { words: 1 }, signal });
+    return answer.kind === 'verified' ? null : `${name} does not answer: ${JSON.stringify(answer)}`;
+  } catch (error) {
+    return `${name}: ${error}`;
+  }
+}

@@ -1,0 +1,56 @@
+/** What happened during each fault, as tables, and the outcomes that no fault allows. */
+import type { Fault } from './faults.js';
+import type { Load, Outcome } from './load.js';
+
+/** A fault and the time until everything was normal again, by `performance.now()`. */
+export interface Strike {
+  readonly fault: Fault;
+  readonly from: number;
+  to: number;
+  recoveryMs: number;
+  awayMs: number;
+}
+
+/** One line per kind of fault. */
+export function printStrikes(strikes: readonly Strike[]): void {
+  const names = [...new Set(strikes.map(({ fault }) => fault.name))].sort();
+  console.log(`\n${'fault'.padEnd(56)}${'times'.padStart(6)}${'longest recovery'.padStart(18)}${'longest absence'.padStart(17)}`);
+  for (const name of names) {
+    const own = strikes.filter(({ fault }) => fault.name === name);
+    const longest = (value: (strike: Strike) => number): string => seconds(Math.max(...own.map(value)));
+    console.log(
+      `${name.padEnd(56)}${String(own.length).padStart(6)}${longest(({ recoveryMs }) => recoveryMs).padStart(18)}${longest(({ awayMs }) => awayMs).padStart(17)}`,
+    );
+  }
+  console.log('');
+}
+
+/** Prints errors by fault. Returns those that no fault allows. */
+export function printOutcomes({ paid, failures, sent }: Load, strikes: readonly Strike[]): string[] {
+  console.log(`answers: ${paid.length} verified, ${failures.length} errors, of ${sent} requests`);
+  const counts = new Map<string, number>();
+  const problems: string[] = [];
+  for (const outcome of failures) {
+    const around = strikes.filter(({ from, to }) => outcome.startedAt < to && outcome.endedAt > from);
+    const cause = around.find(({ fault }) => fault.permits(outcome));
+    const text = `${outcome.kind} ${outcome.kind === 'cut' ? '' : outcome.detail}`.trim();
+    if (cause !== undefined) counts.set(`${cause.fault.name}: ${text}`, (counts.get(`${cause.fault.name}: ${text}`) ?? 0) + 1);
+    else problems.push(describe(outcome, around));
+  }
+  for (const [line, count] of [...counts].sort()) console.log(`  ${String(count).padStart(5)}  ${line}`);
+  return problems;
+}
+
+function describe({ kind, detail, coordinator, stream, model, startedAt, endedAt }: Outcome, around: readonly Strike[]): string {
+  const where = coordinator === null ? 'the balancer' : `coordinator-${coordinator + 1}`;
+  const times = `${seconds(startedAt)} to ${seconds(endedAt)}`;
+  const during =
+    around.length === 0
+      ? 'no fault'
+      : around.map(({ fault }) => `${fault.name} ${fault.victim === null ? '' : fault.victim.index + 1}`).join(', ');
+  return `${kind} (${detail}) through ${where}, ${stream ? 'stream' : 'plain'} of ${model}, from ${times}, during ${during}`;
+}
+
+export function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}

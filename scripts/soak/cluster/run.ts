@@ -1,0 +1,129 @@
+/**
+ * A whole cluster under load while coordinators, NATS servers, PostgreSQL, connections and agents fail at random. Every answer must
+ * verify or fail as docs/cluster.md allows for the fault, providers must be back in time, and the books must balance.
+ */
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { descendantsOf, processTable } from '../../../test/support/processes.js';
+import { seededRandom } from '../../../test/support/seeded-random.js';
+import { startProgress } from '../../progress.js';
+import { checkBooks } from './books.js';
+import { findCanary } from './canary.js';
+import { type Fault, FaultDraw } from './faults.js';
+import { Load } from './load.js';
+import { MemoryWatch } from './memory-watch.js';
+import { spyOnNats } from './nats-spy.js';
+import { Presence } from './presence.js';
+import { untilRecovered } from './recovery.js';
+import { printOutcomes, printStrikes, type Strike, seconds } from './report.js';
+import { LIGHT_SLOTS, type SoakCluster, startSoakCluster } from './soak-cluster.js';
+
+/** From the end of a fault until everything is normal, restarted processes included. */
+const RECOVERY_MS = 60_000;
+const MIN_REST_MS = 1_000;
+const MAX_REST_MS = 3_000;
+const MAX_PRINTED = 25;
+
+export async function cluster(minutes: number, seed: number): Promise<boolean> {
+  const interrupted = new AbortController();
+  const interrupt = (): void => interrupted.abort(new Error('interrupted'));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
+  const problems: string[] = [];
+  const { signal } = interrupted;
+  const earlier = new Set(descendantsOf(process.pid).map(({ pid }) => pid));
+  const soak = await startSoakCluster({
+    signal,
+    onFailure: (reason) => {
+      problems.push(reason);
+      interrupt();
+    },
+  });
+  try {
+    await run({ soak, minutes, seed, problems, signal });
+    if (signal.aborted) problems.push('interrupted');
+  } catch (error) {
+    problems.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  }
+  await soak.stop();
+  const table = processTable();
+  const own = new Set(descendantsOf(process.pid, table).map(({ pid }) => pid));
+  const left = table.filter(({ pid, command }) => {
+    const isOurs = own.has(pid) && !earlier.has(pid) && !command.startsWith('ps ');
+    return isOurs || command.includes(soak.dataDir);
+  });
+  if (left.length > 0) problems.push(`left over: ${left.map(({ command }) => command).join('; ')}`);
+  for (const problem of problems.slice(0, MAX_PRINTED)) console.error(`PROBLEM: ${problem}`);
+  if (problems.length > MAX_PRINTED) console.error(`PROBLEM: and ${problems.length - MAX_PRINTED} more`);
+  if (problems.length === 0) soak.removeFiles();
+  else console.error(`The files stay in ${soak.dataDir}.`);
+  return problems.length === 0;
+}
+
+interface Run {
+  readonly soak: SoakCluster;
+  readonly minutes: number;
+  readonly seed: number;
+  readonly problems: string[];
+  readonly signal: AbortSignal;
+}
+
+async function run({ soak, minutes, seed, problems, signal }: Run): Promise<void> {
+  const random = seededRandom(seed);
+  const canary = `canary-${randomBytes(12).toString('hex')}`;
+  const strikes: Strike[] = [];
+  const draw = new FaultDraw(soak, random);
+  const presence = new Presence(soak);
+  const memory = new MemoryWatch(soak);
+  const until = performance.now() + minutes * 60_000;
+  // The load draws numbers of its own, so that the faults depend on the seed alone.
+  const load = new Load(soak, canary, seededRandom(seed + 1), signal);
+  const progress = startProgress({
+    until,
+    figures: () => `${strikes.length} faults, ${load.paid.length} answers verified, ${load.failures.length} errors`,
+  });
+  try {
+    problems.push(...(await spyOnNats(soak, canary, signal)));
+    do {
+      const { strike, problems: found } = await strikeOnce(soak, draw.next(), presence, signal);
+      strikes.push(strike);
+      problems.push(...found);
+      await pause(MIN_REST_MS + random() * (MAX_REST_MS - MIN_REST_MS), signal);
+    } while (performance.now() < until && !signal.aborted);
+  } finally {
+    progress.stop();
+    await load.stop();
+    presence.stop();
+    memory.stop();
+  }
+  printStrikes(strikes);
+  console.log(`longest delay of a timer in this process: ${seconds(presence.maxLateMs)} (a busy machine breaks bounds by itself)`);
+  problems.push(...printOutcomes(load, strikes), ...memory.report());
+  const crowded = soak.agents.filter(({ maxJobs }) => maxJobs > LIGHT_SLOTS);
+  if (crowded.length > 0) problems.push(`${crowded.length} agents had more than ${LIGHT_SLOTS} jobs at once`);
+  if (!signal.aborted) problems.push(...(await checkBooks(soak, load, strikes)), ...(await findCanary(soak, canary)));
+}
+
+async function strikeOnce(soak: SoakCluster, fault: Fault, presence: Presence, signal: AbortSignal) {
+  const problems: string[] = [];
+  const from = performance.now();
+  const strike: Strike = { fault, from, to: Number.POSITIVE_INFINITY, recoveryMs: 0, awayMs: 0 };
+  const victim = fault.victim === null ? '' : `, coordinator-${fault.victim.index + 1}`;
+  console.log(`${seconds(from).padStart(8)}  ${fault.name}${victim}`);
+  presence.begin(fault.freezes ? fault.victim : null);
+  await fault.strike(signal);
+  presence.thaw();
+  const over = performance.now();
+  const difference = await untilRecovered(soak, over + RECOVERY_MS, signal);
+  strike.to = performance.now();
+  strike.recoveryMs = strike.to - over;
+  strike.awayMs = presence.maxMs;
+  if (difference !== null && !signal.aborted)
+    problems.push(`not recovered within ${RECOVERY_MS / 1000} s after ${fault.name}: ${difference}`);
+  if (strike.awayMs > fault.maxAwayMs) problems.push(`a provider was away for ${seconds(strike.awayMs)} during ${fault.name}`);
+  return { strike, problems };
+}
+
+/** Resolves early on abort. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal }).catch(() => {});
+}

@@ -1,0 +1,165 @@
+/** Three coordinators, each behind proxies to NATS and PostgreSQL, with real and light agents on all of them. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openDatabase } from '../../../apps/coordinator/src/database/connection/open-database.js';
+import type { Database } from '../../../apps/coordinator/src/database/tables.js';
+import { type Customer, type Customers, openCustomers } from '../../../test/support/customers.js';
+import type { LightAgent } from '../../../test/support/light/agent.js';
+import { startLightAgents } from '../../../test/support/light/agents.js';
+import { TcpProxy } from '../../../test/support/tcp-proxy.js';
+import { type ClusterNetwork, type CoordinatorAddresses, startCluster } from '../../network/cluster/cluster-network.js';
+import type { Supervised } from '../../network/supervise.js';
+
+export const LIGHT_MODEL = 'light';
+export const LIGHT_SLOTS = 3;
+const COORDINATORS = 3;
+const LIGHT_AGENTS = 9;
+const REAL_AGENTS = 3;
+const CUSTOMERS = 3;
+/** For a machine that also runs other programs. */
+const START_DEADLINE_MS = 150_000;
+
+export interface Coordinator {
+  readonly index: number;
+  readonly url: string;
+  readonly program: Supervised;
+  /** Connections to the NATS servers. */
+  readonly nats: readonly TcpProxy[];
+  readonly postgres: TcpProxy;
+  /** Connections of the first light agent. */
+  readonly agent: TcpProxy;
+}
+
+export interface SoakCluster {
+  readonly network: ClusterNetwork;
+  readonly dataDir: string;
+  readonly coordinators: readonly Coordinator[];
+  readonly agents: readonly LightAgent[];
+  /** Chooses the coordinator of a light agent's next connection. */
+  setDestination(agent: LightAgent, coordinator: Coordinator): void;
+  readonly realModel: string;
+  /** Number of providers by model. */
+  readonly providers: Readonly<Record<string, number>>;
+  readonly database: Database;
+  readonly customers: Customers;
+  readonly accounts: readonly Customer[];
+  stop(): Promise<void>;
+  removeFiles(): void;
+}
+
+interface Options {
+  readonly signal: AbortSignal;
+  /** The cluster stopped by itself. */
+  readonly onFailure: (reason: string) => void;
+}
+
+interface Proxies {
+  readonly nats: readonly TcpProxy[];
+  readonly postgres: TcpProxy;
+}
+
+const numberOfPort = (url: string): string => new URL(url).port;
+
+/** Starts everything; nothing is left running if it rejects. */
+export async function startSoakCluster({ signal, onFailure }: Options): Promise<SoakCluster> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'soak-cluster-'));
+  const cleanups: (() => unknown)[] = [];
+  const stop = async (): Promise<void> => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  };
+  const removeFiles = (): void => rmSync(dataDir, { recursive: true, force: true });
+  try {
+    const proxies: Proxies[] = [];
+    cleanups.push(() => Promise.all(proxies.flatMap(({ nats, postgres }) => [...nats, postgres]).map((proxy) => proxy.close())));
+    const network = await startCluster({
+      coordinatorCount: COORDINATORS,
+      port: 0,
+      dataDir,
+      providers: REAL_AGENTS,
+      providerArgs: ['--model', 'demo-text'],
+      // Streams of the load end within the drain time. Light agents share one address.
+      coordinatorEnv: { LOG_LEVEL: 'info', DRAIN_SECONDS: '15', RATE_LIMIT_ADDRESS: '0', RATE_LIMIT_KEY: '0' },
+      startDeadlineMs: START_DEADLINE_MS,
+      signal,
+      onFailure,
+      routeCoordinator: async (index, addresses) => {
+        const routed = await throughProxies(addresses);
+        proxies[index] = routed.proxies;
+        return routed.addresses;
+      },
+    });
+    cleanups.push(() => network.stop());
+    const coordinators: Coordinator[] = [];
+    for (const [index, { base_url: url }] of network.topology.coordinators.entries()) {
+      const agent = await TcpProxy.start(url);
+      cleanups.push(() => agent.close());
+      coordinators.push({ index, url, program: network.coordinators[index] as Supervised, ...(proxies[index] as Proxies), agent });
+    }
+    const database = await openDatabase({ url: network.databaseUrl, maxConnections: 2, onConnectionLost: () => {} });
+    cleanups.push(() => database.destroy());
+    const { light, destinations } = await joinLightAgents(coordinators);
+    cleanups.push(() => light.leave());
+    const customers = await openCustomers({ ...network, dataDir });
+    cleanups.push(() => customers.close());
+    const accounts: Customer[] = [];
+    for (let count = 0; count < CUSTOMERS; count++) accounts.push(await customers.customer());
+    const realModel = network.models[0] ?? '';
+    return {
+      network,
+      dataDir,
+      coordinators,
+      agents: light.agents,
+      setDestination: (agent, { index }) => {
+        destinations[light.agents.indexOf(agent)] = index;
+      },
+      realModel,
+      providers: { [LIGHT_MODEL]: LIGHT_AGENTS, [realModel]: REAL_AGENTS },
+      database,
+      customers,
+      accounts,
+      stop,
+      removeFiles,
+    };
+  } catch (error) {
+    await stop();
+    removeFiles();
+    throw error;
+  }
+}
+
+/** Agents that start at the coordinators in turn, and try the next one after the end of a connection. */
+async function joinLightAgents(coordinators: readonly Coordinator[]) {
+  /** Index of each agent's next coordinator. */
+  const destinations = Array.from({ length: LIGHT_AGENTS }, (_, index) => index);
+  const light = await startLightAgents({
+    url: (index) => {
+      const next = destinations[index] ?? 0;
+      destinations[index] = next + 1;
+      const { url, agent } = coordinators[next % coordinators.length] as Coordinator;
+      return index === 0 ? agent.address : url;
+    },
+    size: LIGHT_AGENTS,
+    models: () => [LIGHT_MODEL],
+    slots: LIGHT_SLOTS,
+    staysConnected: true,
+  });
+  return { light, destinations };
+}
+
+async function throughProxies({ NATS_URL, DATABASE_URL }: CoordinatorAddresses) {
+  const start = (url: string): Promise<TcpProxy> => {
+    const { hostname, port } = new URL(url);
+    return TcpProxy.start(`http://${hostname}:${port}`, { isWebSocket: false });
+  };
+  const servers = NATS_URL.split(',');
+  const nats = await Promise.all(servers.map(start));
+  const postgres = await start(DATABASE_URL);
+  const database = new URL(DATABASE_URL);
+  database.port = numberOfPort(postgres.address);
+  const addresses: CoordinatorAddresses = {
+    NATS_URL: nats.map(({ address }) => `tls://127.0.0.1:${numberOfPort(address)}`).join(','),
+    DATABASE_URL: database.toString(),
+  };
+  return { addresses, proxies: { nats, postgres } };
+}
