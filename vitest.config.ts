@@ -33,6 +33,7 @@ export default defineConfig({
     // The default of a second is no time for a machine under load.
     expect: { poll: { timeout: 60_000 } },
     sequence: { sequencer: LongestFirst },
+    globalSetup: 'test/support/drop-databases.ts',
     projects: [
       { extends: true, test: { name: 'alone', include: ALONE, isolate: true } },
       { extends: true, test: { name: 'cluster', include: CLUSTER, isolate: false, env: { HARNESS: 'cluster' }, setupFiles: SETUP } },

@@ -6,7 +6,6 @@ import { WebhookDigestRepository } from '../../src/database/webhook-digest-repos
 import { WebhookReceiver } from '../../src/devices/webhook-receiver.js';
 import { APPLE_TRUST_ANCHOR } from '../../src/providers/verification/chain/trust-anchor.js';
 import { freshPostgres, type TestDatabase } from '../support/databases.js';
-import { dropSpares } from '../support/fresh-database.js';
 import { type Harness, NO_RATE_LIMITS, startCoordinator, until } from '../support/harness.js';
 import { type NatsServer, startNats } from '../support/nats-server.js';
 
@@ -50,7 +49,6 @@ describe('three coordinators of one network', () => {
     for (const coordinator of coordinators) await coordinator.close();
     await nats.close();
     await place.remove();
-    await dropSpares();
   });
 
   const from = (address: string): { readonly 'x-forwarded-for': string } => ({ 'x-forwarded-for': address });
@@ -203,7 +201,6 @@ describe('counters of one PostgreSQL', () => {
   afterAll(async () => {
     for (const database of databases) await database.destroy();
     await place.remove();
-    await dropSpares();
   });
 
   it('count concurrent attempts exactly, forget refunded ones, and begin again after the window', async () => {

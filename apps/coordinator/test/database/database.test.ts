@@ -77,7 +77,7 @@ describeDatabases('the database', (fresh, dialect) => {
     // Two connections to one file in one process deadlock: SQLite's wait blocks the thread.
     if (dialect === 'postgres') {
       it('is migrated once when several programs open the database at the same time', async () => {
-        const other = await fresh();
+        const other = await fresh('empty');
         const opened = await Promise.all([other.open(), other.open(), other.open()]);
         for (const one of opened) {
           const totals = await one.selectFrom('network_totals').select('window').orderBy('window').execute();

@@ -2,21 +2,23 @@
  * Both databases for tests: `describeDatabases` runs its body over a fresh SQLite file and over a fresh PostgreSQL database of this
  * test file. An unreachable PostgreSQL prints a visible notice, and fails in CI.
  */
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Dialect } from '../../src/database/connection/dialect.js';
-import { dropSpares, freshPostgres, freshSqlite, TEST_DATABASE_URL, type TestDatabase, whyUnreachable } from './fresh-database.js';
+import { type Content, freshPostgres, freshSqlite, TEST_DATABASE_URL, type TestDatabase, whyUnreachable } from './fresh-database.js';
 
 export { freshPostgres, freshSqlite, TEST_DATABASE_URL, type TestDatabase } from './fresh-database.js';
 
 const unreachable: string | null = await whyUnreachable();
 
-/** Runs `body` per database. `fresh` creates an empty database; the body opens and removes it. */
-export function describeDatabases(name: string, body: (fresh: () => Promise<TestDatabase>, dialect: Dialect) => void): void {
+/** Runs `body` per database. `fresh` creates a database; the body opens and removes it. */
+export function describeDatabases(
+  name: string,
+  body: (fresh: (content?: Content) => Promise<TestDatabase>, dialect: Dialect) => void,
+): void {
   describe.each(['sqlite', 'postgres'] as const)(`${name} (%s)`, (dialect) => {
     if (dialect === 'sqlite') {
       body(freshSqlite, dialect);
     } else if (unreachable === null) {
-      afterAll(dropSpares);
       body(freshPostgres, dialect);
     } else {
       console.warn(`\n*** NOT TESTED on PostgreSQL: ${name}. No server at ${TEST_DATABASE_URL}: ${unreachable}\n`);

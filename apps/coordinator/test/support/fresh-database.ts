@@ -1,12 +1,13 @@
-/** Empty databases of both kinds, for tests and benches: a file in a fresh folder, or a separate PostgreSQL database. */
+/** Fresh databases of both kinds, for tests and benches: a file in a new folder, or a separate PostgreSQL database. */
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { Dialect } from '../../src/database/connection/dialect.js';
 import { type DatabaseTarget, openDatabase } from '../../src/database/connection/open-database.js';
 import type { Database } from '../../src/database/tables.js';
+import { type InitialState, readInitialState, restoreInitialState } from './initial-state.js';
 
 export interface TestDatabase {
   readonly dialect: Dialect;
@@ -18,15 +19,19 @@ export interface TestDatabase {
   remove(): Promise<void>;
 }
 
+/** The schema with its first rows, or nothing, so that the first opening migrates. */
+export type Content = 'migrated' | 'empty';
+
 /** Server for test databases. */
 export const TEST_DATABASE_URL = process.env.TEST_DATABASE_URL ?? 'postgres://postgres@127.0.0.1:5432/test';
 const NAME_PREFIX = 'inference_test_';
 /** Age after which databases of killed test runs are removed, in milliseconds. */
 const ABANDONED_MS = 3_600_000;
 
-export async function freshSqlite(): Promise<TestDatabase> {
+export async function freshSqlite(content: Content = 'migrated'): Promise<TestDatabase> {
   const directory = mkdtempSync(join(tmpdir(), 'coordinator-database-'));
   const target = { file: join(directory, 'test.db') };
+  if (content === 'migrated') writeFileSync(target.file, await migratedFile());
   return {
     dialect: 'sqlite',
     target,
@@ -35,31 +40,79 @@ export async function freshSqlite(): Promise<TestDatabase> {
   };
 }
 
-/** Emptied databases for reuse: creating and dropping is far slower than emptying. */
-const spares: string[] = [];
+let migrated: Promise<Uint8Array> | undefined;
 
-/** Creates an empty PostgreSQL database. Rejects when the server is unreachable. */
-export async function freshPostgres(): Promise<TestDatabase> {
-  const name = spares.pop() ?? (await createOnServer());
-  const url = new URL(TEST_DATABASE_URL);
-  url.pathname = `/${name}`;
-  const target = { url: url.href, maxConnections: 4 };
+/** Bytes of a database file after all migrations, made once per process. */
+export function migratedFile(): Promise<Uint8Array> {
+  migrated ??= makeMigratedFile();
+  return migrated;
+}
+
+async function makeMigratedFile(): Promise<Uint8Array> {
+  const directory = mkdtempSync(join(tmpdir(), 'coordinator-database-'));
+  try {
+    const file = join(directory, 'test.db');
+    await (await openDatabase({ file })).destroy();
+    return readFileSync(file);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** Databases for reuse: creating, migrating and dropping are far slower than restoring. */
+const spares: { readonly migrated: Migrated[]; readonly empty: string[] } = { migrated: [], empty: [] };
+
+interface Migrated {
+  readonly name: string;
+  readonly initial: InitialState;
+}
+
+/** Creates a PostgreSQL database. Rejects when the server is unreachable. */
+export async function freshPostgres(content: Content = 'migrated'): Promise<TestDatabase> {
+  const migrated = content === 'migrated' ? (spares.migrated.pop() ?? (await createMigrated())) : null;
+  const name = migrated?.name ?? (await takeEmpty());
+  const target = { url: urlOf(name), maxConnections: 4 };
   return {
     dialect: 'postgres',
     target,
     open: () => openDatabase(target),
-    remove: async () => {
-      await onServer(async (client) => {
+    remove: () =>
+      onServer(async (client) => {
         await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()', [name]);
-        await client.query('drop schema public cascade; create schema public');
-      }, url.href);
-      spares.push(name);
-    },
+        if (migrated !== null && (await restoreInitialState(client, migrated.initial))) {
+          spares.migrated.push(migrated);
+        } else {
+          await client.query('drop schema public cascade; create schema public');
+          spares.empty.push(name);
+        }
+      }, target.url),
   };
 }
 
+async function createMigrated(): Promise<Migrated> {
+  const name = await takeEmpty();
+  const url = urlOf(name);
+  await (await openDatabase({ url, maxConnections: 1 })).destroy();
+  let initial: InitialState | undefined;
+  await onServer(async (client) => {
+    initial = await readInitialState(client);
+  }, url);
+  if (initial === undefined) throw new Error('the database was not read');
+  return { name, initial };
+}
+
+async function takeEmpty(): Promise<string> {
+  return spares.empty.pop() ?? (await createOnServer());
+}
+
+function urlOf(name: string): string {
+  const url = new URL(TEST_DATABASE_URL);
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
 async function createOnServer(): Promise<string> {
-  const name = `${NAME_PREFIX}${Date.now()}_${randomBytes(4).toString('hex')}`;
+  const name = `${NAME_PREFIX}${Date.now()}_${process.ppid}_${randomBytes(4).toString('hex')}`;
   await onServer(async (client) => {
     await removeAbandoned(client);
     await client.query(`create database ${name}`);
@@ -67,12 +120,21 @@ async function createOnServer(): Promise<string> {
   return name;
 }
 
-/** Drops the emptied databases. For the end of a test file or a bench. */
+/** Drops the databases of this process. For the end of a bench. */
 export async function dropSpares(): Promise<void> {
-  const names = spares.splice(0);
+  const names = [...spares.migrated.splice(0).map(({ name }) => name), ...spares.empty.splice(0)];
   if (names.length === 0) return;
   await onServer(async (client) => {
     for (const name of names) await client.query(`drop database if exists ${name} with (force)`);
+  });
+}
+
+/** Drops the databases of all processes that this process started. For the end of a test run. */
+export async function dropDatabasesOfChildren(): Promise<void> {
+  await onServer(async (client) => {
+    const pattern = `${NAME_PREFIX}%\\_${process.pid}\\_%`;
+    const { rows } = await client.query<{ datname: string }>('select datname from pg_database where datname like $1', [pattern]);
+    for (const { datname } of rows) await client.query(`drop database if exists "${datname}" with (force)`);
   });
 }
 
