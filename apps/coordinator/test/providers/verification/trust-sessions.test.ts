@@ -8,12 +8,22 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { EnclaveKey } from '../../../../../test/support/enclave-key.js';
 import { readConfig } from '../../../src/config/config.js';
-import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
+import { type Harness, type HarnessOptions, MODEL, startHarness, until } from '../../support/harness.js';
 import { type ProviderOptions, ScriptedProvider } from '../../support/scripted-provider.js';
 import { DeviceWorld } from './device-fixtures.js';
 
 let harness: Harness;
-afterEach(() => harness?.close());
+/** Coordinators of one test each. */
+const own: Harness[] = [];
+afterEach(async () => {
+  for (const each of own.splice(0)) await each.close();
+});
+
+async function startOwn(options?: HarnessOptions): Promise<Harness> {
+  const started = await startHarness(options);
+  own.push(started);
+  return started;
+}
 
 async function refusal(options: ProviderOptions): Promise<string> {
   const provider = new ScriptedProvider(harness.url, { models: [MODEL], ...options });
@@ -139,15 +149,22 @@ const refusals: readonly [name: string, options: () => ProviderOptions, expected
 ];
 
 describe('a provider that registers', () => {
+  // One coordinator for all: a refused provider leaves nothing behind.
+  let shared: Harness;
+  beforeAll(async () => {
+    shared = await startHarness();
+    return () => shared.close();
+  });
+
   it.each(refusals)('with %s gets the exact reason', async (_name, options, expected) => {
-    harness = await startHarness();
+    harness = shared;
     expect(await refusal(options())).toBe(expected);
     expect((await harness.chat()).status).toBe(404);
     expect(harness.log.join()).not.toContain('X-Injected');
   });
 
   it('may send members that this coordinator does not know', async () => {
-    harness = await startHarness();
+    harness = await startOwn();
     await harness.provider({ attestation: (attestation) => ({ ...attestation, zz_future: { a: [1] } }) });
     expect((await harness.chat()).status).toBe(200);
   });
@@ -180,7 +197,7 @@ describe('answers to challenges', () => {
   ];
 
   it.each(wrong)('%s end the session with the exact reason', async (_name, onChallenge, expected) => {
-    harness = await startHarness({ providerTimings: timings });
+    harness = await startOwn({ providerTimings: timings });
     const provider = await harness.provider({ onChallenge });
     await provider.closed;
     expect(`${provider.rejection} ${provider.rejectionReason}`).toBe(expected);
@@ -188,7 +205,7 @@ describe('answers to challenges', () => {
   });
 
   it('that come late are counted and reported, and a second time are a replay', async () => {
-    harness = await startHarness({ providerTimings: timings });
+    harness = await startOwn({ providerTimings: timings });
     let late: string | null = null;
     const provider = await harness.provider({
       onChallenge: (nonce, self) => {
@@ -211,7 +228,7 @@ describe('answers to challenges', () => {
   });
 
   it('that come late and report SIP as off still count', async () => {
-    harness = await startHarness({ providerTimings: timings });
+    harness = await startOwn({ providerTimings: timings });
     let asked = 0;
     const provider = await harness.provider({
       onChallenge: (nonce, self) => {
@@ -225,7 +242,7 @@ describe('answers to challenges', () => {
   });
 
   it('leave a transcript that can be checked again', async () => {
-    harness = await startHarness({ providerTimings: timings });
+    harness = await startOwn({ providerTimings: timings });
     const provider = await harness.provider();
     const lastChallenge = () => harness.app.providers.snapshot(provider.providerId)?.lastChallenge;
     expect(lastChallenge()).toMatchObject({ nonce: provider.firstNonce, sessionId: provider.sessionId });
@@ -238,7 +255,7 @@ describe('answers to challenges', () => {
 });
 
 it('a frame of 100 MB ends its own connection before it is read', async () => {
-  harness = await startHarness();
+  harness = await startOwn();
   const [huge, quiet] = [await harness.provider(), await harness.provider({ models: ['quiet'] })];
   const before = process.memoryUsage().rss;
   huge.socket.send(Buffer.alloc(100 * 1024 * 1024));
@@ -251,7 +268,7 @@ it('a frame of 100 MB ends its own connection before it is read', async () => {
 
 describe('a provider always knows its status', () => {
   it('from the beginning: the level, every part, and the remedies', async () => {
-    harness = await startHarness();
+    harness = await startOwn();
     const provider = await harness.provider();
     const standing = await provider.next('trust');
     expect(standing).toMatchObject({ trust_level: 'self_signed', routable: true, status: 'online' });
@@ -268,7 +285,7 @@ describe('a provider always knows its status', () => {
   });
 
   it('when it gets no jobs, the message says so', async () => {
-    harness = await startHarness();
+    harness = await startOwn();
     const provider = await harness.provider({
       onJob: (job) => job.answerHonestly(undefined, { message: (m) => ({ ...m, response_sha256: '0'.repeat(64) }) }),
     });
@@ -283,7 +300,7 @@ describe('a provider always knows its status', () => {
   });
 
   it('when its sealing key expires, without any message of its own', async () => {
-    harness = await startHarness();
+    harness = await startOwn();
     const provider = await harness.provider({
       keyStatement: (statement) => ({ ...(statement as object), not_after: Date.now() + 400 }) as JsonValue,
     });
@@ -296,7 +313,7 @@ describe('a provider always knows its status', () => {
   });
 
   it('only after a change', async () => {
-    harness = await startHarness();
+    harness = await startOwn();
     const provider = await harness.provider();
     for (let round = 0; round < 3; round++) expect((await harness.chat()).status).toBe(200);
     expect(provider.received.filter(({ type }) => type === 'trust')).toHaveLength(1);
@@ -316,7 +333,7 @@ describe('hardware', () => {
   const evidenceFor = (enclave: EnclaveKey) => world.evidence(enclave.publicKey, {}, now - 60_000);
 
   it('is reached with all evidence, reported, published, and lost when SIP turns off', async () => {
-    harness = await startHarness({ config: simulation, providerTimings: { challengeIntervalMs: 150, challengeAnswerMs: 500 } });
+    harness = await startOwn({ config: simulation, providerTimings: { challengeIntervalMs: 150, challengeAnswerMs: 500 } });
     let sip = true;
     const provider = await harness.provider({ serial, onChallenge: (nonce, self) => self.answer(nonce, { sip_enabled: sip }) });
     expect((await harness.chat()).headers.get('x-provider-trust-level')).toBe('self_signed');
@@ -338,7 +355,7 @@ describe('hardware', () => {
   });
 
   it('is lost at once when device management withdraws its evidence', async () => {
-    harness = await startHarness({ config: simulation });
+    harness = await startOwn({ config: simulation });
     const provider = await harness.provider({ serial });
     const evidence = evidenceFor(provider.enclave);
     harness.app.providers.setDeviceEvidence(provider.providerId, evidence);
@@ -351,7 +368,7 @@ describe('hardware', () => {
   });
 
   it('does not pass to a new enclave key of the same serial number', async () => {
-    harness = await startHarness({ config: simulation });
+    harness = await startOwn({ config: simulation });
     const first = await harness.provider({ serial });
     const evidence = evidenceFor(first.enclave);
     const second = await harness.provider({ serial });
@@ -365,7 +382,7 @@ describe('hardware', () => {
   });
 
   it('is not reached by a simulation without the setting', async () => {
-    harness = await startHarness();
+    harness = await startOwn();
     const provider = await harness.provider({ serial });
     harness.app.providers.setDeviceEvidence(provider.providerId, evidenceFor(provider.enclave));
     await until(() => provider.standing?.parts.some(({ detail }) => detail === 'anchor_name') === true);
@@ -381,6 +398,6 @@ describe('hardware', () => {
     writeFileSync(bare, toBase64(fromBase64('AAAA')));
     await expect(startHarness({ config: { simulatedDeviceAuthority: bare } })).rejects.toThrow('no certificate of a simulated authority');
     rmSync(bare);
-    harness = await startHarness();
+    harness = await startOwn();
   });
 });
