@@ -40,12 +40,12 @@ export async function freshSqlite(content: Content = 'migrated'): Promise<TestDa
   };
 }
 
-let migrated: Promise<Uint8Array> | undefined;
+let migratedBytes: Promise<Uint8Array> | undefined;
 
 /** Bytes of a database file after all migrations, made once per process. */
 export function migratedFile(): Promise<Uint8Array> {
-  migrated ??= makeMigratedFile();
-  return migrated;
+  migratedBytes ??= makeMigratedFile();
+  return migratedBytes;
 }
 
 async function makeMigratedFile(): Promise<Uint8Array> {
@@ -82,7 +82,7 @@ export async function freshPostgres(content: Content = 'migrated'): Promise<Test
         if (migrated !== null && (await restoreInitialState(client, migrated.initial))) {
           spares.migrated.push(migrated);
         } else {
-          await client.query('drop schema public cascade; create schema public');
+          await client.query(`alter database ${name} reset all; drop schema public cascade; create schema public`);
           spares.empty.push(name);
         }
       }, target.url),
@@ -95,6 +95,8 @@ async function createMigrated(): Promise<Migrated> {
   await (await openDatabase({ url, maxConnections: 1 })).destroy();
   let initial: InitialState | undefined;
   await onServer(async (client) => {
+    // No test ends the server, so commits need not wait for its disk.
+    await client.query(`alter database ${name} set synchronous_commit = off`);
     initial = await readInitialState(client);
   }, url);
   if (initial === undefined) throw new Error('the database was not read');
@@ -116,8 +118,6 @@ async function createOnServer(): Promise<string> {
   await onServer(async (client) => {
     await removeAbandoned(client);
     await client.query(`create database ${name}`);
-    // No test ends the server, so commits need not wait for its disk.
-    await client.query(`alter database ${name} set synchronous_commit = off`);
   });
   return name;
 }
