@@ -1,11 +1,12 @@
 /**
- * `npm run bench -- [--peer] [--smoke] [relay] [engine] [rendering] [ledger] [leases] [reads] [attestation] [scheduler] [images]`: runs the
- * named benches, or all. `--peer` adds llama.cpp's own server to the engine bench. Exits 1 on a missed target.
+ * `npm run bench -- [--peer] [--smoke] [relay] [engine] [rendering] [ledger] [leases] [reads] [attestation] [scheduler] [images]
+ * [cluster]`: runs the named benches, or all. `--peer` adds llama.cpp's own server to the engine bench. Exits 1 on a missed target.
  *
  * `--smoke`: seconds per bench; targets are ignored, but each bench must complete.
  */
 import { startProgress } from '../progress.js';
 import { benchAttestation } from './attestation/index.js';
+import { benchCluster } from './cluster/index.js';
 import { benchAgainstPeer } from './engine/against-peer.js';
 import { benchEngine } from './engine/index.js';
 import { benchImages } from './images/index.js';
@@ -27,6 +28,7 @@ const BENCHES: Readonly<Record<string, () => Promise<boolean>>> = {
   rendering: benchRendering,
   scheduler: benchScheduler,
   images: benchImages,
+  cluster: benchCluster,
 };
 const OPTIONS = ['--peer', '--smoke'];
 

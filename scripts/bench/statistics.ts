@@ -1,5 +1,5 @@
 /** Statistics printed by benches. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 /** Clock ticks per second of /proc (USER_HZ, fixed at 100 by Linux). */
 const TICKS_PER_SECOND = 100;
@@ -10,6 +10,28 @@ export function cpuSeconds(pid: number): number {
   if (!existsSync(path)) return Number.NaN;
   const fields = readFileSync(path, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
+/** CPU time of a process with all of its children, ended ones included, in seconds; NaN without /proc. */
+export function familyCpuSeconds(pid: number): number {
+  if (!existsSync('/proc/self/stat')) return Number.NaN;
+  let ticks = 0;
+  for (const name of readdirSync('/proc')) {
+    const fields = /^\d+$/.test(name) ? statFields(name) : [];
+    // Counts from the field after the command: 1 is the parent, 11 to 14 are user and system time, then those of ended children.
+    if (name === String(pid)) ticks += Number(fields[13]) + Number(fields[14]);
+    if (name === String(pid) || fields[1] === String(pid)) ticks += Number(fields[11]) + Number(fields[12]);
+  }
+  return ticks / TICKS_PER_SECOND;
+}
+
+/** Empty for a process that has just ended. */
+function statFields(pid: string): readonly string[] {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  } catch {
+    return [];
+  }
 }
 
 /** Median; the mean of the two middle values for an even count. Throws RangeError on an empty list. */

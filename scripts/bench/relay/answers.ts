@@ -40,9 +40,9 @@ export interface Pace {
 }
 
 /** Request body. The pace is part of the prompt, read by the responder only. */
-export function requestBody(stream: boolean, pace: Pace | null = null): string {
+export function requestBody(stream: boolean, pace: Pace | null = null, model = 'bench'): string {
   const content = pace === null ? 'What is the capital of France?' : `Pace: ${pace.tokens} tokens, one every ${pace.everyMs} ms.`;
-  return JSON.stringify({ model: 'bench', messages: [{ role: 'user', content }], stream, max_tokens: 1024 });
+  return JSON.stringify({ model, messages: [{ role: 'user', content }], stream, max_tokens: 1024 });
 }
 
 /** Pace in a body; null: unpaced. */

@@ -10,8 +10,7 @@ import { ResponseFrames } from '../../../apps/provider/dist/jobs/response-frames
 import { SoftwareEnclave } from '../../../test/support/software-enclave.js';
 import { keepPace, type Pace, PLAIN_ANSWER, paceOf, STREAM_TOKENS, streamTokens, timedToken } from './answers.js';
 
-const [address, framing, sessions] = process.argv.slice(2);
-const MODEL = 'bench';
+const [address, framing, sessions, MODEL = 'bench'] = process.argv.slice(2);
 const SLOTS = 1024;
 const FRAME_PER_TOKEN = framing === 'frame-per-token';
 const TOKENS = streamTokens();

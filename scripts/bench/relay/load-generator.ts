@@ -10,6 +10,8 @@ export interface ClosedLoad {
   readonly kind: 'closed';
   readonly target: Target;
   readonly body: string;
+  /** Further requests: connections are divided evenly among all. */
+  readonly others?: readonly { readonly target: Target; readonly body: string }[];
   readonly atOnce: number;
   readonly durationMs: number;
   readonly answers: number | null;
@@ -57,16 +59,17 @@ process.on('message', (load: ClosedLoad | PacedLoad) => {
 process.on('disconnect', () => process.exit());
 process.send?.({ ready: true });
 
-async function closed({ target, body, atOnce, durationMs, answers: max, ending }: ClosedLoad): Promise<ClosedResult> {
-  const request = postRequest(target, body);
+async function closed({ target, body, others = [], atOnce, durationMs, answers: max, ending }: ClosedLoad): Promise<ClosedResult> {
+  const requests = [{ target, body }, ...others].map((one) => ({ port: one.target.port, bytes: postRequest(one.target, one.body) }));
   const expected = Buffer.from(ending);
   const begin = performance.now();
   let answers = 0;
-  const worker = async (): Promise<void> => {
-    const connection = await HttpConnection.open(target.port);
+  const worker = async (_: unknown, index: number): Promise<void> => {
+    const { port, bytes } = requests[index % requests.length] as (typeof requests)[number];
+    const connection = await HttpConnection.open(port);
     while (performance.now() - begin < durationMs && (max === null || answers < max)) {
       let last: Buffer = Buffer.alloc(0);
-      const status = await connection.post(request, (part) => {
+      const status = await connection.post(bytes, (part) => {
         last = part.length >= expected.length ? part : Buffer.concat([last, part]);
       });
       if (status !== 200 || !last.subarray(-expected.length).equals(expected)) {

@@ -1,0 +1,76 @@
+/**
+ * Cluster bench: what answers of a cluster cost beside those of one coordinator without NATS, and what a remote answer adds to the first
+ * token. `CLUSTER_BENCH=plain,streams,first,many` selects sections. The ledger bench measures three processes on one PostgreSQL.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findPrograms, type InstalledPrograms } from '../../network/cluster/installed-programs.js';
+import { StartError } from '../../network/start-error.js';
+import { Processes } from '../relay/sides.js';
+import { isSmoke } from '../size.js';
+import { BenchCluster } from './bench-cluster.js';
+import { benchFirstToken } from './first-token.js';
+import { benchManyPeers } from './many-peers.js';
+import { type Ask, benchProcessorTime } from './processor-time.js';
+
+const SECTIONS = ['plain', 'streams', 'first', 'many'];
+/** Connections with 1024 slots each, for 5,000 streams. */
+const MANY_SESSIONS = 6;
+
+/** Runs the bench. Resolves to whether every target was met. */
+export async function benchCluster(): Promise<boolean> {
+  const programs = installed();
+  if (programs === null) return false;
+  const { CLUSTER_BENCH: chosen } = process.env;
+  const only = chosen?.split(',') ?? SECTIONS;
+  const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
+  const processes = new Processes(directory);
+  try {
+    const { child } = await processes.start('load-generator');
+    const ask: Ask = (load) => child.ask(load);
+    let met = true;
+    const kinds = (['plain', 'streams'] as const).filter((kind) => only.includes(kind));
+    if (kinds.length > 0 || only.includes('first')) {
+      met = await withClusters([0, 1, 2, 3], programs, async (clusters) => {
+        let all = true;
+        for (const kind of kinds) all = (await benchProcessorTime(ask, clusters, kind)) && all;
+        const [, , two] = clusters;
+        return only.includes('first') && two !== undefined ? (await benchFirstToken(ask, two)) && all : all;
+      });
+    }
+    if (only.includes('many')) {
+      met = (await withClusters([1], programs, ([cluster]) => benchManyPeers(ask, cluster as BenchCluster), MANY_SESSIONS)) && met;
+    }
+    return met;
+  } finally {
+    await processes.stop();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** Null, with a printed reason: a program is missing. */
+function installed(): InstalledPrograms | null {
+  try {
+    return findPrograms();
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    console.log(`${isSmoke ? 'skipped' : 'NOT MEASURED'}, 0 figures: ${error.message}`);
+    return null;
+  }
+}
+
+async function withClusters(
+  members: readonly number[],
+  programs: InstalledPrograms,
+  use: (clusters: readonly BenchCluster[]) => Promise<boolean>,
+  sessions = 1,
+): Promise<boolean> {
+  const clusters: BenchCluster[] = [];
+  try {
+    for (const count of members) clusters.push(await BenchCluster.start({ programs, members: count, sessions }));
+    return await use(clusters);
+  } finally {
+    await Promise.all(clusters.map((cluster) => cluster.stop()));
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * Processor time per answer, summed over coordinators, NATS and PostgreSQL: clusters of one, two and three with 0, 50 and 100 % of
+ * the answers from providers of another coordinator, by turns with one coordinator without NATS.
+ */
+import { loadavg } from 'node:os';
+import { PLAIN_ANSWER, requestBody, STREAM_END } from '../relay/answers.js';
+import type { ClosedLoad, ClosedResult } from '../relay/load-generator.js';
+import { sized } from '../size.js';
+import { median } from '../statistics.js';
+import type { BenchCluster, ClusterCpu } from './bench-cluster.js';
+
+const ROUNDS = sized(5, 1);
+/** Per coordinator, so that each does the same work in every cluster. */
+const ANSWERS = sized(500, 20);
+const WARM_ANSWERS = sized(1000, 20);
+const AT_ONCE = sized(32, 4);
+/** Far more than a round takes on any machine. */
+const LONGEST_MS = 600_000;
+const MAX_LOCAL_RATIO = 1.05;
+const MAX_REMOTE_RATIO = 1.3;
+
+export type Ask = (load: object) => Promise<Record<string, unknown>>;
+
+interface Variant {
+  readonly name: string;
+  readonly cluster: BenchCluster;
+  readonly remotePercent: 0 | 50 | 100;
+  /** Largest ratio to the coordinator without NATS; null: no target. */
+  readonly max: number | null;
+  readonly rounds: ClusterCpu[];
+}
+
+/** `clusters`: one coordinator without NATS, then clusters of one, two and so on. Resolves to whether the targets were met. */
+export async function benchProcessorTime(ask: Ask, clusters: readonly BenchCluster[], kind: 'plain' | 'streams'): Promise<boolean> {
+  const variants = clusters.flatMap((cluster, index): Variant[] => {
+    if (index === 0) return [{ name: 'one coordinator without NATS', cluster, remotePercent: 0, max: null, rounds: [] }];
+    return ([0, 50, 100] as const).slice(0, index === 1 ? 1 : 3).map((remotePercent) => {
+      const max = remotePercent === 0 ? MAX_LOCAL_RATIO : remotePercent === 100 ? MAX_REMOTE_RATIO : null;
+      return { name: `cluster of ${index}, ${remotePercent} % remote`, cluster, remotePercent, max, rounds: [] };
+    });
+  });
+  for (const variant of variants) await run(ask, variant, kind, WARM_ANSWERS);
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const variant of variants) variant.rounds.push(await run(ask, variant, kind, ANSWERS));
+  }
+  const what = kind === 'plain' ? 'plain answers' : 'streams of 256 tokens';
+  console.log(`${what}, ${AT_ONCE} at once and ${ANSWERS} a round at each coordinator, ${ROUNDS} rounds; load ${loadavg()[0]?.toFixed(1)}`);
+  console.log('microseconds of processor time per answer: coordinators + NATS + PostgreSQL');
+  const [baseline] = variants;
+  return variants.map((variant) => report(variant, baseline?.rounds ?? [])).every((met) => met);
+}
+
+function report({ name, rounds, max }: Variant, baseline: readonly ClusterCpu[]): boolean {
+  const part = (of: (cpu: ClusterCpu) => number): string => Math.round(median(rounds.map(of)) * 1e6).toString();
+  const sums = rounds.map(total);
+  const ratio = median(sums.map((sum, round) => sum / (baseline[round] === undefined ? Number.NaN : total(baseline[round]))));
+  const met = max === null || ratio <= max;
+  const target = max === null ? '' : ` (target: at most ${max}): ${met ? 'met' : 'MISSED'}`;
+  console.log(
+    `  ${name}: ${part(total)} = ${part(({ coordinators }) => coordinators)} + ${part(({ nats }) => nats)} + ` +
+      `${part(({ postgres }) => postgres)}; ratio ${ratio.toFixed(3)}${target}`,
+  );
+  return met;
+}
+
+function total({ coordinators, nats, postgres }: ClusterCpu): number {
+  return coordinators + nats + postgres;
+}
+
+/** Seconds per answer. */
+async function run(ask: Ask, { cluster, remotePercent }: Variant, kind: 'plain' | 'streams', perCoordinator: number): Promise<ClusterCpu> {
+  const { targets } = cluster;
+  const isStream = kind === 'streams';
+  // Two connections of each coordinator in turn: one for each half.
+  const requests = [0, 1].flatMap((half) =>
+    targets.map((target, index) => {
+      const isRemote = remotePercent === 100 || (remotePercent === 50 && half === 1);
+      return { target, body: requestBody(isStream, null, cluster.modelOf(isRemote ? index + 1 : index)) };
+    }),
+  );
+  const [first, ...others] = requests as [(typeof requests)[number], ...typeof requests];
+  const load: ClosedLoad = {
+    kind: 'closed',
+    ...first,
+    others,
+    atOnce: AT_ONCE * targets.length,
+    durationMs: LONGEST_MS,
+    answers: perCoordinator * targets.length,
+    ending: isStream ? STREAM_END : PLAIN_ANSWER,
+  };
+  const before = cluster.cpu;
+  const { answers } = (await ask(load)) as unknown as ClosedResult;
+  const after = cluster.cpu;
+  const per = (part: keyof ClusterCpu): number => (after[part] - before[part]) / answers;
+  return { coordinators: per('coordinators'), nats: per('nats'), postgres: per('postgres') };
+}

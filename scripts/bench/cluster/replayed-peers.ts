@@ -1,0 +1,119 @@
+/**
+ * Peers without providers that publish digests and answer on their links, in one process: for the load that a large cluster puts on one
+ * coordinator. Arguments: NATS URL, the coordinator, peers, models per peer, a model that all peers serve without a free slot.
+ *
+ * Messages: `{ready}`, then per `{isOn}` a `{done}` once all links are up, or all peers have left.
+ */
+import type { ModelDigest } from '@inference/scheduler';
+import { PeerLinks } from '../../../apps/coordinator/dist/cluster/link/peer-links.js';
+import { Membership } from '../../../apps/coordinator/dist/cluster/membership/membership.js';
+import { NatsTransport } from '../../../apps/coordinator/dist/cluster/transport/nats-transport.js';
+
+const [url = '', coordinator = '', peerCount, modelCount, fullModel = ''] = process.argv.slice(2);
+const CLASSES = 16;
+const POLL_MS = 50;
+/** Peers start within one interval of heartbeats, so that these are spread over it. */
+const START_MS = 1000;
+
+class ReplayedPeer {
+  readonly #links: PeerLinks;
+  readonly #membership: Membership;
+  #changes = 0;
+
+  constructor(transport: NatsTransport, number: number) {
+    const self = `replayed-${number}`;
+    this.#links = new PeerLinks({ self, transport, log: () => {} });
+    const membership = new Membership({
+      self,
+      broadcast: {
+        publish: (subject, bytes) => void transport.publish(subject, bytes),
+        // Of the measured coordinator only: the peers need not know each other.
+        subscribe: (_, handler) => transport.subscribe(`fleet.digest.${coordinator}`, handler),
+      },
+      models: () => this.#models(),
+      providers: () => 100,
+      isDraining: () => false,
+      requestModels: async () => new Uint8Array(),
+      events: { joined: (id) => void this.#links.link(id), left: (id) => this.#links.remove(id), changed: () => {}, clockDiffers: () => {} },
+      now: Date.now,
+    });
+    this.#membership = membership;
+    this.#links.onRequest('models', () => membership.allModels());
+  }
+
+  get isUp(): boolean {
+    return this.#links.links.get(coordinator)?.state === 'up';
+  }
+
+  close(): void {
+    this.#membership.close();
+    this.#links.close();
+  }
+
+  /** Every digest differs from the one before. */
+  *#models() {
+    this.#changes++;
+    for (let number = 0; number < Number(modelCount); number++) {
+      const id = number === 0 ? fullModel : `replayed/model-${number}`;
+      yield { id, type: 'text' as const, images: [], digest: digest(this.#changes, number === 0 ? 0 : CLASSES) };
+    }
+  }
+}
+
+function digest(changes: number, classCount: number): ModelDigest {
+  const classes = Array.from({ length: classCount }, (_, index) => ({
+    isCold: false,
+    freeSlots: 3 + ((changes + index) % 7),
+    totalSlots: 40,
+    trustedFreeSlots: 1,
+    prefillTps: 1234.5 + index,
+    decodeTps: 45.25 + index,
+    waitMs: 120.5 + index,
+    penaltyMs: 0,
+  }));
+  const freeSlots = classes.reduce((sum, one) => sum + one.freeSlots, 0);
+  return {
+    serving: 100,
+    totalSlots: 40 * CLASSES,
+    freeSlots,
+    trustedSlots: 200,
+    trustedFreeSlots: classCount,
+    cold: 0,
+    loading: 0,
+    queueLength: changes % 50,
+    meanServiceMs: 4200,
+    maxContextTokens: 131_072,
+    imageSizes: [],
+    classes,
+  };
+}
+
+const transport = new NatsTransport({ servers: [url], name: 'replayed peers', log: () => {} });
+let peers: ReplayedPeer[] = [];
+
+async function join(): Promise<void> {
+  const count = Number(peerCount);
+  for (let number = 0; number < count; number++) {
+    peers.push(new ReplayedPeer(transport, number));
+    await pause(START_MS / count);
+  }
+  while (!peers.every(({ isUp }) => isUp)) await pause(POLL_MS);
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+process.on('message', ({ isOn }: { isOn: boolean }) => {
+  if (!isOn) {
+    for (const peer of peers) peer.close();
+    peers = [];
+  }
+  void (isOn ? join() : Promise.resolve()).then(() => process.send?.({ done: true }));
+});
+process.on('disconnect', () => process.exit());
+const isReady = setInterval(() => {
+  if (!transport.isConnected) return;
+  clearInterval(isReady);
+  process.send?.({ ready: true });
+}, POLL_MS);
