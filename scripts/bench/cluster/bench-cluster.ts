@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Child, spawnChild } from '../../network/child.js';
 import { freePorts } from '../../network/cluster/free-ports.js';
-import { type InstalledPrograms } from '../../network/cluster/installed-programs.js';
+import type { InstalledPrograms } from '../../network/cluster/installed-programs.js';
 import { postgresReady, preparePostgres } from '../../network/cluster/postgres-server.js';
 import { ProcessGuard } from '../../network/cluster/process-guard.js';
 import { deadline, endOf, listeningAddress, makeDataDirectory, readDevelopmentKeys, spawnCoordinator } from '../../network/network.js';

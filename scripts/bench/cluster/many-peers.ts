@@ -54,7 +54,9 @@ export async function benchManyPeers(ask: Ask, cluster: BenchCluster): Promise<b
     print(`beside ${PEERS} peers with ${MODELS_PER_PEER} changed models a second each`, beside);
     const ratio = median(beside.map(({ cpu }, round) => cpu / (alone[round]?.cpu ?? Number.NaN)));
     const met = ratio <= MAX_RATIO;
-    console.log(`  processor time per token, beside to alone ${ratio.toFixed(3)} (target: at most ${MAX_RATIO}): ${met ? 'met' : 'MISSED'}`);
+    console.log(
+      `  processor time per token, beside to alone ${ratio.toFixed(3)} (target: at most ${MAX_RATIO}): ${met ? 'met' : 'MISSED'}`,
+    );
     return met;
   } finally {
     await peers.stop(3000);

@@ -34,7 +34,12 @@ class ReplayedPeer {
       providers: () => 100,
       isDraining: () => false,
       requestModels: async () => new Uint8Array(),
-      events: { joined: (id) => void this.#links.link(id), left: (id) => this.#links.remove(id), changed: () => {}, clockDiffers: () => {} },
+      events: {
+        joined: (id) => void this.#links.link(id),
+        left: (id) => this.#links.remove(id),
+        changed: () => {},
+        clockDiffers: () => {},
+      },
       now: Date.now,
     });
     this.#membership = membership;
