@@ -122,7 +122,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   links.onRequest('models', () => membership.allModels());
   links.onRequest('permits', (payload, { peer: id }) => permits.answer(id, payload));
   links.onRequest('describe', (payload) => server.describe(payload));
-  links.onRequest('finding', (payload) => server.find(payload));
+  links.onRequest('finding', (payload) => server.receiveFinding(payload));
   links.onRequest('claimants', (payload) => encodeMessage(providers.placement.claimants(Buffer.from(payload).toString())));
   const serveStreams = (kind: string, serve: (stream: PeerStream, header: Uint8Array) => Promise<void>): void =>
     links.onStream(kind, (stream, header) => {

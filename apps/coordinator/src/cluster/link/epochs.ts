@@ -8,7 +8,7 @@ export type EnvelopeOrigin =
   | 'current'
   /** The peer has a new incarnation, and has heard of this one. */
   | 'new_peer'
-  /** Perhaps a new incarnation of the peer, perhaps a late envelope: to be asked. */
+  /** A new incarnation of the peer or a late envelope: a probe tells which. */
   | 'candidate'
   /** The present incarnation of the peer has not heard of this one. */
   | 'unaware'
@@ -38,7 +38,7 @@ export class Epochs {
     return 'candidate';
   }
 
-  /** Takes the epoch as the peer's. Whatever else was heard of is earlier. */
+  /** Takes the epoch as the peer's. Other epochs of the peer are earlier ones. */
   adopt(epoch: number): void {
     for (const candidate of this.#candidates) if (candidate !== epoch) this.#retire(candidate);
     this.#candidates.clear();
@@ -52,7 +52,7 @@ export class Epochs {
       if (this.peer !== 0) this.#retire(this.peer);
     } else {
       this.own = this.#random();
-      // Whatever was retired by mistake, a late envelope of an earlier incarnation having won, is heard again.
+      // A late envelope of an earlier incarnation may have retired the right epoch by mistake.
       this.#retired.clear();
     }
     this.#candidates.clear();

@@ -40,7 +40,7 @@ export interface LinkStream {
   abort(code: string): void;
 }
 
-/** What a stream needs of its link. */
+/** The table of streams, as its streams use it. */
 export interface StreamOwner {
   readonly peer: string;
   readonly outbox: Outbox;

@@ -15,6 +15,8 @@ import type { Outbox } from './outbox.js';
 import { PeerSilence, TICK_MS } from './peer-silence.js';
 import type { RequestOptions } from './requests.js';
 
+export type LinkState = 'connecting' | 'up' | 'lost' | 'closed';
+
 /** Interval of attempts to reach a peer. */
 const HELLO_MS = 250;
 /** The same once a peer has been lost for a second. */
@@ -29,7 +31,7 @@ export class PeerLink {
   readonly #epochs: Epochs;
   readonly #sender: EnvelopeSender;
   readonly #silence: PeerSilence;
-  #state: 'connecting' | 'up' | 'lost' | 'closed' = 'connecting';
+  #state: LinkState = 'connecting';
   #windowBytes: number;
   #conversation: Conversation;
   #conversationStartedAt: number;
@@ -59,7 +61,7 @@ export class PeerLink {
     this.#scheduleTick();
   }
 
-  get state(): 'connecting' | 'up' | 'lost' | 'closed' {
+  get state(): LinkState {
     return this.#state;
   }
 
@@ -166,7 +168,7 @@ export class PeerLink {
     }
     const { transfer } = this.#conversation;
     if (this.#state !== 'up') this.#up();
-    // Or when it came up.
+    // A listener may have closed the link when it came up.
     if (!transfer.isEnded) transfer.receive(header, envelope);
   }
 

@@ -163,19 +163,6 @@ export class Membership {
     return running;
   }
 
-  /** Takes the fresh digest in a peer's reply; see `OwnerDigests.update`. */
-  heard(peerId: string): void {
-    const peer = this.#peers.get(peerId);
-    if (peer === undefined) return;
-    peer.heardAt = this.#options.now();
-    this.digests.heard(peerId, peer.heardAt);
-  }
-
-  /** The link to a peer broke for good, or found nobody there. */
-  lost(peerId: string): void {
-    this.#remove(peerId);
-  }
-
   close(): void {
     clearInterval(this.#timer);
     if (this.#changeTimer !== null) clearTimeout(this.#changeTimer);

@@ -29,7 +29,7 @@ export class MovedProviders {
     this.#options = options;
   }
 
-  /** Tells peers of a new connection. */
+  /** Announces a new connection to all peers. */
   announce({ registration, sessionId }: ProviderSnapshot): void {
     const payload = encodeMessage({ provider_id: registration.identity.providerId, session_id: sessionId });
     for (const peer of this.#options.peers()) peer.request('joined', payload, MESSAGE_MS).catch(() => {});

@@ -61,8 +61,8 @@ export class PlacementServer {
     return description === null ? NOTHING : encodeMessage(description);
   }
 
-  /** Takes a request of kind `finding`. */
-  find(payload: Uint8Array): Uint8Array {
+  /** Handles a request of kind `finding`: reports the finding to the provider's connection. */
+  receiveFinding(payload: Uint8Array): Uint8Array {
     const message = parseFinding(payload);
     if (message !== null) {
       const connection = this.#options.registry.placement.connection(message.provider_id, message.session_id);

@@ -62,7 +62,7 @@ export class RemoteProvider implements ProviderConnection {
     return this.#state.owner_account_id;
   }
 
-  /** The lower of the owner's word and the evidence. */
+  /** The lower of the level that the owner reports and the level that the evidence supports. */
   get trustLevel(): TrustLevel | null {
     return this.#verified.trustLevel === 'hardware' && this.#state.trust_level === 'hardware' ? 'hardware' : 'self_signed';
   }
