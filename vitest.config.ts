@@ -8,13 +8,13 @@ const ALONE = ['scripts/make-model.test.ts', 'apps/provider/test/engine/logprobs
 
 /** Whole-network tests that run once more with every provider connected to a second coordinator. */
 const CLUSTER = [
-  'routes/inference/formats',
+  'billing/billing',
   'images/waiting-for-images',
   'inference/attempt/hedging',
   'inference/delivery/cancellation',
   'inference/queue/request-queue',
   'inference/settlement/refusals',
-  'providers/placement/recently-seen-models',
+  'routes/inference/formats',
   'routes/providers/own-status',
 ].map((name) => `apps/coordinator/test/${name}.test.ts`);
 

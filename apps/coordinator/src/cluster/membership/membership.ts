@@ -54,6 +54,12 @@ interface PeerState {
   readonly models: Map<string, Pick<PublishedModel, 'type' | 'images'>>;
 }
 
+/** Reads of all models of a peer: the last one, and the one that starts next. */
+interface Refresh {
+  startedAt: number;
+  next: Promise<void> | null;
+}
+
 export interface PeerSummary {
   readonly id: string;
   readonly heardAt: number;
@@ -68,6 +74,8 @@ const HEARTBEAT_MS = 1000;
 /** Changed digests wait at least this long, and longer with more peers. */
 const MIN_CHANGES_MS = 250;
 const CHANGES_MS_PER_PEER = 5;
+/** Minimum time between two reads of all models of a peer. */
+const REFRESH_MS = 1000;
 /** Bounds for hostile peers. */
 const MAX_PEERS = 1024;
 const MAX_MODELS_PER_PEER = 20_000;
@@ -82,8 +90,7 @@ export class Membership {
   readonly #epoch = randomBytes(8).toString('hex');
   readonly #peers = new Map<string, PeerState>();
   readonly digests = new OwnerDigests();
-  /** Running requests for all models of a peer. */
-  readonly #refreshing = new Map<string, Promise<void>>();
+  readonly #refreshes = new Map<string, Refresh>();
   /** Text of each published digest, to find changes. */
   #published = new Map<string, string>();
   #sequence = 0;
@@ -154,13 +161,13 @@ export class Membership {
     return this.#encode([...this.#options.models()].map(encodeModel), false);
   }
 
-  /** Reads all models of a peer again, because a digest may be older than a reply of the peer. */
+  /** Reads all models of a peer again, because a digest may be older than a reply of the peer. At most once per `REFRESH_MS` and peer. */
   refresh(peerId: string): Promise<void> {
-    const epoch = this.#peers.get(peerId)?.epoch;
-    if (epoch === undefined) return Promise.resolve();
-    const running = this.#refreshing.get(peerId) ?? this.#requestAll(peerId, epoch).finally(() => this.#refreshing.delete(peerId));
-    this.#refreshing.set(peerId, running);
-    return running;
+    const state = this.#refreshes.get(peerId) ?? { startedAt: Number.NEGATIVE_INFINITY, next: null };
+    this.#refreshes.set(peerId, state);
+    // A running read may have begun before the reply, so callers wait for the next one.
+    state.next ??= this.#refreshSoon(peerId, state);
+    return state.next;
   }
 
   close(): void {
@@ -254,6 +261,15 @@ export class Membership {
     return peer;
   }
 
+  async #refreshSoon(peerId: string, state: Refresh): Promise<void> {
+    const pauseMs = Math.min(REFRESH_MS, state.startedAt + REFRESH_MS - this.#options.now());
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, pauseMs)));
+    state.startedAt = this.#options.now();
+    state.next = null;
+    const epoch = this.#peers.get(peerId)?.epoch;
+    if (epoch !== undefined) await this.#requestAll(peerId, epoch);
+  }
+
   async #requestAll(id: string, epoch: string): Promise<void> {
     const answer = await this.#options.requestModels(id).catch(() => null);
     const heartbeat = answer === null ? null : decodeHeartbeat(answer);
@@ -288,6 +304,7 @@ export class Membership {
     const peer = this.#peers.get(id);
     if (peer === undefined) return;
     this.#peers.delete(id);
+    this.#refreshes.delete(id);
     this.digests.remove(id);
     this.#options.events.left(id);
   }

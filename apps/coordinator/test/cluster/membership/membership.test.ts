@@ -31,7 +31,7 @@ afterEach(() => {
 });
 
 /** A member of a network in this process. */
-function join(network: EventEmitter, self: string, models: () => PublishedModel[]): Membership {
+function join(network: EventEmitter, self: string, models: () => PublishedModel[], read = (_id: string): void => {}): Membership {
   const membership = new Membership({
     self,
     broadcast: {
@@ -44,7 +44,10 @@ function join(network: EventEmitter, self: string, models: () => PublishedModel[
     models,
     providers: () => 0,
     isDraining: () => false,
-    requestModels: async (id) => opened.get(id)?.allModels() ?? new Uint8Array(),
+    requestModels: async (id) => {
+      read(id);
+      return opened.get(id)?.allModels() ?? new Uint8Array();
+    },
     events: { joined: () => {}, left: () => {}, changed: () => {}, clockDiffers: () => {} },
     now: Date.now,
   });
@@ -64,4 +67,24 @@ it('a model that is gone only while a peer reads all models comes back to the pe
   served = [MODEL];
   owner.modelsChanged();
   await until(() => peer.models().has(MODEL.id));
+});
+
+it('callers at the same time share one read of all models', async () => {
+  const network = new EventEmitter();
+  let served: PublishedModel[] = [];
+  let readCount = 0;
+  join(network, 'owner', () => served);
+  const peer = join(
+    network,
+    'peer',
+    () => [],
+    () => readCount++,
+  );
+  await until(() => peer.isLive('owner') && readCount > 0);
+  const before = readCount;
+  await peer.refresh('owner');
+  served = [MODEL];
+  await Promise.all(Array.from({ length: 20 }, () => peer.refresh('owner')));
+  expect(readCount).toBe(before + 2);
+  expect(peer.models().has(MODEL.id)).toBe(true);
 });
