@@ -77,16 +77,25 @@ async function answer(child: ChildProcess): Promise<unknown> {
   }
 }
 
-/** Processor time of all open connections to this database, or null if the server is not on this machine. */
-export async function serverMicroseconds(database: Database): Promise<number | null> {
+/** Processor time of each open connection to this database by process id, or null if the server is not on this machine. */
+export async function serverTimes(database: Database): Promise<ReadonlyMap<number, number> | null> {
   const { rows } = await sql<{ pid: number }>`select pid from pg_stat_activity where datname = current_database()`.execute(database);
-  let ticks = 0;
+  const times = new Map<number, number>();
   for (const { pid } of rows) {
     const file = `/proc/${pid}/stat`;
     if (!existsSync(file)) return null;
     // After the command in parentheses: fields 14 and 15 are user and system time.
     const fields = readFileSync(file, 'utf8').split(') ')[1]?.split(' ') ?? [];
-    ticks += Number(fields[11]) + Number(fields[12]);
+    times.set(pid, (Number(fields[11]) + Number(fields[12])) * TICK_US);
   }
-  return ticks * TICK_US;
+  return times;
+}
+
+/** Processor time between two moments, in microseconds; null if a connection ended in between, as its time is then unknown. */
+export function serverTimeBetween(before: ReadonlyMap<number, number> | null, after: ReadonlyMap<number, number> | null): number | null {
+  if (before === null || after === null) return null;
+  let sum = 0;
+  for (const pid of before.keys()) if (!after.has(pid)) return null;
+  for (const [pid, time] of after) sum += time - (before.get(pid) ?? 0);
+  return sum;
 }

@@ -14,7 +14,7 @@ import type { Database } from '../../../apps/coordinator/dist/database/tables.js
 import { dropSpares, freshPostgres, whyUnreachable } from '../../../apps/coordinator/test/support/fresh-database.js';
 import { sized } from '../size.js';
 import { median } from '../statistics.js';
-import { JobProcesses, serverMicroseconds } from './job-processes.js';
+import { JobProcesses, serverTimeBetween, serverTimes } from './job-processes.js';
 import { fund, type JobsResult } from './jobs.js';
 import { together } from './processes.js';
 
@@ -110,10 +110,10 @@ async function alternate(
 ): Promise<{ readonly on: readonly Round[]; readonly off: readonly Round[] }> {
   const jobs = Math.ceil(JOBS / processCount);
   const round = async (hasLeases: boolean): Promise<Round> => {
-    const before = server === null ? null : await serverMicroseconds(server);
+    const before = server === null ? null : await serverTimes(server);
     const result = together(await processes.run({ jobs, atOnce, hasLeases }));
-    const after = server === null ? null : await serverMicroseconds(server);
-    return { ...result, serverPerJob: before === null || after === null ? null : (after - before) / (processCount * jobs) };
+    const time = server === null ? null : serverTimeBetween(before, await serverTimes(server));
+    return { ...result, serverPerJob: time === null ? null : time / (processCount * jobs) };
   };
   const on: Round[] = [];
   const off: Round[] = [];

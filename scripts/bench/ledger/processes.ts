@@ -8,7 +8,7 @@ import { checkLedger } from '../../../apps/coordinator/dist/database/ledger/chec
 import type { Database } from '../../../apps/coordinator/dist/database/tables.js';
 import { sized } from '../size.js';
 import { median } from '../statistics.js';
-import { JobProcesses, serverMicroseconds } from './job-processes.js';
+import { JobProcesses, serverTimeBetween, serverTimes } from './job-processes.js';
 import { fund, type JobsResult } from './jobs.js';
 
 const PROCESSES = 3;
@@ -35,10 +35,10 @@ export async function benchProcesses(database: Database, url: string, { accountC
     await processes.run({ jobs: JOBS / 4, atOnce: AT_ONCE, hasLeases: false });
     const results: (JobsResult & { readonly serverPerJob: number | null })[] = [];
     for (let round = 0; round < ROUNDS; round++) {
-      const before = await serverMicroseconds(database);
+      const before = await serverTimes(database);
       const parts = await processes.run({ jobs: JOBS, atOnce: AT_ONCE, hasLeases: false });
-      const after = await serverMicroseconds(database);
-      results.push({ ...together(parts), serverPerJob: before === null || after === null ? null : (after - before) / (PROCESSES * JOBS) });
+      const time = serverTimeBetween(before, await serverTimes(database));
+      results.push({ ...together(parts), serverPerJob: time === null ? null : time / (PROCESSES * JOBS) });
     }
     await processes.end();
     return await report(database, `${PROCESSES} processes, ${accountCount} accounts`, perSecond, results, given * accountCount);
