@@ -217,9 +217,11 @@ export class ClusterRequests {
       }
       const placed = owner.place(placeableAt(owner, request), choice.expectedWaitMs, choice.loadedOnly);
       const reservation = typeof placed === 'string' ? null : placed;
+      const digest = owner !== client && reservation === null ? owner.digest(job.model) : null;
       if (owner !== client && reservation === null) this.counts.busyReplies++;
       this.#between(client, owner, () => {
         answered();
+        if (digest !== null) this.#parts.traffic.store(client, owner, job.model, digest);
         reply(owner, reservation);
       });
     });

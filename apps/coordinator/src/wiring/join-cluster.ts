@@ -100,7 +100,13 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     },
     now,
   };
-  const client = new PlacementClient({ peer: peerOf, rules, onAsked: (outcome) => metrics.peerAsked(outcome), now });
+  const client = new PlacementClient({
+    peer: peerOf,
+    rules,
+    onAsked: (outcome) => metrics.peerAsked(outcome),
+    onDigest: (peerId, model, digest) => membership.replied(peerId, model, digest),
+    now,
+  });
   const prefixes = new PrefixHints({ self, broadcast });
   const placements: ClusterPlacements = new ClusterPlacements({
     self,

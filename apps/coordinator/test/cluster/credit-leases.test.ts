@@ -6,7 +6,7 @@ import { checkLedger } from '../../src/database/ledger/check-ledger.js';
 import { newJob, PLAIN_PRICE, reservation } from '../billing/ledger/random-steps.js';
 import { Browser } from '../support/console-client.js';
 import { until } from '../support/harness.js';
-import { startTwoCoordinators, type TwoCoordinators } from './two-coordinators.js';
+import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
 
 let cluster: TwoCoordinators;
 

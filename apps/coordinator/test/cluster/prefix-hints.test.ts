@@ -4,7 +4,7 @@ import type { Broadcast } from '../../src/cluster/membership/membership.js';
 import { PrefixHints } from '../../src/cluster/placement/prefix-hints.js';
 import { until } from '../support/harness.js';
 import { joinRoguePeer, type RoguePeer } from './rogue-peer.js';
-import { startTwoCoordinators, type TwoCoordinators } from './two-coordinators.js';
+import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
 
 describe('two coordinators', () => {
   let cluster: TwoCoordinators;

@@ -3,7 +3,7 @@
  * gone after its goodbye or `PEER_SILENCE_MS` without a heartbeat.
  */
 import { randomBytes } from 'node:crypto';
-import { type ModelDigest, OwnerDigests, PEER_SILENCE_MS } from '@inference/scheduler';
+import { decodeDigest, type ModelDigest, OwnerDigests, PEER_SILENCE_MS } from '@inference/scheduler';
 import {
   CLUSTER_VERSION,
   decodeHeartbeat,
@@ -168,6 +168,13 @@ export class Membership {
     // A running read may have begun before the reply, so callers wait for the next one.
     state.next ??= this.#refreshSoon(peerId, state);
     return state.next;
+  }
+
+  /** Takes the digest in a peer's reply. Invalid digests are left out. */
+  replied(peerId: string, model: string, text: string): void {
+    const decoded = decodeDigest(text);
+    if (decoded.kind === 'rejected' || this.#peers.get(peerId)?.models.has(model) !== true) return;
+    this.digests.update(peerId, model, decoded.digest, ++this.#modelSequence, this.#options.now());
   }
 
   close(): void {

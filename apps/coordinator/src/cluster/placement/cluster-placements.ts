@@ -123,7 +123,7 @@ export class ClusterPlacements implements Placements {
       const { loadedOnly = false } = request;
       const demand = { ...request, loadedOnly: loadedOnly || choice.loadedOnly };
       const answered = membership.digests.ask(choice.owner, request.model, choice.classIndex);
-      const placement = choice.owner === self ? requestQueue.placeNow(demand) : await client.ask(choice.owner, demand, 0, signal);
+      const placement = choice.owner === self ? requestQueue.placeNow(demand) : await client.ask(choice.owner, demand, 0, signal, answered);
       answered();
       if (placement?.kind === 'placed') return placement;
     }

@@ -29,6 +29,8 @@ interface PlacementClientOptions {
   readonly rules: DescriptionRules;
   /** Counts how asking peers ended, for metrics. */
   readonly onAsked: (outcome: 'placed' | 'busy' | 'refused' | 'lost' | 'unverified') => void;
+  /** Digest of a model in the reply of a peer without a slot. */
+  readonly onDigest: (peerId: string, model: string, digest: string) => void;
   readonly now: () => number;
 }
 
@@ -55,10 +57,16 @@ export class PlacementClient {
 
   /**
    * Asks a peer for a slot, at once or within `waitMs`. Refused as `none_routable` when the peer has none or is gone. `signal`: null if
-   * the caller never gives up.
+   * the caller never gives up. `onReply` is called with the peer's first reply, before its provider is verified.
    */
-  async ask(peerId: string, request: SlotRequest, waitMs: number, signal: AbortSignal | null): Promise<Placement> {
-    const { peer, onAsked } = this.#options;
+  async ask(
+    peerId: string,
+    request: SlotRequest,
+    waitMs: number,
+    signal: AbortSignal | null,
+    onReply: () => void = () => {},
+  ): Promise<Placement> {
+    const { peer, onAsked, onDigest } = this.#options;
     const asked = peer(peerId);
     if (asked === null) return refused('none_routable');
     const stream = asked.openStream('placement', encodeMessage(requestMessage(request, waitMs)));
@@ -67,7 +75,9 @@ export class PlacementClient {
       onAsked('lost');
       return refused(signal?.aborted === true ? 'aborted' : 'none_routable');
     }
+    onReply();
     if (message.type !== 'placed') {
+      if (message.type === 'refused' && message.digest !== undefined) onDigest(peerId, request.model, message.digest);
       onAsked(message.type === 'refused' && message.reason === 'busy' ? 'busy' : 'refused');
       stream.close();
       const reason = message.type === 'refused' && message.reason !== 'busy' ? message.reason : 'none_routable';

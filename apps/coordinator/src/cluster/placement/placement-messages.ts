@@ -12,6 +12,7 @@ import {
   ProviderIdSchema,
   Sha256HexSchema,
 } from '@inference/protocol';
+import { MAX_DIGEST_CHARS } from '@inference/scheduler';
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { parseMessage } from '../json-message.js';
@@ -99,6 +100,8 @@ const RefusedSchema = Type.Object({
     'aborted',
   ]),
   retry_after_ms: nullable(Ms),
+  /** With `busy`: the owner's digest of the model now. Owners of earlier versions send none. */
+  digest: Type.Optional(Type.String({ maxLength: MAX_DIGEST_CHARS })),
 });
 
 /** From the owner to the asking coordinator. */

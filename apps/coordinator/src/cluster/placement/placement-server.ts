@@ -3,6 +3,7 @@
  * and relays the job between the peer's stream and the provider. Request and response stay sealed.
  */
 import { encodeFrame, type JobMessage, type ProviderId } from '@inference/protocol';
+import { encodeDigest } from '@inference/scheduler';
 import type { Placed, Placement, RequestQueue, SlotRequest } from '../../inference/queue/request-queue.js';
 import { makesImages } from '../../inference/request/image-job.js';
 import type { JobFinding, JobHandle, JobSink } from '../../providers/provider-connection.js';
@@ -18,6 +19,7 @@ import {
   parsePlacementRequest,
 } from './placement-messages.js';
 import { describeProvider } from './provider-description.js';
+import { publishedModel } from './published-models.js';
 
 interface PlacementServerOptions {
   readonly registry: ProviderRegistry;
@@ -47,7 +49,7 @@ export class PlacementServer {
     const job = new RelayedJob(stream, this.#options.requestQueue, request.model);
     stream.listen(job);
     const placement = await this.#place(request, job.signal);
-    if (placement === null) job.refuse('busy', null);
+    if (placement === null) job.refuse('busy', null, this.#digest(request.model));
     else if (placement.kind === 'refused') job.refuse(placement.reason, placement.retryAfterMs);
     else this.#offer(placement, request.model, job);
   }
@@ -76,6 +78,13 @@ export class PlacementServer {
     const request = this.#slotRequest(message);
     if (message.idle_only) return requestQueue.placeOnIdleProvider(request);
     return message.wait_ms > 0 ? requestQueue.place(request, message.wait_ms, signal) : requestQueue.placeNow(request);
+  }
+
+  /** Spares the peer further requests that would find no slot either. */
+  #digest(model: string): string | null {
+    const { registry, requestQueue } = this.#options;
+    const published = publishedModel(model, registry, requestQueue);
+    return published === null ? null : encodeDigest(published.digest);
   }
 
   #slotRequest(message: PlacementRequestMessage): SlotRequest {
@@ -160,9 +169,9 @@ class RelayedJob implements StreamEvents, JobSink {
     return this.#waiting.signal;
   }
 
-  refuse(reason: (OwnerMessage & { type: 'refused' })['reason'], retryAfterMs: number | null): void {
+  refuse(reason: (OwnerMessage & { type: 'refused' })['reason'], retryAfterMs: number | null, digest: string | null = null): void {
     if (this.#isOver) return;
-    this.#send({ type: 'refused', reason, retry_after_ms: retryAfterMs });
+    this.#send({ type: 'refused', reason, retry_after_ms: retryAfterMs, ...(digest === null ? {} : { digest }) });
     this.#end();
   }
 

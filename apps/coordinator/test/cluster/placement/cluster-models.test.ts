@@ -52,6 +52,7 @@ function models() {
     isServedByPeers: (model: string) => model in published,
     servedBy: (model: string) => [published[model]].filter((one) => one !== undefined),
     models: () => new Set(Object.keys(published)),
+    refresh: () => Promise.resolve(),
   };
   return { cluster: new ClusterModels({ local, membership }), localListeners };
 }

@@ -1,0 +1,77 @@
+/** A busy reply carries the owner's digest, so that the next request asks another owner. */
+import { encodeDigest, type ModelDigest } from '@inference/scheduler';
+import { describe, expect, it } from 'vitest';
+import { CLUSTER_VERSION, encodeHeartbeat, encodeModel } from '../../src/cluster/membership/heartbeat.js';
+import { Membership } from '../../src/cluster/membership/membership.js';
+import { encodeMessage, parseOwnerMessage } from '../../src/cluster/placement/placement-messages.js';
+
+const DIGEST: ModelDigest = {
+  serving: 1,
+  totalSlots: 4,
+  freeSlots: 0,
+  trustedSlots: 0,
+  trustedFreeSlots: 0,
+  cold: 0,
+  loading: 0,
+  queueLength: 0,
+  meanServiceMs: null,
+  maxContextTokens: 8192,
+  imageSizes: [],
+  classes: [],
+};
+const FULL = { ...DIGEST, queueLength: 7 };
+
+/** A coordinator that knows the peer `peer` with the model `m`. */
+function known(): Membership {
+  let receive: (subject: string, bytes: Uint8Array) => void = () => {};
+  const membership = new Membership({
+    self: 'self',
+    broadcast: {
+      publish: () => {},
+      subscribe: (_, handler) => {
+        receive = handler;
+        return () => {};
+      },
+    },
+    models: () => [],
+    providers: () => 0,
+    isDraining: () => false,
+    requestModels: async () => new Uint8Array(),
+    events: { joined: () => {}, left: () => {}, changed: () => {}, clockDiffers: () => {} },
+    now: () => 1000,
+  });
+  const heartbeat = { version: CLUSTER_VERSION, epoch: '0123456789abcdef', sequence: 1, at: 1000, draining: false, goodbye: false };
+  const models = [encodeModel({ id: 'm', type: 'text', images: [], digest: DIGEST })];
+  receive('fleet.digest.peer', encodeHeartbeat({ ...heartbeat, providers: 1, models }));
+  membership.close();
+  return membership;
+}
+
+const queueOf = (membership: Membership): number | undefined => membership.digests.of('m').get('peer')?.digest.queueLength;
+
+describe('the digest of a reply', () => {
+  it('replaces the published one', () => {
+    const membership = known();
+    expect(queueOf(membership)).toBe(0);
+    membership.replied('peer', 'm', encodeDigest(FULL));
+    expect(queueOf(membership)).toBe(7);
+  });
+
+  it('is left out if invalid, of an unknown peer, or of a model that the peer does not publish', () => {
+    const membership = known();
+    membership.replied('peer', 'm', '[1]');
+    membership.replied('stranger', 'm', encodeDigest(FULL));
+    membership.replied('peer', 'other', encodeDigest(FULL));
+    expect(queueOf(membership)).toBe(0);
+    expect([...membership.digests.of('m').keys()]).toEqual(['peer']);
+    expect(membership.digests.of('other').size).toBe(0);
+  });
+
+  it('is optional in the message, and bounded', () => {
+    const busy = { type: 'refused', reason: 'busy', retry_after_ms: null };
+    const digest = encodeDigest(FULL);
+    expect(parseOwnerMessage(encodeMessage(busy))).toEqual(busy);
+    expect(parseOwnerMessage(encodeMessage({ ...busy, digest }))).toEqual({ ...busy, digest });
+    expect(parseOwnerMessage(encodeMessage({ ...busy, digest: ' '.repeat(3000) }))).toBeNull();
+  });
+});
