@@ -1,6 +1,6 @@
 /**
- * `npm run simulate -- [large] [busy] [overload] [cold] [sweep] [NAME ...] [--seed N] [--providers N] [--hours N] [--owners N]`: simulates
- * the named worlds under the scheduler and its baselines, or all; `sweep` varies every constant around its value, a constant's name
+ * `npm run simulate -- [WORLD ...] [sweep] [CONSTANT ...] [--seed N] [--providers N] [--hours N] [--owners N]`: simulates the
+ * named worlds under the scheduler and its baselines, or all; `sweep` varies every constant around its value, a constant's name
  * varies that one. `--owners`: compares one coordinator with so many. Prints Markdown tables. Explained in docs/scheduler-simulation.md.
  */
 

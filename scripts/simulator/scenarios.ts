@@ -12,6 +12,8 @@ export const SCENARIOS = {
   quiet: { seed: SEED, providers: 800, accounts: 400, requestsPerProvider: 15, hours: 1.5, burstShare: 0.15, inMemory: 0.85 },
   /** Few busy machines. */
   busy: { seed: SEED, providers: 200, accounts: 200, requestsPerProvider: 300, hours: 0.5, burstShare: 0.15, inMemory: 0.85 },
+  /** The same demand on enough machines for several coordinators. */
+  shared: { seed: SEED, providers: 1000, accounts: 400, requestsPerProvider: 200, hours: 0.3, burstShare: 0.15, inMemory: 0.85 },
   /** Demand beyond capacity, so that many requests queue. */
   overload: { seed: SEED, providers: 80, accounts: 100, requestsPerProvider: 1200, hours: 0.4, burstShare: 0.3, inMemory: 0.85 },
   /** Most models are not in memory, and much comes in bursts. */
