@@ -1,7 +1,9 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
 import { MODEL, until } from '../support/harness.js';
-import { ScriptedProvider } from '../support/scripted-provider.js';
+import { type ScriptedJob, ScriptedProvider } from '../support/scripted-provider.js';
 
 let cluster: TwoCoordinators;
 
@@ -9,6 +11,15 @@ beforeAll(async () => {
   cluster = await startTwoCoordinators();
 });
 afterAll(() => cluster.close());
+
+/** A connection that a client keeps open after a response. */
+async function idleConnection(url: string): Promise<Socket> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.write(`GET /health HTTP/1.1\r\nHost: ${hostname}\r\n\r\n`);
+  await once(socket, 'data');
+  return socket;
+}
 
 test('a provider that connects to another coordinator leaves the first, whose connection may be dead', async () => {
   const { near, far } = cluster;
@@ -27,6 +38,13 @@ test('a coordinator that shuts down moves its providers, and serves new requests
   const { near, far } = cluster;
   const moving = await near.provider({ models: [MODEL] });
   expect((await near.chat()).headers.get('x-provider-id')).toBe(moving.providerId);
+  const running = new Promise<ScriptedJob>((resolve) => {
+    void far.provider({ models: ['slow/model'], onJob: resolve });
+  });
+  await until(() => near.app.cluster.servingAtPeers('slow/model') === 1);
+  const slow = near.chat({ model: 'slow/model' });
+  const job = await running;
+  const idle = await idleConnection(near.url);
   const closing = near.app.close(4000);
   // The idle provider is told to reconnect elsewhere, and does.
   await moving.next('rejected');
@@ -40,6 +58,10 @@ test('a coordinator that shuts down moves its providers, and serves new requests
   expect(handedOver.headers.get('connection')).toBe('close');
   expect(handedOver.headers.get('x-provider-id')).toBe(moved.providerId);
   expect(await handedOver.text()).toContain('[DONE]');
+  // New requests are refused from now on, while the running one goes on.
+  await once(idle, 'close');
+  await job.answerHonestly();
+  expect((await slow).status).toBe(200);
   await closing;
   expect((await far.chat()).headers.get('x-provider-id')).toBe(moved.providerId);
   moved.close();

@@ -68,6 +68,7 @@ function clientOf(reply: (handlers: StreamHandlers) => void) {
       now: () => 0,
     },
     onAsked: (outcome) => outcomes.push(outcome),
+    onDigest: () => {},
     now: () => 0,
   });
   return { client, outcomes, calls };
