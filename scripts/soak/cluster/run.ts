@@ -37,7 +37,11 @@ export async function cluster(minutes: number, seed: number): Promise<boolean> {
       problems.push(reason);
       interrupt();
     },
+  }).catch((error: unknown) => {
+    console.error(`PROBLEM: ${error instanceof Error ? error.message : error}`);
+    return null;
   });
+  if (soak === null) return false;
   try {
     await run({ soak, minutes, seed, problems, signal });
     if (signal.aborted) problems.push('interrupted');
