@@ -52,7 +52,7 @@ export interface Network {
 }
 
 export const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
-const COORDINATOR = join(ROOT, 'apps/coordinator/dist/main.js');
+export const COORDINATOR = join(ROOT, 'apps/coordinator/dist/main.js');
 const PROVIDER = join(ROOT, 'apps/provider/dist/main.js');
 const DEVICE_SIMULATION = join(ROOT, 'packages/device-simulation/dist/main.js');
 const POLL_MS = 100;

@@ -10,7 +10,15 @@ import { freePorts } from '../../network/cluster/free-ports.js';
 import type { InstalledPrograms } from '../../network/cluster/installed-programs.js';
 import { postgresReady, preparePostgres } from '../../network/cluster/postgres-server.js';
 import { ProcessGuard } from '../../network/cluster/process-guard.js';
-import { deadline, endOf, listeningAddress, makeDataDirectory, readDevelopmentKeys, spawnCoordinator } from '../../network/network.js';
+import {
+  COORDINATOR,
+  deadline,
+  endOf,
+  listeningAddress,
+  makeDataDirectory,
+  readDevelopmentKeys,
+  spawnCoordinator,
+} from '../../network/network.js';
 import type { Target } from '../relay/http-connection.js';
 import { Processes } from '../relay/sides.js';
 import { cpuSeconds, familyCpuSeconds } from '../statistics.js';
@@ -120,9 +128,9 @@ export class BenchCluster {
     const env = { DATABASE_URL: databaseUrl, LOG_LEVEL: 'info', RATE_LIMIT_KEY: '1000000000' };
     const member = this.natsUrl === '' ? {} : { NATS_URL: this.natsUrl, COORDINATOR_ID: name };
     const dataDir = join(this.#directory, name);
-    const { CLUSTER_BENCH_NODE_OPTIONS: nodeOptions } = process.env;
-    const options = nodeOptions === undefined ? {} : { NODE_OPTIONS: nodeOptions };
-    const child = await spawnCoordinator({ name, port: 0, dataDir, logDir: this.#logDir, env: { ...env, ...member, ...options } });
+    const { PROFILE: profiles } = process.env;
+    const argv = profiles === undefined ? {} : { argv: ['--cpu-prof', `--cpu-prof-dir=${profiles}`, COORDINATOR] };
+    const child = await spawnCoordinator({ name, port: 0, dataDir, logDir: this.#logDir, env: { ...env, ...member }, ...argv });
     this.#coordinators.push(child);
     await Promise.race([listeningAddress(child), endOf(child), deadline(READY_MS, `${name} did not listen`)]);
   }

@@ -1,6 +1,7 @@
 /**
  * Cluster bench: what answers of a cluster cost beside those of one coordinator without NATS, and what a remote answer adds to the first
- * token. `CLUSTER_BENCH=plain,streams,first,many` selects sections. The ledger bench measures three processes on one PostgreSQL.
+ * token. `CLUSTER_BENCH=plain,streams,first,many` selects sections; `ROUNDS`, `ANSWERS`, `STREAMS` and `MEMBERS=0,1,2,3` change their
+ * size; `PROFILE=directory` stores processor profiles. The ledger bench measures three processes on one PostgreSQL.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,13 +9,16 @@ import { join } from 'node:path';
 import { findPrograms, type InstalledPrograms } from '../../network/cluster/installed-programs.js';
 import { StartError } from '../../network/start-error.js';
 import { Processes } from '../relay/sides.js';
-import { isSmoke } from '../size.js';
+import { isSmoke, sized } from '../size.js';
 import { BenchCluster } from './bench-cluster.js';
 import { benchFirstToken } from './first-token.js';
 import { benchManyPeers } from './many-peers.js';
 import { type Ask, benchProcessorTime } from './processor-time.js';
 
 const SECTIONS = ['plain', 'streams', 'first', 'many'];
+const { MEMBERS: members, CLUSTER_BENCH: chosen } = process.env;
+/** Sizes of the clusters; 0: a coordinator without NATS. */
+const MEMBERS = members?.split(',').map(Number) ?? sized([0, 1, 2, 3], [0, 2]);
 /** Connections with 1024 slots each, for 5,000 streams. */
 const MANY_SESSIONS = 6;
 
@@ -22,7 +26,6 @@ const MANY_SESSIONS = 6;
 export async function benchCluster(): Promise<boolean> {
   const programs = installed();
   if (programs === null) return false;
-  const { CLUSTER_BENCH: chosen } = process.env;
   const only = chosen?.split(',') ?? SECTIONS;
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
   const processes = new Processes(directory);
@@ -32,11 +35,11 @@ export async function benchCluster(): Promise<boolean> {
     let met = true;
     const kinds = (['plain', 'streams'] as const).filter((kind) => only.includes(kind));
     if (kinds.length > 0 || only.includes('first')) {
-      met = await withClusters([0, 1, 2, 3], programs, async (clusters) => {
+      met = await withClusters(MEMBERS, programs, async (clusters) => {
         let all = true;
         for (const kind of kinds) all = (await benchProcessorTime(ask, clusters, kind)) && all;
-        const [, , two] = clusters;
-        return only.includes('first') && two !== undefined ? (await benchFirstToken(ask, two)) && all : all;
+        const pair = clusters.find(({ targets }) => targets.length > 1);
+        return only.includes('first') && pair !== undefined ? (await benchFirstToken(ask, pair)) && all : all;
       });
     }
     if (only.includes('many')) {

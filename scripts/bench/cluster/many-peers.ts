@@ -15,7 +15,8 @@ const ROUNDS = sized(3, 1);
 const PEERS = sized(199, 20);
 /** Every model changes with every heartbeat. */
 const MODELS_PER_PEER = sized(10, 3);
-const STREAMS = Number(process.env.CLUSTER_BENCH_STREAMS ?? sized(5000, 20));
+const { STREAMS: streamCount } = process.env;
+const STREAMS = Number(streamCount ?? sized(5000, 20));
 const TOKENS = sized(25, 3);
 const TOKEN_MS = sized(1000, 200);
 const SPREAD_MS = sized(12_000, 400);
@@ -31,10 +32,10 @@ interface Round {
 /** `cluster`: of one, with slots for all streams. Resolves to whether the target was met. */
 export async function benchManyPeers(ask: Ask, cluster: BenchCluster): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
-  const script = fileURLToPath(new URL('replayed-peers.ts', import.meta.url));
+  const script = fileURLToPath(new URL('replayed-peers.mjs', import.meta.url));
   const peers = await spawnChild({
     name: 'replayed-peers',
-    argv: ['--import', 'tsx', script, cluster.natsUrl, 'coordinator-0', String(PEERS), String(MODELS_PER_PEER), cluster.modelOf(0)],
+    argv: [script, cluster.natsUrl, 'coordinator-0', String(PEERS), String(MODELS_PER_PEER), cluster.modelOf(0)],
     env: process.env,
     logFile: join(directory, 'replayed-peers.log'),
   });

@@ -9,11 +9,12 @@ import { sized } from '../size.js';
 import { median } from '../statistics.js';
 import type { BenchCluster, ClusterCpu } from './bench-cluster.js';
 
-const ROUNDS = sized(5, 1);
+const { ROUNDS: rounds, ANSWERS: answers } = process.env;
+const ROUNDS = Number(rounds ?? sized(5, 1));
 /** Per coordinator, so that each does the same work in every cluster. */
-const ANSWERS = sized(500, 20);
-const WARM_ANSWERS = sized(1000, 20);
-const AT_ONCE = sized(32, 4);
+const ANSWERS = Number(answers ?? sized(500, 20));
+const WARM_ANSWERS = 2 * ANSWERS;
+const AT_ONCE = sized(16, 4);
 /** Far more than a round takes on any machine. */
 const LONGEST_MS = 600_000;
 const MAX_LOCAL_RATIO = 1.05;
@@ -30,16 +31,21 @@ interface Variant {
   readonly rounds: ClusterCpu[];
 }
 
-/** `clusters`: one coordinator without NATS, then clusters of one, two and so on. Resolves to whether the targets were met. */
+/** `clusters`: one coordinator without NATS, then any clusters. Resolves to whether the targets were met. */
 export async function benchProcessorTime(ask: Ask, clusters: readonly BenchCluster[], kind: 'plain' | 'streams'): Promise<boolean> {
-  const variants = clusters.flatMap((cluster, index): Variant[] => {
-    if (index === 0) return [{ name: 'one coordinator without NATS', cluster, remotePercent: 0, max: null, rounds: [] }];
-    return ([0, 50, 100] as const).slice(0, index === 1 ? 1 : 3).map((remotePercent) => {
+  const variants = clusters.flatMap((cluster): Variant[] => {
+    if (cluster.natsUrl === '') return [{ name: 'one coordinator without NATS', cluster, remotePercent: 0, max: null, rounds: [] }];
+    const { length: size } = cluster.targets;
+    return ([0, 50, 100] as const).slice(0, size === 1 ? 1 : 3).map((remotePercent) => {
       const max = remotePercent === 0 ? MAX_LOCAL_RATIO : remotePercent === 100 ? MAX_REMOTE_RATIO : null;
-      return { name: `cluster of ${index}, ${remotePercent} % remote`, cluster, remotePercent, max, rounds: [] };
+      return { name: `cluster of ${size}, ${remotePercent} % remote`, cluster, remotePercent, max, rounds: [] };
     });
   });
-  for (const variant of variants) await run(ask, variant, kind, WARM_ANSWERS);
+  // Once per cluster, both local and remote ones, so that every coordinator has compiled its code.
+  for (const variant of variants) {
+    const isMixed = variant.cluster.targets.length > 1;
+    if (variant.remotePercent === (isMixed ? 50 : 0)) await run(ask, variant, kind, WARM_ANSWERS);
+  }
   for (let round = 0; round < ROUNDS; round++) {
     for (const variant of variants) variant.rounds.push(await run(ask, variant, kind, ANSWERS));
   }

@@ -1,9 +1,10 @@
 /** A busy reply carries the owner's digest, so that the next request asks another owner. */
 import { encodeDigest, type ModelDigest } from '@inference/scheduler';
 import { describe, expect, it } from 'vitest';
+import { encodeMessage } from '../../src/cluster/json-message.js';
 import { CLUSTER_VERSION, encodeHeartbeat, encodeModel } from '../../src/cluster/membership/heartbeat.js';
 import { Membership } from '../../src/cluster/membership/membership.js';
-import { encodeMessage, parseOwnerMessage } from '../../src/cluster/placement/placement-messages.js';
+import { parseOwnerMessage } from '../../src/cluster/placement/placement-messages.js';
 
 const DIGEST: ModelDigest = {
   serving: 1,

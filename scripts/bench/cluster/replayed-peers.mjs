@@ -2,9 +2,8 @@
  * Peers without providers that publish digests and answer on their links, in one process: for the load that a large cluster puts on one
  * coordinator. Arguments: NATS URL, the coordinator, peers, models per peer, a model that all peers serve without a free slot.
  *
- * Messages: `{ready}`, then per `{isOn}` a `{done}` once all links are up, or all peers have left.
+ * JavaScript, because the NATS client does not load under tsx. Messages: `{ready}`, then per `{isOn}` a `{done}` once all links are up, or all peers have left.
  */
-import type { ModelDigest } from '@inference/scheduler';
 import { PeerLinks } from '../../../apps/coordinator/dist/cluster/link/peer-links.js';
 import { Membership } from '../../../apps/coordinator/dist/cluster/membership/membership.js';
 import { NatsTransport } from '../../../apps/coordinator/dist/cluster/transport/nats-transport.js';
@@ -16,11 +15,11 @@ const POLL_MS = 50;
 const START_MS = 1000;
 
 class ReplayedPeer {
-  readonly #links: PeerLinks;
-  readonly #membership: Membership;
+  #links;
+  #membership;
   #changes = 0;
 
-  constructor(transport: NatsTransport, number: number) {
+  constructor(transport, number) {
     const self = `replayed-${number}`;
     this.#links = new PeerLinks({ self, transport, log: () => {} });
     const membership = new Membership({
@@ -46,11 +45,11 @@ class ReplayedPeer {
     this.#links.onRequest('models', () => membership.allModels());
   }
 
-  get isUp(): boolean {
+  get isUp() {
     return this.#links.links.get(coordinator)?.state === 'up';
   }
 
-  close(): void {
+  close() {
     this.#membership.close();
     this.#links.close();
   }
@@ -60,12 +59,12 @@ class ReplayedPeer {
     this.#changes++;
     for (let number = 0; number < Number(modelCount); number++) {
       const id = number === 0 ? fullModel : `replayed/model-${number}`;
-      yield { id, type: 'text' as const, images: [], digest: digest(this.#changes, number === 0 ? 0 : CLASSES) };
+      yield { id, type: 'text', images: [], digest: digest(this.#changes, number === 0 ? 0 : CLASSES) };
     }
   }
 }
 
-function digest(changes: number, classCount: number): ModelDigest {
+function digest(changes, classCount) {
   const classes = Array.from({ length: classCount }, (_, index) => ({
     isCold: false,
     freeSlots: 3 + ((changes + index) % 7),
@@ -94,9 +93,9 @@ function digest(changes: number, classCount: number): ModelDigest {
 }
 
 const transport = new NatsTransport({ servers: [url], name: 'replayed peers', log: () => {} });
-let peers: ReplayedPeer[] = [];
+let peers = [];
 
-async function join(): Promise<void> {
+async function join() {
   const count = Number(peerCount);
   for (let number = 0; number < count; number++) {
     peers.push(new ReplayedPeer(transport, number));
@@ -105,11 +104,11 @@ async function join(): Promise<void> {
   while (!peers.every(({ isUp }) => isUp)) await pause(POLL_MS);
 }
 
-function pause(ms: number): Promise<void> {
+function pause(ms) {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-process.on('message', ({ isOn }: { isOn: boolean }) => {
+process.on('message', ({ isOn }) => {
   if (!isOn) {
     for (const peer of peers) peer.close();
     peers = [];
