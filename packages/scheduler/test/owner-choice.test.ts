@@ -87,9 +87,9 @@ describe('a choice between owners with free slots', () => {
   it('is drawn among equal peers by their free slots', () => {
     const free = (freeSlots: number): OwnerState => stateOf([classOf({ freeSlots })]);
     const counts = asked({ self: stateOf([slower(3)]), a: free(10), b: free(30), c: stateOf([slower(3)]) });
-    expect(counts['a']).toBeGreaterThan(200);
-    expect(counts['a']).toBeLessThan(300);
-    expect((counts['a'] ?? 0) + (counts['b'] ?? 0)).toBe(1000);
+    expect(counts.a).toBeGreaterThan(200);
+    expect(counts.a).toBeLessThan(300);
+    expect((counts.a ?? 0) + (counts.b ?? 0)).toBe(1000);
   });
 
   it('subtracts own placements, and leaves a class when all of it is taken', () => {
@@ -176,8 +176,8 @@ describe('a request that no owner serves now', () => {
         for (const owner of choice.kind === 'queue' ? choice.owners : []) counts[owner] = (counts[owner] ?? 0) + 1;
       }
       for (const owner of ['a', 'b', 'c']) expect(counts[owner]).toBeGreaterThan(550);
-      expect(counts['d']).toBeLessThan(150);
-      expect(counts['none'] ?? 0).toBe(0);
+      expect(counts.d).toBeLessThan(150);
+      expect(counts.none ?? 0).toBe(0);
     }
   });
 

@@ -4,9 +4,9 @@ import type { Reservation } from '../../src/billing/ledger/ledger.js';
 import { microUsd } from '../../src/billing/micro-usd.js';
 import { checkLedger } from '../../src/database/ledger/check-ledger.js';
 import { newJob, PLAIN_PRICE, reservation } from '../billing/ledger/random-steps.js';
+import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
 import { Browser } from '../support/console-client.js';
 import { until } from '../support/harness.js';
-import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
 
 let cluster: TwoCoordinators;
 

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Broadcast } from '../../src/cluster/membership/membership.js';
 import { PrefixHints } from '../../src/cluster/placement/prefix-hints.js';
+import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
 import { until } from '../support/harness.js';
 import { joinRoguePeer, type RoguePeer } from './rogue-peer.js';
-import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
 
 describe('two coordinators', () => {
   let cluster: TwoCoordinators;
