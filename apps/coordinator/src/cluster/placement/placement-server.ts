@@ -1,6 +1,7 @@
 /**
- * Serves placements for other coordinators: chooses among the providers connected here, queues requests beside those of own clients,
- * and relays the job between the peer's stream and the provider. Request and response stay sealed.
+ * Serves placements for other coordinators: chooses among the providers connected here, queues their requests together with those of
+ * this coordinator's clients, and relays the job between the peer's stream and the provider. Request and response stay sealed. Also
+ * describes providers to peers, and takes their findings.
  */
 import { encodeFrame, type JobMessage, type ProviderId } from '@inference/protocol';
 import { encodeDigest } from '@inference/scheduler';
@@ -26,7 +27,7 @@ interface PlacementServerOptions {
   readonly requestQueue: RequestQueue;
 }
 
-/** Maximum time between a placement and its start, in milliseconds. Then the slot is freed. */
+/** Maximum time from a placement to the last frame of the sealed request, in milliseconds. Then the slot is freed. */
 const START_MS = 10_000;
 /** Maximum bytes of a sealed request, frame headers included. */
 const MAX_SEALED_BYTES = 10 * 1024 * 1024;
@@ -51,10 +52,13 @@ export class PlacementServer {
     const placement = await this.#place(request, job.signal);
     if (placement === null) job.refuse('busy', null, this.#digest(request.model));
     else if (placement.kind === 'refused') job.refuse(placement.reason, placement.retryAfterMs);
-    else this.#offer(placement, request.model, job);
+    else this.#sendPlacement(placement, request.model, job);
   }
 
-  /** Answers a request of kind `describe`: a provider's signed statements; empty while the provider is not available. */
+  /**
+   * Answers a request of kind `describe` with a provider's statements and reported facts. Empty without this session, a sealing key or
+   * an answered challenge.
+   */
   describe(payload: Uint8Array): Uint8Array {
     const request = parseDescribeRequest(payload);
     const provider = request === null ? null : this.#options.registry.snapshot(request.provider_id);
@@ -63,7 +67,7 @@ export class PlacementServer {
     return description === null ? NOTHING : encodeMessage(description);
   }
 
-  /** Handles a request of kind `finding`: reports the finding to the provider's connection. */
+  /** Applies a request of kind `finding`: a peer's finding about a provider changes the provider's reputation and measurements. */
   receiveFinding(payload: Uint8Array): Uint8Array {
     const message = parseFinding(payload);
     if (message !== null) {
@@ -113,7 +117,7 @@ export class PlacementServer {
     };
   }
 
-  #offer(placed: Placed, model: string, job: RelayedJob): void {
+  #sendPlacement(placed: Placed, model: string, job: RelayedJob): void {
     const { registry } = this.#options;
     const { slot, estimate, why } = placed;
     const { registration, models, key, usedSlots, trustLevel, isAttested, ownerAccountId } = slot.provider;
@@ -125,7 +129,7 @@ export class PlacementServer {
       job.refuse('aborted', null);
       return;
     }
-    job.offer(placed, {
+    job.placed(placed, {
       type: 'placed',
       provider: {
         provider_id: providerId,
@@ -145,7 +149,7 @@ export class PlacementServer {
   }
 }
 
-/** A placement of a peer and its job. */
+/** One placement that a peer requested, and the job that then runs on the provider. */
 class RelayedJob implements StreamEvents, JobSink {
   readonly #stream: PeerStream;
   readonly #requestQueue: RequestQueue;
@@ -164,7 +168,7 @@ class RelayedJob implements StreamEvents, JobSink {
     this.#model = model;
   }
 
-  /** Aborted when the peer no longer wants a slot. */
+  /** Aborted when the placement ends without a result: the peer closed the stream, broke the protocol or was too slow. */
   get signal(): AbortSignal {
     return this.#waiting.signal;
   }
@@ -175,7 +179,7 @@ class RelayedJob implements StreamEvents, JobSink {
     this.#end();
   }
 
-  offer(placed: Placed, message: OwnerMessage & { type: 'placed' }): void {
+  placed(placed: Placed, message: OwnerMessage & { type: 'placed' }): void {
     this.#placed = placed;
     this.#startTimer = setTimeout(() => this.#abort('not_started'), START_MS);
     this.#send(message);
@@ -218,6 +222,7 @@ class RelayedJob implements StreamEvents, JobSink {
     }
   }
 
+  /** Frames are sent without waiting, because the job's credit bounds the queued bytes. */
   drained(): void {}
 
   closed(): void {
@@ -238,7 +243,6 @@ class RelayedJob implements StreamEvents, JobSink {
     this.#send({ type: 'progressed' });
   }
 
-  /** The job's credit bounds the bytes that wait in the stream. */
   frame(frame: Parameters<JobSink['frame']>[0]): void {
     if (!this.#isOver) this.#stream.send(encodeFrame(frame), false);
   }
@@ -287,7 +291,7 @@ class RelayedJob implements StreamEvents, JobSink {
     this.#end();
   }
 
-  /** Frees the slot, or stops the wait for one. */
+  /** Cancels the job, frees its slot, or ends the wait for one. */
   #stop(): void {
     this.#clearTimer();
     this.#waiting.abort();

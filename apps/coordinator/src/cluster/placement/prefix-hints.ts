@@ -5,6 +5,7 @@
 import { type OwnerPrefix, OwnerPrefixes, type PromptPrefix, storedPrefixes } from '@inference/scheduler';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
+import { encodeMessage, parseMessage } from '../json-message.js';
 import type { Broadcast } from '../membership/membership.js';
 
 interface PrefixHintsOptions {
@@ -25,7 +26,7 @@ const MAX_MESSAGE_BYTES = 32 * 1024;
 /** Messages of all peers that are taken per second. */
 const MAX_MESSAGES_PER_SECOND = 2000;
 
-const isMessage = Compile(
+const validator = Compile(
   Type.Object({
     hashes: Type.Array(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), { maxItems: MAX_PER_MESSAGE }),
   }),
@@ -73,7 +74,7 @@ export class PrefixHints {
     const hashes = [...this.#gathered];
     this.#gathered.clear();
     for (let start = 0; start < hashes.length; start += MAX_PER_MESSAGE) {
-      broadcast.publish(`fleet.affinity.${self}`, Buffer.from(JSON.stringify({ hashes: hashes.slice(start, start + MAX_PER_MESSAGE) })));
+      broadcast.publish(`fleet.affinity.${self}`, encodeMessage({ hashes: hashes.slice(start, start + MAX_PER_MESSAGE) }));
     }
   }
 
@@ -83,15 +84,7 @@ export class PrefixHints {
     const now = this.#now();
     if (now - this.#second.at >= 1000) this.#second = { at: now, messages: 0 };
     if (++this.#second.messages > MAX_MESSAGES_PER_SECOND) return;
-    const message = parseJson(bytes);
-    if (isMessage.Check(message)) this.#prefixes.record(message.hashes, owner, now);
-  }
-}
-
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString());
-  } catch {
-    return undefined;
+    const message = parseMessage(bytes, validator);
+    if (message !== null) this.#prefixes.record(message.hashes, owner, now);
   }
 }
