@@ -161,8 +161,9 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     stopWatching();
     clearTimeout(reconnectTimer);
     nudges.close();
+    const hasPeers = membership.peers.length > 0;
     membership.close();
-    await new Promise((resolve) => setTimeout(resolve, GOODBYE_MS));
+    if (hasPeers) await new Promise((resolve) => setTimeout(resolve, GOODBYE_MS));
     links.close();
     await transport.close();
   });

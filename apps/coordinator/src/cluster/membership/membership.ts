@@ -74,6 +74,8 @@ const HEARTBEAT_MS = 1000;
 /** Changed digests wait at least this long, and longer with more peers. */
 const MIN_CHANGES_MS = 250;
 const CHANGES_MS_PER_PEER = 5;
+/** Minimum time between a heartbeat and one for a new peer: peers that come and go cause no more traffic than that. */
+const MIN_GREETING_MS = 100;
 /** Minimum time between two reads of all models of a peer. */
 const REFRESH_MS = 1000;
 /** Bounds for hostile peers. */
@@ -97,6 +99,7 @@ export class Membership {
   #modelSequence = 0;
   #lastHeartbeatAt = Number.NEGATIVE_INFINITY;
   #changeTimer: NodeJS.Timeout | null = null;
+  #greetingTimer: NodeJS.Timeout | null = null;
   readonly #timer: NodeJS.Timeout;
   readonly #unsubscribe: () => void;
 
@@ -180,6 +183,7 @@ export class Membership {
   close(): void {
     clearInterval(this.#timer);
     if (this.#changeTimer !== null) clearTimeout(this.#changeTimer);
+    if (this.#greetingTimer !== null) clearTimeout(this.#greetingTimer);
     this.#publish([], true);
     this.#unsubscribe();
   }
@@ -265,7 +269,21 @@ export class Membership {
     const peer: PeerState = { epoch, sequence: 0, heardAt: now, draining: false, providers: 0, clockMs: 0, models: new Map() };
     this.#peers.set(id, peer);
     this.#options.events.joined(id);
+    this.#greet();
     return peer;
+  }
+
+  /** A new peer learns of this coordinator before the next heartbeat. Later with more peers, because all of them greet. */
+  #greet(): void {
+    if (this.#greetingTimer !== null) return;
+    const spacingMs = Math.min(MIN_GREETING_MS, this.#lastHeartbeatAt + MIN_GREETING_MS - this.#options.now());
+    this.#greetingTimer = setTimeout(
+      () => {
+        this.#greetingTimer = null;
+        this.#publishChanges();
+      },
+      Math.max(0, spacingMs, CHANGES_MS_PER_PEER * this.#peers.size),
+    );
   }
 
   async #refreshSoon(peerId: string, state: Refresh): Promise<void> {

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import type { PublishedModel } from '../../../src/cluster/membership/heartbeat.js';
 import { Membership } from '../../../src/cluster/membership/membership.js';
 import { until } from '../../support/harness.js';
@@ -28,6 +28,7 @@ const opened = new Map<string, Membership>();
 afterEach(() => {
   for (const membership of opened.values()) membership.close();
   opened.clear();
+  vi.useRealTimers();
 });
 
 /** A member of a network in this process. */
@@ -54,6 +55,34 @@ function join(network: EventEmitter, self: string, models: () => PublishedModel[
   opened.set(self, membership);
   return membership;
 }
+
+it('a new peer learns of the others before their next heartbeats', async () => {
+  vi.useFakeTimers();
+  const network = new EventEmitter();
+  join(network, 'early', () => [MODEL]);
+  await vi.advanceTimersByTimeAsync(500);
+  const late = join(network, 'late', () => []);
+  expect(late.isLive('early')).toBe(false);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(late.isLive('early')).toBe(true);
+  expect([...late.models()]).toEqual([MODEL.id]);
+});
+
+it('peers that come and go cause at most ten heartbeats per second', async () => {
+  vi.useFakeTimers();
+  const network = new EventEmitter();
+  let heartbeatCount = 0;
+  network.on('message', (subject: string) => {
+    if (subject.endsWith('.steady')) heartbeatCount++;
+  });
+  join(network, 'steady', () => []);
+  for (let round = 0; round < 100; round++) {
+    join(network, 'fickle', () => []).close();
+    await vi.advanceTimersByTimeAsync(10);
+  }
+  expect(heartbeatCount).toBeGreaterThan(5);
+  expect(heartbeatCount).toBeLessThanOrEqual(12);
+});
 
 it('a model that is gone only while a peer reads all models comes back to the peer', async () => {
   const network = new EventEmitter();
