@@ -31,8 +31,9 @@ export async function shutDown(context: StartContext, deps: ShutdownDeps, graceM
   // Until load balancers have noticed, other coordinators' providers serve new requests.
   if (cluster.peerCount() > 0) await pause(Math.min(HANDOVER_MS, graceMs / 2), abort);
   context.refusing.abort();
-  // A client would send its next request on an idle connection, and be refused.
-  server.server.closeIdleConnections();
+  // A client would send its next request on an idle connection, and be refused. With unread responses, Node.js calls
+  // a connection idle, too.
+  void responses.whenDrained().then(() => server.server.closeIdleConnections());
   requestQueue.drain();
   imageSupply.close();
   // A job ends with a complete response; the client may still be reading.
