@@ -151,7 +151,9 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   let reconnectTimer: NodeJS.Timeout | undefined;
   const stopWatching = transport.onState((isConnected) => {
     clearTimeout(reconnectTimer);
-    if (isConnected) reconnectTimer = setTimeout(updatePermits, HEARTBEATS_MS);
+    if (!isConnected) return;
+    membership.announce();
+    reconnectTimer = setTimeout(updatePermits, HEARTBEATS_MS);
   });
   disposal.defer(async () => {
     roundTrips.close();

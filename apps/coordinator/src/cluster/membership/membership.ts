@@ -107,7 +107,6 @@ export class Membership {
     this.#options = options;
     this.#unsubscribe = options.broadcast.subscribe('fleet.digest.*', (subject, bytes) => this.#receive(subject, bytes));
     this.#timer = setInterval(() => this.#tick(), HEARTBEAT_MS / 4);
-    this.#publish([], false);
   }
 
   /** Peers that are alive, by id. */
@@ -178,6 +177,11 @@ export class Membership {
     const decoded = decodeDigest(text);
     if (decoded.kind === 'rejected' || this.#peers.get(peerId)?.models.has(model) !== true) return;
     this.digests.update(peerId, model, decoded.digest, ++this.#modelSequence, this.#options.now());
+  }
+
+  /** Publishes a heartbeat now, because the connection to peers is new. */
+  announce(): void {
+    this.#publishChanges();
   }
 
   close(): void {

@@ -53,6 +53,7 @@ function join(network: EventEmitter, self: string, models: () => PublishedModel[
     now: Date.now,
   });
   opened.set(self, membership);
+  membership.announce();
   return membership;
 }
 
