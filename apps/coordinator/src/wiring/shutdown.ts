@@ -29,11 +29,12 @@ export async function shutDown(context: StartContext, deps: ShutdownDeps, graceM
   cluster.announceDrain();
   providers.drain(() => runner.drainDemands());
   // Until load balancers have noticed, other coordinators' providers serve new requests.
-  if (cluster.peerCount() > 0) await pause(Math.min(HANDOVER_MS, graceMs / 2), abort);
+  const hasPeers = cluster.peerCount() > 0;
+  if (hasPeers) await pause(Math.min(HANDOVER_MS, graceMs / 2), abort);
   context.refusing.abort();
-  // A client would send its next request on an idle connection, and be refused. With unread responses, Node.js calls
-  // a connection idle, too.
-  void responses.whenDrained().then(() => server.server.closeIdleConnections());
+  // A client would send its next request on an idle connection and be refused, where another coordinator can serve the client. Node.js
+  // also counts connections with unread responses as idle.
+  if (hasPeers) void responses.whenDrained().then(() => server.server.closeIdleConnections());
   requestQueue.drain();
   imageSupply.close();
   // A job ends with a complete response; the client may still be reading.
