@@ -1,5 +1,5 @@
 /**
- * Checks the import directions of the repository (docs/architecture.md) against the table below, type-only imports included. Exits
+ * Checks the import directions of the repository (docs/architecture.md) against imports/rules.ts, type-only imports included. Exits
  * 1 and lists each violation.
  */
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** What start scripts share: builds, starts a network, and stops it on a signal or a failure. */
+/** Shared by the start scripts: builds the packages, starts a network, and stops it on a signal or a failure. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import sharp from 'sharp';
-import { look } from './look.ts';
+import { recognize } from './recognize.ts';
 import { draw, load } from './pipeline.mjs';
 
 const { positionals, values } = parseArgs({
@@ -57,7 +57,7 @@ const thumbnails = [];
 const started = process.cpuUsage();
 for (const [seed, { prompt, figures, ground }] of questions.entries()) {
   const picture = await draw(model, prompt, { ...settings, seed });
-  const seen = look(picture);
+  const seen = recognize(picture);
   // A pair is matched by where its figures are.
   const cost = (order) =>
     order.reduce((sum, figure, index) => sum + Object.values(judged(figures[index], figure)).filter(Boolean).length, 0);

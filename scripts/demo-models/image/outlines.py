@@ -1,4 +1,4 @@
-"""Prints each shape as a drawing of 24 by 24 characters, stretched to its bounds: what `look.ts` compares with."""
+"""Prints each shape as a drawing of 24 by 24 characters, stretched to its bounds: what `recognize.ts` compares with."""
 import json
 
 import numpy

@@ -12,7 +12,7 @@ export type ImageFileFormat = ImageRequest['format'];
 
 /** Decoded address. */
 export interface ImageAddress {
-  /** Name of the encrypted file: a hash of the secret, irreversible to the key. */
+  /** Hash in the name of the encrypted file, from which the key cannot be derived. */
   readonly storedName: string;
   readonly key: Uint8Array;
   readonly format: ImageFileFormat;

@@ -1,6 +1,6 @@
 /**
- * Store of generated images until clients fetch them: a bounded number of bytes on disk. Each image is encrypted under a key held
- * only by its address, and deleted at expiry. Images survive a restart.
+ * Encrypted disk store of generated images until they expire, of bounded size. The key of an image is derived from its address alone.
+ * Images survive a restart.
  */
 import { mkdir, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -161,7 +161,7 @@ export class ImageStore {
       holdBytes,
       releaseBytes,
       store: async (images) => {
-        if (isClosed || images.length !== count) throw new Error('the allocation is closed, or has another number of images');
+        if (isClosed || images.length !== count) throw new Error('the allocation is closed, or was made for another number of images');
         const writing = images.map((image, index) => this.#write(addresses[index] as ImageAddress, image, accountId));
         const written = await Promise.allSettled(writing);
         close();
@@ -287,14 +287,14 @@ export class ImageStore {
   }
 }
 
-/** Removes entries at zero. */
+/** Adds to an entry; removes the entry at zero. */
 function add(sums: Map<string, number>, name: string, bytes: number): void {
   const sum = (sums.get(name) ?? 0) + bytes;
   if (sum === 0) sums.delete(name);
   else sums.set(name, sum);
 }
 
-/** The name contains the expiry time: a sweep opens no file. */
+/** The name contains the expiry time, so that a restart can list images without opening them. */
 function fileNameOf({ expiresAt, storedName }: ImageAddress): string {
   return `${expiresAt / 1000}-${storedName}`;
 }

@@ -4,7 +4,7 @@ interface FairBudgetOptions {
   readonly freeMultiple: number;
   /** Fixed bytes per claim, for a connection and its objects. */
   readonly bytesPerClaim?: number;
-  /** Evicts the holder's own oldest unfinished claim for a newer one: unrelated clients can share an address. */
+  /** Evicts within the holder without regard to members, because unrelated clients can share an address. */
   readonly evictsOwn?: boolean;
 }
 
@@ -40,7 +40,7 @@ export class Claim {
     this.onEvicted = onEvicted;
   }
 
-  /** False if the budget has no room; the claim then keeps its bytes. */
+  /** False if the claim is closed, or does not fit even after evictions; the claim then keeps its bytes. */
   grow(bytes: number): boolean {
     return this.#budget.grow(this, bytes);
   }

@@ -1,6 +1,6 @@
 /**
- * Inference endpoints of every format: from the client's exact bytes to a verified response, streamed or whole. Counting tokens is
- * a job, too.
+ * Inference endpoints of every format but images, and token counting, which is a job, too: the client's exact bytes become a verified
+ * response, streamed or whole.
  */
 import { apiError, formatFor, inferenceRouteSchema } from '@inference/formats';
 import { type Endpoint, EndpointSchema } from '@inference/protocol';
@@ -204,7 +204,7 @@ function countJob(
   });
 }
 
-/** The same facts as the log line. */
+/** Outcome, attempts, model and token counts; the log line has more. */
 function endSpan(span: TraceSpan, job: JobRequest, end: JobOutcome): void {
   const billed = end.kind === 'failed' ? null : end.billed;
   span.end(
