@@ -4,6 +4,7 @@ import { Compile } from 'typebox/compile';
 import { CHANGE_KINDS, type ChangeHint, type ChangeHints } from '../database/change-hints.js';
 import { encodeMessage, parseMessage } from './json-message.js';
 import type { Broadcast } from './membership/membership.js';
+import { MessageRate } from './message-rate.js';
 
 interface NudgesOptions {
   readonly self: string;
@@ -37,7 +38,7 @@ export class Nudges {
   readonly #outgoing: Gathered;
   readonly #incoming: Gathered;
   readonly #unsubscribe: () => void;
-  #second = { at: Number.NEGATIVE_INFINITY, messages: 0 };
+  readonly #rate = new MessageRate(MAX_MESSAGES_PER_SECOND);
 
   constructor(options: NudgesOptions) {
     const { broadcast, hints, now = () => performance.now() } = options;
@@ -65,9 +66,7 @@ export class Nudges {
 
   #receive(subject: string, bytes: Uint8Array): void {
     if (subject === `fleet.nudge.${this.#options.self}` || bytes.length > MAX_MESSAGE_BYTES) return;
-    const now = this.#now();
-    if (now - this.#second.at >= 1000) this.#second = { at: now, messages: 0 };
-    if (++this.#second.messages > MAX_MESSAGES_PER_SECOND) return;
+    if (!this.#rate.admit(this.#now())) return;
     for (const hint of parseMessage(bytes, nudge)?.hints ?? []) this.#incoming.add(hint);
   }
 }

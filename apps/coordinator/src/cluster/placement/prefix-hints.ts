@@ -7,6 +7,7 @@ import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { encodeMessage, parseMessage } from '../json-message.js';
 import type { Broadcast } from '../membership/membership.js';
+import { MessageRate } from '../message-rate.js';
 
 interface PrefixHintsOptions {
   readonly self: string;
@@ -39,7 +40,7 @@ export class PrefixHints {
   readonly #gathered = new Set<number>();
   readonly #unsubscribe: () => void;
   #timer: NodeJS.Timeout | null = null;
-  #second = { at: Number.NEGATIVE_INFINITY, messages: 0 };
+  readonly #rate = new MessageRate(MAX_MESSAGES_PER_SECOND);
 
   constructor(options: PrefixHintsOptions) {
     const { broadcast, now = () => performance.now() } = options;
@@ -82,8 +83,7 @@ export class PrefixHints {
     const owner = subject.slice(subject.lastIndexOf('.') + 1);
     if (owner === this.#options.self || bytes.length > MAX_MESSAGE_BYTES) return;
     const now = this.#now();
-    if (now - this.#second.at >= 1000) this.#second = { at: now, messages: 0 };
-    if (++this.#second.messages > MAX_MESSAGES_PER_SECOND) return;
+    if (!this.#rate.admit(now)) return;
     const message = parseMessage(bytes, validator);
     if (message !== null) this.#prefixes.record(message.hashes, owner, now);
   }
