@@ -5,6 +5,7 @@
 import { digestOf, type ModelDigest, OwnerDigests, type OwnerId, OwnerPrefixes, storedPrefixes } from '@inference/scheduler';
 import { JOB_TIMINGS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/job-timings.js';
 import { FairQueue, type Queued } from '../../apps/coordinator/src/inference/queue/fair-queue.js';
+import { EMPTY_DIGEST } from '../../test/support/empty-digest.js';
 import { type OwnerDependencies, type Placeable, type Reservation, SimulatedOwner } from './owner.js';
 
 /** A place in one owner's queue. */
@@ -69,7 +70,7 @@ export class ClusterOwner {
       meanServiceMs: this.owner.times.waitMs(model, 0, 1),
       imageSizes: [],
     };
-    const current = { digest: pool === null ? EMPTY : digestOf(pool, context), sequence: (known?.sequence ?? 0) + 1 };
+    const current = { digest: pool === null ? EMPTY_DIGEST : digestOf(pool, context), sequence: (known?.sequence ?? 0) + 1 };
     this.#current.set(model, current);
     this.#outdated.delete(model);
     return current;
@@ -154,18 +155,3 @@ export class ClusterOwner {
 }
 
 type SimulatedOwnerMac = ReturnType<SimulatedOwner['connectedMacs']>[number];
-
-const EMPTY: ModelDigest = {
-  serving: 0,
-  totalSlots: 0,
-  freeSlots: 0,
-  trustedSlots: 0,
-  trustedFreeSlots: 0,
-  cold: 0,
-  loading: 0,
-  queueLength: 0,
-  meanServiceMs: null,
-  maxContextTokens: null,
-  imageSizes: [],
-  classes: [],
-};

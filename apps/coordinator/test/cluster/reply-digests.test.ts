@@ -1,25 +1,13 @@
 /** A busy reply carries the owner's digest, so that the next request asks another owner. */
 import { encodeDigest, type ModelDigest } from '@inference/scheduler';
 import { describe, expect, it } from 'vitest';
+import { EMPTY_DIGEST } from '../../../../test/support/empty-digest.js';
 import { encodeMessage } from '../../src/cluster/json-message.js';
 import { CLUSTER_VERSION, encodeHeartbeat, encodeModel } from '../../src/cluster/membership/heartbeat.js';
 import { Membership } from '../../src/cluster/membership/membership.js';
 import { parseOwnerMessage } from '../../src/cluster/placement/placement-messages.js';
 
-const DIGEST: ModelDigest = {
-  serving: 1,
-  totalSlots: 4,
-  freeSlots: 0,
-  trustedSlots: 0,
-  trustedFreeSlots: 0,
-  cold: 0,
-  loading: 0,
-  queueLength: 0,
-  meanServiceMs: null,
-  maxContextTokens: 8192,
-  imageSizes: [],
-  classes: [],
-};
+const DIGEST: ModelDigest = { ...EMPTY_DIGEST, serving: 1, totalSlots: 4, maxContextTokens: 8192 };
 const FULL = { ...DIGEST, queueLength: 7 };
 
 /** A coordinator that knows the peer `peer` with the model `m`. */

@@ -5,7 +5,7 @@ import { addKey, createAccount, newKeyText, recordKeyUse } from '../../src/datab
 import { postgresDialect } from '../../src/database/connection/postgres.js';
 import type { Database, Tables } from '../../src/database/tables.js';
 import { JOB_TIMINGS } from '../../src/inference/job-timings.js';
-import { describeDatabases } from '../support/databases.js';
+import { describePostgres } from '../support/databases.js';
 import { until } from '../support/harness.js';
 
 /** A promise and its resolver. */
@@ -43,8 +43,8 @@ async function waitingForLocks(database: Database): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-describeDatabases('locks between coordinators', (fresh, dialect) => {
-  it.runIf(dialect === 'postgres')('a silent coordinator holds its locks for less time than a reservation waits', async () => {
+describePostgres('locks between coordinators', (fresh) => {
+  it('a silent coordinator holds its locks for less time than a reservation waits', async () => {
     const place = await fresh();
     const silent = await place.open();
     if (!('url' in place.target)) throw new Error('not PostgreSQL');
@@ -63,7 +63,7 @@ describeDatabases('locks between coordinators', (fresh, dialect) => {
     await place.remove();
   });
 
-  it.runIf(dialect === 'postgres')('two coordinators write the uses of the same keys without a deadlock', async () => {
+  it('two coordinators write the uses of the same keys without a deadlock', async () => {
     const place = await fresh();
     const database = await place.open();
     const [first = '', last = '', middle = ''] = await addKeys(database, 3);

@@ -10,16 +10,19 @@ export { freshPostgres, freshSqlite, TEST_DATABASE_URL, type TestDatabase } from
 
 const unreachable: string | null = await whyUnreachable();
 
+type Fresh = (content?: Content) => Promise<TestDatabase>;
+
 /** Runs `body` per database. `fresh` creates a database; the body opens and removes it. */
-export function describeDatabases(
-  name: string,
-  body: (fresh: (content?: Content) => Promise<TestDatabase>, dialect: Dialect) => void,
-): void {
-  describe.each(['sqlite', 'postgres'] as const)(`${name} (%s)`, (dialect) => {
-    if (dialect === 'sqlite') {
-      body(freshSqlite, dialect);
-    } else if (unreachable === null) {
-      body(freshPostgres, dialect);
+export function describeDatabases(name: string, body: (fresh: Fresh, dialect: Dialect) => void): void {
+  describe(`${name} (sqlite)`, () => body(freshSqlite, 'sqlite'));
+  describePostgres(name, (fresh) => body(fresh, 'postgres'));
+}
+
+/** Runs `body` on PostgreSQL alone: what it tests needs several coordinators or a server. */
+export function describePostgres(name: string, body: (fresh: Fresh) => void): void {
+  describe(`${name} (postgres)`, () => {
+    if (unreachable === null) {
+      body(freshPostgres);
     } else {
       console.warn(`\n*** NOT TESTED on PostgreSQL: ${name}. No server at ${TEST_DATABASE_URL}: ${unreachable}\n`);
       it.runIf(process.env.CI !== undefined && process.env.CI !== '')('can be reached in CI', () => expect(unreachable).toBeNull());

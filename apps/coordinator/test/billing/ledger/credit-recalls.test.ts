@@ -7,7 +7,7 @@ import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
 import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
 import type { Database } from '../../../src/database/tables.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
+import { describePostgres, type TestDatabase } from '../../support/databases.js';
 import { oneOf, seeded, upTo } from './random.js';
 import { give, newJob, PLAIN_PRICE, reservation, settlement, T0 } from './random-steps.js';
 
@@ -39,12 +39,7 @@ function reservationOf(amount: number): Reservation {
   return reservation({ price, maxPromptTokens: amount, maxCompletionTokens: 0 });
 }
 
-describeDatabases('recalled credit', (fresh, dialect) => {
-  if (dialect === 'sqlite') {
-    it.skip('needs a database of several coordinators', () => undefined);
-    return;
-  }
-
+describePostgres('recalled credit', (fresh) => {
   /** Runs a test on a fresh database, with ledgers that it opens. */
   async function withLedgers(
     test: (open: (ms: number, hints?: RecallHints) => Promise<Ledger>, database: Database, place: TestDatabase) => Promise<void>,
@@ -223,7 +218,7 @@ describeDatabases('recalled credit', (fresh, dialect) => {
           if (outcome.kind === 'settled') spent += outcome.cost;
         }
       };
-      /** What running jobs may still cost. */
+      /** Sum of the maximum costs of running jobs. */
       const running = (): number =>
         members.flatMap(({ jobs }) => [...jobs.values()]).reduce((sum, { maxPromptTokens }) => sum + maxPromptTokens, 0);
 

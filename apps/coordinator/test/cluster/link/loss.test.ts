@@ -1,4 +1,4 @@
-/** What handlers may do while a link is lost or comes up. */
+/** Handlers that send, open or close while a link is lost or comes up. */
 import { expect, it } from 'vitest';
 import { LinkNetwork, Recorder } from '../link-fixture.js';
 

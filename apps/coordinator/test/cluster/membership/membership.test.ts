@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, expect, it, vi } from 'vitest';
+import { EMPTY_DIGEST } from '../../../../../test/support/empty-digest.js';
 import type { PublishedModel } from '../../../src/cluster/membership/heartbeat.js';
 import { Membership } from '../../../src/cluster/membership/membership.js';
 import { until } from '../../support/harness.js';
@@ -8,20 +9,7 @@ const MODEL: PublishedModel = {
   id: 'test/model-1',
   type: 'text',
   images: [],
-  digest: {
-    serving: 1,
-    totalSlots: 1,
-    freeSlots: 0,
-    trustedSlots: 0,
-    trustedFreeSlots: 0,
-    cold: 0,
-    loading: 0,
-    queueLength: 0,
-    meanServiceMs: null,
-    maxContextTokens: 4096,
-    imageSizes: [],
-    classes: [],
-  },
+  digest: { ...EMPTY_DIGEST, serving: 1, totalSlots: 1, maxContextTokens: 4096 },
 };
 
 const opened = new Map<string, Membership>();

@@ -1,6 +1,7 @@
 import type { ImageOffer, ModelType } from '@inference/protocol';
 import type { ModelDigest } from '@inference/scheduler';
 import { expect, it } from 'vitest';
+import { EMPTY_DIGEST } from '../../../../../test/support/empty-digest.js';
 import { ClusterModels } from '../../../src/cluster/placement/cluster-models.js';
 import type { NetworkModels } from '../../../src/inference/placements.js';
 
@@ -10,20 +11,7 @@ const SMALL: ImageOffer = { sizes: ['512x512'], max_images: 1 };
 const LARGE: ImageOffer = { sizes: ['1024x1024'], max_images: 4 };
 
 function digest(serving: number, maxContextTokens: number | null): ModelDigest {
-  return {
-    serving,
-    totalSlots: serving,
-    freeSlots: 0,
-    trustedSlots: 0,
-    trustedFreeSlots: 0,
-    cold: 0,
-    loading: 0,
-    queueLength: 0,
-    meanServiceMs: null,
-    maxContextTokens,
-    imageSizes: [],
-    classes: [],
-  };
+  return { ...EMPTY_DIGEST, serving, totalSlots: serving, maxContextTokens };
 }
 
 /** `shared` is served here and by two peers, `own` only here, `far` and `picture` only by peers. */

@@ -1,7 +1,7 @@
 /** API keys while PostgreSQL is away: a key that is not cached cannot be looked up, and the client may try again. */
 import { afterEach, expect, it } from 'vitest';
 import { TcpProxy } from '../../../../../test/support/tcp-proxy.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
+import { describePostgres, type TestDatabase } from '../../support/databases.js';
 import { errorOf, type Harness, startCoordinator } from '../../support/harness.js';
 
 const cleanups: (() => unknown)[] = [];
@@ -20,8 +20,8 @@ async function startBehindProxy(database: TestDatabase): Promise<{ harness: Harn
   return { harness, proxy };
 }
 
-describeDatabases('an API key that is not cached', (fresh, dialect) => {
-  it.runIf(dialect === 'postgres')('gets 503 with Retry-After while the database is away', async () => {
+describePostgres('an API key that is not cached', (fresh) => {
+  it('gets 503 with Retry-After while the database is away', async () => {
     const { harness, proxy } = await startBehindProxy(await fresh());
     const { apiKey } = await harness.customer(100);
     await proxy.close();
