@@ -2,10 +2,9 @@
  * One coordinator of a cluster, as owner of its machines: answers requests for slots, queues tickets of all coordinators in the
  * real fair queue, and makes the digests.
  */
-import { digestOf, type ModelDigest, OwnerDigests, type OwnerId, OwnerPrefixes, storedPrefixes } from '@inference/scheduler';
+import { digestOf, EMPTY_DIGEST, type ModelDigest, OwnerDigests, type OwnerId, OwnerPrefixes, storedPrefixes } from '@inference/scheduler';
 import { JOB_TIMINGS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/job-timings.js';
 import { FairQueue, type Queued } from '../../apps/coordinator/src/inference/queue/fair-queue.js';
-import { EMPTY_DIGEST } from '../../test/support/empty-digest.js';
 import { type OwnerDependencies, type Placeable, type Reservation, SimulatedOwner } from './owner.js';
 
 /** A place in one owner's queue. */

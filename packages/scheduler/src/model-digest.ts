@@ -47,6 +47,22 @@ export interface ModelDigest {
   readonly classes: readonly ThroughputClass[];
 }
 
+/** A model that no provider serves. */
+export const EMPTY_DIGEST: ModelDigest = {
+  serving: 0,
+  totalSlots: 0,
+  freeSlots: 0,
+  trustedSlots: 0,
+  trustedFreeSlots: 0,
+  cold: 0,
+  loading: 0,
+  queueLength: 0,
+  meanServiceMs: null,
+  maxContextTokens: null,
+  imageSizes: [],
+  classes: [],
+};
+
 /** Facts of a model that its pool does not contain. */
 export interface DigestContext {
   readonly queueLength: number;

@@ -2,7 +2,7 @@
  * Latest digests of every coordinator, by model, with this coordinator's placements that the digests cannot contain yet. Time is an
  * argument.
  */
-import type { ModelDigest } from './model-digest.js';
+import { decodeDigest, EMPTY_DIGEST, type ModelDigest } from './model-digest.js';
 
 /** A coordinator, as holder of its providers' connections. */
 export type OwnerId = string;
@@ -16,13 +16,45 @@ export interface OwnerState {
   readonly heardAt: number;
 }
 
-interface StoredState {
-  digest: ModelDigest;
+class StoredState implements OwnerState {
+  readonly #owner: Owner;
+  /** Text until the first look: with many coordinators, few of the published digests are ever looked at. */
+  #digest: ModelDigest | string;
   sequence: number;
-  taken: number[];
-  heardAt: number;
+  taken: number[] = [];
   /** Asked, without an answer yet. */
-  readonly asked: Set<Asked>;
+  readonly asked = new Set<Asked>();
+
+  constructor(owner: Owner, digest: ModelDigest | string, sequence: number) {
+    this.#owner = owner;
+    this.#digest = digest;
+    this.sequence = sequence;
+  }
+
+  get heardAt(): number {
+    return this.#owner.heardAt;
+  }
+
+  get digest(): ModelDigest {
+    if (typeof this.#digest === 'string') {
+      const decoded = decodeDigest(this.#digest);
+      this.#digest = decoded.kind === 'digest' ? decoded.digest : EMPTY_DIGEST;
+    }
+    return this.#digest;
+  }
+
+  update(digest: ModelDigest | string, sequence: number): void {
+    this.#digest = digest;
+    this.sequence = sequence;
+    this.taken = [];
+    for (const { classIndex } of this.asked) take(this.taken, classIndex);
+  }
+}
+
+interface Owner {
+  heardAt: number;
+  /** Models with a digest of this owner. */
+  readonly models: Set<string>;
 }
 
 interface Asked {
@@ -33,43 +65,39 @@ const NONE: ReadonlyMap<OwnerId, OwnerState> = new Map();
 
 export class OwnerDigests {
   readonly #models = new Map<string, Map<OwnerId, StoredState>>();
+  readonly #owners = new Map<OwnerId, Owner>();
 
   /**
-   * Stores a digest. `sequence` grows with every digest of one model at one owner; an older digest than the stored one is ignored,
-   * because published digests may arrive after a newer reply.
+   * Stores a digest, encoded or not; an invalid encoded one reads as {@link EMPTY_DIGEST}. `sequence` grows with every digest of one
+   * model at one owner; an older digest than the stored one is ignored, because published digests may arrive after a newer reply.
    */
-  update(owner: OwnerId, model: string, digest: ModelDigest, sequence: number, now: number): boolean {
-    let owners = this.#models.get(model);
-    if (owners === undefined) {
-      owners = new Map();
-      this.#models.set(model, owners);
-    }
-    const known = owners.get(owner);
+  update(owner: OwnerId, model: string, digest: ModelDigest | string, sequence: number, now: number): boolean {
+    const known = this.#models.get(model)?.get(owner);
     if (known !== undefined && sequence <= known.sequence) return false;
-    if (known === undefined) {
-      owners.set(owner, { digest, sequence, taken: [], heardAt: now, asked: new Set() });
-      return true;
-    }
-    known.digest = digest;
-    known.sequence = sequence;
-    known.heardAt = now;
-    known.taken = [];
-    for (const { classIndex } of known.asked) take(known.taken, classIndex);
+    const record = this.#ownerRecord(owner);
+    record.heardAt = now;
+    if (known === undefined) this.#add(record, owner, model, digest, sequence);
+    else known.update(digest, sequence);
     return true;
   }
 
   /** The owner sent a sign of life. */
   heard(owner: OwnerId, now: number): void {
-    for (const owners of this.#models.values()) {
-      const known = owners.get(owner);
-      if (known !== undefined) known.heardAt = now;
-    }
+    const known = this.#owners.get(owner);
+    if (known !== undefined) known.heardAt = now;
   }
 
   /** Forgets an owner, or its digest of one model. */
   remove(owner: OwnerId, model: string | null = null): void {
-    if (model !== null) this.#models.get(model)?.delete(owner);
-    else for (const owners of this.#models.values()) owners.delete(owner);
+    const known = this.#owners.get(owner);
+    if (known === undefined) return;
+    for (const id of model === null ? known.models : [model]) {
+      const owners = this.#models.get(id);
+      owners?.delete(owner);
+      if (owners?.size === 0) this.#models.delete(id);
+    }
+    if (model !== null) known.models.delete(model);
+    if (model === null || known.models.size === 0) this.#owners.delete(owner);
   }
 
   /** Digests of a model, by owner. */
@@ -88,6 +116,23 @@ export class OwnerDigests {
     known.asked.add(asked);
     take(known.taken, classIndex);
     return () => known.asked.delete(asked);
+  }
+
+  #ownerRecord(owner: OwnerId): Owner {
+    let known = this.#owners.get(owner);
+    if (known === undefined) {
+      known = { heardAt: Number.NEGATIVE_INFINITY, models: new Set() };
+      this.#owners.set(owner, known);
+    }
+    return known;
+  }
+
+  #add(owner: Owner, id: OwnerId, model: string, digest: ModelDigest | string, sequence: number): void {
+    owner.models.add(model);
+    const owners = this.#models.get(model);
+    const state = new StoredState(owner, digest, sequence);
+    if (owners === undefined) this.#models.set(model, new Map([[id, state]]));
+    else owners.set(id, state);
   }
 }
 

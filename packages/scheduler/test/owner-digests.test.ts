@@ -1,7 +1,7 @@
 /** The latest digests of all coordinators, with own placements subtracted until a digest contains them. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { digestOf } from '../src/model-digest.js';
+import { digestOf, EMPTY_DIGEST, encodeDigest } from '../src/model-digest.js';
 import { OwnerDigests } from '../src/owner-digests.js';
 import { poolOf, provider } from './providers.js';
 
@@ -25,6 +25,16 @@ describe('digests of owners', () => {
     expect(digests.of('m').get('peer')).toMatchObject({ digest: OTHER, heardAt: 2000 });
   });
 
+  it('are decoded at the first look, and an invalid one has no slots', () => {
+    const digests = known();
+    digests.update('peer', 'm', encodeDigest(OTHER), 2, 1000);
+    digests.update('second', 'm', '[1,', 1, 1000);
+    expect([...digests.of('m')].map(([owner, { digest }]) => [owner, digest])).toEqual([
+      ['peer', OTHER],
+      ['second', EMPTY_DIGEST],
+    ]);
+  });
+
   it('are those of one model', () => {
     expect([...known().of('m').keys()]).toEqual(['peer']);
     expect(known().of('other').size).toBe(0);
@@ -45,6 +55,9 @@ describe('digests of owners', () => {
     expect([digests.of('other').size, digests.of('m').size]).toEqual([0, 2]);
     digests.remove('peer');
     expect([...digests.of('m').keys()]).toEqual(['second']);
+    digests.remove('second', 'm');
+    digests.heard('second', 5000);
+    expect(digests.of('m').size).toBe(0);
   });
 });
 

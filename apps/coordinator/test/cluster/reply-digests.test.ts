@@ -1,7 +1,6 @@
 /** A busy reply carries the owner's digest, so that the next request asks another owner. */
-import { encodeDigest, type ModelDigest } from '@inference/scheduler';
+import { EMPTY_DIGEST, encodeDigest, type ModelDigest } from '@inference/scheduler';
 import { describe, expect, it } from 'vitest';
-import { EMPTY_DIGEST } from '../../../../test/support/empty-digest.js';
 import { encodeMessage } from '../../src/cluster/json-message.js';
 import { CLUSTER_VERSION, encodeHeartbeat, encodeModel } from '../../src/cluster/membership/heartbeat.js';
 import { Membership } from '../../src/cluster/membership/membership.js';

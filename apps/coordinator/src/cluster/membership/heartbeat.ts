@@ -2,7 +2,7 @@
  * Heartbeat of a coordinator: a sign of life with the digests that changed. Published to all peers; the subject proves the sender.
  */
 import { ImageOfferSchema, ModelTypeSchema } from '@inference/protocol';
-import { decodeDigest, encodeDigest, MAX_DIGEST_CHARS, type ModelDigest } from '@inference/scheduler';
+import { encodeDigest, MAX_DIGEST_CHARS, type ModelDigest } from '@inference/scheduler';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { encodeMessage, parseMessage } from '../json-message.js';
@@ -53,13 +53,6 @@ export const MAX_MODELS_PER_MESSAGE = 200;
 
 export function encodeModel({ id, type, images, digest }: PublishedModel): Heartbeat['models'][number] {
   return { id, type, images: [...images].slice(0, 8), digest: encodeDigest(digest) };
-}
-
-/** The digest of an entry; null: the model is gone, or the digest is invalid. */
-export function digestOfEntry({ digest }: Heartbeat['models'][number]): ModelDigest | null {
-  if (digest === null) return null;
-  const decoded = decodeDigest(digest);
-  return decoded.kind === 'digest' ? decoded.digest : null;
 }
 
 export function encodeHeartbeat(heartbeat: Heartbeat): Uint8Array {

@@ -7,7 +7,6 @@ import { decodeDigest, type ModelDigest, OwnerDigests, PEER_SILENCE_MS } from '@
 import {
   CLUSTER_VERSION,
   decodeHeartbeat,
-  digestOfEntry,
   encodeHeartbeat,
   encodeModel,
   type Heartbeat,
@@ -122,12 +121,12 @@ export class Membership {
 
   /** Digests of live peers that serve a model, by peer. */
   *digestsAtPeers(model: string): Iterable<readonly [string, ModelDigest]> {
-    for (const [owner, { digest }] of this.digests.of(model)) if (this.isLive(owner)) yield [owner, digest];
+    for (const [owner, { digest }] of this.digests.of(model)) if (this.isLive(owner) && digest.serving > 0) yield [owner, digest];
   }
 
   /** Whether a live peer serves a model. */
   isServedByPeers(model: string): boolean {
-    for (const owner of this.digests.of(model).keys()) if (this.isLive(owner)) return true;
+    for (const _ of this.digestsAtPeers(model)) return true;
     return false;
   }
 
@@ -312,13 +311,8 @@ export class Membership {
   #takeModels(id: string, peer: PeerState, models: Heartbeat['models']): void {
     const now = this.#options.now();
     for (const entry of models) {
-      const digest = digestOfEntry(entry);
-      if (
-        digest === null ||
-        digest.serving === 0 ||
-        peer.draining ||
-        (!peer.models.has(entry.id) && peer.models.size >= MAX_MODELS_PER_PEER)
-      ) {
+      const { digest } = entry;
+      if (digest === null || peer.draining || (!peer.models.has(entry.id) && peer.models.size >= MAX_MODELS_PER_PEER)) {
         peer.models.delete(entry.id);
         this.digests.remove(id, entry.id);
         continue;

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
+import { EMPTY_DIGEST } from '@inference/scheduler';
 import { afterEach, expect, it, vi } from 'vitest';
-import { EMPTY_DIGEST } from '../../../../../test/support/empty-digest.js';
 import type { PublishedModel } from '../../../src/cluster/membership/heartbeat.js';
 import { Membership } from '../../../src/cluster/membership/membership.js';
 import { until } from '../../support/harness.js';

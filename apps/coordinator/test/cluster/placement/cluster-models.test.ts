@@ -1,7 +1,6 @@
 import type { ImageOffer, ModelType } from '@inference/protocol';
-import type { ModelDigest } from '@inference/scheduler';
+import { EMPTY_DIGEST, type ModelDigest } from '@inference/scheduler';
 import { expect, it } from 'vitest';
-import { EMPTY_DIGEST } from '../../../../../test/support/empty-digest.js';
 import { ClusterModels } from '../../../src/cluster/placement/cluster-models.js';
 import type { NetworkModels } from '../../../src/inference/placements.js';
 
