@@ -13,81 +13,117 @@ export function outputFile(dataDir: string): string {
   return join(dataDir, 'logs', 'output.log');
 }
 
-const BLOCK = 64 * 1024;
-const MAX_OUTPUT = 1 << 20;
+const BLOCK_BYTES = 64 * 1024;
+const MAX_OUTPUT_BYTES = 1 << 20;
+const NEWLINE = 0x0a;
 
 /** Service managers append to the output file and never truncate it. */
 export function trimOutput(dataDir: string): void {
   const path = outputFile(dataDir);
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > MAX_OUTPUT) truncateSync(path, 0);
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > MAX_OUTPUT_BYTES) truncateSync(path, 0);
 }
 
-/** Last lines, oldest first; continues in the previous file if the current one has too few. */
+/** Last whole lines, oldest first; continues in the previous file if the current one has too few. */
 export function lastLines(path: string, count: number): string[] {
-  const lines = linesFromEnd(path, count);
-  if (lines.length >= count) return lines;
-  return [...linesFromEnd(`${path}.1`, count - lines.length), ...lines];
+  const file = open(path);
+  try {
+    return lastLinesOf(path, file, count).lines;
+  } finally {
+    if (file !== null) closeSync(file);
+  }
 }
 
-function linesFromEnd(path: string, count: number): string[] {
-  const file = open(path);
-  if (file === null) return [];
+interface LastLines {
+  readonly lines: string[];
+  /** Bytes of the open file up to the end of its last whole line. */
+  readonly endOffset: number;
+}
+
+/** `file` is `path`, open; null if the file does not exist. */
+function lastLinesOf(path: string, file: number | null, count: number): LastLines {
+  const { lines, endOffset } = file === null ? { lines: [], endOffset: 0 } : linesFromEnd(file, count);
+  if (lines.length >= count) return { lines, endOffset };
+  const previous = open(`${path}.1`);
+  if (previous === null) return { lines, endOffset };
   try {
-    let at = fstatSync(file).size;
-    let tail = Buffer.alloc(0);
-    // Bytes, not text: a block may begin inside a letter.
-    while (at > 0 && newlines(tail) <= count) {
-      const length = Math.min(BLOCK, at);
-      at -= length;
-      const block = Buffer.alloc(length);
-      readSync(file, block, 0, length, at);
-      tail = Buffer.concat([block, tail]);
-    }
-    const lines = tail.toString('utf8').split('\n');
-    lines.pop();
-    return count === 0 ? [] : lines.slice(-count);
+    return { lines: [...linesFromEnd(previous, count - lines.length).lines, ...lines], endOffset };
   } finally {
-    closeSync(file);
+    closeSync(previous);
   }
+}
+
+function linesFromEnd(file: number, count: number): LastLines {
+  const { size } = fstatSync(file);
+  let start = size;
+  let tail = Buffer.alloc(0);
+  // Bytes, not text: a block may begin inside a character. One newline more than lines: the one before the first line.
+  while (start > 0 && newlines(tail) <= count) {
+    const length = Math.min(BLOCK_BYTES, start);
+    start -= length;
+    const block = Buffer.alloc(length);
+    readSync(file, block, 0, length, start);
+    tail = Buffer.concat([block, tail]);
+  }
+  const wholeLines = tail.subarray(0, tail.lastIndexOf(NEWLINE) + 1);
+  const lines = wholeLines.toString('utf8').split('\n').slice(0, -1);
+  return { lines: count === 0 ? [] : lines.slice(-count), endOffset: start + wholeLines.length };
 }
 
 function newlines(bytes: Buffer): number {
   let count = 0;
-  for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) count++;
+  for (let at = bytes.indexOf(NEWLINE); at >= 0; at = bytes.indexOf(NEWLINE, at + 1)) count++;
   return count;
 }
 
-/** Yields whole lines added to `path`, also after a rotation. Ends with the signal. */
-export async function* follow(path: string, signal: AbortSignal, everyMs = 250): AsyncGenerator<string[]> {
+interface FollowOptions {
+  /** Lines of the existing log to yield first. Default 0. */
+  readonly lastLineCount?: number;
+  /** Interval of the checks for new lines, in milliseconds. */
+  readonly pollMs?: number;
+}
+
+/**
+ * Yields the last lines, then whole lines added to `path`, also after a rotation. Both come from one open file, so that no line is
+ * lost or repeated between them. A truncated file is read from its start. Ends with the signal.
+ */
+export async function* follow(
+  path: string,
+  signal: AbortSignal,
+  { lastLineCount = 0, pollMs = 250 }: FollowOptions = {},
+): AsyncGenerator<string[]> {
   let file = open(path);
-  let at = file === null ? 0 : fstatSync(file).size;
   let rest = '';
   const decoder = new TextDecoder();
   try {
+    const last = lastLinesOf(path, file, lastLineCount);
+    let offset = last.endOffset;
+    if (last.lines.length > 0) yield last.lines;
     while (!signal.aborted) {
       const lines: string[] = [];
-      const isNew = file === null || statSync(path, { throwIfNoEntry: false })?.ino !== fstatSync(file).ino;
+      const isRotated = file === null || statSync(path, { throwIfNoEntry: false })?.ino !== fstatSync(file).ino;
       if (file !== null) {
-        const block = Buffer.alloc(BLOCK);
-        for (let read = readSync(file, block, 0, BLOCK, at); read > 0; read = readSync(file, block, 0, BLOCK, at)) {
-          at += read;
+        // Truncated by `trimOutput`.
+        if (fstatSync(file).size < offset) offset = 0;
+        const block = Buffer.alloc(BLOCK_BYTES);
+        for (let read = readSync(file, block, 0, BLOCK_BYTES, offset); read > 0; read = readSync(file, block, 0, BLOCK_BYTES, offset)) {
+          offset += read;
           const parts = (rest + decoder.decode(block.subarray(0, read), { stream: true })).split('\n');
           rest = parts.pop() ?? '';
           lines.push(...parts);
         }
       }
       if (lines.length > 0) yield lines;
-      if (isNew) {
+      if (isRotated) {
         const next = open(path);
         if (next !== null) {
           if (file !== null) closeSync(file);
           file = next;
-          at = 0;
+          offset = 0;
           rest = '';
           continue;
         }
       }
-      await delay(everyMs, undefined, { signal }).catch(() => {});
+      await delay(pollMs, undefined, { signal }).catch(() => {});
     }
   } finally {
     if (file !== null) closeSync(file);

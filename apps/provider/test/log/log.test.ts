@@ -65,7 +65,7 @@ it('is followed across rotations, in whole lines', async () => {
   const path = join(dir, 'p.log');
   writeFileSync(path, 'before\n');
   const stop = new AbortController();
-  const coming = follow(path, stop.signal, 5);
+  const coming = follow(path, stop.signal, { pollMs: 5 });
   const seen: string[] = [];
   const reading = (async () => {
     for await (const lines of coming) {
@@ -85,6 +85,22 @@ it('is followed across rotations, in whole lines', async () => {
   await reading;
   expect(seen.slice(0, 3)).toEqual(['after', 'into the old one', 'first of the new']);
   expect(seen).toContain('half a line');
+});
+
+it('is followed from its last lines on, without a gap, a repeated line or half a line, also after a truncation', async () => {
+  const path = join(dir, 'p.log');
+  writeFileSync(`${path}.1`, 'first\n');
+  writeFileSync(path, 'second\nthird\nhalf');
+  const stop = new AbortController();
+  const lines = follow(path, stop.signal, { lastLineCount: 3, pollMs: 5 });
+  expect((await lines.next()).value).toEqual(['first', 'second', 'third']);
+  // Written while the last lines are printed, before the first check for new ones.
+  appendFileSync(path, ' a line\nfourth\n');
+  expect((await lines.next()).value).toEqual(['half a line', 'fourth']);
+  writeFileSync(path, 'short\n');
+  expect((await lines.next()).value).toEqual(['short']);
+  stop.abort();
+  expect((await lines.next()).done).toBe(true);
 });
 
 it('is shown for people, and no line can play with their terminal', () => {

@@ -18,12 +18,12 @@ and crashes. The log never contains prompts or answers.`,
   run: logs,
 };
 
-const LINES = 100;
+const DEFAULT_LINES = 100;
 
 async function logs(args: readonly string[]): Promise<number> {
   const more = { lines: { type: 'string', short: 'n' }, follow: { type: 'boolean', short: 'f' }, crash: { type: 'boolean' } } as const;
   const { dataDir, json, values } = ownerOptions(args, more);
-  const count = values.lines === undefined ? LINES : Number(values.lines);
+  const count = values.lines === undefined ? DEFAULT_LINES : Number(values.lines);
   if (!Number.isInteger(count) || count < 0 || count > 1e6) throw new UsageError('--lines must be a whole number.');
   const path = values.crash === true ? outputFile(dataDir) : logFile(dataDir);
   const text = (line: string): string => (json ? line : logLineText(line));
@@ -32,13 +32,14 @@ async function logs(args: readonly string[]): Promise<number> {
     process.stderr.write(`There is no log yet: the provider has not run as a service with the data directory ${dataDir}.\n`);
     return EXIT.needsOwner;
   }
+  if (values.follow !== true) {
+    const last = lastLines(path, count);
+    if (last.length > 0) await print(last.map(text));
+    return EXIT.fine;
+  }
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
   process.stdout.once('error', () => stop.abort());
-  // The watch starts before the last lines are read, so that no line is missed.
-  const coming = values.follow === true ? follow(path, stop.signal) : null;
-  const last = lastLines(path, count);
-  if (last.length > 0) await print(last.map(text));
-  if (coming !== null) for await (const lines of coming) await print(lines.map(text));
+  for await (const lines of follow(path, stop.signal, { lastLineCount: count })) await print(lines.map(text));
   return EXIT.fine;
 }
