@@ -1,18 +1,18 @@
 /**
- * Encrypted disk store of generated images until they expire, of bounded size. The key of an image is derived from its address alone.
+ * Encrypted disk store of generated images until they expire, of bounded size. The key of an image is derived from its URL alone.
  * Images survive a restart.
  */
 import { mkdir, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
-  type ImageAddress,
-  type ImageFileFormat,
-  newImageFile,
-  openImage,
-  readImageFile,
-  SEALING_BYTES,
-  sealImage,
-} from './image-address.js';
+  decryptImage,
+  ENCRYPTION_OVERHEAD_BYTES,
+  encryptImage,
+  type ImageFileType,
+  type ImageToken,
+  newImageFileName,
+  readImageFileName,
+} from './image-token.js';
 import { Semaphore } from './semaphore.js';
 
 interface ImageStoreOptions {
@@ -21,10 +21,10 @@ interface ImageStoreOptions {
   readonly maxBytes: number;
   /** Maximum share of one account, and of one provider's unfinished images, in percent. Default 100. */
   readonly sharePercent?: number;
-  /** Validity of an address from the request on, in milliseconds. */
+  /** Validity of an image URL from the request on, in milliseconds. */
   readonly lifetimeMs: number;
-  /** Key of the authentication code in addresses; 32 bytes, stable across restarts. */
-  readonly codeKey: Uint8Array;
+  /** HMAC key of the tokens in image URLs; 32 bytes, stable across restarts. */
+  readonly macKey: Uint8Array;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;
 }
@@ -33,9 +33,9 @@ export type FoundImage =
   | {
       readonly kind: 'found';
       readonly bytes: Uint8Array;
-      readonly format: ImageFileFormat;
+      readonly fileType: ImageFileType;
       readonly expiresAt: number;
-      readonly storedName: string;
+      readonly imageId: string;
     }
   /** Expired. */
   | { readonly kind: 'gone' }
@@ -43,18 +43,18 @@ export type FoundImage =
   | { readonly kind: 'unknown' };
 
 /**
- * Addresses and space for the images of one job. Only bytes received from a provider take space, so a silent provider blocks no
+ * File names in image URLs, and space, for the images of one job. Only bytes received from a provider take space, so a silent provider blocks no
  * other. The caller must call `close`.
  */
 export interface ImageAllocation {
-  /** Last path segments of the addresses, one per image. */
-  readonly files: readonly string[];
+  /** Last path segments of the image URLs, one per image. */
+  readonly fileNames: readonly string[];
   readonly expiresAt: number;
   /** Holds space for bytes received from a provider. False: no space; the job cannot be completed. */
   holdBytes(bytes: number, providerId: string): boolean;
   /** Frees held bytes, when the provider's attempt is over. */
   releaseBytes(): void;
-  /** Stores the images, one per address. On failure, rejects and stores none. */
+  /** Stores the images, one per file name. On failure, rejects and stores none. */
   store(images: readonly Uint8Array[]): Promise<void>;
   /** Deletes the stored images. */
   deleteStored(): Promise<void>;
@@ -71,7 +71,7 @@ interface Stored {
 
 /** Interval of the deletion of expired images, in milliseconds. */
 const SWEEP_MS = 15_000;
-const STORED_NAME = /^(\d{1,12})-([0-9a-f]{64})$/;
+const STORED_FILE_NAME = /^(\d{1,12})-([0-9a-f]{64})$/;
 
 export class ImageStore {
   readonly #options: ImageStoreOptions;
@@ -113,19 +113,19 @@ export class ImageStore {
   }
 
   /**
-   * Addresses for `count` images of at most `maxBytesEach` each. Null: no space, or the account's share is used up. An account
-   * without stored images may always have one job.
+   * File names and space for `count` images of at most `maxBytesEach` each. Null: no space, or the account's share is used up. An
+   * account without stored images may always have one job.
    */
-  allocate(count: number, format: ImageFileFormat, maxBytesEach: number, accountId = ''): ImageAllocation | null {
-    const { maxBytes, codeKey, lifetimeMs, now } = this.#options;
-    const reserved = count * (maxBytesEach + SEALING_BYTES);
+  allocate(count: number, fileType: ImageFileType, maxBytesEach: number, accountId = ''): ImageAllocation | null {
+    const { maxBytes, macKey, lifetimeMs, now } = this.#options;
+    const reserved = count * (maxBytesEach + ENCRYPTION_OVERHEAD_BYTES);
     if (this.#bytes + this.#heldBytes + reserved > maxBytes) return null;
     const used = this.#bytesByAccount.get(accountId) ?? 0;
     if (used > 0 && used + reserved > this.#share) return null;
     add(this.#bytesByAccount, accountId, reserved);
     const expiresAt = now() + lifetimeMs;
-    const files = Array.from({ length: count }, () => newImageFile(codeKey, format, expiresAt));
-    const addresses = files.map((file) => this.#read(file) as ImageAddress);
+    const fileNames = Array.from({ length: count }, () => newImageFileName(macKey, fileType, expiresAt));
+    const tokens = fileNames.map((fileName) => this.#readToken(fileName) as ImageToken);
     let isClosed = false;
     let held: { readonly providerId: string; bytes: number } | null = null;
     const releaseBytes = (): void => {
@@ -153,16 +153,16 @@ export class ImageStore {
       add(this.#bytesByAccount, accountId, -reserved);
     };
     const deleteStored = async (): Promise<void> => {
-      await Promise.all(addresses.map((address) => this.#remove(fileNameOf(address))));
+      await Promise.all(tokens.map((token) => this.#remove(storedFileName(token))));
     };
     return {
-      files,
+      fileNames,
       expiresAt,
       holdBytes,
       releaseBytes,
       store: async (images) => {
         if (isClosed || images.length !== count) throw new Error('the allocation is closed, or was made for another number of images');
-        const writing = images.map((image, index) => this.#write(addresses[index] as ImageAddress, image, accountId));
+        const writing = images.map((image, index) => this.#write(tokens[index] as ImageToken, image, accountId));
         const written = await Promise.allSettled(writing);
         close();
         const failure = written.find((one) => one.status === 'rejected');
@@ -175,19 +175,19 @@ export class ImageStore {
     };
   }
 
-  /** Finds an image by the last path segment of its address, here or at another coordinator. */
-  async find(file: string): Promise<FoundImage> {
-    const address = this.#read(file);
-    if (address === null) return { kind: 'unknown' };
-    if (address.expiresAt <= this.#options.now()) return { kind: 'gone' };
-    const name = fileNameOf(address);
+  /** Finds an image by the last path segment of its URL, here or at another coordinator. */
+  async find(fileName: string): Promise<FoundImage> {
+    const token = this.#readToken(fileName);
+    if (token === null) return { kind: 'unknown' };
+    if (token.expiresAt <= this.#options.now()) return { kind: 'gone' };
+    const name = storedFileName(token);
     if (this.#stored.has(name)) {
       // A missing file was deleted meanwhile, because the image expired.
-      return this.#reads.run(async () => this.#open(await this.#readFile(name), address, 'gone'));
+      return this.#reads.run(async () => this.#decrypt(await this.#readFile(name), token, 'gone'));
     }
     const { fetchFromPeers } = this;
     if (fetchFromPeers === null) return { kind: 'unknown' };
-    return this.#fetches.run(async () => this.#open(await fetchFromPeers(name), address, 'unknown'));
+    return this.#fetches.run(async () => this.#decrypt(await fetchFromPeers(name), token, 'unknown'));
   }
 
   /** The encrypted file of a stored image, for another coordinator; null: not stored here, or expired. */
@@ -197,15 +197,15 @@ export class ImageStore {
     return this.#reads.run(() => this.#readFile(name));
   }
 
-  #open(sealed: Uint8Array | null, address: ImageAddress, missing: 'gone' | 'unknown'): FoundImage {
-    if (sealed === null) return { kind: missing };
-    const bytes = openImage(sealed, address);
+  #decrypt(encrypted: Uint8Array | null, token: ImageToken, missing: 'gone' | 'unknown'): FoundImage {
+    if (encrypted === null) return { kind: missing };
+    const bytes = decryptImage(encrypted, token);
     if (bytes === null) {
       this.#options.onError(new Error('a stored image is damaged'));
       return { kind: 'unknown' };
     }
-    const { format, expiresAt, storedName } = address;
-    return { kind: 'found', bytes, format, expiresAt, storedName };
+    const { fileType, expiresAt, imageId } = token;
+    return { kind: 'found', bytes, fileType, expiresAt, imageId };
   }
 
   /** Deletes expired images. */
@@ -223,8 +223,8 @@ export class ImageStore {
     return (this.#options.maxBytes * (this.#options.sharePercent ?? 100)) / 100;
   }
 
-  #read(file: string): ImageAddress | null {
-    return readImageFile(this.#options.codeKey, file);
+  #readToken(fileName: string): ImageToken | null {
+    return readImageFileName(this.#options.macKey, fileName);
   }
 
   async #readFile(name: string): Promise<Uint8Array | null> {
@@ -240,7 +240,7 @@ export class ImageStore {
     const { directory } = this.#options;
     await mkdir(directory, { recursive: true, mode: 0o700 });
     for (const name of await readdir(directory)) {
-      const [, seconds] = STORED_NAME.exec(name) ?? [];
+      const [, seconds] = STORED_FILE_NAME.exec(name) ?? [];
       // Partial files of an earlier process are useless.
       if (name.endsWith('.part')) await rm(join(directory, name), { force: true });
       else if (seconds !== undefined)
@@ -249,18 +249,18 @@ export class ImageStore {
     await this.sweep();
   }
 
-  async #write(address: ImageAddress, image: Uint8Array, accountId: string): Promise<void> {
-    const name = fileNameOf(address);
+  async #write(token: ImageToken, image: Uint8Array, accountId: string): Promise<void> {
+    const name = storedFileName(token);
     const path = join(this.#options.directory, name);
-    const sealed = sealImage(image, address);
+    const encrypted = encryptImage(image, token);
     try {
-      await writeFile(`${path}.part`, sealed, { mode: 0o600 });
+      await writeFile(`${path}.part`, encrypted, { mode: 0o600 });
       await rename(`${path}.part`, path);
     } catch (error) {
       await rm(`${path}.part`, { force: true });
       throw error;
     }
-    this.#note(name, { bytes: sealed.length, expiresAt: address.expiresAt, accountId });
+    this.#note(name, { bytes: encrypted.length, expiresAt: token.expiresAt, accountId });
   }
 
   #note(name: string, stored: Stored): void {
@@ -295,6 +295,6 @@ function add(sums: Map<string, number>, name: string, bytes: number): void {
 }
 
 /** The name contains the expiry time, so that a restart can list images without opening them. */
-function fileNameOf({ expiresAt, storedName }: ImageAddress): string {
-  return `${expiresAt / 1000}-${storedName}`;
+function storedFileName({ expiresAt, imageId }: ImageToken): string {
+  return `${expiresAt / 1000}-${imageId}`;
 }

@@ -8,8 +8,8 @@ import { ImageStore } from '../images/image-store.js';
 import { errorFacts } from '../log.js';
 import type { StartContext } from './start-context.js';
 
-/** Name of the secret that authenticates image addresses. */
-const IMAGE_ADDRESS_SECRET = 'image-address';
+/** Name of the HMAC key of image tokens in the database; another name would invalidate the URLs in use. */
+const IMAGE_TOKEN_SECRET = 'image-address';
 
 export interface ImageServices {
   readonly receipts: ReceiptRepository;
@@ -28,7 +28,7 @@ export async function openImages(context: StartContext, database: Database): Pro
     maxBytes: config.images.storeBytes,
     sharePercent: config.imageSharePercent,
     lifetimeMs: config.images.urlMs,
-    codeKey: await sharedSecret(database, IMAGE_ADDRESS_SECRET),
+    macKey: await sharedSecret(database, IMAGE_TOKEN_SECRET),
     now,
     onError: (error) => log.error({ error: errorFacts(error) }, 'image store failed'),
   });

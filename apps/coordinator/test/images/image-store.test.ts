@@ -2,10 +2,10 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { newImageFile, readImageFile } from '../../src/images/image-address.js';
 import { ImageStore } from '../../src/images/image-store.js';
+import { newImageFileName, readImageFileName } from '../../src/images/image-token.js';
 
-const codeKey = Buffer.alloc(32, 1);
+const macKey = Buffer.alloc(32, 1);
 const MINUTE = 60_000;
 
 let directory: string;
@@ -28,7 +28,7 @@ async function open(options: { readonly maxBytes?: number; readonly sharePercent
     directory,
     maxBytes: 1_000_000,
     lifetimeMs: 60 * MINUTE,
-    codeKey,
+    macKey,
     now: () => now,
     onError: (error) => errors.push(error),
     ...options,
@@ -41,18 +41,18 @@ async function keep(store: ImageStore, ...images: Uint8Array[]): Promise<readonl
   const allocation = store.allocate(images.length, 'png', 1000);
   if (allocation === null) throw new Error('there is no room');
   await allocation.store(images);
-  return allocation.files;
+  return allocation.fileNames;
 }
 
 const first = Buffer.from('the very pixels of the first image');
 const second = Buffer.from('and those of the second one');
 
 describe('the image store', () => {
-  it('returns a stored image to every holder of its address', async () => {
+  it('returns a stored image to every holder of its URL', async () => {
     const store = await open();
     const [one = '', two = ''] = await keep(store, first, second);
     expect(one).toMatch(/^[A-Za-z0-9_-]{72}\.png$/);
-    expect(await store.find(one)).toMatchObject({ kind: 'found', bytes: first, format: 'png', expiresAt: now + 60 * MINUTE });
+    expect(await store.find(one)).toMatchObject({ kind: 'found', bytes: first, fileType: 'png', expiresAt: now + 60 * MINUTE });
     expect(await store.find(two)).toMatchObject({ kind: 'found', bytes: second });
     expect(await store.find(one)).toMatchObject({ kind: 'found', bytes: first });
   });
@@ -74,7 +74,7 @@ describe('the image store', () => {
     }
   });
 
-  it('rejects every altered address', async () => {
+  it('rejects every altered file name', async () => {
     const store = await open();
     const [file = ''] = await keep(store, first);
     for (let at = 0; at < file.length; at++) {
@@ -87,7 +87,7 @@ describe('the image store', () => {
     expect(await store.find(file)).toMatchObject({ kind: 'found' });
   });
 
-  it('distinguishes expired from unknown addresses, permanently', async () => {
+  it('distinguishes expired from unknown URLs, permanently', async () => {
     const store = await open();
     const [file = ''] = await keep(store, first);
     now += 60 * MINUTE - 1;
@@ -100,7 +100,7 @@ describe('the image store', () => {
     expect(await store.find(file)).toEqual({ kind: 'gone' });
     now += 365 * 24 * 60 * MINUTE;
     expect(await (await open()).find(file)).toEqual({ kind: 'gone' });
-    expect(await store.find(newImageFile(Buffer.alloc(32, 2), 'png', now - 1))).toEqual({ kind: 'unknown' });
+    expect(await store.find(newImageFileName(Buffer.alloc(32, 2), 'png', now - 1))).toEqual({ kind: 'unknown' });
   });
 
   it('keeps images across a restart until they expire', async () => {
@@ -186,7 +186,7 @@ describe('the image store', () => {
     await allocation?.deleteStored();
     expect(store.usage).toEqual({ images: 0, bytes: 0, heldBytes: 0 });
     expect(await readdir(directory)).toEqual([]);
-    expect(await store.find(allocation?.files[0] ?? '')).toEqual({ kind: 'unknown' });
+    expect(await store.find(allocation?.fileNames[0] ?? '')).toEqual({ kind: 'unknown' });
   });
 
   it('stores all images of a job or none', async () => {
@@ -214,14 +214,14 @@ describe('the image store', () => {
   });
 });
 
-describe('an image address', () => {
-  it('contains format and expiry, and a new secret each time', () => {
-    const [one, two] = [newImageFile(codeKey, 'jpeg', 5000), newImageFile(codeKey, 'jpeg', 5000)];
+describe('an image token', () => {
+  it('contains file type and expiry, and a new secret each time', () => {
+    const [one, two] = [newImageFileName(macKey, 'jpeg', 5000), newImageFileName(macKey, 'jpeg', 5000)];
     expect(one).toMatch(/\.jpg$/);
-    const [a, b] = [readImageFile(codeKey, one), readImageFile(codeKey, two)];
-    expect(a).toMatchObject({ format: 'jpeg', expiresAt: 5000 });
-    expect(a?.storedName).not.toBe(b?.storedName);
+    const [a, b] = [readImageFileName(macKey, one), readImageFileName(macKey, two)];
+    expect(a).toMatchObject({ fileType: 'jpeg', expiresAt: 5000 });
+    expect(a?.imageId).not.toBe(b?.imageId);
     expect(a?.key).not.toEqual(b?.key);
-    expect(readImageFile(Buffer.alloc(32, 9), one)).toBeNull();
+    expect(readImageFileName(Buffer.alloc(32, 9), one)).toBeNull();
   });
 });

@@ -70,10 +70,10 @@ export function addImageFiles(server: FastifyInstance, { store, metrics, now }: 
 }
 
 function sendImage(reply: FastifyReply, image: FoundImage & { kind: 'found' }, now: number): FastifyReply {
-  const { bytes, format, expiresAt, storedName } = image;
+  const { bytes, fileType, expiresAt, imageId } = image;
   const { headers } = reply.request;
-  // The image of a URL never changes, so the stored name identifies its bytes.
-  const tag = `"${storedName.slice(0, 32)}"`;
+  // The image of a URL never changes, so its id identifies the bytes.
+  const tag = `"${imageId.slice(0, 32)}"`;
   reply.headers({
     'cache-control': `private, max-age=${Math.max(0, Math.floor((expiresAt - now) / 1000))}, immutable`,
     'cross-origin-resource-policy': 'cross-origin',
@@ -88,7 +88,7 @@ function sendImage(reply: FastifyReply, image: FoundImage & { kind: 'found' }, n
     sendError(reply.headers({ 'content-range': `bytes */${bytes.length}`, ...NO_STORE }), apiError('range_not_satisfiable'));
     return reply;
   }
-  reply.header('content-type', IMAGE_CONTENT_TYPES[format]);
+  reply.header('content-type', IMAGE_CONTENT_TYPES[fileType]);
   if (range === null) return reply.header('content-length', bytes.length).send(bytes);
   const { first, last } = range;
   return reply

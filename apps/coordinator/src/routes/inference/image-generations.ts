@@ -91,7 +91,7 @@ async function generateImages(routes: ImageRoutes, { input, parsed, key, origin,
   const allocation = routes.store.allocate(image.count, image.format, maxBytesOf(pixels), key.accountId);
   if (allocation === null) return STORE_FULL_REFUSAL;
   try {
-    const urls = allocation.files.map((file) => `${origin}${IMAGE_FILES_PATH}/${file}`);
+    const urls = allocation.fileNames.map((fileName) => `${origin}${IMAGE_FILES_PATH}/${fileName}`);
     return await runImageJob(routes, { input, parsed, client, request }, { model, work: { ...work, urls }, allocation });
   } finally {
     allocation.close();
