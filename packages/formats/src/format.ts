@@ -6,7 +6,7 @@ import type { OutputEvent } from './output-event.js';
 import type { EmbeddingRequest, ImageRequest, ImageSize, TextRequest } from './request.js';
 
 /** Response properties fixed before the first byte, equal in every chunk. */
-export interface Envelope {
+export interface ResponseMetadata {
   /** Begins with the format's `idPrefix`. */
   readonly responseId: string;
   /** Seconds since 1970. */
@@ -17,8 +17,8 @@ export interface Envelope {
   readonly systemFingerprint?: string;
 }
 
-/** The facts by which the coordinator routes and reserves; it uses nothing else of a request body. */
-export interface RequestFacts {
+/** Request parameters for routing and reservation. The coordinator reads nothing else of a request body. */
+export interface RequestParams {
   readonly endpoint: Endpoint;
   readonly model: string;
   readonly stream: boolean;
@@ -27,11 +27,11 @@ export interface RequestFacts {
   /** Serial number of the only provider that may serve the request, or null. */
   readonly providerSerial: string | null;
   /** Of image requests alone. */
-  readonly image?: ImageRequestFacts;
+  readonly image?: ImageRequestParams;
 }
 
 /** Properties of the response to an image request. */
-export interface ImageRequestFacts {
+export interface ImageRequestParams {
   readonly count: number;
   readonly size: ImageSize;
   readonly format: ImageRequest['format'];
@@ -39,7 +39,7 @@ export interface ImageRequestFacts {
   readonly responseFormat: ImageRequest['responseFormat'];
 }
 
-/** Signature of a stream: as an event, or as an SSE comment, invisible to clients. */
+/** How a stream carries its signature: as a last SSE event, or as an SSE comment, which SSE parsers skip. */
 export type SignatureForm = 'event' | 'comment';
 
 /** Renders a stream's signed bytes. Nothing may follow the finish event. */
@@ -72,36 +72,36 @@ export interface AnswerFormat {
   readonly idPrefix: string;
   /** Prefix of tool call ids. Default: `call_`. */
   readonly callIdPrefix?: 'toolu_';
-  stream(envelope: Envelope): StreamRenderer;
-  plain(envelope: Envelope): PlainRenderer;
+  stream(responseMetadata: ResponseMetadata): StreamRenderer;
+  plain(responseMetadata: ResponseMetadata): PlainRenderer;
   /**
    * End of a stream after its signed bytes: the signature, and the format's terminator if any. `form` applies to formats with a signature
    * event (default `event`); others always use the comment.
    */
-  signatureEvent(envelope: Envelope, signed: SignedParts, form?: SignatureForm): string;
+  signatureEvent(responseMetadata: ResponseMetadata, signed: SignedParts, form?: SignatureForm): string;
   /** Error event inside a started stream, without a terminator. */
   streamError(error: ApiError, requestId?: string): string;
 }
 
-interface Parsed<Request, Facts> {
+interface Parsed<Request, Params> {
   readonly request: Request;
-  readonly facts: Facts;
+  readonly params: Params;
   readonly answer: AnswerFormat;
   /** Members and tools without effect, such as `tools[3] (web_search)`. */
   readonly ignored: readonly string[];
 }
 
 /** `answer`: the body of `/v1/responses` selects one of two response formats. */
-export type ParsedRequest = Parsed<TextRequest, RequestFacts>;
+export type ParsedRequest = Parsed<TextRequest, RequestParams>;
 /** A request for embeddings. The response is never streamed. */
-export type ParsedEmbeddings = Parsed<EmbeddingRequest, RequestFacts>;
+export type ParsedEmbeddings = Parsed<EmbeddingRequest, RequestParams>;
 /**
  * A request for images. The response is never streamed. `model` is null if the coordinator chooses the model; the job context then
  * names the choice.
  */
 export type ParsedImages = Parsed<
   ImageRequest,
-  Omit<RequestFacts, 'model'> & { readonly model: string | null; readonly image: ImageRequestFacts }
+  Omit<RequestParams, 'model'> & { readonly model: string | null; readonly image: ImageRequestParams }
 >;
 
 export interface ParseOptions {

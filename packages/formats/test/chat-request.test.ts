@@ -55,7 +55,7 @@ describe('a request', () => {
         thinking: null,
         stop: [],
       },
-      facts: { endpoint: '/v1/chat/completions', model: 'm', stream: false, maxTokens: null, providerSerial: null },
+      params: { endpoint: '/v1/chat/completions', model: 'm', stream: false, maxTokens: null, providerSerial: null },
     });
   });
 
@@ -84,7 +84,7 @@ describe('a request', () => {
         sampling: { temperature: 0.5, topP: 0.9, topK: null, seed: -7, frequencyPenalty: -2, presencePenalty: 2 },
         stop: ['a', 'b'],
       },
-      facts: { endpoint: '/v1/chat/completions', model: 'org/model:8bit', stream: true, maxTokens: 20, providerSerial: 'C02XL0' },
+      params: { endpoint: '/v1/chat/completions', model: 'org/model:8bit', stream: true, maxTokens: 20, providerSerial: 'C02XL0' },
     });
   });
 

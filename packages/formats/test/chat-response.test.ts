@@ -9,7 +9,7 @@ import { eventStream, sdkClient } from './sdk-client.js';
 
 const format = formatFor('/v1/chat/completions');
 const { answer: written } = format.parse(new TextEncoder().encode('{"model":"m","messages":[{"role":"user","content":"a"}]}'));
-const envelope = { responseId: 'chatcmpl-5f0c', created: 1_790_000_000, model: 'org/model' };
+const responseMetadata = { responseId: 'chatcmpl-5f0c', created: 1_790_000_000, model: 'org/model' };
 const signed = { signature: 'MEUCIQ==', responseSha256: 'ab'.repeat(32), receipt: 'eyJ2IjoxfQ', receiptSignature: 'MEQCIA==' };
 const finish: OutputEvent = {
   type: 'finish',
@@ -35,15 +35,15 @@ const content = 'Héllo 😀\n"\\ \u2028 \u0085 data: [DONE]\n\n';
 const messages = [{ role: 'user' as const, content: 'Hello' }];
 
 /** Renders the output as the SDK's own request asks for it, the way provider and coordinator do together. */
-function answer(events: readonly OutputEvent[] = output, end = written.signatureEvent(envelope, signed)) {
+function answer(events: readonly OutputEvent[] = output, end = written.signatureEvent(responseMetadata, signed)) {
   return sdkClient((body) => {
     const { request, answer: asked } = format.parse(body);
     if (request.stream) {
-      const renderer = asked.stream(envelope);
+      const renderer = asked.stream(responseMetadata);
       const parts = events.map((event) => renderer.render(event));
       return eventStream(SSE_COMMENT + parts.join(SSE_COMMENT) + end);
     }
-    const renderer = asked.plain(envelope);
+    const renderer = asked.plain(responseMetadata);
     renderer.add(...events);
     return new Response(renderer.body(), { headers: { 'content-type': 'application/json' } });
   });
@@ -51,10 +51,10 @@ function answer(events: readonly OutputEvent[] = output, end = written.signature
 
 function chunk(delta: ChatCompletionChunk.Choice.Delta, reason: 'stop' | null = null): ChatCompletionChunk {
   return {
-    id: envelope.responseId,
+    id: responseMetadata.responseId,
     object: 'chat.completion.chunk',
-    created: envelope.created,
-    model: envelope.model,
+    created: responseMetadata.created,
+    model: responseMetadata.model,
     choices: [{ index: 0, delta, logprobs: null, finish_reason: reason }],
   };
 }
@@ -83,10 +83,10 @@ async function collect<T>(stream: AsyncIterable<T>): Promise<T[]> {
 describe('through the official SDK', () => {
   it('a plain response is a chat completion', async () => {
     const expected: ChatCompletion = {
-      id: envelope.responseId,
+      id: responseMetadata.responseId,
       object: 'chat.completion',
-      created: envelope.created,
-      model: envelope.model,
+      created: responseMetadata.created,
+      model: responseMetadata.model,
       choices: [{ index: 0, message: { role: 'assistant', content, refusal: null }, logprobs: null, finish_reason: 'stop' }],
       usage,
     };
@@ -155,21 +155,21 @@ const { answer: streamed } = format.parse(new TextEncoder().encode(JSON.stringif
 
 describe('the bytes', () => {
   it('of a stream are always the same', () => {
-    const renderer = streamed.stream(envelope);
+    const renderer = streamed.stream(responseMetadata);
     const head = 'data: {"id":"chatcmpl-5f0c","object":"chat.completion.chunk","created":1790000000,"model":"org/model",';
     expect(renderer.render({ type: 'text', text: 'a\u2028' }, finish)).toBe(
       `${head}"choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"logprobs":null,"finish_reason":null}]}\n\n` +
         `${head}"choices":[{"index":0,"delta":{"content":"a\\u2028"},"logprobs":null,"finish_reason":null}]}\n\n` +
         `${head}"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]}\n\n`,
     );
-    expect(written.signatureEvent(envelope, signed)).toBe(
+    expect(written.signatureEvent(responseMetadata, signed)).toBe(
       `${head}"choices":[],"se_signature":"MEUCIQ==","response_hash":"${'ab'.repeat(32)}","receipt":"eyJ2IjoxfQ","receipt_signature":"MEQCIA=="}\n\n` +
         'data: [DONE]\n\n',
     );
   });
 
   it('hold no line break but those of the framing, for readers that know more of them', () => {
-    const renderer = streamed.stream({ ...envelope, model: 'a\u2028b' });
+    const renderer = streamed.stream({ ...responseMetadata, model: 'a\u2028b' });
     const text = Array.from({ length: 0x2100 }, (_, unit) => String.fromCharCode(unit)).join('');
     const rendered = renderer.render({ type: 'text', text });
     for (const lineBreak of ['\r', '\v', '\f', '\x1c', '\x1d', '\x1e', '\x85', '\u2028', '\u2029'])
@@ -181,15 +181,15 @@ describe('the bytes', () => {
 
 describe('a renderer', () => {
   it('takes nothing after the finish event', () => {
-    const stream = written.stream(envelope);
+    const stream = written.stream(responseMetadata);
     stream.render(finish);
     expect(() => stream.render({ type: 'text', text: 'a' })).toThrow('after the finish event');
-    const plain = written.plain(envelope);
+    const plain = written.plain(responseMetadata);
     plain.add(finish);
     expect(() => plain.add(finish)).toThrow('after the finish event');
   });
 
   it('has no plain body before the finish event', () => {
-    expect(() => written.plain(envelope).body()).toThrow('not finished');
+    expect(() => written.plain(responseMetadata).body()).toThrow('not finished');
   });
 });

@@ -88,7 +88,7 @@ const codex = {
 
 describe('a request of', () => {
   it('Claude Code is taken', () => {
-    const { request, facts } = parse('/v1/messages', claudeCode);
+    const { request, params } = parse('/v1/messages', claudeCode);
     expect(request).toMatchObject({
       prompt: {
         type: 'chat',
@@ -103,7 +103,7 @@ describe('a request of', () => {
       maxTokens: 32000,
       thinking: null,
     });
-    expect(facts).toEqual({ endpoint: '/v1/messages', model: 'm', stream: true, maxTokens: 32000, providerSerial: null });
+    expect(params).toEqual({ endpoint: '/v1/messages', model: 'm', stream: true, maxTokens: 32000, providerSerial: null });
   });
 
   it('Claude Code with the result of a tool is taken', () => {
@@ -325,7 +325,7 @@ describe('a request of', () => {
     ],
     ['a chat client at responses', '/v1/responses', { model: 'm', messages: [{ role: 'user', content: 'a' }] }],
   ])('%s is taken', (_client, endpoint, body) => {
-    expect(parse(endpoint, body).facts).toMatchObject({ endpoint, model: 'm' });
+    expect(parse(endpoint, body).params).toMatchObject({ endpoint, model: 'm' });
   });
 });
 

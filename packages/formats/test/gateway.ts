@@ -33,19 +33,19 @@ export function gateway(output: readonly OutputEvent[], end?: (parsed: ParsedReq
   return { fetch, requests };
 }
 
-export function envelopeOf({ answer: { idPrefix }, facts }: ParsedRequest) {
-  return { responseId: `${idPrefix}5f0c`, created: 1_790_000_000, model: facts.model };
+export function responseMetadataOf({ answer: { idPrefix }, params }: ParsedRequest) {
+  return { responseId: `${idPrefix}5f0c`, created: 1_790_000_000, model: params.model };
 }
 
 function answer(parsed: ParsedRequest, output: readonly OutputEvent[], end?: (parsed: ParsedRequest) => string): Response {
-  const envelope = envelopeOf(parsed);
-  if (parsed.facts.stream) {
-    const renderer = parsed.answer.stream(envelope);
+  const responseMetadata = responseMetadataOf(parsed);
+  if (parsed.params.stream) {
+    const renderer = parsed.answer.stream(responseMetadata);
     const parts = output.map((event) => renderer.render(event));
-    const ending = end?.(parsed) ?? parsed.answer.signatureEvent(envelope, signed);
+    const ending = end?.(parsed) ?? parsed.answer.signatureEvent(responseMetadata, signed);
     return eventStream(SSE_COMMENT + parts.join(SSE_COMMENT) + ending);
   }
-  const renderer = parsed.answer.plain(envelope);
+  const renderer = parsed.answer.plain(responseMetadata);
   renderer.add(...output);
   return new Response(renderer.body(), { headers: { 'content-type': 'application/json' } });
 }

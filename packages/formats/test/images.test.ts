@@ -33,7 +33,7 @@ describe('an image request', () => {
         quality: null,
         compression: null,
       },
-      facts: {
+      params: {
         endpoint: '/v1/images/generations',
         model: null,
         stream: false,
@@ -57,7 +57,7 @@ describe('an image request', () => {
       seed: -7,
       provider_serial: 'S1',
     };
-    const { request, facts } = parse(body) as ReturnType<typeof parse>;
+    const { request, params } = parse(body) as ReturnType<typeof parse>;
     expect(request).toEqual({
       task: 'image',
       model: 'm',
@@ -70,7 +70,7 @@ describe('an image request', () => {
       quality: 'high',
       compression: 80,
     });
-    expect(facts).toMatchObject({ model: 'm', providerSerial: 'S1' });
+    expect(params).toMatchObject({ model: 'm', providerSerial: 'S1' });
   });
 
   it('takes null for absent, and fields without effect, which it names', () => {

@@ -131,7 +131,7 @@ describe.each(SDKS)('through the official SDK %s', (_, Sdk) => {
       task: 'count',
       prompt: { messages: [{ role: 'system', content: 's' }, { role: 'user' }] },
     });
-    expect(requests[0]?.facts).toEqual({
+    expect(requests[0]?.params).toEqual({
       endpoint: '/v1/messages/count_tokens',
       model: 'm',
       stream: false,
@@ -157,21 +157,21 @@ describe.each(SDKS)('through the official SDK %s', (_, Sdk) => {
 
 describe('the bytes of a stream', () => {
   const parsed = formatFor('/v1/messages').parse(new TextEncoder().encode(JSON.stringify({ ...body, stream: true })));
-  const envelope = { responseId: 'msg_5f0c', created: 1, model: 'm' };
+  const responseMetadata = { responseId: 'msg_5f0c', created: 1, model: 'm' };
 
   it('name the type of each event on a line of its own', () => {
-    const events = eventsOf(parsed.answer.stream(envelope).render(...outputs.text));
+    const events = eventsOf(parsed.answer.stream(responseMetadata).render(...outputs.text));
     for (const { event, data } of events) expect(JSON.parse(data).type).toBe(event);
     expect(events.filter(({ event }) => event === 'ping')).toHaveLength(2);
   });
 
   it('are followed by the signature in a comment', () => {
     const members = `"se_signature":"MEUCIQ==","response_hash":"${'ab'.repeat(32)}","receipt":"eyJ2IjoxfQ","receipt_signature":"MEQCIA=="`;
-    expect(parsed.answer.signatureEvent(envelope, signed)).toBe(`: inference-signature {${members}}\n\n`);
+    expect(parsed.answer.signatureEvent(responseMetadata, signed)).toBe(`: inference-signature {${members}}\n\n`);
   });
 
   it('show nothing before the first output, so that a failure can still be an HTTP error', () => {
-    const stream = parsed.answer.stream(envelope);
+    const stream = parsed.answer.stream(responseMetadata);
     expect(stream.render({ type: 'start', promptTokens: 3 }, { type: 'reasoning', text: 'x' })).toBe('');
     expect(eventsOf(stream.render({ type: 'ping' })).map(({ event }) => event)).toEqual(['message_start', 'ping']);
   });

@@ -7,7 +7,7 @@ import { openAiError } from '../src/errors/open-ai-error.js';
 import { formatFor, type TextEndpoint } from '../src/formats.js';
 import { INFERENCE_SCHEMAS, inferenceRouteSchema } from '../src/openapi/inference-operations.js';
 import { RESPONSE_SCHEMAS } from '../src/openapi/response-schemas.js';
-import { envelopeOf, eventsOf, signed } from './gateway.js';
+import { eventsOf, responseMetadataOf, signed } from './gateway.js';
 import * as outputs from './outputs.js';
 
 const operations = Object.fromEntries(EndpointSchema.anyOf.map(({ const: endpoint }) => [endpoint, inferenceRouteSchema(endpoint)]));
@@ -62,7 +62,7 @@ describe('answers are as described:', () => {
   it.each(BODIES)('%s', (endpoint, name, body) => {
     for (const output of [outputs.text, outputs.calls, outputs.cutInThinking, outputs.stopped, outputs.empty]) {
       const parsed = parse(endpoint, body);
-      const renderer = parsed.answer.plain(envelopeOf(parsed));
+      const renderer = parsed.answer.plain(responseMetadataOf(parsed));
       renderer.add(...output);
       expect(problem(name, JSON.parse(renderer.body()))).toBeNull();
     }
@@ -73,8 +73,8 @@ describe('answers are as described:', () => {
     ['/v1/completions', 'Completion', BODIES[1]?.[2] ?? {}],
   ] as const)('%s, streamed', (endpoint, name, body) => {
     const { answer } = parse(endpoint, { ...body, stream: true, stream_options: { include_usage: true } });
-    const envelope = { responseId: 'a', created: 1, model: 'm' };
-    const stream = answer.stream(envelope).render(...outputs.text) + answer.signatureEvent(envelope, signed);
+    const responseMetadata = { responseId: 'a', created: 1, model: 'm' };
+    const stream = answer.stream(responseMetadata).render(...outputs.text) + answer.signatureEvent(responseMetadata, signed);
     const events = eventsOf(stream).map(({ data }) => data);
     expect(events.pop()).toBe('[DONE]');
     for (const event of events) expect(problem(name, JSON.parse(event))).toBeNull();

@@ -184,20 +184,21 @@ describe('through the official SDK', () => {
 
 describe('the bytes of a stream', () => {
   const parse = (json: object) => formatFor('/v1/responses').parse(new TextEncoder().encode(JSON.stringify(json)));
-  const envelope = { responseId: 'resp_5f0c', created: 1, model: 'm' };
+  const responseMetadata = { responseId: 'resp_5f0c', created: 1, model: 'm' };
 
   it('name the type of each event, and end with the signature in a comment and the terminator', () => {
     const { answer } = parse({ ...body, stream: true });
-    for (const { event, data } of eventsOf(answer.stream(envelope).render(...outputs.calls))) expect(JSON.parse(data).type).toBe(event);
-    expect(answer.signatureEvent(envelope, signed)).toMatch(
+    for (const { event, data } of eventsOf(answer.stream(responseMetadata).render(...outputs.calls)))
+      expect(JSON.parse(data).type).toBe(event);
+    expect(answer.signatureEvent(responseMetadata, signed)).toMatch(
       /^: inference-signature \{"se_signature":"MEUCIQ==".*\}\n\ndata: \[DONE\]\n\n$/,
     );
   });
 
   it('are those of a chat completion for a body with messages', () => {
-    const { answer, facts } = parse({ model: 'm', messages: [{ role: 'user', content: 'a' }], stream: true });
-    expect(facts.endpoint).toBe('/v1/responses');
+    const { answer, params } = parse({ model: 'm', messages: [{ role: 'user', content: 'a' }], stream: true });
+    expect(params.endpoint).toBe('/v1/responses');
     expect(answer.idPrefix).toBe('chatcmpl-');
-    expect(answer.signatureEvent(envelope, signed)).toContain('"object":"chat.completion.chunk"');
+    expect(answer.signatureEvent(responseMetadata, signed)).toContain('"object":"chat.completion.chunk"');
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { formatFor, type TextEndpoint } from '../src/formats.js';
 import { OutputFilter } from '../src/output/output-filter.js';
 import type { OutputEvent } from '../src/output-event.js';
-import { envelopeOf, eventsOf } from './gateway.js';
+import { eventsOf, responseMetadataOf } from './gateway.js';
 import { Random } from './random.js';
 
 const FRAGMENTS = [
@@ -49,10 +49,10 @@ function eventsFor(pieces: readonly string[]): OutputEvent[] {
 /** The answer in bytes: plain, and the stream with the deltas of one place joined. */
 function answers(endpoint: TextEndpoint, body: object, events: readonly OutputEvent[]) {
   const parsed = formatFor(endpoint).parse(new TextEncoder().encode(JSON.stringify({ model: 'm', ...body })));
-  const envelope = envelopeOf(parsed);
-  const plain = parsed.answer.plain(envelope);
+  const responseMetadata = responseMetadataOf(parsed);
+  const plain = parsed.answer.plain(responseMetadata);
   plain.add(...events);
-  const stream = parsed.answer.stream(envelope);
+  const stream = parsed.answer.stream(responseMetadata);
   const rendered = events.map((event) => stream.render(event)).join('');
   return { plain: plain.body(), stream: joined(rendered) };
 }
@@ -91,8 +91,8 @@ describe.each(BODIES)('%s', (endpoint, body) => {
   it('gives the same bytes however the events were handed over', () => {
     const events = eventsFor(['Well, ', '<think>Hm</think>', 'so', '<tool_call>{"name":"f"}</tool_call>']);
     const { answer } = formatFor(endpoint).parse(new TextEncoder().encode(JSON.stringify({ model: 'm', ...body })));
-    const envelope = { responseId: `${answer.idPrefix}1`, created: 1, model: 'm' };
-    const [one, other] = [answer.stream(envelope), answer.stream(envelope)];
+    const responseMetadata = { responseId: `${answer.idPrefix}1`, created: 1, model: 'm' };
+    const [one, other] = [answer.stream(responseMetadata), answer.stream(responseMetadata)];
     expect(events.map((event) => one.render(event)).join('')).toBe(other.render(...events));
   });
 });

@@ -5,11 +5,11 @@ export const STREAM_TOKENS = 256;
 /** End of every stream. */
 export const STREAM_END = 'data: [DONE]\n\n';
 
-const envelope = { id: 'chatcmpl-bench', created: 1_700_000_000, model: 'bench' };
+const chunkMembers = { id: 'chatcmpl-bench', created: 1_700_000_000, model: 'bench' };
 
 /** Body of a plain answer. */
 export const PLAIN_ANSWER = JSON.stringify({
-  ...envelope,
+  ...chunkMembers,
   object: 'chat.completion',
   choices: [
     {
@@ -25,7 +25,7 @@ export const PLAIN_ANSWER = JSON.stringify({
 /** Event of one token. */
 function tokenEvent(content: string): string {
   const choices = [{ index: 0, delta: { content }, logprobs: null, finish_reason: null }];
-  return `data: ${JSON.stringify({ ...envelope, object: 'chat.completion.chunk', choices })}\n\n`;
+  return `data: ${JSON.stringify({ ...chunkMembers, object: 'chat.completion.chunk', choices })}\n\n`;
 }
 
 /** Events of a streamed response, one per token, without the end. */

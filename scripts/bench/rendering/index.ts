@@ -117,7 +117,7 @@ function renderer(endpoint: TextEndpoint): Serve {
   return async (engine, index) => {
     const { usage } = await answer({
       opened: opened(endpoint, index),
-      envelope: { responseId: `resp_${index}`, created: 1_800_000_000, model: 'demo' },
+      responseMetadata: { responseId: `resp_${index}`, created: 1_800_000_000, model: 'demo' },
       maxTokens: MAX_TOKENS,
       cacheScope: null,
       thinkTags: THINK_TAGS,

@@ -145,9 +145,9 @@ export class LightJob {
   async sayAll(): Promise<'whole' | 'cut' | 'nothing'> {
     const { context, parsed, script } = this;
     const words = parsed.request.task === 'count' ? 0 : script.words;
-    const envelope = { responseId: context.response_id, created: context.created, model: context.model };
-    const stream = context.stream ? parsed.answer.stream(envelope) : null;
-    const plain = context.stream ? null : parsed.answer.plain(envelope);
+    const responseMetadata = { responseId: context.response_id, created: context.created, model: context.model };
+    const stream = context.stream ? parsed.answer.stream(responseMetadata) : null;
+    const plain = context.stream ? null : parsed.answer.plain(responseMetadata);
     const emit = async (event: OutputEvent): Promise<void> => {
       if (stream !== null) await this.frames.write(stream.render(event));
       else plain?.add(event);

@@ -14,7 +14,7 @@ type ManagementFailure =
   | 'management_unauthorized'
   /** Device unknown, or refused by the server. */
   | 'management_unknown_device'
-  /** Status 5xx or 429 after all tries. */
+  /** Status 5xx or 429 after all attempts. */
   | 'management_unavailable'
   /** Any other status, or a body that is not NanoMDM's. */
   | 'management_bad_answer';
@@ -31,7 +31,7 @@ export interface ManagementClientOptions {
   readonly url: string;
   readonly apiKey: string;
   readonly timeoutMs?: number;
-  readonly tries?: number;
+  readonly maxAttempts?: number;
   /** Pause before the first retry, in milliseconds. Doubles with each retry, plus up to half at random. */
   readonly firstPauseMs?: number;
   readonly random?: () => number;
@@ -57,7 +57,7 @@ const readAnswer = jsonReader(AnswerSchema);
 
 /** Maximum response body, in bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024;
-const DEFAULTS = { timeoutMs: 10_000, tries: 3, firstPauseMs: 500 };
+const DEFAULTS = { timeoutMs: 10_000, maxAttempts: 3, firstPauseMs: 500 };
 
 export class ManagementClient {
   readonly #options: ManagementClientOptions & typeof DEFAULTS;
@@ -88,12 +88,12 @@ export class ManagementClient {
   }
 
   async #call(path: string, init: { method: string; body?: string }, signal: AbortSignal): Promise<Answer> {
-    const { tries, firstPauseMs, random = Math.random } = this.#options;
+    const { maxAttempts, firstPauseMs, random = Math.random } = this.#options;
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#once(path, init, signal);
       } catch (error) {
-        if (!(error instanceof ManagementError) || !isWorthRetrying(error.code) || attempt >= tries || signal.aborted) throw error;
+        if (!(error instanceof ManagementError) || !isWorthRetrying(error.code) || attempt >= maxAttempts || signal.aborted) throw error;
       }
       await pause(firstPauseMs * 2 ** (attempt - 1) * (1 + random() / 2), undefined, { signal }).catch(() => undefined);
     }

@@ -84,7 +84,7 @@ export class JobRunner {
   /** The reservation is settled or released before the client sees the end, so the client can spend the rest at once. */
   async #runPaid(job: JobRequest, delivery: Delivery, clientSignal: AbortSignal, span: TraceSpan): Promise<JobOutcome> {
     const { models, placements, onRequest, expected, billing, timings, now } = this.#options;
-    const { model } = job.facts;
+    const { model } = job.params;
     // The wait for an image provider came before.
     if (job.images === null && !models.serves(model)) {
       return notServed(model, expected.has(model), () => models.listedNames());
@@ -125,7 +125,7 @@ export class JobRunner {
   }
 
   #slotRequest(job: JobRequest, named: NamedProvider): RunningJob['slotRequest'] {
-    const { model, stream } = job.facts;
+    const { model, stream } = job.params;
     return {
       model,
       accountId: job.accountId,
@@ -150,8 +150,8 @@ function strictest(ofModel: TrustLevel | null, ofClient: TrustLevel | null): Pic
 }
 
 /** The provider named by the client. A serial number proved by one provider means that provider, even if others claim it. */
-async function namedProvider({ facts, providerId }: JobRequest, placements: Placements): Promise<NamedProvider | 'ambiguous'> {
-  const { providerSerial } = facts;
+async function namedProvider({ params, providerId }: JobRequest, placements: Placements): Promise<NamedProvider | 'ambiguous'> {
+  const { providerSerial } = params;
   if (providerSerial === null || providerId !== null) return { providerSerial, providerId };
   const resolved = await placements.resolveSerial(providerSerial);
   return resolved === 'ambiguous' ? 'ambiguous' : { providerSerial, providerId: resolved };

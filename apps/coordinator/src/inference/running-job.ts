@@ -48,13 +48,13 @@ export function attemptSummary(
 
 /** Records how an attempt ended, for log, metrics and traces. */
 export function recordAttempt({ attemptRecords, attemptSpans }: RunningJob, plan: AttemptPlan, outcome: AttemptOutcome, ms: number): void {
-  const end = endCode(outcome);
-  attemptRecords.push({ providerId: providerIdOf(plan.slot.provider), role: plan.role, end, ms: Math.round(ms) });
-  attemptSpans.get(plan)?.end({ 'inference.outcome': end }, isFailure(outcome) ? end : null);
+  const code = outcomeCode(outcome);
+  attemptRecords.push({ providerId: providerIdOf(plan.slot.provider), role: plan.role, outcome: code, ms: Math.round(ms) });
+  attemptSpans.get(plan)?.end({ 'inference.outcome': code }, isFailure(outcome) ? code : null);
   attemptSpans.delete(plan);
 }
 
-function endCode(outcome: AttemptOutcome): string {
+function outcomeCode(outcome: AttemptOutcome): string {
   if (isFailure(outcome)) return outcomePolicy(outcome).reason;
   return outcome.kind === 'completed' ? 'answered' : outcome.kind;
 }

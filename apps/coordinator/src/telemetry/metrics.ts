@@ -17,12 +17,12 @@ const MAX_MODELS = 64;
 /** Time span of recent problems on the operator page, in minutes. */
 const RECENT_MINUTES = 60;
 
-/** Outcome of a job, as counted. */
+/** An ended job, as counted. */
 interface CountedJob {
   readonly endpoint: Endpoint;
   readonly stream: boolean;
   /** `delivered`, `client_gone`, or the code of the error. */
-  readonly end: string;
+  readonly outcome: string;
   /** Progress when the client disconnected; null: still connected. */
   readonly cancelled: 'before_content' | 'after_content' | null;
   readonly ms: number;
@@ -107,10 +107,10 @@ export class Metrics implements JobObserver {
     this.#relay.observe(ms / 1000);
   }
 
-  job({ endpoint, stream, end, cancelled, ms, requestBytes, responseBytes, billed }: CountedJob): void {
+  job({ endpoint, stream, outcome, cancelled, ms, requestBytes, responseBytes, billed }: CountedJob): void {
     const kind = { endpoint, stream: String(stream) };
-    this.#jobs.inc({ ...kind, end });
-    this.recentJobs.add(end);
+    this.#jobs.inc({ ...kind, end: outcome });
+    this.recentJobs.add(outcome);
     this.#jobSeconds.observe(kind, ms / 1000);
     if (cancelled !== null) this.#cancels.inc({ stage: cancelled });
     this.#bytes.inc({ direction: 'request' }, requestBytes);

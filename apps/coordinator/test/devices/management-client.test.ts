@@ -123,7 +123,7 @@ describe('the client of a management server', () => {
 
   it('times out on a silent server, and aborts at once', async () => {
     await serve(() => {});
-    await expect(client({ tries: 1, timeoutMs: 30 }).enqueue(DEVICE, COMMAND, never)).rejects.toMatchObject({
+    await expect(client({ maxAttempts: 1, timeoutMs: 30 }).enqueue(DEVICE, COMMAND, never)).rejects.toMatchObject({
       code: 'management_unreachable',
     });
     const stop = new AbortController();

@@ -353,15 +353,15 @@ export class ScriptedJob {
     const { request, answer } = this.parsed;
     const output = request.task === 'count' ? [] : words;
     this.tokens = output.length;
-    const envelope = { responseId: context.response_id, created: context.created, model: context.model };
+    const responseMetadata = { responseId: context.response_id, created: context.created, model: context.model };
     const finish: OutputEvent = { type: 'finish', reason: 'stop', usage: this.usage, hiddenTokens: 0 };
     const start: OutputEvent = { type: 'start', promptTokens: this.usage.prompt_tokens };
     const events: OutputEvent[] = [start, ...output.map((text) => ({ type: 'text', text }) as const), finish];
     if (context.stream) {
-      const stream = answer.stream(envelope);
+      const stream = answer.stream(responseMetadata);
       return events.map((event) => utf8(stream.render(event)));
     }
-    const plain = answer.plain(envelope);
+    const plain = answer.plain(responseMetadata);
     plain.add(...events);
     return [utf8(plain.body())];
   }

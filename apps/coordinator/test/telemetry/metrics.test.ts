@@ -94,7 +94,7 @@ describe('metrics', () => {
   it('escape a model name chosen by a provider', async () => {
     const metrics = new Metrics();
     const model = 'a"b\\c\nd';
-    const job = { endpoint: CHAT, stream: true, end: 'delivered', cancelled: null, ms: 1, requestBytes: 1, responseBytes: 1 } as const;
+    const job = { endpoint: CHAT, stream: true, outcome: 'delivered', cancelled: null, ms: 1, requestBytes: 1, responseBytes: 1 } as const;
     metrics.job({ ...job, billed: { model, promptTokens: 3, completionTokens: 4 } });
     const { text } = await metrics.read();
     expect(sumOf(text, 'inference_tokens_total')).toBe(7);

@@ -14,8 +14,8 @@ const CHAT: FieldNames = {
 };
 
 /** Field names of a request in its own format. */
-export function fieldNames({ facts, answer }: Pick<ParsedRequest, 'facts' | 'answer'>): FieldNames {
-  switch (facts.endpoint) {
+export function fieldNames({ params, answer }: Pick<ParsedRequest, 'params' | 'answer'>): FieldNames {
+  switch (params.endpoint) {
     case '/v1/chat/completions':
       return CHAT;
     case '/v1/responses':
@@ -32,6 +32,6 @@ export function fieldNames({ facts, answer }: Pick<ParsedRequest, 'facts' | 'ans
     case '/v1/images/generations':
       return { prompt: 'prompt', responseFormat: 'response_format', responseSchema: 'response_format' };
     default:
-      return facts.endpoint satisfies never;
+      return params.endpoint satisfies never;
   }
 }

@@ -3,7 +3,7 @@
  * the answer signed. Sends exactly one of the two and leaves nothing behind.
  */
 import type { Enclave, ReceiptDraft } from '@inference/enclave';
-import type { Envelope } from '@inference/formats';
+import type { ResponseMetadata } from '@inference/formats';
 import { type Frame, fromBase64, type JobContext, type JobFailure, type JobMessage, type ProviderMessage } from '@inference/protocol';
 import { RequestOpener, responseHash, SealingError } from '@inference/protocol/crypto';
 import type { EmbeddingRequest } from '../engine/messages.js';
@@ -181,7 +181,7 @@ export class Job {
       const model = lease;
       const { identity } = model;
       const shared = {
-        envelope: { responseId: context.response_id, created: context.created, model: context.model, ...fingerprintOf(model) },
+        responseMetadata: { responseId: context.response_id, created: context.created, model: context.model, ...fingerprintOf(model) },
         requestBytes: this.message.request_bytes,
         write: (text: string) => frames.write(text),
         signal,
@@ -290,6 +290,6 @@ export class Job {
   }
 }
 
-function fingerprintOf({ systemFingerprint }: ModelLease): Pick<Envelope, 'systemFingerprint'> {
+function fingerprintOf({ systemFingerprint }: ModelLease): Pick<ResponseMetadata, 'systemFingerprint'> {
   return systemFingerprint === undefined ? {} : { systemFingerprint };
 }

@@ -10,7 +10,7 @@ import {
   type ParsedImages,
   type ParsedRequest,
   RequestError,
-  type RequestFacts,
+  type RequestParams,
   type TextFormat,
 } from '@inference/formats';
 import type { JobContext } from '@inference/protocol';
@@ -38,7 +38,7 @@ export async function readRequest(
 ): Promise<Opened> {
   if (sha256Hex(body) !== context.request_sha256) throw new JobError('bad_context');
   const parsed = parse(formatFor(context.endpoint), body);
-  if (!agrees(parsed.facts, context)) throw new JobError('bad_context');
+  if (!agrees(parsed.params, context)) throw new JobError('bad_context');
   if (isImages(parsed)) return { kind: 'images', ...parsed };
   if (!isText(parsed)) return { kind: 'embeddings', ...parsed };
   return { kind: 'text', ...parsed, constraint: await constraints.compile(parsed, signal) };
@@ -66,15 +66,15 @@ function isParam(param: string | null): param is string {
   return param !== null && /^[A-Za-z0-9_.[\]]{1,64}$/.test(param);
 }
 
-function agrees(facts: RequestFacts | ParsedImages['facts'], context: JobContext): boolean {
+function agrees(params: RequestParams | ParsedImages['params'], context: JobContext): boolean {
   // The limit comes from the client, or else from the coordinator's override, never from both.
   const limit =
-    facts.maxTokens === null ? context.overrides.max_tokens : context.overrides.max_tokens === undefined ? facts.maxTokens : null;
+    params.maxTokens === null ? context.overrides.max_tokens : context.overrides.max_tokens === undefined ? params.maxTokens : null;
   return (
-    facts.endpoint === context.endpoint &&
+    params.endpoint === context.endpoint &&
     // Only image requests may omit the model; the coordinator then chooses.
-    (facts.model ?? context.model) === context.model &&
-    facts.stream === context.stream &&
+    (params.model ?? context.model) === context.model &&
+    params.stream === context.stream &&
     limit === context.max_tokens
   );
 }

@@ -1,6 +1,6 @@
 /** Renders the response to a chat completion request: one JSON body in the shape of the real API, or a stream. */
 import { openAiErrorBody } from '../errors/open-ai-error.js';
-import type { AnswerFormat, Envelope, PlainRenderer } from '../format.js';
+import type { AnswerFormat, PlainRenderer, ResponseMetadata } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';
 import { plainRenderer, Transcript } from '../output/transcript.js';
 import { sseData } from '../sse.js';
@@ -9,14 +9,14 @@ import { type ChatAnswerOptions, ChatStreamRenderer, chatSignatureEvent, SERVICE
 export function chatAnswer(options: ChatAnswerOptions): AnswerFormat {
   return {
     idPrefix: 'chatcmpl-',
-    stream: (envelope) => new ChatStreamRenderer(envelope, options),
-    plain: (envelope) => chatPlainRenderer(envelope, options),
+    stream: (responseMetadata) => new ChatStreamRenderer(responseMetadata, options),
+    plain: (responseMetadata) => chatPlainRenderer(responseMetadata, options),
     signatureEvent: chatSignatureEvent,
     streamError: (error) => sseData(openAiErrorBody(error)),
   };
 }
 
-function chatPlainRenderer({ responseId, created, model, systemFingerprint }: Envelope, options: ChatAnswerOptions): PlainRenderer {
+function chatPlainRenderer({ responseId, created, model, systemFingerprint }: ResponseMetadata, options: ChatAnswerOptions): PlainRenderer {
   const transcript = new Transcript(options);
   return plainRenderer(transcript, (finish) => ({
     id: responseId,

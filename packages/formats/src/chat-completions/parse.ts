@@ -1,4 +1,4 @@
-/** Parses a chat completion request into the internal job and the facts for routing. */
+/** Parses a chat completion request into the internal job and the parameters for routing. */
 
 import type { Endpoint } from '@inference/protocol';
 import { requestedFormat } from '../constraints.js';
@@ -47,7 +47,7 @@ export function chatCompletionOf(json: unknown, endpoint: Endpoint, options?: Pa
   const { model, maxTokens } = request;
   return {
     request,
-    facts: { endpoint, model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
+    params: { endpoint, model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
     answer: chatAnswer({
       includeUsage: body.stream_options?.include_usage ?? false,
       showReasoning: body.include_reasoning ?? false,

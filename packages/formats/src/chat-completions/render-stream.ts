@@ -2,7 +2,7 @@
  * Renders a chat completion as a stream in the shape of the real API: role chunk, a chunk per visible piece, finish reason, usage
  * if requested. Constant parts are built once per stream, so each piece costs a single string literal.
  */
-import type { Envelope, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
+import type { ResponseMetadata, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';
 import type { CompletedFinishReason, OutputEvent } from '../output-event.js';
 import { signatureComment, signatureMembers } from '../signature.js';
@@ -38,10 +38,10 @@ export class ChatStreamRenderer implements StreamRenderer {
   readonly #options: ChatAnswerOptions;
   #state: 'unopened' | 'open' | 'finished' = 'unopened';
 
-  constructor(envelope: Envelope, options: ChatAnswerOptions) {
+  constructor(responseMetadata: ResponseMetadata, options: ChatAnswerOptions) {
     this.#options = options;
     const tier = options.reportsServiceTier ? `,"service_tier":"${SERVICE_TIER}"` : '';
-    this.#head = `data: ${chunkHead(envelope)}${tier}`;
+    this.#head = `data: ${chunkHead(responseMetadata)}${tier}`;
     this.#noUsage = options.includeUsage ? ',"usage":null' : '';
     this.#beforeText = `${this.#head},"choices":[{"index":0,"delta":{"content":`;
     this.#afterText = `},"logprobs":null,"finish_reason":null}]${this.#noUsage}}\n\n`;
@@ -111,14 +111,14 @@ export class ChatStreamRenderer implements StreamRenderer {
  * Signature event and terminator, outside the signed bytes. The event has the shape of a chunk, because clients validate every
  * event as a chunk. The comment form serves clients that read a choice from every event.
  */
-export function chatSignatureEvent(envelope: Envelope, signed: SignedParts, form: SignatureForm = 'event'): string {
+export function chatSignatureEvent(responseMetadata: ResponseMetadata, signed: SignedParts, form: SignatureForm = 'event'): string {
   if (form === 'comment') return signatureComment(signed) + SSE_DONE;
   const members = JSON.stringify({ choices: [], ...signatureMembers(signed) });
-  return sseData(`${chunkHead(envelope)},${members.slice(1)}`) + SSE_DONE;
+  return sseData(`${chunkHead(responseMetadata)},${members.slice(1)}`) + SSE_DONE;
 }
 
 /** JSON of the members that all chunks share, without the closing brace. */
-function chunkHead({ responseId, created, model, systemFingerprint }: Envelope): string {
+function chunkHead({ responseId, created, model, systemFingerprint }: ResponseMetadata): string {
   const fingerprint = systemFingerprint === undefined ? '' : `,"system_fingerprint":${sseJson(systemFingerprint)}`;
   return `{"id":${sseJson(responseId)},"object":"chat.completion.chunk","created":${created},"model":${sseJson(model)}${fingerprint}`;
 }

@@ -1,6 +1,6 @@
 /** Renders the response to a legacy completion request: one body, or chunks of the same shape. */
 import { openAiErrorBody } from '../errors/open-ai-error.js';
-import type { AnswerFormat, Envelope, PlainRenderer, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
+import type { AnswerFormat, PlainRenderer, ResponseMetadata, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';
 import { plainRenderer, Transcript } from '../output/transcript.js';
 import type { CompletedFinishReason, OutputEvent, TokenLogprob } from '../output-event.js';
@@ -15,20 +15,20 @@ interface CompletionAnswerOptions {
 export function completionAnswer(options: CompletionAnswerOptions): AnswerFormat {
   return {
     idPrefix: 'cmpl-',
-    stream: (envelope) => new CompletionStreamRenderer(envelope, options),
-    plain: (envelope) => completionPlainRenderer(envelope, options),
+    stream: (responseMetadata) => new CompletionStreamRenderer(responseMetadata, options),
+    plain: (responseMetadata) => completionPlainRenderer(responseMetadata, options),
     signatureEvent,
     streamError: (error) => sseData(openAiErrorBody(error)),
   };
 }
 
-function completionPlainRenderer(envelope: Envelope, options: CompletionAnswerOptions): PlainRenderer {
+function completionPlainRenderer(responseMetadata: ResponseMetadata, options: CompletionAnswerOptions): PlainRenderer {
   const transcript = new Transcript({ showReasoning: false });
   return plainRenderer(transcript, (finish) => {
     const { text, logprobs } = transcript;
     const shown = options.logprobs ? legacyLogprobs(logprobs, 0) : null;
     return {
-      ...head(envelope),
+      ...head(responseMetadata),
       choices: [{ text, index: 0, logprobs: shown, finish_reason: shownReason(finish.reason) }],
       usage: openAiUsage(finish),
     };
@@ -41,8 +41,8 @@ class CompletionStreamRenderer implements StreamRenderer {
   #offset = 0;
   #finished = false;
 
-  constructor(envelope: Envelope, options: CompletionAnswerOptions) {
-    this.#head = head(envelope);
+  constructor(responseMetadata: ResponseMetadata, options: CompletionAnswerOptions) {
+    this.#head = head(responseMetadata);
     this.#options = options;
   }
 
@@ -85,12 +85,12 @@ class CompletionStreamRenderer implements StreamRenderer {
 }
 
 /** Signature event and terminator. The event has the shape of a chunk, because clients validate every event as a chunk. */
-function signatureEvent(envelope: Envelope, signed: SignedParts, form: SignatureForm = 'event'): string {
+function signatureEvent(responseMetadata: ResponseMetadata, signed: SignedParts, form: SignatureForm = 'event'): string {
   if (form === 'comment') return signatureComment(signed) + SSE_DONE;
-  return sseData(sseJson({ ...head(envelope), choices: [], ...signatureMembers(signed) })) + SSE_DONE;
+  return sseData(sseJson({ ...head(responseMetadata), choices: [], ...signatureMembers(signed) })) + SSE_DONE;
 }
 
-function head({ responseId, created, model, systemFingerprint }: Envelope) {
+function head({ responseId, created, model, systemFingerprint }: ResponseMetadata) {
   const fingerprint = systemFingerprint === undefined ? {} : { system_fingerprint: systemFingerprint };
   return { id: responseId, object: 'text_completion', created, model, ...fingerprint };
 }

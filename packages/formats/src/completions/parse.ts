@@ -42,7 +42,7 @@ export function parseCompletion(bytes: Uint8Array, options?: ParseOptions): Pars
   const { model, maxTokens, logprobs } = request;
   return {
     request,
-    facts: { endpoint: ENDPOINT, model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
+    params: { endpoint: ENDPOINT, model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
     answer: completionAnswer({ includeUsage: body.stream_options?.include_usage ?? false, logprobs: logprobs !== null }),
     ignored,
   };

@@ -1,6 +1,6 @@
 /** Renders the response to an embeddings request: one body with all vectors. */
 import type { Usage } from '@inference/protocol';
-import { answerWithoutEvents, type Envelope } from '../format.js';
+import { answerWithoutEvents, type ResponseMetadata } from '../format.js';
 
 export interface EmbeddingsOutput {
   /** One vector per input, in order: base64 of little-endian 32-bit floats. */
@@ -10,7 +10,7 @@ export interface EmbeddingsOutput {
 }
 
 /** The body of the answer. */
-export function embeddingsBody({ model }: Envelope, { vectors, encoding, usage }: EmbeddingsOutput): string {
+export function embeddingsBody({ model }: ResponseMetadata, { vectors, encoding, usage }: EmbeddingsOutput): string {
   return JSON.stringify({
     object: 'list',
     data: vectors.map((vector, index) => ({ object: 'embedding', index, embedding: encoding === 'base64' ? vector : floats(vector) })),

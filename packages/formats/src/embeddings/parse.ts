@@ -26,7 +26,7 @@ export function parseEmbeddings(bytes: Uint8Array, options?: ParseOptions): Pars
       encoding: body.encoding_format ?? 'float',
     },
     // No token is generated; 1 is the minimum of a job context.
-    facts: { endpoint: ENDPOINT, model, stream: false, maxTokens: 1, providerSerial: body.provider_serial ?? null },
+    params: { endpoint: ENDPOINT, model, stream: false, maxTokens: 1, providerSerial: body.provider_serial ?? null },
     answer: embeddingsAnswer,
     ignored,
   };

@@ -1,7 +1,7 @@
 /** Renders the response to an image request: one body with URLs or image data. */
 import type { Usage } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { answerWithoutEvents, type Envelope } from '../format.js';
+import { answerWithoutEvents, type ResponseMetadata } from '../format.js';
 import type { ImageRequest } from '../request.js';
 
 interface ImagesOutput {
@@ -44,7 +44,7 @@ export const ImagesAnswerSchema = Type.Object(
 export type ImagesAnswer = Static<typeof ImagesAnswerSchema>;
 
 /** The body of the answer. */
-export function imagesBody({ created }: Pick<Envelope, 'created'>, { images, format, size, usage }: ImagesOutput): string {
+export function imagesBody({ created }: Pick<ResponseMetadata, 'created'>, { images, format, size, usage }: ImagesOutput): string {
   const answer: ImagesAnswer = {
     created,
     data: images.map((image) => ('url' in image ? { url: image.url } : { b64_json: image.base64 })),

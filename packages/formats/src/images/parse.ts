@@ -1,7 +1,7 @@
-/** Parses an image request into the engine request and the facts for routing. */
+/** Parses an image request into the engine request and the parameters for routing. */
 
 import { refuse } from '../errors/refusal.js';
-import type { ImageRequestFacts, ParsedImages, ParseOptions } from '../format.js';
+import type { ImageRequestParams, ParsedImages, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
 import { bodyReader } from '../members/body-reader.js';
 import type { ImageRequest, ImageSize } from '../request.js';
@@ -18,7 +18,7 @@ export function parseImages(bytes: Uint8Array, options?: ParseOptions): ParsedIm
   const { body, ignored } = read(readJsonBody(bytes), options);
   if (body.stream === true) refuse('stream', 'stream is not supported: the response contains only complete images.');
   const model = body.model ?? null;
-  const image: ImageRequestFacts = {
+  const image: ImageRequestParams = {
     count: body.n ?? 1,
     size: (body.size ?? null) as ImageSize,
     format: body.output_format ?? 'png',
@@ -35,7 +35,7 @@ export function parseImages(bytes: Uint8Array, options?: ParseOptions): ParsedIm
       compression: body.output_compression ?? null,
     },
     // Images generate no tokens, but a job context requires `max_tokens` of at least 1.
-    facts: { endpoint: ENDPOINT, model, stream: false, maxTokens: 1, providerSerial: body.provider_serial ?? null, image },
+    params: { endpoint: ENDPOINT, model, stream: false, maxTokens: 1, providerSerial: body.provider_serial ?? null, image },
     answer: imagesAnswer,
     ignored,
   };

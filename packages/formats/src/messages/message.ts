@@ -1,9 +1,9 @@
 /** The message object and its parts in the shape of the real API. */
-import type { Envelope } from '../format.js';
+import type { ResponseMetadata } from '../format.js';
 import type { TranscriptItem } from '../output/transcript.js';
 import type { FinishEvent } from '../output-event.js';
 
-export function messageOf({ responseId, model }: Envelope, content: readonly object[], end: object, usage: object) {
+export function messageOf({ responseId, model }: ResponseMetadata, content: readonly object[], end: object, usage: object) {
   return { id: responseId, type: 'message', role: 'assistant', model, content, ...end, usage: { ...usage, ...NOTHING_SPECIAL } };
 }
 
@@ -63,7 +63,7 @@ interface CacheReporting {
  * Content block of an item. `signature` of a thinking block is opaque to clients, which drop blocks without one; here it contains the
  * response id.
  */
-export function blockOf(item: TranscriptItem, { responseId }: Envelope) {
+export function blockOf(item: TranscriptItem, { responseId }: ResponseMetadata) {
   switch (item.type) {
     case 'text':
       // Without `citations`, like the real API: null breaks the AI SDK.

@@ -1,4 +1,4 @@
-/** Parses a Messages or token counting request into the internal job and the facts for routing. */
+/** Parses a Messages or token counting request into the internal job and the parameters for routing. */
 import { ERRORS } from '../errors/error-table.js';
 import { RequestError } from '../errors/errors.js';
 import { isFilled, isGiven, refuse, reject } from '../errors/refusal.js';
@@ -19,7 +19,7 @@ import { COUNT_TOKENS_MEMBERS, MESSAGES_MEMBERS } from './members.js';
 import { type CountTokensRequest, CountTokensRequestSchema, type MessagesRequest, MessagesRequestSchema } from './schema.js';
 import { toolsAfterChanges } from './tool-changes.js';
 
-/** `facts.stream` is always false for a count. */
+/** `params.stream` is always false for a count. */
 const countAnswer: AnswerFormat = { ...answerWithoutEvents('count_'), plain: () => new CountRenderer() };
 
 class CountRenderer implements PlainRenderer {
@@ -57,7 +57,7 @@ export function parseMessages(bytes: Uint8Array, options?: ParseOptions): Parsed
   const { model, maxTokens } = request;
   return {
     request,
-    facts: { endpoint: '/v1/messages', model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
+    params: { endpoint: '/v1/messages', model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
     answer: messagesAnswer({ showReasoning: showsThinking(body), usesCacheControl: usesCacheControl(body) }),
     ignored: [...ignored, ...ignoredTools(body), ...ignoredCitations(body)],
   };
@@ -79,7 +79,7 @@ export function parseCountTokens(bytes: Uint8Array, options?: ParseOptions): Par
   const providerSerial = body.provider_serial ?? null;
   return {
     request,
-    facts: { endpoint: '/v1/messages/count_tokens', model, stream: false, maxTokens, providerSerial },
+    params: { endpoint: '/v1/messages/count_tokens', model, stream: false, maxTokens, providerSerial },
     answer: countAnswer,
     ignored: [...ignored, ...ignoredTools(body), ...ignoredCitations(body)],
   };

@@ -2,7 +2,7 @@
  * Renders a message as a stream in the order of the real API: message_start with the prompt tokens, content blocks, message_delta with
  * the stop reason, message_stop. Each event names its type twice, as clients require.
  */
-import type { Envelope, StreamRenderer } from '../format.js';
+import type { ResponseMetadata, StreamRenderer } from '../format.js';
 import { Transcript, type TranscriptItem } from '../output/transcript.js';
 import type { FinishEvent, OutputEvent } from '../output-event.js';
 import { sseEvent, sseJson } from '../sse.js';
@@ -12,7 +12,7 @@ import { blockOf, endOf, inputUsage, messageOf, usageOf } from './message.js';
 const PING = sseEvent('ping', '{"type":"ping"}');
 
 export class MessagesStreamRenderer implements StreamRenderer {
-  readonly #envelope: Envelope;
+  readonly #responseMetadata: ResponseMetadata;
   readonly #options: MessagesAnswerOptions;
   #start: { readonly promptTokens: number; readonly cachedTokens?: number } | null = null;
   #opened = false;
@@ -22,8 +22,8 @@ export class MessagesStreamRenderer implements StreamRenderer {
   #visible = false;
   #finished = false;
 
-  constructor(envelope: Envelope, options: MessagesAnswerOptions) {
-    this.#envelope = envelope;
+  constructor(responseMetadata: ResponseMetadata, options: MessagesAnswerOptions) {
+    this.#responseMetadata = responseMetadata;
     this.#options = options;
     this.#items = new Transcript(options);
   }
@@ -71,7 +71,7 @@ export class MessagesStreamRenderer implements StreamRenderer {
     this.#block = item;
     this.#index++;
     if (item.type !== 'reasoning') this.#visible = true;
-    const block = { ...blockOf(emptied(item), this.#envelope), ...(item.type === 'reasoning' ? { signature: '' } : {}) };
+    const block = { ...blockOf(emptied(item), this.#responseMetadata), ...(item.type === 'reasoning' ? { signature: '' } : {}) };
     const start = sseEvent('content_block_start', sseJson({ type: 'content_block_start', index: this.#index, content_block: block }));
     return before + start + (this.#index === 0 ? PING : '');
   }
@@ -83,7 +83,9 @@ export class MessagesStreamRenderer implements StreamRenderer {
   #close(): string {
     if (this.#block === null) return '';
     const signature =
-      this.#block.type === 'reasoning' ? this.#delta(sseJson({ type: 'signature_delta', signature: this.#envelope.responseId })) : '';
+      this.#block.type === 'reasoning'
+        ? this.#delta(sseJson({ type: 'signature_delta', signature: this.#responseMetadata.responseId }))
+        : '';
     this.#block = null;
     return signature + sseEvent('content_block_stop', `{"type":"content_block_stop","index":${this.#index}}`);
   }
@@ -93,7 +95,7 @@ export class MessagesStreamRenderer implements StreamRenderer {
     if (this.#start === null) throw new Error('output before the start event');
     this.#opened = true;
     const usage = { ...inputUsage(this.#start.promptTokens, this.#start.cachedTokens ?? 0, this.#options), output_tokens: 0 };
-    const message = messageOf(this.#envelope, [], endOf(null), usage);
+    const message = messageOf(this.#responseMetadata, [], endOf(null), usage);
     return sseEvent('message_start', sseJson({ type: 'message_start', message }));
   }
 

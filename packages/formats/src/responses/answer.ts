@@ -1,7 +1,7 @@
 /** How the answer to a Responses request is written. */
 import { ERRORS } from '../errors/error-table.js';
 import type { ApiError } from '../errors/errors.js';
-import type { AnswerFormat, Envelope, PlainRenderer } from '../format.js';
+import type { AnswerFormat, PlainRenderer, ResponseMetadata } from '../format.js';
 import { plainRenderer, Transcript } from '../output/transcript.js';
 import { signatureComment } from '../signature.js';
 import { SSE_DONE, sseEvent, sseJson } from '../sse.js';
@@ -10,20 +10,20 @@ import { ResponsesStreamRenderer } from './render-stream.js';
 import { finalItems, responseOf } from './response.js';
 
 /** Renders a response as one JSON body. */
-function responsesPlainRenderer(envelope: Envelope, echo: ResponsesEcho): PlainRenderer {
+function responsesPlainRenderer(responseMetadata: ResponseMetadata, echo: ResponsesEcho): PlainRenderer {
   const transcript = new Transcript({ showReasoning: true });
   return plainRenderer(transcript, (finish) => {
     transcript.addEmptyText();
-    return responseOf(envelope, echo, finish, finalItems(transcript.items, envelope, finish));
+    return responseOf(responseMetadata, echo, finish, finalItems(transcript.items, responseMetadata, finish));
   });
 }
 
 export function responsesAnswer(echo: ResponsesEcho): AnswerFormat {
   return {
     idPrefix: 'resp_',
-    stream: (envelope) => new ResponsesStreamRenderer(envelope, echo),
-    plain: (envelope) => responsesPlainRenderer(envelope, echo),
-    signatureEvent: (_envelope, signed) => signatureComment(signed) + SSE_DONE,
+    stream: (responseMetadata) => new ResponsesStreamRenderer(responseMetadata, echo),
+    plain: (responseMetadata) => responsesPlainRenderer(responseMetadata, echo),
+    signatureEvent: (_responseMetadata, signed) => signatureComment(signed) + SSE_DONE,
     streamError,
   };
 }

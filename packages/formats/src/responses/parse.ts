@@ -46,7 +46,7 @@ export function parseResponses(bytes: Uint8Array, options?: ParseOptions): Parse
   const { model, maxTokens } = request;
   return {
     request,
-    facts: { endpoint: ENDPOINT, model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
+    params: { endpoint: ENDPOINT, model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
     answer: responsesAnswer(echoOf(body, request)),
     ignored: [...ignored, ...ignoredTools(body), ...ignoredItems(body), ...withoutEffect(body)],
   };

@@ -2,7 +2,7 @@
  * Renders a response as a stream in the order of the real API: created, in_progress, each item from added to done, completed or
  * incomplete with the whole response. Events are numbered from 0.
  */
-import type { Envelope, StreamRenderer } from '../format.js';
+import type { ResponseMetadata, StreamRenderer } from '../format.js';
 import { Transcript, type TranscriptItem } from '../output/transcript.js';
 import type { FinishEvent, OutputEvent } from '../output-event.js';
 import { sseEvent, sseJson } from '../sse.js';
@@ -10,7 +10,7 @@ import type { ResponsesEcho } from './echo.js';
 import { finalItems, finalStatus, type ItemStatus, itemId, outputItem, partOf, responseOf } from './response.js';
 
 export class ResponsesStreamRenderer implements StreamRenderer {
-  readonly #envelope: Envelope;
+  readonly #responseMetadata: ResponseMetadata;
   readonly #echo: ResponsesEcho;
   readonly #transcript = new Transcript({ showReasoning: true });
   #sequence = 0;
@@ -18,8 +18,8 @@ export class ResponsesStreamRenderer implements StreamRenderer {
   /** Index of the current or last item. */
   #index = -1;
 
-  constructor(envelope: Envelope, echo: ResponsesEcho) {
-    this.#envelope = envelope;
+  constructor(responseMetadata: ResponseMetadata, echo: ResponsesEcho) {
+    this.#responseMetadata = responseMetadata;
     this.#echo = echo;
   }
 
@@ -52,7 +52,7 @@ export class ResponsesStreamRenderer implements StreamRenderer {
 
   #opening(): string {
     if (this.#sequence > 0) return '';
-    const response = responseOf(this.#envelope, this.#echo, null, []);
+    const response = responseOf(this.#responseMetadata, this.#echo, null, []);
     return this.#event('response.created', { response }) + this.#event('response.in_progress', { response });
   }
 
@@ -101,15 +101,15 @@ export class ResponsesStreamRenderer implements StreamRenderer {
     const empty = this.#transcript.addEmptyText();
     if (empty !== null) rendered += this.#close('completed') + this.#open(empty);
     rendered += this.#close(finalStatus(true, finish));
-    const output = finalItems(this.#transcript.items, this.#envelope, finish);
-    const response = responseOf(this.#envelope, this.#echo, finish, output);
+    const output = finalItems(this.#transcript.items, this.#responseMetadata, finish);
+    const response = responseOf(this.#responseMetadata, this.#echo, finish, output);
     return rendered + this.#event(finish.reason === 'length' ? 'response.incomplete' : 'response.completed', { response });
   }
 
   /** Where the present item is. */
   #place() {
     if (this.#current === null) throw new Error('no item is open');
-    return { item_id: itemId(this.#current, this.#index, this.#envelope), output_index: this.#index };
+    return { item_id: itemId(this.#current, this.#index, this.#responseMetadata), output_index: this.#index };
   }
 
   #part() {

@@ -1,5 +1,5 @@
 /** The response object and its items in the shape of the real API, with all members required by Open Responses. */
-import type { Envelope } from '../format.js';
+import type { ResponseMetadata } from '../format.js';
 import type { TranscriptItem } from '../output/transcript.js';
 import type { FinishEvent, TokenLogprob } from '../output-event.js';
 import type { ResponsesEcho } from './echo.js';
@@ -7,17 +7,17 @@ import type { ResponsesEcho } from './echo.js';
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 
 /** `finish` is null while the response is in progress. */
-export function responseOf(envelope: Envelope, echo: ResponsesEcho, finish: FinishEvent | null, output: readonly object[]) {
+export function responseOf(responseMetadata: ResponseMetadata, echo: ResponsesEcho, finish: FinishEvent | null, output: readonly object[]) {
   const cut = finish?.reason === 'length';
   return {
-    id: envelope.responseId,
+    id: responseMetadata.responseId,
     object: 'response',
-    created_at: envelope.created,
+    created_at: responseMetadata.created,
     completed_at: cut ? null : (finish?.completedAt ?? null),
     status: finish === null ? 'in_progress' : cut ? 'incomplete' : 'completed',
     error: null,
     incomplete_details: cut ? { reason: 'max_output_tokens' } : null,
-    model: envelope.model,
+    model: responseMetadata.model,
     output,
     usage: finish === null ? null : usageOf(finish),
     ...echo,
@@ -37,7 +37,7 @@ function usageOf({ usage, hiddenTokens }: FinishEvent) {
 const ID_PREFIX = { text: 'msg_', reasoning: 'rs_', tool_call: 'fc_' } as const;
 
 /** Item id: response id with the item's index. */
-export function itemId(item: TranscriptItem, index: number, { responseId }: Envelope): string {
+export function itemId(item: TranscriptItem, index: number, { responseId }: ResponseMetadata): string {
   return `${ID_PREFIX[item.type]}${responseId.slice(responseId.indexOf('_') + 1)}_${index}`;
 }
 
@@ -65,8 +65,10 @@ function textPart(text: string, logprobs: readonly TokenLogprob[]) {
 }
 
 /** Only the last item can be truncated. */
-export function finalItems(items: readonly TranscriptItem[], envelope: Envelope, finish: FinishEvent): readonly object[] {
-  return items.map((item, index) => outputItem(item, itemId(item, index, envelope), finalStatus(index === items.length - 1, finish)));
+export function finalItems(items: readonly TranscriptItem[], responseMetadata: ResponseMetadata, finish: FinishEvent): readonly object[] {
+  return items.map((item, index) =>
+    outputItem(item, itemId(item, index, responseMetadata), finalStatus(index === items.length - 1, finish)),
+  );
 }
 
 export function finalStatus(isLast: boolean, { reason }: FinishEvent): ItemStatus {

@@ -2,7 +2,7 @@
  * Messages of a placement between two coordinators, on one stream of their link: the request, the owner's reply, then the job. JSON
  * text, except for sealed frames, which are binary. The asking coordinator serves the client; the owner holds the provider's connection.
  */
-import type { ImageRequestFacts } from '@inference/formats';
+import type { ImageRequestParams } from '@inference/formats';
 import {
   JobCompletedSchema,
   JobFailureSchema,
@@ -54,7 +54,7 @@ export const PlacementRequestSchema = Type.Object({
   image: nullable(
     Type.Object({
       count: Type.Integer({ minimum: 1, maximum: 64 }),
-      size: Type.Unsafe<ImageRequestFacts['size']>(nullable(Type.String({ maxLength: 32 }))),
+      size: Type.Unsafe<ImageRequestParams['size']>(nullable(Type.String({ maxLength: 32 }))),
       pixels: Type.String({ pattern: '^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$' }),
     }),
   ),

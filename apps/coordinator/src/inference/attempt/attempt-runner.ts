@@ -136,10 +136,10 @@ export class AttemptRunner {
   }
 
   /** Excludes providers with other sizes of the same image model. */
-  #excludeUnfit({ job: { images, facts }, slotRequest }: RunningJob): void {
+  #excludeUnfit({ job: { images, params }, slotRequest }: RunningJob): void {
     if (images === null) return;
     const fits = (offer: Parameters<typeof makesImages>[0]): boolean => makesImages(offer, images, images.pixels);
-    for (const providerId of this.#options.registry.placement.unfitForImages(facts.model, fits)) slotRequest.exclude.add(providerId);
+    for (const providerId of this.#options.registry.placement.unfitForImages(params.model, fits)) slotRequest.exclude.add(providerId);
   }
 
   /**
@@ -149,15 +149,15 @@ export class AttemptRunner {
   async #waitForImages(running: RunningJob, last: JobOutcome | null, reason: NotPlacedReason): Promise<'retry' | 'none' | null> {
     const { imageSupply, now } = this.#options;
     const { job, slotRequest, deadline, clientSignal, attemptCount } = running;
-    const { images, facts } = job;
+    const { images, params } = job;
     if (images === null || attemptCount >= MAX_ATTEMPTS || running.imageWaitAttempt === attemptCount) return null;
     if (reason !== 'none_routable' && reason !== 'all_failed') return null;
     const hasProviderLeft = last === null || (last.kind === 'failed' && PROVIDER_LEFT_REASONS.has(last.reason));
     if (!hasProviderLeft) return null;
     running.imageWaitAttempt = attemptCount;
-    await imageSupply.refresh(facts.model);
+    await imageSupply.refresh(params.model);
     const waitMs = Math.min(images.waitUntil, deadline) - now();
-    const query = { model: facts.model, image: images, accountId: job.accountId, mayUse: () => true };
+    const query = { model: params.model, image: images, accountId: job.accountId, mayUse: () => true };
     const match = await imageSupply.wait(query, waitMs, clientSignal);
     // The same provider may have come back.
     if (last !== null && last.provider !== null) slotRequest.exclude.delete(providerIdOf(last.provider));
@@ -234,7 +234,7 @@ export class AttemptRunner {
     const { model } = running.slotRequest;
     if (outcome.kind === 'completed') {
       placements.served(model, outcome.elapsedMs);
-      this.#recorders.latencyTracker.observe(model, running.job.facts.stream, plan.estimate, outcome.firstContentMs);
+      this.#recorders.latencyTracker.observe(model, running.job.params.stream, plan.estimate, outcome.firstContentMs);
     }
     if (plan.role === 'hedge') observer.event({ type: 'hedge', outcome: outcome.kind === 'completed' ? 'won' : 'lost' });
     recordAttempt(running, plan, outcome, elapsedMs);
@@ -261,7 +261,7 @@ export class AttemptRunner {
       tokenMs: expectedTokenMs(estimate, slotRequest.work),
       otherJobCount: provider.usedSlots - 1,
       role,
-      lateAfterMs: latencyTracker.lateAfterMs(slotRequest.model, job.facts.stream, estimate),
+      lateAfterMs: latencyTracker.lateAfterMs(slotRequest.model, job.params.stream, estimate),
       silentAfterMs: latencyTracker.silentAfterMs(estimate),
     };
     const attributes = { 'inference.role': role, 'inference.provider_id': providerIdOf(provider) };
@@ -273,7 +273,7 @@ export class AttemptRunner {
     const { now, timings, cacheScopes } = this.#options;
     const { key } = provider;
     // The provider may have connected, or changed its offer, after unfit providers were excluded.
-    if (job.images !== null && !makesImages(imageOfferOf(provider, job.facts.model), job.images, job.images.pixels)) return null;
+    if (job.images !== null && !makesImages(imageOfferOf(provider, job.params.model), job.images, job.images.pixels)) return null;
     if (key === null) return null;
     const providerId = providerIdOf(provider);
     return jobContext(job, {
@@ -290,7 +290,7 @@ export class AttemptRunner {
     const isStopped = clientSignal.aborted || this.#isStopping;
     const { error, reason } = outcomePolicy({ kind: isStopped ? 'stopped' : 'key_expired' });
     const role = attemptCount === 1 ? 'first' : 'retry';
-    attemptRecords.push({ providerId: providerIdOf(provider), role, end: isStopped ? 'stopped' : reason, ms: 0 });
+    attemptRecords.push({ providerId: providerIdOf(provider), role, outcome: isStopped ? 'stopped' : reason, ms: 0 });
     const summary = attemptSummary(provider, running);
     if (clientSignal.aborted) return { done: clientDisconnected(summary) };
     if (isStopped) return { done: failed(summary, error, reason) };

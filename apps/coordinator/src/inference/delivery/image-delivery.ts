@@ -4,7 +4,7 @@
  */
 
 import type { ApiError, ImagesAnswer, SignedParts } from '@inference/formats';
-import { type Envelope, ImagesAnswerSchema, pixelsOf, schemaCheck } from '@inference/formats';
+import { ImagesAnswerSchema, pixelsOf, type ResponseMetadata, schemaCheck } from '@inference/formats';
 import {
   fromBase64,
   fromUtf8,
@@ -25,7 +25,7 @@ import type { Attachments, Delivery } from './delivery.js';
 interface ImageDeliveryOptions {
   /** Sends the body. */
   readonly plain: Delivery;
-  readonly envelope: Envelope;
+  readonly responseMetadata: ResponseMetadata;
   readonly work: ImageJob;
   /** Addresses of the images; null: the body contains them. */
   readonly allocation: ImageAllocation | null;
@@ -153,9 +153,9 @@ export class ImageDelivery implements Delivery {
 
   /** The images, if the body names exactly them and nothing else; otherwise null. Providers may add no text of their own. */
   #imagesOf({ images, body }: ImageParts, { usage }: Receipt): readonly Uint8Array[] | null {
-    const { work, envelope } = this.#options;
+    const { work, responseMetadata } = this.#options;
     const answer = readBody(body);
-    if (answer === null || answer.data.length !== work.count || answer.created !== envelope.created) return null;
+    if (answer === null || answer.data.length !== work.count || answer.created !== responseMetadata.created) return null;
     if (answer.output_format !== work.format || answer.size !== work.pixels) return null;
     const { input_tokens, output_tokens, total_tokens, input_tokens_details } = answer.usage;
     if (input_tokens !== usage.prompt_tokens || output_tokens !== usage.completion_tokens || total_tokens !== usage.total_tokens)

@@ -5,7 +5,7 @@
 import {
   type AnswerFormat,
   type ApiError,
-  type Envelope,
+  type ResponseMetadata,
   type SignatureForm,
   type SignedParts,
   SSE_COMMENT,
@@ -22,7 +22,7 @@ export interface StreamOptions {
   readonly client: ClientConnection;
   readonly format: Pick<TextFormat, 'error'>;
   readonly answer: AnswerFormat;
-  readonly envelope: Envelope;
+  readonly responseMetadata: ResponseMetadata;
   readonly jobId: string;
   readonly signatureForm: SignatureForm;
   /** Members of the request without effect. */
@@ -101,12 +101,12 @@ export class StreamDelivery implements Delivery {
   withdraw(): void {}
 
   deliver(signed: SignedParts): void {
-    const { client, answer, envelope, signatureForm, trailers } = this.#options;
+    const { client, answer, responseMetadata, signatureForm, trailers } = this.#options;
     this.#commit();
     this.#writePending(true);
     if (!this.#isOver) {
       if (trailers) client.response.addTrailers(signatureHeaders(signed));
-      client.end(answer.signatureEvent(envelope, signed, signatureForm));
+      client.end(answer.signatureEvent(responseMetadata, signed, signatureForm));
     }
     this.#finish();
   }

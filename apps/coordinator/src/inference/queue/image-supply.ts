@@ -3,7 +3,7 @@
  * wait for a size unknown to the model, for a text model, or for a model that no connected image provider offers and none offered
  * recently.
  */
-import { type ApiError, apiError, type ImageRequestFacts, imageSizeOf } from '@inference/formats';
+import { type ApiError, apiError, type ImageRequestParams, imageSizeOf } from '@inference/formats';
 import { type ImageOffer, MAX_IMAGES } from '@inference/protocol';
 import type { RecentlySeenModels } from '../../providers/placement/recently-seen-models.js';
 import type { NetworkModels } from '../placements.js';
@@ -13,7 +13,7 @@ import { unknownModel } from '../request/unknown-model.js';
 interface ImageQuery {
   /** Null: any model. */
   readonly model: string | null;
-  readonly image: ImageRequestFacts;
+  readonly image: ImageRequestParams;
   /** Whether the client's key is meant for a model. */
   readonly mayUse: (model: string) => boolean;
   readonly accountId: string;
@@ -124,7 +124,7 @@ export class ImageSupply {
     });
   }
 
-  #matchNamed(model: string, image: ImageRequestFacts, offered: ReadonlyMap<string, readonly ImageOffer[]>): ImageMatch {
+  #matchNamed(model: string, image: ImageRequestParams, offered: ReadonlyMap<string, readonly ImageOffer[]>): ImageMatch {
     const offers = offered.get(model);
     if (offers !== undefined) return sizeAndCount(model, offers, image);
     if (this.#models.serves(model) && !this.#models.isOfType(model, 'image')) {
@@ -140,7 +140,7 @@ export class ImageSupply {
 const STOPPING: AwaitedMatch = { kind: 'refused', error: apiError('shutting_down'), reason: 'shutting_down' };
 const NO_PROVIDER_MESSAGE = 'No provider of images came in time.';
 
-function sizeAndCount(model: string, offers: readonly ImageOffer[], image: ImageRequestFacts): ImageMatch {
+function sizeAndCount(model: string, offers: readonly ImageOffer[], image: ImageRequestParams): ImageMatch {
   const pixels = commonSize(offers, image);
   if (pixels === null) {
     const sizes = [...new Set(offers.flatMap((offer) => offer.sizes))];
@@ -154,7 +154,7 @@ function sizeAndCount(model: string, offers: readonly ImageOffer[], image: Image
 }
 
 /** Size that the request gets on most providers; null: none makes it. */
-function commonSize(offers: readonly ImageOffer[], { size }: ImageRequestFacts): string | null {
+function commonSize(offers: readonly ImageOffer[], { size }: ImageRequestParams): string | null {
   const counts = new Map<string, number>();
   for (const { sizes } of offers) {
     const pixels = imageSizeOf(size, sizes);

@@ -3,7 +3,7 @@
  * when the expected wait is far too long. A request for one particular provider delays no other.
  */
 
-import type { ImageRequestFacts } from '@inference/formats';
+import type { ImageRequestParams } from '@inference/formats';
 import type { TrustLevel } from '@inference/protocol';
 import {
   type Choice,
@@ -54,7 +54,7 @@ export interface SlotRequest extends SchedulingRequest {
 }
 
 /** Images that a provider must be able to make. */
-export interface ImageDemand extends Pick<ImageRequestFacts, 'size' | 'count'> {
+export interface ImageDemand extends Pick<ImageRequestParams, 'size' | 'count'> {
   /** `<width>x<height>` of every image. */
   readonly pixels: string;
 }

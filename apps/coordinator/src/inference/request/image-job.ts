@@ -1,8 +1,8 @@
 /** An image job with resolved model and size: the part of a request for placement, price and verification. */
-import { type ImageRequestFacts, imageSizeOf, pixelsOf } from '@inference/formats';
+import { type ImageRequestParams, imageSizeOf, pixelsOf } from '@inference/formats';
 import { type ImageOffer, MAX_PLAIN_RESPONSE_BYTES, maxImageBytes } from '@inference/protocol';
 
-export interface ImageJob extends ImageRequestFacts {
+export interface ImageJob extends ImageRequestParams {
   /** `<width>x<height>` of every image. Providers with another result are excluded. */
   readonly pixels: string;
   /** Download URLs, one per image; null: the response contains the images. */
@@ -19,7 +19,7 @@ const BODY_BYTES = 8 * 1024;
 /** Whether an offer covers the images. */
 export function makesImages(
   offer: ImageOffer | undefined,
-  { size, count }: Pick<ImageRequestFacts, 'size' | 'count'>,
+  { size, count }: Pick<ImageRequestParams, 'size' | 'count'>,
   pixels: string,
 ): boolean {
   return offer !== undefined && offer.max_images >= count && imageSizeOf(size, offer.sizes) === pixels;

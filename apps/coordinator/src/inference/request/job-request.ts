@@ -1,13 +1,13 @@
-/** A client's request, reduced to the facts needed here, with the body as opaque bytes. Nothing after this file parses the body. */
+/** A client's request, reduced to the parameters needed for routing and billing. Nothing after this file parses the body. */
 import { randomUUID } from 'node:crypto';
 import {
   type AnswerFormat,
   apiError,
-  type Envelope,
   formatFor,
   type ParsedImages,
   RequestError,
-  type RequestFacts,
+  type RequestParams,
+  type ResponseMetadata,
   type SignatureForm,
   type UnknownMembers,
 } from '@inference/formats';
@@ -43,12 +43,12 @@ export interface JobRequest {
   /** Spend limit of the key, or null. */
   readonly keySpendLimit: MicroUsd | null;
   readonly endpoint: Endpoint;
-  readonly facts: RequestFacts;
+  readonly params: RequestParams;
   /** Of image jobs alone. */
   readonly images: ImageJob | null;
   /** Keyed prefix hashes of the prompt; never stored. */
   readonly chain: readonly PromptPrefix[];
-  readonly envelope: Envelope;
+  readonly responseMetadata: ResponseMetadata;
   /** Format of the response parts written by the coordinator. */
   readonly answer: AnswerFormat;
   /** The client's body, byte for byte. */
@@ -85,10 +85,10 @@ export interface RequestInput {
 
 /** Parses a request for text or embeddings. Throws RequestError. */
 export function readJobRequest(input: RequestInput & { readonly endpoint: Exclude<Endpoint, ImagesEndpoint> }): JobRequest {
-  const { request, facts, answer, ignored } = formatFor(input.endpoint).parse(input.body, input);
+  const { request, params, answer, ignored } = formatFor(input.endpoint).parse(input.body, input);
   // Embeddings use the whole text, so no prefix is cached.
   const chain = request.task === 'embed' ? [] : input.prefixHashes.chain(request, input.accountId);
-  return jobOf(input, { facts, answer, chain, images: null, ignored: ignored.slice(0, MAX_IGNORED) });
+  return jobOf(input, { params, answer, chain, images: null, ignored: ignored.slice(0, MAX_IGNORED) });
 }
 
 type ImagesEndpoint = '/v1/images/generations';
@@ -96,14 +96,14 @@ type ImagesEndpoint = '/v1/images/generations';
 /** Job of a parsed image request, for the resolved model and size. Throws RequestError for a malformed header. */
 export function imageJobRequest(
   input: RequestInput,
-  { facts, answer, ignored }: Pick<ParsedImages, 'facts' | 'answer' | 'ignored'>,
+  { params, answer, ignored }: Pick<ParsedImages, 'params' | 'answer' | 'ignored'>,
   { model, images }: { readonly model: string; readonly images: ImageJob },
 ): JobRequest {
-  return jobOf(input, { facts: { ...facts, model }, answer, chain: [], images, ignored });
+  return jobOf(input, { params: { ...params, model }, answer, chain: [], images, ignored });
 }
 
-function jobOf(input: RequestInput, parsed: Pick<JobRequest, 'facts' | 'answer' | 'chain' | 'images' | 'ignored'>): JobRequest {
-  const { facts, answer } = parsed;
+function jobOf(input: RequestInput, parsed: Pick<JobRequest, 'params' | 'answer' | 'chain' | 'images' | 'ignored'>): JobRequest {
+  const { params, answer } = parsed;
   const clientNonce = readNonce(input.nonceHeader);
   const trustFloor = readTrustFloor(input.trustHeader);
   const signatureForm = readSignatureForm(input.signatureHeader) ?? input.keySignatureForm ?? 'event';
@@ -116,7 +116,11 @@ function jobOf(input: RequestInput, parsed: Pick<JobRequest, 'facts' | 'answer' 
     keySpendLimit: input.keySpendLimit,
     endpoint: input.endpoint,
     ...parsed,
-    envelope: { responseId: answer.idPrefix + jobId.replaceAll('-', ''), created: Math.floor(input.now / 1000), model: facts.model },
+    responseMetadata: {
+      responseId: answer.idPrefix + jobId.replaceAll('-', ''),
+      created: Math.floor(input.now / 1000),
+      model: params.model,
+    },
     body: input.body,
     requestSha256: sha256Hex(input.body),
     clientNonce,
@@ -142,36 +146,36 @@ export function jobContext(job: JobRequest, { providerId, keyId, cacheScope, now
   return {
     cache_scope: cacheScope,
     ...(job.clientNonce === null ? {} : { client_nonce: job.clientNonce }),
-    created: job.envelope.created,
+    created: job.responseMetadata.created,
     endpoint: job.endpoint,
     expires_at: now + lifetimeMs,
     issued_at: now,
     job_id: job.jobId,
     key_id: keyId,
-    max_tokens: job.facts.maxTokens ?? DEFAULT_MAX_TOKENS,
-    model: job.facts.model,
+    max_tokens: job.params.maxTokens ?? DEFAULT_MAX_TOKENS,
+    model: job.params.model,
     overrides: overridesOf(job),
     provider_id: providerId,
     request_sha256: job.requestSha256,
-    response_id: job.envelope.responseId,
-    stream: job.facts.stream,
+    response_id: job.responseMetadata.responseId,
+    stream: job.params.stream,
     v: 1,
   };
 }
 
-function overridesOf({ facts, images }: JobRequest): JobContext['overrides'] {
+function overridesOf({ params, images }: JobRequest): JobContext['overrides'] {
   return {
-    ...(facts.maxTokens === null ? { max_tokens: DEFAULT_MAX_TOKENS } : {}),
+    ...(params.maxTokens === null ? { max_tokens: DEFAULT_MAX_TOKENS } : {}),
     ...(images === null || images.urls === null ? {} : { image_urls: [...images.urls] }),
   };
 }
 
 /** Expected work, estimated from sizes alone. */
-export function expectedWork({ body, facts, images }: JobRequest): Work {
+export function expectedWork({ body, params, images }: JobRequest): Work {
   if (images !== null) return { promptTokens: 1, completionTokens: imageTokens(images) };
   return {
     promptTokens: Math.ceil(body.length / BYTES_PER_TOKEN),
-    completionTokens: Math.min(facts.maxTokens ?? DEFAULT_MAX_TOKENS, TYPICAL_COMPLETION_TOKENS),
+    completionTokens: Math.min(params.maxTokens ?? DEFAULT_MAX_TOKENS, TYPICAL_COMPLETION_TOKENS),
   };
 }
 

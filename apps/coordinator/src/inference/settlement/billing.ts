@@ -46,7 +46,7 @@ export class Billing {
   #reservation(job: JobRequest, contextLength: number | null): Reservation | null {
     // Counting tokens generates nothing.
     if (job.endpoint === '/v1/messages/count_tokens') return null;
-    const { model, maxTokens } = job.facts;
+    const { model, maxTokens } = job.params;
     const price = this.#options.prices.current(model);
     const { images } = job;
     const isEmbedding = job.endpoint === '/v1/embeddings';

@@ -35,7 +35,7 @@ export interface AttemptRecord {
   /** `retry`: after another attempt failed. `hedge`: beside another whose first content was late. */
   readonly role: AttemptPlan['role'];
   /** `answered`: completed, verified or not; `overtaken`: another attempt was faster; `stopped`; or the code of the failure. */
-  readonly end: string;
+  readonly outcome: string;
   readonly ms: number;
 }
 

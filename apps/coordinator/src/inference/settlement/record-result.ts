@@ -41,7 +41,7 @@ export function recordResult(
       // An overtaken provider may still be working on this very job when the winner fails.
       slotRequest.exclude.add(providerId);
       if (role === 'hedge') return;
-      latencyTracker.observe(slotRequest.model, running.job.facts.stream, estimate, elapsedMs);
+      latencyTracker.observe(slotRequest.model, running.job.params.stream, estimate, elapsedMs);
       provider.report({ kind: 'slow' });
       return;
     case 'failed':

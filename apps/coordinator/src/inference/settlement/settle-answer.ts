@@ -128,7 +128,7 @@ function throughputSample(
     cachedTokens: usage.cachedTokens,
     completionTokens: job.images === null ? usage.completionTokens : imageTokens(job.images),
     // After hidden tokens, the first content says nothing about prefill speed.
-    streamed: job.facts.stream && receipt.hidden_tokens === 0,
+    streamed: job.params.stream && receipt.hidden_tokens === 0,
     promptOnly: job.endpoint === '/v1/embeddings',
     elapsedMs,
     firstContentMs,

@@ -1,6 +1,6 @@
 /**
- * Inference endpoints of every format but images, and token counting, which is a job, too: the client's exact bytes become a verified
- * response, streamed or whole.
+ * Inference endpoints of all formats except images, including token counting: each request is run as a job, and its verified response
+ * is delivered as a stream or as one body.
  */
 import { apiError, formatFor, inferenceRouteSchema } from '@inference/formats';
 import { type Endpoint, EndpointSchema } from '@inference/protocol';
@@ -60,7 +60,7 @@ function addEndpoint(
     const key = keyOf(request);
     if (endpoint === '/v1/messages/count_tokens' && !(await mayCountTokens(request, reply, key, routes))) return;
     const job = readJobRequest({ ...requestInput(request, key, routes), endpoint });
-    requireModel(key, job.facts.model);
+    requireModel(key, job.params.model);
     reply.hijack();
     const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues);
     const span = startSpan(routes, request, job);
@@ -84,7 +84,8 @@ async function mayCountTokens(
     if (permit?.isAdmitted === false) retryAfter = Math.max(1, Math.ceil(permit.resetMs / 1000));
   }
   if (retryAfter === null) return true;
-  const message = 'Token counting is free, and limited in bytes per account and minute. The limit is reached. Try again later.';
+  const message =
+    'Token counting is free, and limited per account in bytes per minute and in concurrent requests. A limit is reached. Try again later.';
   sendError(reply, apiError('rate_limit_exceeded', { message, retryAfter }));
   return false;
 }
@@ -100,27 +101,27 @@ export function requestInput(
     accountId: key.accountId,
     apiKeyId: key.id,
     keySpendLimit: key.spendLimit === null ? null : microUsd(key.spendLimit),
-    nonceHeader: singleHeader(request, 'x-inference-nonce'),
+    nonceHeader: headerValue(request, 'x-inference-nonce'),
     prefixHashes: routes.prefixHashes,
-    trustHeader: singleHeader(request, 'x-inference-trust'),
-    signatureHeader: singleHeader(request, 'x-inference-signature'),
+    trustHeader: headerValue(request, 'x-inference-trust'),
+    signatureHeader: headerValue(request, 'x-inference-signature'),
     keySignatureForm: key.signatureForm,
     // Beta features may bring unknown members.
     unknownMembers: request.headers['anthropic-beta'] === undefined ? 'refuse' : 'refuse_misspelt',
-    providerIdHeader: singleHeader(request, 'x-inference-provider-id'),
+    providerIdHeader: headerValue(request, 'x-inference-provider-id'),
     now: routes.now(),
   };
 }
 
 /** Span of one job. Attributes never contain content. */
 export function startSpan({ tracer }: Pick<InferenceRoutes, 'tracer'>, request: FastifyRequest, job: JobRequest): TraceSpan {
-  const facts = {
+  const attributes = {
     'http.request.method': 'POST',
     'http.route': job.endpoint,
     'inference.job_id': job.jobId,
-    'inference.stream': job.facts.stream,
+    'inference.stream': job.params.stream,
   };
-  return tracer.start(`POST ${job.endpoint}`, facts, singleHeader(request, 'traceparent'));
+  return tracer.start(`POST ${job.endpoint}`, attributes, headerValue(request, 'traceparent'));
 }
 
 /** Client connection, delivery and trace span of a job. */
@@ -139,15 +140,15 @@ export async function runJob(
   job: JobRequest,
   { client, delivery, span }: JobContext,
 ): Promise<JobOutcome | null> {
-  const started = routes.now();
-  const startedAt = performance.now();
+  const startMs = performance.now();
   try {
-    const end = await routes.runner.run(job, delivery, client.signal, span);
-    if (end.kind !== 'failed' && end.billed !== null) storeReceipt(routes, job, end.billed);
-    logJob(routes, job, end, routes.now() - started);
-    countJob(routes, job, end, delivery.delivered, performance.now() - startedAt);
-    endSpan(span, job, end);
-    return end;
+    const outcome = await routes.runner.run(job, delivery, client.signal, span);
+    if (outcome.kind !== 'failed' && outcome.billed !== null) storeReceipt(routes, job, outcome.billed);
+    const durationMs = performance.now() - startMs;
+    logJob(routes, job, outcome, durationMs);
+    countJob(routes, job, { outcome, responseBytes: delivery.delivered, durationMs });
+    endSpan(span, job, outcome);
+    return outcome;
   } catch (error) {
     routes.log.error({ job: job.jobId, error: errorFacts(error) }, 'job crashed');
     delivery.fail(apiError('internal'));
@@ -158,15 +159,15 @@ export async function runJob(
 
 function deliveryFor(routes: InferenceRoutes, job: JobRequest, client: ClientConnection, request: FastifyRequest): Delivery {
   const shared = { client, format: formatFor(job.endpoint), requestId: request.id, ignored: job.ignored };
-  if (!job.facts.stream) return new PlainDelivery(shared);
+  if (!job.params.stream) return new PlainDelivery(shared);
   return new StreamDelivery({
     ...shared,
     answer: job.answer,
-    envelope: job.envelope,
+    responseMetadata: job.responseMetadata,
     jobId: job.jobId,
     signatureForm: job.signatureForm,
-    maxBytes: MAX_STREAM_BYTES.atLeast + MAX_STREAM_BYTES.perToken * (job.facts.maxTokens ?? DEFAULT_MAX_TOKENS),
-    trailers: /(?:^|,)\s*trailers\s*(?:[;,]|$)/i.test(singleHeader(request, 'te') ?? ''),
+    maxBytes: MAX_STREAM_BYTES.base + MAX_STREAM_BYTES.perToken * (job.params.maxTokens ?? DEFAULT_MAX_TOKENS),
+    trailers: /(?:^|,)\s*trailers\s*(?:[;,]|$)/i.test(headerValue(request, 'te') ?? ''),
     timings: routes.timings,
     observer: routes.metrics,
     startedAt: performance.now(),
@@ -187,17 +188,15 @@ function storeReceipt(routes: Pick<InferenceRoutes, 'receipts' | 'now'>, job: Jo
 function countJob(
   { metrics }: Pick<InferenceRoutes, 'metrics'>,
   job: JobRequest,
-  end: JobOutcome,
-  responseBytes: number,
-  ms: number,
+  { outcome, responseBytes, durationMs }: { readonly outcome: JobOutcome; readonly responseBytes: number; readonly durationMs: number },
 ): void {
-  const billed = end.kind === 'failed' ? null : end.billed;
+  const billed = outcome.kind === 'failed' ? null : outcome.billed;
   metrics.job({
     endpoint: job.endpoint,
-    stream: job.facts.stream,
-    end: end.kind === 'failed' ? end.error.code : end.kind,
-    cancelled: end.kind !== 'client_gone' ? null : responseBytes === 0 ? 'before_content' : 'after_content',
-    ms,
+    stream: job.params.stream,
+    outcome: outcome.kind === 'failed' ? outcome.error.code : outcome.kind,
+    cancelled: outcome.kind !== 'client_gone' ? null : responseBytes === 0 ? 'before_content' : 'after_content',
+    ms: durationMs,
     requestBytes: job.body.length,
     responseBytes,
     billed: billed === null ? null : { model: billed.receipt.model, ...billed.usage },
@@ -205,48 +204,55 @@ function countJob(
 }
 
 /** Outcome, attempts, model and token counts; the log line has more. */
-function endSpan(span: TraceSpan, job: JobRequest, end: JobOutcome): void {
-  const billed = end.kind === 'failed' ? null : end.billed;
+function endSpan(span: TraceSpan, job: JobRequest, outcome: JobOutcome): void {
+  const billed = outcome.kind === 'failed' ? null : outcome.billed;
   span.end(
     {
-      'inference.end': end.kind === 'failed' ? end.error.code : end.kind,
-      'inference.attempts': end.attempts,
-      ...(end.provider === null ? {} : { 'inference.model': job.facts.model }),
+      'inference.end': outcome.kind === 'failed' ? outcome.error.code : outcome.kind,
+      'inference.attempts': outcome.attempts,
+      ...(outcome.provider === null ? {} : { 'inference.model': job.params.model }),
       ...(billed === null
         ? {}
         : { 'inference.prompt_tokens': billed.usage.promptTokens, 'inference.completion_tokens': billed.usage.completionTokens }),
     },
-    end.kind === 'failed' ? end.reason : null,
+    outcome.kind === 'failed' ? outcome.reason : null,
   );
 }
 
 /** One line per job. The model name is logged only after a provider took the job; before, the name is arbitrary client text. */
-function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, end: JobOutcome, ms: number): void {
-  const facts = {
+function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, outcome: JobOutcome, durationMs: number): void {
+  const fields = {
     job: job.jobId,
     endpoint: job.endpoint,
-    provider: end.provider?.registration.identity.providerId ?? null,
-    model: end.provider === null ? null : job.facts.model,
-    stream: job.facts.stream,
-    ms,
-    attempts: end.attempts,
-    ...(end.attemptRecords.length < 2 ? {} : { tries: end.attemptRecords.map(({ role, end: outcome }) => `${role} ${outcome}`) }),
+    provider: outcome.provider?.registration.identity.providerId ?? null,
+    model: outcome.provider === null ? null : job.params.model,
+    stream: job.params.stream,
+    ms: Math.round(durationMs),
+    attempts: outcome.attempts,
+    ...(outcome.attemptRecords.length < 2
+      ? {}
+      : { attempt_outcomes: outcome.attemptRecords.map(({ role, outcome }) => `${role} ${outcome}`) }),
   };
-  switch (end.kind) {
+  switch (outcome.kind) {
     case 'delivered':
     case 'client_gone':
-      routes.log.info({ ...facts, status: end.kind, ...billedFacts(end.billed) }, 'job');
+      routes.log.info({ ...fields, status: outcome.kind, ...billedFields(outcome.billed) }, 'job');
       return;
     case 'failed': {
-      const line = { ...facts, status: end.error.code, reason: end.reason, ...(end.problem === undefined ? {} : { problem: end.problem }) };
-      if (end.problem === undefined) routes.log.info(line, 'job');
+      const line = {
+        ...fields,
+        status: outcome.error.code,
+        reason: outcome.reason,
+        ...(outcome.problem === undefined ? {} : { problem: outcome.problem }),
+      };
+      if (outcome.problem === undefined) routes.log.info(line, 'job');
       else routes.log.error(line, 'job');
     }
   }
 }
 
 /** Charged counts. For an honest provider and a connected client, equal to the signed counts. */
-function billedFacts(billed: Billed | null): Record<string, unknown> {
+function billedFields(billed: Billed | null): Record<string, unknown> {
   if (billed === null) return { cost_micro_usd: 0 };
   const { charge, usage } = billed;
   return {
@@ -258,7 +264,8 @@ function billedFacts(billed: Billed | null): Record<string, unknown> {
   };
 }
 
-function singleHeader(request: FastifyRequest, name: string): string | undefined {
+/** Value of a header; of a repeated one, the combined value (RFC 9110 section 5.3). */
+function headerValue(request: FastifyRequest, name: string): string | undefined {
   const value = request.headers[name];
   return Array.isArray(value) ? value.join(', ') : value;
 }

@@ -38,7 +38,7 @@ export function addImages(server: FastifyInstance, routes: ImageRoutes): void {
     const key = keyOf(request);
     const input = { ...requestInput(request, key, routes), endpoint: ENDPOINT } as const;
     const parsed = format.parse(input.body, input);
-    if (parsed.facts.model !== null) requireModel(key, parsed.facts.model);
+    if (parsed.params.model !== null) requireModel(key, parsed.params.model);
     const origin = originOf(request, routes.publicOrigin);
     reply.hijack();
     const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs);
@@ -73,7 +73,7 @@ interface Refusal {
 
 /** Null: the client was answered, or has disconnected. Throws RequestError for a bad header. */
 async function generateImages(routes: ImageRoutes, { input, parsed, key, origin, client, request }: ImageCall): Promise<Refusal | null> {
-  const { image, model: named } = parsed.facts;
+  const { image, model: named } = parsed.params;
   const waitUntil = routes.now() + routes.queueMs;
   const query = { model: named, image, accountId: key.accountId, mayUse: (model: string) => mayUseModel(key, model) };
   const match = await routes.supply.wait(query, routes.queueMs, client.signal);
@@ -109,7 +109,7 @@ async function runImageJob(
   const plain = new PlainDelivery({ client, format: formatFor(ENDPOINT), requestId: request.id, ignored: job.ignored });
   const noRoom = new AbortController();
   const onNoRoom = (): void => noRoom.abort();
-  const delivery = new ImageDelivery({ plain, envelope: job.envelope, work, allocation, onNoRoom, maxMs: MAX_TRANSFER_MS });
+  const delivery = new ImageDelivery({ plain, responseMetadata: job.responseMetadata, work, allocation, onNoRoom, maxMs: MAX_TRANSFER_MS });
   const receipts = allocation === null ? routes.receipts : heldUntil(routes.deferredReceipts, allocation.expiresAt);
   // A job without room in the store ends like a cancelled job: no charge, and no effect on the provider's reputation.
   const cancellation = { signal: AbortSignal.any([client.signal, noRoom.signal]) };

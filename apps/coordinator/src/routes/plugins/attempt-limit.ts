@@ -1,8 +1,7 @@
 /**
  * Limits guessing of codes. Wrong attempts count per name (an account, an address).
  *
- * An attempt counts from its start, so a thousand concurrent attempts equal a thousand sequential attempts; a right attempt is
- * refunded.
+ * An attempt counts from its start, so concurrent attempts cannot exceed the limit. A right attempt is refunded.
  */
 
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -26,7 +25,7 @@ const MAX_NAMES = 20_000;
 
 export class AttemptLimit implements AttemptCounter {
   readonly #options: AttemptLimitOptions;
-  readonly #tries = new Map<string, Attempts>();
+  readonly #attempts = new Map<string, Attempts>();
 
   constructor(options: AttemptLimitOptions) {
     this.#options = options;
@@ -35,29 +34,29 @@ export class AttemptLimit implements AttemptCounter {
   /** Counts an attempt. Returns the seconds to wait if there were too many; the attempt must then be refused. */
   count(name: string): number | null {
     const now = this.#options.now();
-    let tries = this.#tries.get(name);
+    let attempts = this.#attempts.get(name);
     // A clock that was set back must not lock out a name for longer than the window.
-    if (tries === undefined || tries.until <= now || tries.until > now + this.#options.windowMs) {
-      this.#tries.delete(name);
-      tries = { count: 0, until: now + this.#options.windowMs };
+    if (attempts === undefined || attempts.until <= now || attempts.until > now + this.#options.windowMs) {
+      this.#attempts.delete(name);
+      attempts = { count: 0, until: now + this.#options.windowMs };
       this.#forgetOldest();
-      this.#tries.set(name, tries);
+      this.#attempts.set(name, attempts);
     }
-    if (tries.count >= this.#options.maxAttempts) return Math.max(1, Math.ceil((tries.until - now) / 1000));
-    tries.count++;
+    if (attempts.count >= this.#options.maxAttempts) return Math.max(1, Math.ceil((attempts.until - now) / 1000));
+    attempts.count++;
     return null;
   }
 
-  /** The try was right. */
+  /** Takes back the count of a right attempt. */
   refund(name: string): void {
-    const tries = this.#tries.get(name);
-    if (tries !== undefined && tries.count > 0) tries.count--;
+    const attempts = this.#attempts.get(name);
+    if (attempts !== undefined && attempts.count > 0) attempts.count--;
   }
 
   #forgetOldest(): void {
-    if (this.#tries.size < (this.#options.maxNames ?? MAX_NAMES)) return;
-    const [oldest] = this.#tries.keys();
-    if (oldest !== undefined) this.#tries.delete(oldest);
+    if (this.#attempts.size < (this.#options.maxNames ?? MAX_NAMES)) return;
+    const [oldest] = this.#attempts.keys();
+    if (oldest !== undefined) this.#attempts.delete(oldest);
   }
 }
 

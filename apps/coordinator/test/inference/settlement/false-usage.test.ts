@@ -25,15 +25,15 @@ function reportAndSign(job: ScriptedJob, [prompt, completion, hidden = 0]: Count
   job.accept();
   const { parsed, context } = job;
   if (parsed === null) throw new Error('the request is not complete');
-  const envelope = { responseId: context.response_id, created: context.created, model: context.model };
+  const responseMetadata = { responseId: context.response_id, created: context.created, model: context.model };
   const events = [
     { type: 'start', promptTokens: prompt },
     { type: 'text', text },
     { type: 'finish', reason: 'stop', usage, hiddenTokens: hidden },
   ] as const;
-  if (context.stream) job.push(Buffer.from(parsed.answer.stream(envelope).render(...events)));
+  if (context.stream) job.push(Buffer.from(parsed.answer.stream(responseMetadata).render(...events)));
   else {
-    const plain = parsed.answer.plain(envelope);
+    const plain = parsed.answer.plain(responseMetadata);
     plain.add(...events);
     job.push(Buffer.from(plain.body()));
   }

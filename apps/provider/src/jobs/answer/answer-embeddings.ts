@@ -1,5 +1,5 @@
 /** Answers an embedding request. The answer is sent as a whole. */
-import { type Envelope, embeddingsBody, type ParsedEmbeddings } from '@inference/formats';
+import { embeddingsBody, type ParsedEmbeddings, type ResponseMetadata } from '@inference/formats';
 import { GenerationError } from '../../engine/generation.js';
 import { fieldNames } from '../field-names.js';
 import { JobError } from '../job-error.js';
@@ -10,7 +10,7 @@ import { signedPrompt, usageOf } from './signed-usage.js';
 
 interface EmbeddingsOptions {
   readonly opened: ParsedEmbeddings;
-  readonly envelope: Envelope;
+  readonly responseMetadata: ResponseMetadata;
   readonly model: Pick<ModelLease, 'embedding' | 'embed'>;
   /** Of the request's body. */
   readonly requestBytes: number;
@@ -21,7 +21,14 @@ interface EmbeddingsOptions {
 }
 
 /** Throws {@link JobError}, or the signal's reason when the job was given up. */
-export async function answerEmbeddings({ opened, envelope, model, requestBytes, write, signal }: EmbeddingsOptions): Promise<Answered> {
+export async function answerEmbeddings({
+  opened,
+  responseMetadata,
+  model,
+  requestBytes,
+  write,
+  signal,
+}: EmbeddingsOptions): Promise<Answered> {
   signal.throwIfAborted();
   const { request } = opened;
   if (model.embedding === null) throw new JobError('unsupported', { param: 'model' });
@@ -36,7 +43,7 @@ export async function answerEmbeddings({ opened, envelope, model, requestBytes, 
     const { vectors, promptTokens } = await embedding.result();
     signal.throwIfAborted();
     const usage = usageOf(signedPrompt({ promptTokens }, requestBytes), 0);
-    await write(embeddingsBody(envelope, { vectors, encoding: request.encoding, usage }));
+    await write(embeddingsBody(responseMetadata, { vectors, encoding: request.encoding, usage }));
     return { usage, hiddenTokens: 0, finishReason: 'stop', computation: { usedTemplate: false, sampling: null }, decodeTps: null };
   } catch (error) {
     signal.throwIfAborted();

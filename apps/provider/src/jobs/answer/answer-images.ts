@@ -2,7 +2,7 @@
  * Answers an image request: images as binary parts beside a body with their URLs, or inside the body. Only the body is signed; the
  * receipt contains the images' hashes.
  */
-import { type Envelope, imageSizeOf, imagesBody, type ParsedImages, pixelsOf } from '@inference/formats';
+import { imageSizeOf, imagesBody, type ParsedImages, pixelsOf, type ResponseMetadata } from '@inference/formats';
 import { bodyPartHeader, imagePartHeader, type Overrides } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import { ImageJobError } from '../../imaging/image-job.js';
@@ -14,7 +14,7 @@ import { signedPrompt, usageOf } from './signed-usage.js';
 
 interface ImagesOptions {
   readonly opened: ParsedImages;
-  readonly envelope: Envelope;
+  readonly responseMetadata: ResponseMetadata;
   readonly overrides: Overrides;
   readonly model: Pick<ModelLease, 'image' | 'generateImages'>;
   /** Of the request's body. */
@@ -33,7 +33,7 @@ const STEPS = { low: 0.5, medium: 1, high: 1.5 } as const;
 
 /** Throws {@link JobError}, or the signal's reason when the job was given up. */
 export async function answerImages(options: ImagesOptions): Promise<Answered> {
-  const { opened, envelope, overrides, model, write, writeUnsigned, eraseLater, signal } = options;
+  const { opened, responseMetadata, overrides, model, write, writeUnsigned, eraseLater, signal } = options;
   signal.throwIfAborted();
   const { request } = opened;
   if (model.image === null) throw new JobError('unsupported', { param: 'model' });
@@ -60,7 +60,7 @@ export async function answerImages(options: ImagesOptions): Promise<Answered> {
     signal.throwIfAborted();
     if (images.length !== request.count) throw new JobError('engine_failed');
     const usage = { ...usageOf(signedPrompt({ promptTokens }, options.requestBytes), 0), images: images.length };
-    const body = imagesBody(envelope, {
+    const body = imagesBody(responseMetadata, {
       images: images.map((image, index) => {
         const url = urls?.[index];
         return url === undefined ? { base64: Buffer.from(image.buffer, image.byteOffset, image.byteLength).toString('base64') } : { url };

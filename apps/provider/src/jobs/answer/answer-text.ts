@@ -2,7 +2,7 @@
  * Answers a text request: pieces through the output filter, events through the format's renderer, text into frames. Independent of
  * sealing, sockets and signing.
  */
-import { type Envelope, type FinishEvent, type OutputEvent, OutputFilter, type TextRequest, Transcript } from '@inference/formats';
+import { type FinishEvent, type OutputEvent, OutputFilter, type ResponseMetadata, type TextRequest, Transcript } from '@inference/formats';
 import type { FinishReason, Usage } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import { type Generation, GenerationError, type Piece } from '../../engine/generation.js';
@@ -19,7 +19,7 @@ import { ThroughputMeter } from './throughput-meter.js';
 
 interface AnswerOptions {
   readonly opened: OpenedRequest;
-  readonly envelope: Envelope;
+  readonly responseMetadata: ResponseMetadata;
   readonly maxTokens: number;
   /** Scope of prompt-prefix sharing; null: no sharing. */
   readonly cacheScope: string | null;
@@ -95,11 +95,11 @@ async function attemptAnswer(options: AnswerOptions, attempt: number): Promise<A
 }
 
 async function writeAnswer(options: AnswerOptions, generation: Generation): Promise<Omit<Answered, 'computation'>> {
-  const { envelope, signal, closing } = options;
+  const { responseMetadata, signal, closing } = options;
   const { request, answer, constraint } = options.opened;
   const transcript = constraint === null ? null : new Transcript({ showReasoning: false });
-  const stream = request.stream ? answer.stream(envelope) : null;
-  const plain = request.stream ? null : answer.plain(envelope);
+  const stream = request.stream ? answer.stream(responseMetadata) : null;
+  const plain = request.stream ? null : answer.plain(responseMetadata);
   /** UTF-16 units written, at most the number of bytes. */
   let written = 0;
   const write = async (text: string) => {
@@ -213,7 +213,7 @@ function pushBatch(filter: OutputFilter, request: TextRequest, batch: readonly P
 /** JSON contains neither character unescaped, so no part of a constrained output is taken for a thought. */
 const NO_TAGS: ThinkTags = { open: '\u0001', close: '\u0002' };
 
-function outputFilter({ opened, envelope, thinkTags }: AnswerOptions, generation: Generation): OutputFilter {
+function outputFilter({ opened, responseMetadata, thinkTags }: AnswerOptions, generation: Generation): OutputFilter {
   const { stop, tools, toolChoice } = opened.request;
   const mayCall = tools.length > 0 && toolChoice.type !== 'none';
   return new OutputFilter({
@@ -224,7 +224,7 @@ function outputFilter({ opened, envelope, thinkTags }: AnswerOptions, generation
     ...(mayCall
       ? {
           toolCalls: {
-            callId: (index) => callId(opened.answer.callIdPrefix ?? 'call_', envelope.responseId, index),
+            callId: (index) => callId(opened.answer.callIdPrefix ?? 'call_', responseMetadata.responseId, index),
             onlyAtStart: opened.constraint?.isWhole ?? false,
           },
         }
