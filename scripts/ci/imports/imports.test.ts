@@ -27,8 +27,20 @@ describe('import directions', () => {
   it('lets the console import only types of the formats', () => {
     expect(check('apps/console/src/api/session.tsx', '@inference/formats', true)).toBeNull();
     expect(check('apps/console/src/api/session.tsx', '@inference/formats')).toMatch(/only types/);
-    expect(check('apps/console/src/api/session.tsx', '@inference/coordinator', true)).toMatch(/may use only/);
+    expect(check('apps/console/src/api/session.tsx', '@inference/coordinator', true)).toMatch(/apps never/);
     expect(check('apps/coordinator/src/app.ts', '@inference/console', true)).toMatch(/apps never/);
+  });
+
+  it("covers no file without a row of its own, a folder's or the package's", () => {
+    for (const path of [
+      'apps/coordinator/src/new.ts',
+      'apps/coordinator/src/new/x.ts',
+      'apps/provider/src/new.ts',
+      'apps/console/src/new.ts',
+    ]) {
+      expect(layerOf(path), path).toBeNull();
+    }
+    expect(check('apps/coordinator/src/app.ts', './new/x.js')).toMatch(/no layer/);
   });
 
   it.each([
@@ -48,13 +60,15 @@ describe('import directions', () => {
   });
 
   it.each([
-    ['packages/protocol/src/bytes.ts', 'node:crypto', /pure/],
-    ['packages/protocol/src/bytes.ts', 'fs', /pure/],
+    ['packages/protocol/src/bytes.ts', 'node:crypto', /no module of Node/],
+    ['packages/protocol/src/bytes.ts', 'fs', /no module of Node/],
     ['packages/protocol/src/bytes.ts', './crypto/hpke.js', /may use only/],
     ['packages/formats/src/x.ts', '@inference/protocol/crypto', /may use only/],
     ['packages/verifier/src/x.ts', '@inference/enclave', /may use only/],
-    ['packages/json-schema-grammar/src/schema/literals.ts', 'node:vm', /pure/],
+    ['packages/json-schema-grammar/src/schema/literals.ts', 'node:vm', /no module of Node/],
     ['apps/coordinator/src/app.ts', 'inference-provider', /apps never/],
+    ['apps/coordinator/src/wiring/http.ts', '../../../provider/src/daemon/daemon.js', /apps never/],
+    ['apps/provider/src/main.ts', './daemon/daemon.js', /may use only/],
     ['apps/coordinator/src/providers/registry.ts', '../inference/run.js', /may use only/],
     ['apps/coordinator/src/database/keys.ts', '../app.js', /may use only/],
     ['apps/provider/src/host/facts.ts', '@inference/formats', /may use only/],

@@ -1,48 +1,64 @@
 /**
- * Import directions as tables. A layer is a folder or a file; `uses` lists permitted layers (its own layer is implied). Wiring files
- * of an app may import the whole app.
+ * Permitted imports between layers. A layer is a folder or a file with a row in one of the tables below. `uses` lists the layers that
+ * it may import besides itself. A source file below no row is an error.
  */
 import { builtinModules } from 'node:module';
 import { dirname, join, normalize } from 'node:path';
 import type { Import } from './read.js';
 
+/** `uses` of a composition root, the code that constructs and connects an app: every layer of its app, and every package. */
+const WHOLE_APP = 'whole app';
+
 export interface Layer {
   readonly name: string;
   /** Path of a folder or file. The longest match wins. */
   readonly path: string;
-  readonly uses: readonly string[] | 'all of the app';
+  /** Null: a package. */
+  readonly app: string | null;
+  readonly uses: readonly string[] | typeof WHOLE_APP;
   /** Layers with type-only imports, absent at run time. */
   readonly usesTypesOf: readonly string[];
-  /** Uses no Node module. */
-  readonly isPure: boolean;
+  /** Imports no module of Node.js, so that browsers can run it. */
+  readonly isNodeFree: boolean;
 }
 
-type Room = Pick<Layer, 'uses'> & Partial<Pick<Layer, 'usesTypesOf' | 'isPure'>>;
+type Row = Pick<Layer, 'uses'> & Partial<Pick<Layer, 'usesTypesOf' | 'isNodeFree'>>;
+/** Rows by path below the source folder; '' is the folder itself. Rows name each other by that path, and other layers by name. */
+type Table = Readonly<Record<string, Row>>;
 
-/** Layers of an app or of the packages, by path below `folder`. Rooms name each other by that path, and other layers by name. */
-function layersIn(app: string, folder: string, rooms: Readonly<Record<string, Room>>): Layer[] {
-  const nameOf = (room: string): string => (room in rooms ? [app, room].filter((part) => part !== '').join('/') : room);
-  return Object.entries(rooms).map(([room, { uses, usesTypesOf = [], isPure = false }]) => ({
-    name: nameOf(room),
-    path: [folder, room].filter((part) => part !== '').join('/'),
-    uses: typeof uses === 'string' ? uses : uses.map(nameOf),
+function appLayers(app: string, table: Table): Layer[] {
+  return layersOf(app, `apps/${app}/src`, table).map((layer) => ({ ...layer, app }));
+}
+
+function packageLayers(name: string, table: Table): Layer[] {
+  return layersOf(name, `packages/${name}/src`, table).map((layer) => ({ ...layer, app: null }));
+}
+
+function layersOf(prefix: string, folder: string, table: Table): Omit<Layer, 'app'>[] {
+  const nameOf = (layer: string): string => (layer in table ? [prefix, layer].filter((part) => part !== '').join('/') : layer);
+  return Object.entries(table).map(([path, { uses, usesTypesOf = [], isNodeFree = false }]) => ({
+    name: nameOf(path),
+    path: [folder, path].filter((part) => part !== '').join('/'),
+    uses: uses === WHOLE_APP ? uses : uses.map(nameOf),
     usesTypesOf: usesTypesOf.map(nameOf),
-    isPure,
+    isNodeFree,
   }));
 }
 
 const PACKAGE_LAYERS: readonly Layer[] = Object.entries({
-  protocol: { '': { uses: [], isPure: true }, crypto: { uses: ['protocol'] } },
-  formats: { '': { uses: ['protocol'], isPure: true } },
-  scheduler: { '': { uses: ['bounded-map.ts', 'protocol'], isPure: true }, 'bounded-map.ts': { uses: [], isPure: true } },
-  'json-schema-grammar': { '': { uses: ['validation/time-limit.ts'], isPure: true }, 'validation/time-limit.ts': { uses: [] } },
+  protocol: { '': { uses: [], isNodeFree: true }, crypto: { uses: ['protocol'] } },
+  formats: { '': { uses: ['protocol'], isNodeFree: true } },
+  scheduler: { '': { uses: ['bounded-map.ts', 'protocol'], isNodeFree: true }, 'bounded-map.ts': { uses: [], isNodeFree: true } },
+  'json-schema-grammar': { '': { uses: ['validation/time-limit.ts'], isNodeFree: true }, 'validation/time-limit.ts': { uses: [] } },
   enclave: { '': { uses: ['protocol', 'protocol/crypto'] } },
-  verifier: { '': { uses: ['protocol'], isPure: true }, cli: { uses: ['verifier', 'protocol'] } },
+  verifier: { '': { uses: ['protocol'], isNodeFree: true }, cli: { uses: ['verifier', 'protocol'] } },
   'device-simulation': { '': { uses: ['protocol', 'protocol/crypto'] } },
-}).flatMap(([name, rooms]) => layersIn(name, `packages/${name}/src`, rooms));
+}).flatMap(([name, table]) => packageLayers(name, table));
 
-const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
-  '': { uses: 'all of the app' },
+const COORDINATOR_LAYERS = appLayers('coordinator', {
+  'main.ts': { uses: WHOLE_APP },
+  'app.ts': { uses: WHOLE_APP },
+  wiring: { uses: WHOLE_APP },
   'config/config.ts': {
     uses: [
       'devices',
@@ -54,12 +70,12 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
     ],
   },
   'log.ts': { uses: ['config/config.ts'] },
-  'config/environment.ts': { uses: ['config/startup-error.ts'], isPure: true },
-  'config/startup-error.ts': { uses: [], isPure: true },
-  'limits/fair-budget.ts': { uses: [], isPure: true },
+  'config/environment.ts': { uses: ['config/startup-error.ts'], isNodeFree: true },
+  'config/startup-error.ts': { uses: [], isNodeFree: true },
+  'limits/fair-budget.ts': { uses: [], isNodeFree: true },
   'limits/network-address.ts': { uses: [] },
-  'limits/attempt-counters.ts': { uses: [], isPure: true },
-  'limits/network-limits.ts': { uses: [], isPure: true },
+  'limits/attempt-counters.ts': { uses: [], isNodeFree: true },
+  'limits/network-limits.ts': { uses: [], isNodeFree: true },
   routes: {
     uses: [
       'log.ts',
@@ -126,9 +142,9 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
   billing: { uses: ['billing/micro-usd.ts', 'accounts', 'database', 'protocol'] },
   'cluster/transport': { uses: [] },
   'cluster/link': { uses: ['cluster/transport'] },
-  'cluster/json-message.ts': { uses: [], isPure: true },
+  'cluster/json-message.ts': { uses: [], isNodeFree: true },
   'cluster/permits': { uses: ['cluster/json-message.ts', 'cluster/link', 'limits/network-limits.ts', 'scheduler/bounded-map.ts'] },
-  'cluster/views.ts': { uses: [], isPure: true },
+  'cluster/views.ts': { uses: [], isNodeFree: true },
   'cluster/settings.ts': { uses: ['config/environment.ts', 'config/startup-error.ts'] },
   cluster: {
     uses: [
@@ -148,18 +164,22 @@ const COORDINATOR_LAYERS = layersIn('coordinator', 'apps/coordinator/src', {
       'protocol',
     ],
   },
-  'billing/micro-usd.ts': { uses: [], isPure: true },
+  'billing/micro-usd.ts': { uses: [], isNodeFree: true },
   database: {
     uses: ['config/startup-error.ts', 'limits/attempt-counters.ts', 'scheduler/bounded-map.ts', 'billing/micro-usd.ts', 'protocol'],
   },
 });
 
-const PROVIDER_LAYERS = layersIn('provider', 'apps/provider/src', {
-  '': { uses: 'all of the app' },
+const PROVIDER_LAYERS = appLayers('provider', {
+  'main.ts': { uses: ['cli', 'version.ts'] },
+  'startup-error.ts': { uses: ['control', 'files', 'host/hardening', 'model-process', 'models', 'service', 'enclave'] },
+  'version.ts': { uses: [] },
+  daemon: { uses: WHOLE_APP },
   'daemon/watchdog': { uses: [] },
   cli: {
     uses: [
-      '',
+      'daemon',
+      'startup-error.ts',
       'host/availability',
       'account',
       'config',
@@ -196,31 +216,35 @@ const PROVIDER_LAYERS = layersIn('provider', 'apps/provider/src', {
   'model-process': { uses: ['host/hardening'] },
   models: { uses: ['files', 'protocol'] },
   host: { uses: ['protocol'] },
-  'host/availability': { uses: ['config', 'host', 'protocol'], isPure: true },
+  'host/availability': { uses: ['config', 'host', 'protocol'], isNodeFree: true },
 });
 
 /** Page folders of the console. None imports another, nor the router that loads them. */
-const PAGE_ROOMS = ['account', 'admin', 'client', 'network', 'owner', 'playground'].map((room) => `pages/${room}`);
-const PAGE_ROOM: Room = {
+const PAGE_FOLDERS = ['account', 'admin', 'client', 'network', 'owner', 'playground'].map((name) => `pages/${name}`);
+const PAGE_ROW: Row = {
   uses: ['features', 'routing', 'api', 'ui', 'verifier', 'protocol'],
   usesTypesOf: ['formats'],
-  isPure: true,
+  isNodeFree: true,
 };
 
-const CONSOLE_LAYERS = layersIn('console', 'apps/console/src', {
-  '': { uses: ['app'], isPure: true },
-  app: { uses: ['pages', 'routing', 'api', 'ui'], isPure: true },
-  pages: { uses: [...PAGE_ROOMS, 'routing'], isPure: true },
-  ...Object.fromEntries(PAGE_ROOMS.map((room) => [room, PAGE_ROOM])),
-  features: { uses: ['routing', 'api', 'ui', 'protocol'], usesTypesOf: ['formats'], isPure: true },
-  api: { uses: ['ui'], usesTypesOf: ['formats'], isPure: true },
-  routing: { uses: [], isPure: true },
-  ui: { uses: [], isPure: true },
+const CONSOLE_LAYERS = appLayers('console', {
+  'main.tsx': { uses: ['app', 'styles'], isNodeFree: true },
+  styles: { uses: [] },
+  app: { uses: ['pages', 'routing', 'api', 'ui'], isNodeFree: true },
+  pages: { uses: [...PAGE_FOLDERS, 'routing'], isNodeFree: true },
+  ...Object.fromEntries(PAGE_FOLDERS.map((folder) => [folder, PAGE_ROW])),
+  features: { uses: ['routing', 'api', 'ui', 'protocol'], usesTypesOf: ['formats'], isNodeFree: true },
+  api: { uses: ['ui'], usesTypesOf: ['formats'], isNodeFree: true },
+  routing: { uses: [], isNodeFree: true },
+  ui: { uses: [], isNodeFree: true },
 });
 
 const LAYERS: readonly Layer[] = [...PACKAGE_LAYERS, ...COORDINATOR_LAYERS, ...PROVIDER_LAYERS, ...CONSOLE_LAYERS];
 
-/** The layer a source file lies in, by the longest matching path. */
+/** Package name of an app, or of a module in it. */
+const APP_PACKAGE = /^(@inference\/(coordinator|console)|inference-provider)(\/|$)/;
+
+/** The layer of a source file, by the longest matching path; null: no row covers the file. */
 export function layerOf(path: string): Layer | null {
   let best: Layer | null = null;
   for (const layer of LAYERS) {
@@ -233,26 +257,22 @@ export function layerOf(path: string): Layer | null {
 /** Reason why the file at `path` must not import the specifier, or null. */
 export function checkImport(layer: Layer, path: string, { specifier, typesOnly }: Import): string | null {
   if (specifier.startsWith('node:') || builtinModules.includes(specifier)) {
-    return layer.isPure ? `${layer.name} is pure: it may use no Node module` : null;
+    return layer.isNodeFree ? `${layer.name} may use no module of Node.js` : null;
   }
+  if (APP_PACKAGE.test(specifier)) return 'apps never import each other';
   const target = specifier.startsWith('.')
     ? layerOf(normalize(join(dirname(path), specifier)).replace(/\.js$/, '.ts'))
     : packageLayer(specifier);
   if (target === undefined) return null;
   if (target === null) return 'the target lies in no layer';
   if (target.name === layer.name) return null;
-  if (layer.uses === 'all of the app') return checkWiring(layer, target);
+  if (layer.uses === WHOLE_APP) {
+    return target.app === null || target.app === layer.app ? null : 'apps never import each other';
+  }
   if (layer.usesTypesOf.includes(target.name)) {
     return typesOnly ? null : `${layer.name} may import only types from ${target.name}`;
   }
   return layer.uses.includes(target.name) ? null : `${layer.name} may use only ${layer.uses.join(', ') || 'itself'}`;
-}
-
-/** Wiring files may import every folder of their own app and every package, but never another app. */
-function checkWiring(layer: Layer, target: Layer): string | null {
-  const isApp = (name: string): boolean => name.startsWith('coordinator') || name.startsWith('provider') || name.startsWith('console');
-  const sameApp = target.name === layer.name || target.name.startsWith(`${layer.name}/`);
-  return sameApp || !isApp(target.name) ? null : 'apps never import each other';
 }
 
 /** Layer of one of our packages; undefined for third-party packages; null for our packages without a layer. */
