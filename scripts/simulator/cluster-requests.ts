@@ -25,7 +25,7 @@ import type { Job } from './workload.js';
 export interface ClusterRequestsParts {
   readonly policy: Policy;
   readonly events: EventQueue;
-  readonly chance: Random;
+  readonly random: Random;
   readonly statistics: Statistics;
   readonly answered: (job: Job) => void;
   readonly owners: ReadonlyMap<OwnerId, ClusterOwner>;
@@ -74,8 +74,8 @@ export class ClusterRequests {
 
   /** A client sends a request to a coordinator. */
   submit(job: Job, client: ClusterOwner): void {
-    const { policy, chance } = this.#parts;
-    const work = expectedWork(job, policy, chance);
+    const { policy, random } = this.#parts;
+    const work = expectedWork(job, policy, random);
     this.#accept({
       job,
       work,
@@ -192,11 +192,11 @@ export class ClusterRequests {
   }
 
   #choose({ client, job, work, excludedProviders }: Request, excludedOwners: ReadonlySet<OwnerId>): OwnerChoice {
-    const { policy, events, chance, traffic } = this.#parts;
+    const { policy, events, random, traffic } = this.#parts;
     traffic.store(client, client, job.model, client.digest(job.model));
     const prefix = policy.constants.affinityWeight > 0 ? client.prefixes.find(job.chain, events.now) : null;
     const demand = { work, contextTokens: 0, imageSize: null, trustFloor: null, excludedOwners, excludedProviders, prefix };
-    return chooseOwner(client.digests.of(job.model), demand, client.id, events.now, chance.next, policy.constants);
+    return chooseOwner(client.digests.of(job.model), demand, client.id, events.now, random.next, policy.constants);
   }
 
   /** `reply`: a slot, or null. At once for the own coordinator. */

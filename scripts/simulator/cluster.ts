@@ -46,7 +46,7 @@ export interface ClusterReport {
 export interface ClusterParts {
   readonly policy: Policy;
   readonly events: EventQueue;
-  readonly chance: Random;
+  readonly random: Random;
   readonly statistics: Statistics;
   readonly answered: (job: Job) => void;
   readonly options: ClusterOptions;
@@ -69,17 +69,17 @@ export class SimulatedCluster implements SimulatedNetwork {
 
   constructor(parts: ClusterParts) {
     this.#parts = parts;
-    const { policy, events, chance, statistics, answered, options, deathAtMs } = parts;
+    const { policy, events, random, statistics, answered, options, deathAtMs } = parts;
     const { digestDelayMs, lossShare, hasPrefixHints } = options;
     const onDigestChanged = (owner: ClusterOwner, model: string): void => this.#traffic.publishSoon(owner, model);
     const onPrefixesCached = (owner: ClusterOwner, hashes: readonly number[]): void => {
       if (hasPrefixHints) this.#traffic.publishPrefixes(owner, hashes);
     };
-    const deps = { policy, events, chance, statistics, onDigestChanged, onPrefixesCached };
+    const deps = { policy, events, random, statistics, onDigestChanged, onPrefixesCached };
     this.#owners = Array.from({ length: options.owners }, (_, index) => new ClusterOwner(`c${index}`, deps));
     this.#traffic = new DigestTraffic({
       events,
-      chance,
+      random,
       owners: this.#owners,
       delayMs: digestDelayMs,
       lossShare,
@@ -88,7 +88,7 @@ export class SimulatedCluster implements SimulatedNetwork {
     this.#requests = new ClusterRequests({
       policy,
       events,
-      chance,
+      random,
       statistics,
       answered,
       owners: new Map(this.#owners.map((owner) => [owner.id, owner])),
@@ -135,12 +135,12 @@ export class SimulatedCluster implements SimulatedNetwork {
 
   /** Clients of the dead coordinator begin again elsewhere; its machines reconnect to others. */
   #kill(victim: ClusterOwner): void {
-    const { events, chance } = this.#parts;
+    const { events, random } = this.#parts;
     const retries = this.#requests.abandon(victim);
     for (const mac of victim.die()) {
       this.#ownerOf.delete(mac);
       const connections = this.#present.get(mac);
-      events.after(chance.between(0, RECONNECT_MS), () => {
+      events.after(random.between(0, RECONNECT_MS), () => {
         if (connections === undefined || this.#present.get(mac) !== connections) return;
         mac.wake();
         this.#connect(mac);
@@ -158,9 +158,9 @@ export class SimulatedCluster implements SimulatedNetwork {
 
   /** As a load balancer chooses. */
   #anyOwner(): ClusterOwner {
-    const { chance } = this.#parts;
+    const { random } = this.#parts;
     for (;;) {
-      const owner = chance.oneOf(this.#owners);
+      const owner = random.pick(this.#owners);
       if (owner.isAlive) return owner;
     }
   }

@@ -6,7 +6,7 @@ import type { Random } from './random.js';
 
 export interface DigestTrafficOptions {
   readonly events: EventQueue;
-  readonly chance: Random;
+  readonly random: Random;
   readonly owners: readonly ClusterOwner[];
   /** From publication to arrival, in milliseconds. */
   readonly delayMs: number;
@@ -62,9 +62,9 @@ export class DigestTraffic {
   }
 
   publishPrefixes(owner: ClusterOwner, hashes: readonly number[]): void {
-    const { events, chance, owners, lossShare, delayMs } = this.#options;
+    const { events, random, owners, lossShare, delayMs } = this.#options;
     if (!owner.isAlive) return;
-    const receivers = owners.filter((peer) => peer !== owner && peer.isAlive && !chance.happens(lossShare));
+    const receivers = owners.filter((peer) => peer !== owner && peer.isAlive && !random.happens(lossShare));
     owner.prefixes.record(hashes, owner.id, events.now);
     events.after(delayMs, () => {
       for (const peer of receivers) peer.prefixes.record(hashes, owner.id, events.now);
@@ -76,7 +76,7 @@ export class DigestTraffic {
   }
 
   #publish(owner: ClusterOwner): void {
-    const { events, chance, owners, lossShare, delayMs } = this.#options;
+    const { events, random, owners, lossShare, delayMs } = this.#options;
     const models = this.#outdated.get(owner) ?? [];
     this.#outdated.delete(owner);
     this.#publishedAt.set(owner, events.now);
@@ -86,7 +86,7 @@ export class DigestTraffic {
     const receivers: ClusterOwner[] = [];
     for (const peer of owners) {
       if (peer === owner || !peer.isAlive) continue;
-      if (!chance.happens(lossShare)) receivers.push(peer);
+      if (!random.happens(lossShare)) receivers.push(peer);
       else this.#gapsOf(peer).add(owner);
     }
     events.after(delayMs, () => {
@@ -96,11 +96,11 @@ export class DigestTraffic {
 
   /** Signs of life. A peer that missed a digest notices the gap and asks for all. */
   #heartbeat(): void {
-    const { events, chance, owners, lossShare, delayMs } = this.#options;
+    const { events, random, owners, lossShare, delayMs } = this.#options;
     const heard: [ClusterOwner, ClusterOwner][] = [];
     for (const owner of owners) {
       if (!owner.isAlive) continue;
-      for (const peer of owners) if (peer !== owner && peer.isAlive && !chance.happens(lossShare)) heard.push([peer, owner]);
+      for (const peer of owners) if (peer !== owner && peer.isAlive && !random.happens(lossShare)) heard.push([peer, owner]);
     }
     events.after(delayMs, () => {
       for (const [peer, owner] of heard) {

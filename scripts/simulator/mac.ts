@@ -5,7 +5,7 @@
 import type { Hardware, ModelOffer, ProviderId } from '@inference/protocol';
 import type { EventQueue } from './event-queue.js';
 import { CHIPS, type Chip, MODELS } from './hardware.js';
-import { type Random, Weighted } from './random.js';
+import { type Random, WeightedIndex } from './random.js';
 import type { Job } from './workload.js';
 
 /** Job events that a machine reports. */
@@ -38,7 +38,7 @@ interface PromptSlot {
 
 export interface MacOptions {
   readonly events: EventQueue;
-  readonly chance: Random;
+  readonly random: Random;
   readonly changed: (mac: SimulatedMac) => void;
   /** Probability that a model is loaded at the start, if it fits beside the others. */
   readonly inMemory: number;
@@ -55,7 +55,7 @@ interface InstalledModel {
   readonly sequences: PromptSlot[];
 }
 
-const CHIP_WEIGHTS = new Weighted(CHIPS.map(({ weight }) => weight));
+const CHIP_WEIGHTS = new WeightedIndex(CHIPS.map(({ weight }) => weight));
 const MODEL_WEIGHTS = MODELS.map((_, rank) => (rank + 1) ** -0.6);
 /** Share of memory available to models. */
 const MODEL_SHARE = 0.7;
@@ -89,7 +89,7 @@ export class SimulatedMac {
   readonly #modelGigabytes: number;
   readonly #events: EventQueue;
   /** Own random source, so that machines are independent. */
-  readonly chance: Random;
+  readonly random: Random;
   readonly #changed: (mac: SimulatedMac) => void;
   #running: Running[] = [];
   #heat = 0;
@@ -100,24 +100,24 @@ export class SimulatedMac {
   busyMs = 0;
   loads = 0;
 
-  constructor(index: number, { events, chance, changed, inMemory }: MacOptions) {
+  constructor(index: number, { events, random, changed, inMemory }: MacOptions) {
     this.#events = events;
-    this.chance = chance;
+    this.random = random;
     this.#changed = changed;
-    this.chip = CHIPS[CHIP_WEIGHTS.draw(chance)] as Chip;
-    this.isMisreporting = chance.happens(0.04);
-    this.failureRate = chance.happens(0.02) ? chance.between(0.3, 1) : 0.002;
-    this.#speed = chance.logNormal(1, 0.12) / (this.isMisreporting ? chance.between(3, 8) : 1);
-    this.#batching = chance.between(0.12, 0.4);
-    this.#cachesPrompts = chance.happens(0.85);
-    this.#fanless = chance.happens(this.chip.fanless);
+    this.chip = CHIPS[CHIP_WEIGHTS.draw(random)] as Chip;
+    this.isMisreporting = random.happens(0.04);
+    this.failureRate = random.happens(0.02) ? random.between(0.3, 1) : 0.002;
+    this.#speed = random.logNormal(1, 0.12) / (this.isMisreporting ? random.between(3, 8) : 1);
+    this.#batching = random.between(0.12, 0.4);
+    this.#cachesPrompts = random.happens(0.85);
+    this.#fanless = random.happens(this.chip.fanless);
     this.slots = this.chip.bandwidthGbs >= 400 ? 8 : 4;
-    const claims = this.isMisreporting && chance.happens(0.3) ? 819 : this.chip.bandwidthGbs;
+    const claims = this.isMisreporting && random.happens(0.3) ? 819 : this.chip.bandwidthGbs;
     const hardware = { chip_family: this.chip.name, cpu_cores: 8, gpu_cores: 10, bandwidth_gbs: claims };
     this.registration = { identity: { providerId: `mac-${index}` as ProviderId }, hardware };
-    const memory = chance.oneOf(this.chip.memory);
+    const memory = random.pick(this.chip.memory);
     this.#modelGigabytes = memory * MODEL_SHARE;
-    this.#chooseModels(chance, inMemory);
+    this.#chooseModels(random, inMemory);
   }
 
   get hasModelInMemory(): boolean {
@@ -134,7 +134,7 @@ export class SimulatedMac {
       this.#events.after(REFUSES_AFTER_MS, () => events.failed('full'));
       return;
     }
-    if (this.chance.happens(this.failureRate)) {
+    if (this.random.happens(this.failureRate)) {
       this.#events.after(FAILS_AFTER_MS, () => events.failed('fault'));
       return;
     }
@@ -189,17 +189,19 @@ export class SimulatedMac {
     for (const { events } of lost) events.failed('offline');
   }
 
-  #chooseModels(chance: Random, share: number): void {
+  #chooseModels(random: Random, share: number): void {
     const fitting = MODELS.map((model, index) => ({ model, weight: MODEL_WEIGHTS[index] ?? 0 })).filter(
       ({ model }) => model.gigabytes <= this.#modelGigabytes,
     );
-    const wanted = 1 + chance.below(3);
+    const wanted = 1 + random.below(3);
     let free = this.#modelGigabytes;
     while (fitting.length > 0 && this.residents.size < wanted) {
-      const [{ model }] = fitting.splice(new Weighted(fitting.map(({ weight }) => weight)).draw(chance), 1) as [(typeof fitting)[number]];
-      const inMemory = model.gigabytes <= free && chance.happens(share);
+      const [{ model }] = fitting.splice(new WeightedIndex(fitting.map(({ weight }) => weight)).draw(random), 1) as [
+        (typeof fitting)[number],
+      ];
+      const inMemory = model.gigabytes <= free && random.happens(share);
       if (inMemory) free -= model.gigabytes;
-      const loadMs = Math.round(1500 + (1000 * model.gigabytes) / chance.between(1, 3));
+      const loadMs = Math.round(1500 + (1000 * model.gigabytes) / random.between(1, 3));
       const { gigabytes, activeGigabytes, activeParameters } = model;
       const { prefill8b, efficiency, bandwidthGbs } = this.chip;
       this.residents.set(model.id, {

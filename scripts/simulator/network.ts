@@ -35,19 +35,19 @@ interface Request extends Queued {
 export class SimulatedCoordinator implements SimulatedNetwork {
   readonly #policy: Policy;
   readonly #events: EventQueue;
-  readonly #chance: Random;
+  readonly #random: Random;
   readonly #statistics: Statistics;
   readonly #answered: (job: Job) => void;
   readonly #owner: SimulatedOwner;
   readonly #queues = new Map<string, FairQueue<Request>>();
 
-  constructor(policy: Policy, events: EventQueue, chance: Random, statistics: Statistics, answered: (job: Job) => void) {
+  constructor(policy: Policy, events: EventQueue, random: Random, statistics: Statistics, answered: (job: Job) => void) {
     this.#policy = policy;
     this.#events = events;
-    this.#chance = chance;
+    this.#random = random;
     this.#statistics = statistics;
     this.#answered = answered;
-    this.#owner = new SimulatedOwner({ policy, events, chance, statistics, onCapacity: (model) => this.#serve(model) });
+    this.#owner = new SimulatedOwner({ policy, events, random, statistics, onCapacity: (model) => this.#serve(model) });
   }
 
   get speeds(): ThroughputStats {
@@ -67,7 +67,7 @@ export class SimulatedCoordinator implements SimulatedNetwork {
   }
 
   submit(job: Job): void {
-    const work = expectedWork(job, this.#policy, this.#chance);
+    const work = expectedWork(job, this.#policy, this.#random);
     const cost = work.promptTokens + work.completionTokens;
     this.#statistics.arrived(job);
     this.#seat({ job, work, chain: job.chain, cost, accountId: `${job.account}`, exclude: new Set(), attempts: 0, waiting: false });

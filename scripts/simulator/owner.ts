@@ -61,7 +61,7 @@ export interface Reservation {
 export interface OwnerDependencies {
   readonly policy: Policy;
   readonly events: EventQueue;
-  readonly chance: Random;
+  readonly random: Random;
   readonly statistics: Statistics;
   /** Called for each model of a machine whose state changed. */
   readonly onCapacity: (model: string) => void;
@@ -143,13 +143,13 @@ export class SimulatedOwner {
   }
 
   choose({ job, work, exclude, chain }: Placeable, expectedWaitMs: number | null, loadedOnly = false): Picked | 'busy' | 'none' {
-    const { policy, events, chance, statistics } = this.#deps;
+    const { policy, events, random, statistics } = this.#deps;
     const board = this.poolAt(job.model);
     if (board === null) return 'none';
     const prefixCandidates = this.#prefixAffinity.candidates(chain, events.now, (providerId) => this.#jobsOf(providerId));
     const began = performance.now();
     const request = { providerSerial: null, exclude, trustFloor: null, work, prefixCandidates, expectedWaitMs, loadedOnly };
-    const picked = pick(policy.kind, board, request, events.now, chance.next);
+    const picked = pick(policy.kind, board, request, events.now, random.next);
     statistics.picked((performance.now() - began) * 1000);
     return picked;
   }
@@ -182,7 +182,7 @@ export class SimulatedOwner {
   }
 
   #run(job: Job, chain: readonly PromptPrefix[], session: Session, otherJobs: number, run: RunEvents): void {
-    const { policy, events, chance, statistics } = this.#deps;
+    const { policy, events, random, statistics } = this.#deps;
     const { mac } = session;
     const { providerId } = mac.registration.identity;
     const startedAt = events.now;
@@ -197,7 +197,7 @@ export class SimulatedOwner {
         session.usedSlots--;
         if (policy.kind !== 'perfect') session.failuresInARow = 0;
         this.times.add(job.model, now - startedAt);
-        const streamed = chance.happens(STREAMED_SHARE);
+        const streamed = random.happens(STREAMED_SHARE);
         this.#boards.recordAnswer(
           mac,
           job.model,
@@ -244,9 +244,9 @@ export class SimulatedOwner {
 }
 
 /** Size of a request as the coordinator estimates it. */
-export function expectedWork(job: Job, policy: Policy, chance: Random): Work {
+export function expectedWork(job: Job, policy: Policy, random: Random): Work {
   return {
-    promptTokens: Math.ceil(job.promptTokens * chance.logNormal(1, 0.15)),
+    promptTokens: Math.ceil(job.promptTokens * random.logNormal(1, 0.15)),
     completionTokens: policy.kind === 'perfect' ? job.completionTokens : TYPICAL_COMPLETION,
   };
 }

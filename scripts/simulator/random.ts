@@ -1,35 +1,9 @@
 /** Seeded random numbers and the simulator's distributions. */
+import { SeededRandom } from '../../test/support/seeded-random.js';
 
-export class Random {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed >>> 0;
-  }
-
-  /** A number in [0, 1): mulberry32. */
-  readonly next = (): number => {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let mixed = this.#state;
-    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-
-  happens(probability: number): boolean {
-    return this.next() < probability;
-  }
-
+export class Random extends SeededRandom {
   between(low: number, high: number): number {
     return low + (high - low) * this.next();
-  }
-
-  below(count: number): number {
-    return Math.floor(count * this.next());
-  }
-
-  oneOf<T>(items: readonly T[]): T {
-    return items[this.below(items.length)] as T;
   }
 
   exponential(mean: number): number {
@@ -43,8 +17,8 @@ export class Random {
   }
 }
 
-/** Draws an index with chances in proportion to the weights. */
-export class Weighted {
+/** Draws an index with a probability proportional to its weight. */
+export class WeightedIndex {
   readonly #sums: Float64Array;
 
   constructor(weights: readonly number[]) {
@@ -55,13 +29,13 @@ export class Weighted {
     });
   }
 
-  draw(chance: Random): number {
+  draw(random: Random): number {
     const sums = this.#sums;
-    const wanted = chance.next() * (sums.at(-1) ?? 0);
+    const target = random.next() * (sums.at(-1) ?? 0);
     let [low, high] = [0, sums.length - 1];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((sums[middle] as number) > wanted) high = middle;
+      if ((sums[middle] as number) > target) high = middle;
       else low = middle + 1;
     }
     return low;

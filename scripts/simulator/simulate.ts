@@ -41,7 +41,7 @@ export function simulate(world: Scenario, policy: Policy): Outcome {
   return run(
     world,
     policy,
-    ({ events, chance, statistics, answered }) => new SimulatedCoordinator(policy, events, chance, statistics, answered),
+    ({ events, random, statistics, answered }) => new SimulatedCoordinator(policy, events, random, statistics, answered),
   );
 }
 
@@ -55,7 +55,7 @@ export function simulateCluster(world: Scenario, policy: Policy, options: Cluste
 interface Parts {
   readonly events: EventQueue;
   /** For decisions of coordinators. */
-  readonly chance: Random;
+  readonly random: Random;
   readonly statistics: Statistics;
   readonly answered: (job: Job) => void;
 }
@@ -65,15 +65,15 @@ function run<Network extends SimulatedNetwork>(world: Scenario, policy: Policy, 
   const endMs = world.hours * HOUR_MS;
   const events = new EventQueue();
   // Machines and demand are identical for every policy; only a policy's own draws differ.
-  const [machineChance, demandChance, ownChance] = [new Random(world.seed), new Random(world.seed + 1), new Random(world.seed + 2)];
+  const [machineRandom, demandRandom, ownRandom] = [new Random(world.seed), new Random(world.seed + 1), new Random(world.seed + 2)];
   const statistics = new Statistics(endMs * WARM_UP_SHARE, () => events.now);
-  const network: Network = build({ events, chance: ownChance, statistics, answered: (job) => workload.answered(job) });
+  const network: Network = build({ events, random: ownRandom, statistics, answered: (job) => workload.answered(job) });
   const macs = Array.from(
     { length: world.providers },
     (_, index) =>
       new SimulatedMac(index, {
         events,
-        chance: new Random(machineChance.next() * 2 ** 32),
+        random: new Random(machineRandom.next() * 2 ** 32),
         inMemory: world.inMemory,
         changed: (mac) => network.changed(mac),
       }),
@@ -82,20 +82,20 @@ function run<Network extends SimulatedNetwork>(world: Scenario, policy: Policy, 
     mac.wake();
     statistics.joined(mac);
     network.join(mac);
-    events.after(mac.chance.exponential(THERE_MS), () => {
+    events.after(mac.random.exponential(THERE_MS), () => {
       statistics.left(mac);
       network.left(mac);
       mac.leave();
-      events.after(mac.chance.exponential(AWAY_MS), () => arrive(mac));
+      events.after(mac.random.exponential(AWAY_MS), () => arrive(mac));
     });
   };
   for (const mac of macs) {
-    if (machineChance.happens(ONLINE_SHARE)) arrive(mac);
-    else events.after(machineChance.exponential(AWAY_MS), () => arrive(mac));
+    if (machineRandom.happens(ONLINE_SHARE)) arrive(mac);
+    else events.after(machineRandom.exponential(AWAY_MS), () => arrive(mac));
   }
   const rate = (world.providers * ONLINE_SHARE * world.requestsPerProvider) / 3600;
   const { accounts, burstShare } = world;
-  const workload = new Workload({ seed: world.seed, accounts, rate, dayMs: endMs, burstShare }, events, demandChance, (job) =>
+  const workload = new Workload({ seed: world.seed, accounts, rate, dayMs: endMs, burstShare }, events, demandRandom, (job) =>
     network.submit(job),
   );
   events.runUntil(endMs);

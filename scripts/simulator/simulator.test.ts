@@ -2,18 +2,18 @@
 import { describe, expect, it } from 'vitest';
 import { EventQueue } from './event-queue.js';
 import { BASELINES, SCHEDULER } from './policies.js';
-import { Random, Weighted, zipf } from './random.js';
+import { Random, WeightedIndex, zipf } from './random.js';
 import { type Scenario, simulate } from './simulate.js';
 import { jain } from './statistics.js';
 
 const WORLD: Scenario = { seed: 5, providers: 150, accounts: 60, requestsPerProvider: 30, hours: 1.4, burstShare: 0.15, inMemory: 0.85 };
 
 describe('the scheduler, in a network of some hundred machines', () => {
-  const [random, , perfect] = BASELINES as [(typeof BASELINES)[0], unknown, (typeof BASELINES)[0]];
+  const [randomPlacement, , perfect] = BASELINES as [(typeof BASELINES)[0], unknown, (typeof BASELINES)[0]];
   const ours = simulate(WORLD, SCHEDULER);
-  const blind = simulate(WORLD, random);
+  const blind = simulate(WORLD, randomPlacement);
 
-  it('answers sooner than chance would, and not much later than with perfect knowledge', () => {
+  it('answers sooner than random placement, and not much later than with perfect knowledge', () => {
     const knowing = simulate(WORLD, perfect);
     expect(ours.requests).toBeGreaterThan(2000);
     expect(ours.completion.mean).toBeLessThan(0.7 * blind.completion.mean);
@@ -78,8 +78,8 @@ describe('a run', () => {
 
 describe('virtual time', () => {
   it('lets things happen in their order, and those of one moment in the order of their making', () => {
-    const [events, seen, chance] = [new EventQueue(), [] as number[], new Random(9)];
-    const times = Array.from({ length: 500 }, () => chance.below(100));
+    const [events, seen, random] = [new EventQueue(), [] as number[], new Random(9)];
+    const times = Array.from({ length: 500 }, () => random.below(100));
     for (const [index, time] of times.entries()) events.at(time, () => seen.push(index));
     events.at(50, () => events.after(-5, () => expect(events.now).toBe(50)));
     events.runUntil(1000);
@@ -89,15 +89,15 @@ describe('virtual time', () => {
   });
 });
 
-describe('chance', () => {
+describe('random distributions', () => {
   it('has the distributions that it says', () => {
-    const chance = new Random(1);
+    const random = new Random(1);
     const many = <T>(draw: () => T): T[] => Array.from({ length: 20_000 }, draw);
     const mean = (values: number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
-    expect(mean(many(() => chance.exponential(7)))).toBeCloseTo(7, 0);
-    expect(many(() => chance.logNormal(5, 1)).sort((a, b) => a - b)[10_000]).toBeCloseTo(5, 0);
-    const weighted = new Weighted(zipf(3, 1));
-    expect(many(() => weighted.draw(chance)).filter((index) => index === 0).length / 20_000).toBeCloseTo(6 / 11, 1);
+    expect(mean(many(() => random.exponential(7)))).toBeCloseTo(7, 0);
+    expect(many(() => random.logNormal(5, 1)).sort((a, b) => a - b)[10_000]).toBeCloseTo(5, 0);
+    const weighted = new WeightedIndex(zipf(3, 1));
+    expect(many(() => weighted.draw(random)).filter((index) => index === 0).length / 20_000).toBeCloseTo(6 / 11, 1);
     expect(jain([1, 1, 1])).toBeCloseTo(1);
     expect(jain([1, 0, 0, 0])).toBeCloseTo(0.25);
   });

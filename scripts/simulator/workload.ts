@@ -5,7 +5,7 @@
 import type { PromptPrefix } from '@inference/scheduler';
 import type { EventQueue } from './event-queue.js';
 import { MODELS } from './hardware.js';
-import { Random, Weighted, zipf } from './random.js';
+import { Random, WeightedIndex, zipf } from './random.js';
 
 export interface Job {
   readonly account: number;
@@ -51,22 +51,22 @@ const THINKING_MS = 20_000;
 export class Workload {
   readonly #options: WorkloadOptions;
   readonly #events: EventQueue;
-  readonly #chance: Random;
+  readonly #random: Random;
   readonly #submit: (job: Job) => void;
   readonly #accounts: readonly Account[];
-  readonly #weights: Weighted;
-  readonly #modelWeights = new Weighted(zipf(MODELS.length, 1));
+  readonly #weights: WeightedIndex;
+  readonly #modelWeights = new WeightedIndex(zipf(MODELS.length, 1));
   #conversations = 0;
 
-  constructor(options: WorkloadOptions, events: EventQueue, chance: Random, submit: (job: Job) => void) {
+  constructor(options: WorkloadOptions, events: EventQueue, random: Random, submit: (job: Job) => void) {
     this.#options = options;
     this.#events = events;
-    this.#chance = chance;
+    this.#random = random;
     this.#submit = submit;
-    this.#weights = new Weighted(zipf(options.accounts, 0.9));
+    this.#weights = new WeightedIndex(zipf(options.accounts, 0.9));
     this.#accounts = Array.from({ length: options.accounts }, () => ({
       models: [this.#model(), this.#model()],
-      systemTokens: Math.min(12_000, Math.round(chance.happens(0.15) ? chance.logNormal(6000, 0.5) : chance.logNormal(150, 1))),
+      systemTokens: Math.min(12_000, Math.round(random.happens(0.15) ? random.logNormal(6000, 0.5) : random.logNormal(150, 1))),
     }));
     this.#nextConversation();
     this.#nextBurst();
@@ -74,16 +74,16 @@ export class Workload {
 
   /** The client received its response and may continue. */
   answered(job: Job): void {
-    const chance = this.#chanceOf(job);
-    if (!chance.happens(GOES_ON)) return;
-    this.#events.after(chance.logNormal(THINKING_MS, 1), () => {
-      const promptTokens = job.promptTokens + job.completionTokens + messageTokens(chance);
+    const random = this.#randomOf(job);
+    if (!random.happens(GOES_ON)) return;
+    this.#events.after(random.logNormal(THINKING_MS, 1), () => {
+      const promptTokens = job.promptTokens + job.completionTokens + messageTokens(random);
       if (promptTokens < MAX_PROMPT) this.#submit(this.#job({ ...job, turn: job.turn + 1, promptTokens }));
     });
   }
 
   /** Turns are independent of arrival times, so that policies are compared on identical conversations. */
-  #chanceOf({ conversation, turn }: Pick<Job, 'conversation' | 'turn'>): Random {
+  #randomOf({ conversation, turn }: Pick<Job, 'conversation' | 'turn'>): Random {
     return new Random(Math.imul(this.#options.seed + 1, 0x9e3779b1) ^ Math.imul(conversation * 64 + turn, 0x85ebca6b));
   }
 
@@ -91,9 +91,9 @@ export class Workload {
     const { rate, burstShare, dayMs } = this.#options;
     const perMs = (rate * (1 - burstShare)) / TURNS / 1000;
     // Arrivals are drawn at the day's peak rate and thinned.
-    this.#events.after(this.#chance.exponential(1 / (perMs * 1.5)), () => {
+    this.#events.after(this.#random.exponential(1 / (perMs * 1.5)), () => {
       const level = 1 + 0.5 * Math.sin((2 * Math.PI * this.#events.now) / dayMs);
-      if (this.#chance.happens(level / 1.5)) this.#begin(this.#weights.draw(this.#chance), null);
+      if (this.#random.happens(level / 1.5)) this.#begin(this.#weights.draw(this.#random), null);
       this.#nextConversation();
     });
   }
@@ -102,12 +102,12 @@ export class Workload {
     const { rate, burstShare } = this.#options;
     if (burstShare === 0) return;
     const everyMs = (1000 * BURST_REQUESTS) / (rate * burstShare);
-    this.#events.after(this.#chance.exponential(everyMs), () => {
-      const account = this.#weights.draw(this.#chance);
-      const model = this.#chance.oneOf((this.#accounts[account] as Account).models);
-      const requests = Math.round(this.#chance.exponential(BURST_REQUESTS / TURNS));
+    this.#events.after(this.#random.exponential(everyMs), () => {
+      const account = this.#weights.draw(this.#random);
+      const model = this.#random.pick((this.#accounts[account] as Account).models);
+      const requests = Math.round(this.#random.exponential(BURST_REQUESTS / TURNS));
       for (let count = 0; count < requests; count++)
-        this.#events.after(this.#chance.between(0, BURST_MS), () => this.#begin(account, model));
+        this.#events.after(this.#random.between(0, BURST_MS), () => this.#begin(account, model));
       this.#nextBurst();
     });
   }
@@ -117,11 +117,11 @@ export class Workload {
     this.#submit(
       this.#job({
         account,
-        model: wanted ?? this.#chance.oneOf(models),
+        model: wanted ?? this.#random.pick(models),
         conversation: this.#conversations++,
         turn: 0,
         systemTokens,
-        promptTokens: systemTokens + messageTokens(this.#chance),
+        promptTokens: systemTokens + messageTokens(this.#random),
       }),
     );
   }
@@ -129,19 +129,19 @@ export class Workload {
   #job(begun: Omit<Job, 'completionTokens' | 'chain' | 'arrivedAt'>): Job {
     return {
       ...begun,
-      completionTokens: Math.max(1, Math.min(MAX_ANSWER, Math.round(this.#chanceOf(begun).logNormal(200, 0.9)))),
+      completionTokens: Math.max(1, Math.min(MAX_ANSWER, Math.round(this.#randomOf(begun).logNormal(200, 0.9)))),
       chain: chainOf(begun),
       arrivedAt: this.#events.now,
     };
   }
 
   #model(): string {
-    return (MODELS[this.#modelWeights.draw(this.#chance)] as (typeof MODELS)[number]).id;
+    return (MODELS[this.#modelWeights.draw(this.#random)] as (typeof MODELS)[number]).id;
   }
 }
 
-function messageTokens(chance: Random): number {
-  return Math.max(5, Math.round(chance.happens(0.1) ? chance.logNormal(3000, 0.7) : chance.logNormal(60, 1)));
+function messageTokens(random: Random): number {
+  return Math.max(5, Math.round(random.happens(0.1) ? random.logNormal(3000, 0.7) : random.logNormal(60, 1)));
 }
 
 /** As the coordinator's hashes: alike as far as the prompts are, never between accounts or models. */

@@ -1,9 +1,9 @@
 /** One fuzzed request over its own socket, uncorrected by any client library, and the response. */
 import { connect } from 'node:net';
+import type { SeededRandom } from '../seeded-random.js';
 import type { FuzzedPath } from './bodies.js';
 import { bodiesOf, PATHS } from './bodies.js';
 import { MARKUP, mutated, rubbish } from './mutate.js';
-import type { Random } from './random.js';
 
 export interface Target {
   readonly baseUrl: string;
@@ -55,19 +55,19 @@ const EXTRA_HEADERS: readonly (readonly [string, string])[] = [
 ];
 
 /** A request for any of these endpoints, broken in any way. */
-export function fuzzRequest(target: Target, random: Random, paths: readonly FuzzedPath[] = PATHS): Fuzzed {
+export function fuzzRequest(target: Target, random: SeededRandom, paths: readonly FuzzedPath[] = PATHS): Fuzzed {
   const path = random.pick(paths);
-  const body = random.chance(0.1) ? rubbish(random) : mutated(random.pick(bodiesOf(path, modelFor(path, target))), random);
-  const query = random.chance(0.15) ? random.pick(QUERIES) : '';
+  const body = random.happens(0.1) ? rubbish(random) : mutated(random.pick(bodiesOf(path, modelFor(path, target))), random);
+  const query = random.happens(0.15) ? random.pick(QUERIES) : '';
   const headers: [string, string][] = [
     ['host', new URL(target.baseUrl).host],
     ['connection', 'close'],
-    ['content-type', random.chance(0.9) ? 'application/json' : random.pick(CONTENT_TYPES)],
-    random.chance(0.5) ? ['authorization', `Bearer ${target.apiKey}`] : ['x-api-key', target.apiKey],
+    ['content-type', random.happens(0.9) ? 'application/json' : random.pick(CONTENT_TYPES)],
+    random.happens(0.5) ? ['authorization', `Bearer ${target.apiKey}`] : ['x-api-key', target.apiKey],
   ];
   for (let extra = random.below(3); extra > 0; extra--) headers.push([...random.pick(EXTRA_HEADERS)]);
   const head = `POST ${path}${query} HTTP/1.1\r\n${headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')}`;
-  if (!random.chance(0.08)) {
+  if (!random.happens(0.08)) {
     return { path, validHttp: true, bytes: Buffer.concat([Buffer.from(`${head}content-length: ${body.length}\r\n\r\n`), body]) };
   }
   return { path, validHttp: false, bytes: brokenFraming(head, body, random) };
@@ -79,7 +79,7 @@ export function modelFor(path: FuzzedPath, { model, embeddingModel = model }: Ta
 }
 
 /** Bodies with a wrong length or wrong chunk sizes. */
-function brokenFraming(head: string, body: Buffer, random: Random): Buffer {
+function brokenFraming(head: string, body: Buffer, random: SeededRandom): Buffer {
   const size = body.length.toString(16);
   const chunked = `${head}transfer-encoding: chunked\r\n\r\n`;
   switch (random.below(6)) {

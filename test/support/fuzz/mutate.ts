@@ -1,6 +1,7 @@
 /** Mutations of a request body: structure, JSON text and bytes. The result goes over the wire, valid or not. */
+
+import type { SeededRandom } from '../seeded-random.js';
 import type { Json } from './bodies.js';
-import type { Random } from './random.js';
 
 /** Never to be seen in an answer to a refused request. */
 export const MARKUP = '<script>alert(1)</script>';
@@ -99,7 +100,7 @@ interface Place {
 }
 
 /** Bytes derived from the body by one or two structural mutations, sometimes also of text or bytes. */
-export function mutated(body: Json, random: Random): Buffer {
+export function mutated(body: Json, random: SeededRandom): Buffer {
   const raw: string[] = [];
   const root: { [name: string]: Tree } = { body: structuredClone(body) as Tree };
   for (let left = 1 + random.below(2); left > 0; left--) mutateTree(root, raw, random);
@@ -107,13 +108,13 @@ export function mutated(body: Json, random: Random): Buffer {
   raw.forEach((value, index) => {
     text = text.replace(JSON.stringify(placeholder(index)), () => value);
   });
-  if (random.chance(0.1)) text = mutateText(text, random);
+  if (random.happens(0.1)) text = mutateText(text, random);
   const bytes = Buffer.from(text, 'utf8');
-  return random.chance(0.05) ? mutateBytes(bytes, random) : bytes;
+  return random.happens(0.05) ? mutateBytes(bytes, random) : bytes;
 }
 
-/** Random bytes unrelated to any body. */
-export function rubbish(random: Random): Buffer {
+/** SeededRandom bytes unrelated to any body. */
+export function rubbish(random: SeededRandom): Buffer {
   const kind = random.below(8);
   if (kind === 0) return Buffer.alloc(0);
   if (kind === 1) return Buffer.from(Array.from({ length: 1 + random.below(2000) }, () => random.below(256)));
@@ -138,7 +139,7 @@ function placesIn(tree: Tree, found: Place[] = []): Place[] {
   return found;
 }
 
-function mutateTree(root: { [name: string]: Tree }, raw: string[], random: Random): void {
+function mutateTree(root: { [name: string]: Tree }, raw: string[], random: SeededRandom): void {
   const places = placesIn(root);
   const { holder, key } = random.pick(places);
   const at = holder as Record<string | number, Tree>;
@@ -163,11 +164,11 @@ function mutateTree(root: { [name: string]: Tree }, raw: string[], random: Rando
       break;
     }
     case 6:
-      put(random.chance(0.5) ? [at[key] as Tree] : { type: 'text', text: at[key] as Tree });
+      put(random.happens(0.5) ? [at[key] as Tree] : { type: 'text', text: at[key] as Tree });
       break;
     default:
       if (Array.isArray(holder)) holder.push(...Array.from({ length: 1 + random.below(40) }, () => structuredClone(at[key] as Tree)));
-      else addMember(holder, random.chance(0.5) ? random.pick(NAMES) : `${String(key)}s`, structuredClone(at[key] as Tree));
+      else addMember(holder, random.happens(0.5) ? random.pick(NAMES) : `${String(key)}s`, structuredClone(at[key] as Tree));
   }
 }
 
@@ -176,7 +177,7 @@ function addMember(holder: object, name: string | number, value: Tree): void {
   Object.defineProperty(holder, name, { value, enumerable: true, writable: true, configurable: true });
 }
 
-function mutateText(text: string, random: Random): string {
+function mutateText(text: string, random: SeededRandom): string {
   const at = random.below(text.length);
   switch (random.below(5)) {
     case 0:
@@ -192,7 +193,7 @@ function mutateText(text: string, random: Random): string {
   }
 }
 
-function mutateBytes(bytes: Buffer, random: Random): Buffer {
+function mutateBytes(bytes: Buffer, random: SeededRandom): Buffer {
   if (bytes.length === 0) return bytes;
   const at = random.below(bytes.length);
   const inserted = Buffer.from(random.pick([[0xff], [0xc3, 0x28], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80], [0x00]]));

@@ -1,7 +1,8 @@
 /** Sends fuzzed requests and collects faulty responses. */
+
+import { SeededRandom } from '../seeded-random.js';
 import { bodiesOf, type FuzzedPath, PATHS } from './bodies.js';
 import { exchange, fuzzRequest, modelFor, type Target } from './exchange.js';
-import { Random } from './random.js';
 import { faultsOf } from './verdict.js';
 
 export interface FuzzResult {
@@ -28,7 +29,7 @@ export async function fuzz({ firstSeed, cases, paths, concurrency = 4, ...target
   const worker = async (): Promise<void> => {
     while (next < firstSeed + cases) {
       const seed = next++;
-      const request = fuzzRequest(target, new Random(seed), paths);
+      const request = fuzzRequest(target, new SeededRandom(seed), paths);
       const { answer, faults: found } = await judge(request, target);
       statuses.set(answer, (statuses.get(answer) ?? 0) + 1);
       for (const fault of found) faults.push(`seed ${seed}, ${request.path}: ${fault}`);

@@ -4,6 +4,7 @@
  */
 import type { ProviderId } from '@inference/protocol';
 import { expect, it } from 'vitest';
+import { seededRandom } from '../../../../../test/support/seeded-random.js';
 import type { Ledger } from '../../../src/billing/ledger/ledger.js';
 import { LedgerError } from '../../../src/billing/ledger/ledger-error.js';
 import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
@@ -12,7 +13,7 @@ import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
 import { pruneHistory } from '../../../src/database/ledger/prune-history.js';
 import { describeDatabases } from '../../support/databases.js';
 import { type Faults, faultyDatabase } from './faulty-database.js';
-import { oneOf, seeded, upTo } from './random.js';
+import { oneOf, upTo } from './random.js';
 import { newJob, PLAIN_PRICE, reservation, settlement, T0 } from './random-steps.js';
 import { ReferenceLedger } from './reference-ledger.js';
 
@@ -26,8 +27,8 @@ describeDatabases('conservation', (fresh) => {
   const runJobs = async (jobs: number, moments: readonly (keyof Faults)[], compare: boolean): Promise<void> => {
     const place = await fresh();
     const real = await place.open();
-    const random = seeded(SEED);
-    const { database, faults } = faultyDatabase(real, moments, 6, seeded(SEED + 1));
+    const random = seededRandom(SEED);
+    const { database, faults } = faultyDatabase(real, moments, 6, seededRandom(SEED + 1));
     const ledger = await openLedger({
       database,
       providerSharePercent: 87,

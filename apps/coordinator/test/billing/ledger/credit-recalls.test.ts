@@ -1,6 +1,7 @@
 /** Credit leases of several ledgers on one PostgreSQL: recalled money, expiry, and no false refusal under random interleavings. */
 import type { JobId } from '@inference/protocol';
 import { expect, it } from 'vitest';
+import { seededRandom } from '../../../../../test/support/seeded-random.js';
 import type { RecallHints } from '../../../src/billing/ledger/credit-recalls.js';
 import type { Ledger, Reservation } from '../../../src/billing/ledger/ledger.js';
 import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
@@ -8,7 +9,7 @@ import { microUsd } from '../../../src/billing/micro-usd.js';
 import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
 import type { Database } from '../../../src/database/tables.js';
 import { describePostgres, type TestDatabase } from '../../support/databases.js';
-import { oneOf, seeded, upTo } from './random.js';
+import { oneOf, upTo } from './random.js';
 import { give, newJob, PLAIN_PRICE, reservation, settlement, T0 } from './random-steps.js';
 
 const BALANCE = 100_000;
@@ -175,7 +176,7 @@ describePostgres('recalled credit', (fresh) => {
 
   it.each([1, 2, 3])('never exceeds the balance, nor refuses what it has (seed %i)', (seed) =>
     withLedgers(async (_open, database, place) => {
-      const random = seeded(seed);
+      const random = seededRandom(seed);
       const bus = new HintBus();
       const members: { ledger: Ledger; own: Database; holder: string; jobs: Map<string, Reservation> }[] = [];
       const holders = async (): Promise<string[]> =>

@@ -3,14 +3,16 @@
  *
  * Arguments: the database as JSON, and a seed.
  */
+
+import { seededRandom } from '../../../../../test/support/seeded-random.js';
 import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { type DatabaseTarget, openDatabase } from '../../../src/database/connection/open-database.js';
-import { seeded, upTo } from './random.js';
+import { upTo } from './random.js';
 import { newJob, reservation, settlement, T0 } from './random-steps.js';
 
 const AT_ONCE = 16;
 const [targetText = '', seedText = ''] = process.argv.slice(2);
-const random = seeded(Number(seedText));
+const random = seededRandom(Number(seedText));
 
 async function main(): Promise<void> {
   const database = await openDatabase(JSON.parse(targetText) as DatabaseTarget);

@@ -5,17 +5,18 @@
  */
 import { createHash } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
+import { seededRandom } from '../../../../../test/support/seeded-random.js';
 import type { Ledger } from '../../../src/billing/ledger/ledger.js';
 import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
 import { type DatabaseTarget, openDatabase } from '../../../src/database/connection/open-database.js';
-import { seeded, upTo } from './random.js';
+import { upTo } from './random.js';
 import { newJob, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
 
 const AT_ONCE = 24;
 const [targetText = '', seedText = '', sharedText = ''] = process.argv.slice(2);
 const target = JSON.parse(targetText) as DatabaseTarget;
-const random = seeded(Number(seedText));
+const random = seededRandom(Number(seedText));
 const shared = Number(sharedText);
 
 export type WorkerSaid =
