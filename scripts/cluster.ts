@@ -8,7 +8,7 @@ import { writeClusterFiles } from './network/cluster/cluster-keys.js';
 import { type ClusterDemo, type ClusterNetwork, startCluster, type Topology } from './network/cluster/cluster-network.js';
 import { type NatsAddress, parseServers } from './network/cluster/nats-config.js';
 import { demoOf, writeDemoFile } from './network/demo-file.js';
-import { DEMO_MODELS, exitWith, launch } from './network/launch.js';
+import { DEMO_MODEL_ARGS, exitWith, launch } from './network/launch.js';
 import { readSettings } from './network/settings.js';
 import { StartError } from './network/start-error.js';
 import { usageText } from './network/usage-text.js';
@@ -43,7 +43,7 @@ async function startAll(args: readonly string[]): Promise<number> {
         ...settings,
         ...control,
         coordinatorCount,
-        ...(modelPath === null ? { providerArgs: DEMO_MODELS } : { modelPath }),
+        ...(modelPath === null ? { providerArgs: DEMO_MODEL_ARGS } : { modelPath }),
         managed: true,
         onChange: (topology) => up !== null && write(up, topology),
       }),

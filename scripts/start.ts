@@ -3,7 +3,7 @@
  * PORT, DATA_DIR, PROVIDERS, MODEL_PATH.
  */
 import { demoOf, writeDemoFile } from './network/demo-file.js';
-import { DEMO_MODELS, exitWith, launch } from './network/launch.js';
+import { DEMO_MODEL_ARGS, exitWith, launch } from './network/launch.js';
 import { startNetwork } from './network/network.js';
 import { readSettings } from './network/settings.js';
 import { usageText } from './network/usage-text.js';
@@ -13,7 +13,7 @@ async function main(): Promise<number> {
   return launch({
     dataDir: rest.dataDir,
     start: (control) =>
-      startNetwork({ ...rest, ...control, ...(modelPath === null ? { providerArgs: DEMO_MODELS } : { modelPath }), managed: true }),
+      startNetwork({ ...rest, ...control, ...(modelPath === null ? { providerArgs: DEMO_MODEL_ARGS } : { modelPath }), managed: true }),
     onUp: (network) => {
       writeDemoFile(rest.dataDir, demoOf(network));
       console.log(usageText(network, `The network is up: ${rest.providers} provider(s) serving ${network.models.join(', ')}.`));

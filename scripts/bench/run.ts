@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- [--peer] [--smoke] [relay] [engine] [rendering] [ledger] [leases] [reads] [attestation] [scheduler] [images]
+ * `npm run bench -- [--peer] [--smoke] [relay] [engine] [rendering] [ledger] [leases] [statistics] [attestation] [scheduler] [images]
  * [cluster]`: runs the named benches, or all. `--peer` adds llama.cpp's own server to the engine bench. Exits 1 on a missed target.
  *
  * `--smoke`: seconds per bench; targets are ignored, but each bench must complete.
@@ -12,7 +12,7 @@ import { benchEngine } from './engine/index.js';
 import { benchImages } from './images/index.js';
 import { benchLedger } from './ledger/index.js';
 import { benchLeases } from './ledger/leases.js';
-import { benchReads } from './ledger/reads.js';
+import { benchPublicStatistics } from './public-statistics/index.js';
 import { benchRelay } from './relay/index.js';
 import { benchRendering } from './rendering/index.js';
 import { benchScheduler } from './scheduler/index.js';
@@ -23,7 +23,7 @@ const BENCHES: Readonly<Record<string, () => Promise<boolean>>> = {
   engine: () => (withPeer ? benchAgainstPeer() : benchEngine()),
   ledger: benchLedger,
   leases: benchLeases,
-  reads: benchReads,
+  statistics: benchPublicStatistics,
   attestation: benchAttestation,
   rendering: benchRendering,
   scheduler: benchScheduler,

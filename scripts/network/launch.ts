@@ -6,8 +6,8 @@ import { lockDirectory } from './lock.js';
 import { ROOT } from './network.js';
 import { StartError } from './start-error.js';
 
-/** Demo models: text, loaded at once, and images, loaded on demand. */
-export const DEMO_MODELS = ['--model', 'demo-text', '--model', 'demo-image'];
+/** Arguments of an agent that serves the demo models: text, loaded at once, and images, loaded on demand. */
+export const DEMO_MODEL_ARGS = ['--model', 'demo-text', '--model', 'demo-image'];
 
 /** What a network reports to its start script, and how the script interrupts a start. */
 export interface StartControl {

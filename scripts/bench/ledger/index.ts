@@ -1,6 +1,8 @@
 /**
- * Ledger bench: jobs per second and CPU time per job with durable commits, on SQLite and PostgreSQL. CPU time of the coordinator's
- * process is the reliable figure on a busy machine.
+ * Ledger bench: jobs that are reserved and settled per second, and CPU time per job, with durable commits. The ledger runs in this
+ * process on SQLite and PostgreSQL, then in three processes on one PostgreSQL.
+ *
+ * On a busy machine only the CPU time is reliable.
  */
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +13,7 @@ import { microUsd } from '../../../apps/coordinator/dist/billing/micro-usd.js';
 import { openDatabase } from '../../../apps/coordinator/dist/database/connection/open-database.js';
 import { checkLedger } from '../../../apps/coordinator/dist/database/ledger/check-ledger.js';
 import type { Database } from '../../../apps/coordinator/dist/database/tables.js';
-import { dropSpares, freshPostgres, whyUnreachable } from '../../../apps/coordinator/test/support/fresh-database.js';
+import { dropPooledDatabases, freshPostgres, whyUnreachable } from '../../../apps/coordinator/test/support/fresh-database.js';
 import { sized } from '../size.js';
 import { median } from '../statistics.js';
 import { fund, type JobsResult, runJobs } from './jobs.js';
@@ -21,7 +23,9 @@ const ROUNDS = sized(5, 1);
 const JOBS = sized(4000, 200);
 
 interface Targets {
+  /** Minimum jobs per second. */
   readonly perSecond: number;
+  /** Maximum CPU time per job in microseconds; null: no target. */
   readonly cpuPerJob: number | null;
 }
 
@@ -59,7 +63,7 @@ async function benchPostgres(): Promise<boolean> {
   let met = true;
   try {
     for (const bench of benches) {
-      // A database for tests would hold traces of the previous bench, and not wait for the disk.
+      // A migrated test database is reused, and its commits do not wait for the disk.
       const fresh = await freshPostgres('empty');
       const { target } = fresh;
       if (!('url' in target)) throw new Error('the fresh database is not on a server');
@@ -71,7 +75,7 @@ async function benchPostgres(): Promise<boolean> {
     }
     return met;
   } finally {
-    await dropSpares();
+    await dropPooledDatabases();
   }
 }
 
@@ -116,9 +120,9 @@ function syncMs(directory: string): number {
   const times: number[] = [];
   for (let index = 0; index < 50; index++) {
     writeSync(file, Buffer.alloc(8192));
-    const begun = performance.now();
+    const startMs = performance.now();
     fdatasyncSync(file);
-    times.push(performance.now() - begun);
+    times.push(performance.now() - startMs);
   }
   closeSync(file);
   return median(times);

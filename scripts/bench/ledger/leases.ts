@@ -11,7 +11,7 @@ import { microUsd } from '../../../apps/coordinator/dist/billing/micro-usd.js';
 import { type DatabaseTarget, openDatabase } from '../../../apps/coordinator/dist/database/connection/open-database.js';
 import { checkLedger } from '../../../apps/coordinator/dist/database/ledger/check-ledger.js';
 import type { Database } from '../../../apps/coordinator/dist/database/tables.js';
-import { dropSpares, freshPostgres, whyUnreachable } from '../../../apps/coordinator/test/support/fresh-database.js';
+import { dropPooledDatabases, freshPostgres, whyUnreachable } from '../../../apps/coordinator/test/support/fresh-database.js';
 import { sized } from '../size.js';
 import { median } from '../statistics.js';
 import { JobProcesses, serverTimeBetween, serverTimes } from './job-processes.js';
@@ -75,7 +75,7 @@ async function benchPostgres(): Promise<boolean> {
     }
     return holds;
   } finally {
-    await dropSpares();
+    await dropPooledDatabases();
   }
 }
 

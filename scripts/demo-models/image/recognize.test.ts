@@ -30,7 +30,7 @@ it('recognizes the background and one figure with colour, shape, position and si
   expect(image.background).toBe('blue');
   expect(image.figures).toHaveLength(1);
   expect(image.figures[0]).toMatchObject({ colour: 'red', shape: 'circle' });
-  expect(image.figures[0]?.overlap).toBeGreaterThan(0.95);
+  expect(image.figures[0]?.iou).toBeGreaterThan(0.95);
   expect(image.figures[0]?.x).toBeCloseTo(0.5);
   expect(image.figures[0]?.radius).toBeCloseTo(0.5);
 });

@@ -1,6 +1,6 @@
 /**
  * Recognizes the content of a demo image: background colour, and each figure's colour, shape, position and size. Pixel-based:
- * colours snap to the nearest named colour, figures are connected pixels of one colour, and shapes are compared with outlines.
+ * colours snap to the nearest named colour, figures are connected pixels of one colour, and a shape is the template of highest IoU.
  */
 import { readFileSync } from 'node:fs';
 
@@ -14,8 +14,8 @@ export interface Picture {
 interface RecognizedFigure {
   readonly colour: string;
   readonly shape: string;
-  /** Overlap of outline and figure, 0 to 1. */
-  readonly overlap: number;
+  /** Intersection over union of figure and template, 0 to 1. */
+  readonly iou: number;
   /** Centre of the bounds, 0 to 1 of the picture. */
   readonly x: number;
   readonly y: number;
@@ -44,8 +44,9 @@ export const COLOURS: Readonly<Record<string, readonly [number, number, number]>
   cyan: [40, 200, 222],
 };
 const NAMES = Object.keys(COLOURS);
-const OUTLINES: Readonly<Record<string, readonly string[]>> = JSON.parse(readFileSync(new URL('./outlines.json', import.meta.url), 'utf8'));
-const OUTLINE_SIDE = 24;
+/** Filled cells of each shape, scaled to its bounds: rows of `#` and `.`; written by templates.py. */
+const TEMPLATES: Readonly<Record<string, readonly string[]>> = JSON.parse(readFileSync(new URL('./templates.json', import.meta.url), 'utf8'));
+const TEMPLATE_SIDE = 24;
 /** Minimum thickness of a figure, relative to the picture's shorter side; thinner areas are blended edges. */
 const MIN_THICKNESS = 1 / 32;
 
@@ -67,9 +68,9 @@ function labelPixels({ rgb }: Picture): Uint8Array {
     let nearest = Number.POSITIVE_INFINITY;
     for (const [index, name] of NAMES.entries()) {
       const [red, green, blue] = COLOURS[name] as readonly [number, number, number];
-      const away = (at(3 * pixel) - red) ** 2 + (at(3 * pixel + 1) - green) ** 2 + (at(3 * pixel + 2) - blue) ** 2;
-      if (away >= nearest) continue;
-      nearest = away;
+      const distance = (at(3 * pixel) - red) ** 2 + (at(3 * pixel + 1) - green) ** 2 + (at(3 * pixel + 2) - blue) ** 2;
+      if (distance >= nearest) continue;
+      nearest = distance;
       labels[pixel] = index;
     }
   }
@@ -127,13 +128,13 @@ function describe(pixels: readonly number[], labels: Uint8Array, { width, height
   const rows = pixels.map((pixel) => Math.floor(pixel / width));
   const [left, right, top, bottom] = [min(columns), max(columns) + 1, min(rows), max(rows) + 1];
   const inside = new Set(pixels);
-  const mask = Array.from({ length: OUTLINE_SIDE ** 2 }, (_, index) => {
-    const x = Math.floor(left + (((index % OUTLINE_SIDE) + 0.5) * (right - left)) / OUTLINE_SIDE);
-    const y = Math.floor(top + ((Math.floor(index / OUTLINE_SIDE) + 0.5) * (bottom - top)) / OUTLINE_SIDE);
+  const mask = Array.from({ length: TEMPLATE_SIDE ** 2 }, (_, index) => {
+    const x = Math.floor(left + (((index % TEMPLATE_SIDE) + 0.5) * (right - left)) / TEMPLATE_SIDE);
+    const y = Math.floor(top + ((Math.floor(index / TEMPLATE_SIDE) + 0.5) * (bottom - top)) / TEMPLATE_SIDE);
     return inside.has(y * width + x);
   });
-  const overlaps = Object.entries(OUTLINES).map(([shape, outline]) => ({ shape, overlap: overlapOf(mask, outline.join('')) }));
-  const best = overlaps.reduce((a, b) => (b.overlap > a.overlap ? b : a));
+  const scores = Object.entries(TEMPLATES).map(([shape, template]) => ({ shape, iou: iouOf(mask, template.join('')) }));
+  const best = scores.reduce((a, b) => (b.iou > a.iou ? b : a));
   return {
     colour: NAMES[labels[pixels[0] as number] as number] as string,
     ...best,
@@ -143,15 +144,15 @@ function describe(pixels: readonly number[], labels: Uint8Array, { width, height
   };
 }
 
-function overlapOf(mask: readonly boolean[], outline: string): number {
-  let both = 0;
-  let either = 0;
+function iouOf(mask: readonly boolean[], template: string): number {
+  let intersection = 0;
+  let union = 0;
   for (const [index, filled] of mask.entries()) {
-    const expected = outline[index] === '#';
-    if (filled && expected) both++;
-    if (filled || expected) either++;
+    const expected = template[index] === '#';
+    if (filled && expected) intersection++;
+    if (filled || expected) union++;
   }
-  return both / either;
+  return intersection / union;
 }
 
 function min(values: readonly number[]): number {

@@ -1,20 +1,27 @@
+/**
+ * Memory budget that is shared fairly among holders: accounts or network addresses.
+ *
+ * Each request body or connection opens a claim and grows it with the bytes received. A claim that does not fit evicts another.
+ */
+
 interface FairBudgetOptions {
   readonly maxBytes: number;
   /** Maximum bytes of a holder, as a multiple of the free bytes. 1: half of the budget for a single holder; 9: nine tenths. */
   readonly freeMultiple: number;
   /** Fixed bytes per claim, for a connection and its objects. */
   readonly bytesPerClaim?: number;
-  /** Evicts within the holder without regard to members, because unrelated clients can share an address. */
+  /** Permits evicting any claim of the claimant's own holder, because unrelated clients can share an address. Default false. */
   readonly evictsOwn?: boolean;
 }
 
-/** An account with a key, or an address alone. */
 interface Claimant {
+  /** An account, or a network address. */
   readonly holder: string;
-  /** Without `evictsOwn`, claims of one member never displace a smaller member of the same holder. */
+  /** Subdivision of the holder: an API key of the account. */
   readonly member?: string;
 }
 
+/** Claims of a holder, or of one member. */
 class Group {
   bytes = 0;
   /** Evictable claims, oldest first. */
@@ -62,11 +69,11 @@ export class Claim {
 }
 
 /**
- * Shared memory budget of many holders: accounts, or network addresses.
+ * A holder may take a multiple of the free bytes (dynamic thresholds, Choudhury and Hahne 1998). A claim that does not fit evicts the
+ * oldest unfinished claim of the largest holder, if that holder has more bytes than the claimant's.
  *
- * A holder may take a multiple of the free bytes (dynamic thresholds, Choudhury and Hahne 1998). A claim without room evicts the
- * oldest unfinished claim of the largest holder above the claimant. Without such a holder, the claimant's own oldest claim is
- * evicted (`evictsOwn`), or the claim of a larger member; else `grow` returns false.
+ * If none has more, it evicts within its own holder: the oldest claim (`evictsOwn`), or the oldest of the largest member with more
+ * bytes than its own. If there is none, `grow` returns false.
  */
 export class FairBudget {
   readonly #options: Required<FairBudgetOptions>;

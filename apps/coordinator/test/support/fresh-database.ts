@@ -60,7 +60,7 @@ async function makeMigratedFile(): Promise<Uint8Array> {
 }
 
 /** Databases for reuse: creating, migrating and dropping are far slower than restoring. */
-const spares: { readonly migrated: Migrated[]; readonly empty: string[] } = { migrated: [], empty: [] };
+const pooled: { readonly migrated: Migrated[]; readonly empty: string[] } = { migrated: [], empty: [] };
 
 interface Migrated {
   readonly name: string;
@@ -69,7 +69,7 @@ interface Migrated {
 
 /** Creates a PostgreSQL database. Rejects when the server is unreachable. */
 export async function freshPostgres(content: Content = 'migrated'): Promise<TestDatabase> {
-  const migrated = content === 'migrated' ? (spares.migrated.pop() ?? (await createMigrated())) : null;
+  const migrated = content === 'migrated' ? (pooled.migrated.pop() ?? (await createMigrated())) : null;
   const name = migrated?.name ?? (await takeEmpty());
   const target = { url: urlOf(name), maxConnections: 4 };
   return {
@@ -80,10 +80,10 @@ export async function freshPostgres(content: Content = 'migrated'): Promise<Test
       onServer(async (client) => {
         await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()', [name]);
         if (migrated !== null && (await restoreInitialState(client, migrated.initial))) {
-          spares.migrated.push(migrated);
+          pooled.migrated.push(migrated);
         } else {
           await client.query(`alter database ${name} reset all; drop schema public cascade; create schema public`);
-          spares.empty.push(name);
+          pooled.empty.push(name);
         }
       }, target.url),
   };
@@ -104,7 +104,7 @@ async function createMigrated(): Promise<Migrated> {
 }
 
 async function takeEmpty(): Promise<string> {
-  return spares.empty.pop() ?? (await createOnServer());
+  return pooled.empty.pop() ?? (await createOnServer());
 }
 
 function urlOf(name: string): string {
@@ -122,9 +122,9 @@ async function createOnServer(): Promise<string> {
   return name;
 }
 
-/** Drops the databases of this process. For the end of a bench. */
-export async function dropSpares(): Promise<void> {
-  const names = [...spares.migrated.splice(0).map(({ name }) => name), ...spares.empty.splice(0)];
+/** Drops the databases that wait for reuse. Benches call it at their end; test runs use `dropDatabasesOfChildren`. */
+export async function dropPooledDatabases(): Promise<void> {
+  const names = [...pooled.migrated.splice(0).map(({ name }) => name), ...pooled.empty.splice(0)];
   if (names.length === 0) return;
   await onServer(async (client) => {
     for (const name of names) await client.query(`drop database if exists ${name} with (force)`);

@@ -1,6 +1,6 @@
 /**
- * Fills a fresh database with the roll-ups of a year of jobs: every job is drawn and summed as the ledger sums, but only sums are
- * written. Statistics then find the equivalent of 10 million usage rows, in seconds.
+ * Writes the sums of random past jobs into a fresh database, as the ledger would after running them. The jobs themselves are not
+ * written, so that millions of jobs take seconds.
  */
 import { addActivity, FOLDED_HOUR, noActivity, WINDOW_HOURS, WINDOWS } from '../../../apps/coordinator/src/database/ledger/activity.js';
 import type { Activity } from '../../../apps/coordinator/src/database/tables/ledger.js';

@@ -1,4 +1,4 @@
-"""Prints each shape as a drawing of 24 by 24 characters, stretched to its bounds: what `recognize.ts` compares with."""
+"""Prints the template of each shape for `recognize.ts`: 24 by 24 characters, stretched to the bounds of the shape."""
 import json
 
 import numpy
@@ -8,12 +8,12 @@ from paint import DISTANCES
 SIDE, FINE = 24, 20
 axis = (numpy.arange(800) + 0.5) / 400 - 1
 x, y = numpy.meshgrid(axis * 1.25, axis * 1.25)
-outlines = {}
+templates = {}
 for name, distance in DISTANCES.items():
     inside = distance(x, y) < 0
     rows, columns = numpy.flatnonzero(inside.any(1)), numpy.flatnonzero(inside.any(0))
     pick_row = numpy.linspace(rows[0], rows[-1], SIDE * FINE).round().astype(int)
     pick_column = numpy.linspace(columns[0], columns[-1], SIDE * FINE).round().astype(int)
     box = inside[numpy.ix_(pick_row, pick_column)].reshape(SIDE, FINE, SIDE, FINE).mean((1, 3))
-    outlines[name] = [''.join('#' if part > 0.5 else '.' for part in row) for row in box]
-print(json.dumps(outlines, indent=2))
+    templates[name] = [''.join('#' if part > 0.5 else '.' for part in row) for row in box]
+print(json.dumps(templates, indent=2))
