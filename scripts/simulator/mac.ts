@@ -22,8 +22,8 @@ interface Running {
   readonly sequence: PromptSlot | null;
   readonly cachedTokens: number;
   phase: 'loading' | 'prompt' | 'answer';
-  /** Tokens. */
-  left: number;
+  /** Prompt or answer tokens, by the phase. */
+  remainingTokens: number;
 }
 
 /** A slot of the engine's memory, with its last prompt. */
@@ -58,7 +58,7 @@ interface InstalledModel {
 const CHIP_WEIGHTS = new WeightedIndex(CHIPS.map(({ weight }) => weight));
 const MODEL_WEIGHTS = MODELS.map((_, rank) => (rank + 1) ** -0.6);
 /** Share of memory available to models. */
-const MODEL_SHARE = 0.7;
+const MODEL_MEMORY_SHARE = 0.7;
 const HOT = 0.85;
 const COOL = 0.5;
 /** Busy time until a fanless machine is hot, and idle time until it is cold, in milliseconds. */
@@ -95,7 +95,7 @@ export class SimulatedMac {
   #heat = 0;
   #version = 0;
   #session = 0;
-  #countedAt = 0;
+  advancedAt = 0;
   /** Milliseconds with at least one job. */
   busyMs = 0;
   loads = 0;
@@ -116,7 +116,7 @@ export class SimulatedMac {
     const hardware = { chip_family: this.chip.name, cpu_cores: 8, gpu_cores: 10, bandwidth_gbs: claims };
     this.registration = { identity: { providerId: `mac-${index}` as ProviderId }, hardware };
     const memory = random.pick(this.chip.memory);
-    this.#modelGigabytes = memory * MODEL_SHARE;
+    this.#modelGigabytes = memory * MODEL_MEMORY_SHARE;
     this.#chooseModels(random, inMemory);
   }
 
@@ -138,9 +138,9 @@ export class SimulatedMac {
       this.#events.after(FAILS_AFTER_MS, () => events.failed('fault'));
       return;
     }
-    this.#count();
+    this.advance();
     const sequence = this.#sequenceFor(resident, job);
-    const cachedTokens = sequence === null ? 0 : shared(sequence, job);
+    const cachedTokens = sequence === null ? 0 : commonPrefixTokens(sequence, job);
     if (sequence !== null) {
       Object.assign(sequence, {
         conversation: job.conversation,
@@ -160,22 +160,22 @@ export class SimulatedMac {
       sequence,
       cachedTokens,
       phase: loading ? 'loading' : 'prompt',
-      left: Math.max(1, job.promptTokens - cachedTokens),
+      remainingTokens: Math.max(1, job.promptTokens - cachedTokens),
     });
-    this.#next();
+    this.scheduleNext();
   }
 
-  /** Comes online with its loaded models. */
+  /** Goes online with its loaded models. */
   wake(): void {
     this.online = true;
-    this.#countedAt = this.#events.now;
+    this.advancedAt = this.#events.now;
     this.#heat = 0;
     this.hot = false;
   }
 
   /** Goes offline and loses its jobs. */
   leave(): void {
-    this.#count();
+    this.advance();
     this.online = false;
     this.#version++;
     this.#session++;
@@ -252,14 +252,14 @@ export class SimulatedMac {
     const session = this.#session;
     this.#events.after(resident.loadMs, () => {
       if (!this.online || session !== this.#session) return;
-      this.#count();
+      this.advance();
       resident.state = 'ready';
       for (const running of this.#running) {
         if (running.phase === 'loading' && running.resident === resident) running.phase = 'prompt';
       }
       this.#tell();
       this.#changed(this);
-      this.#next();
+      this.scheduleNext();
     });
     this.#tell();
     this.#changed(this);
@@ -269,7 +269,8 @@ export class SimulatedMac {
     if (!this.#cachesPrompts) return null;
     const { sequences } = resident;
     let best: PromptSlot | null = null;
-    for (const one of sequences) if (!one.busy && shared(one, job) > (best === null ? 0 : shared(best, job))) best = one;
+    for (const one of sequences)
+      if (!one.busy && commonPrefixTokens(one, job) > (best === null ? 0 : commonPrefixTokens(best, job))) best = one;
     if (best !== null) return best;
     if (sequences.length < this.slots) {
       const fresh = { conversation: -1, account: -1, systemTokens: 0, tokens: 0, busy: false, usedAt: 0 };
@@ -281,14 +282,14 @@ export class SimulatedMac {
   }
 
   /** Advances running jobs by the time since the last change. */
-  #count(): void {
+  advance(): void {
     const { now } = this.#events;
-    const ms = now - this.#countedAt;
-    this.#countedAt = now;
+    const ms = now - this.advancedAt;
+    this.advancedAt = now;
     if (ms <= 0 || !this.online) return;
     const busy = this.#running.length > 0;
     if (busy) this.busyMs += ms;
-    for (const one of this.#running) if (one.phase !== 'loading') one.left -= (ms / 1000) * this.#rate(one);
+    for (const one of this.#running) if (one.phase !== 'loading') one.remainingTokens -= (ms / 1000) * this.#rate(one);
     if (!this.#fanless) return;
     this.#heat = Math.min(1, Math.max(0, this.#heat + (busy ? ms / HEATS_IN_MS : -ms / COOLS_IN_MS)));
     const hot = this.hot ? this.#heat > COOL : this.#heat > HOT;
@@ -303,34 +304,35 @@ export class SimulatedMac {
   }
 
   /** Schedules the next event of the running jobs. */
-  #next(): void {
+  scheduleNext(): void {
     const version = ++this.#version;
-    let soonest = Number.POSITIVE_INFINITY;
-    for (const one of this.#running) if (one.phase !== 'loading') soonest = Math.min(soonest, (1000 * one.left) / this.#rate(one));
-    if (soonest < Number.POSITIVE_INFINITY) {
-      this.#events.after(Math.max(0, soonest), () => {
+    let soonestMs = Number.POSITIVE_INFINITY;
+    for (const one of this.#running)
+      if (one.phase !== 'loading') soonestMs = Math.min(soonestMs, (1000 * one.remainingTokens) / this.#rate(one));
+    if (soonestMs < Number.POSITIVE_INFINITY) {
+      this.#events.after(Math.max(0, soonestMs), () => {
         if (version === this.#version) this.#step();
       });
     } else if (this.hot) {
       this.#events.after(COOLS_IN_MS, () => {
-        if (version === this.#version) this.#count();
+        if (version === this.#version) this.advance();
       });
     }
   }
 
   #step(): void {
-    this.#count();
+    this.advance();
     const ended: Running[] = [];
     for (const one of this.#running) {
-      if (one.phase === 'loading' || one.left > TOKEN_EPSILON) continue;
+      if (one.phase === 'loading' || one.remainingTokens > TOKEN_EPSILON) continue;
       if (one.phase === 'prompt') {
         one.phase = 'answer';
-        one.left = one.job.completionTokens;
+        one.remainingTokens = one.job.completionTokens;
         one.events.firstToken();
       } else ended.push(one);
     }
     if (ended.length > 0) this.#running = this.#running.filter((one) => !ended.includes(one));
-    this.#next();
+    this.scheduleNext();
     for (const { job, sequence, cachedTokens, events } of ended) {
       if (sequence !== null) {
         Object.assign(sequence, { tokens: job.promptTokens + job.completionTokens, busy: false, usedAt: this.#events.now });
@@ -341,7 +343,7 @@ export class SimulatedMac {
 }
 
 /** Common prefix tokens of a job's prompt and a slot. */
-function shared(sequence: PromptSlot, job: Job): number {
+function commonPrefixTokens(sequence: PromptSlot, job: Job): number {
   if (sequence.tokens === 0) return 0;
   if (sequence.conversation === job.conversation) return Math.min(sequence.tokens, job.promptTokens - 1);
   return sequence.account === job.account ? Math.min(sequence.systemTokens, job.systemTokens, job.promptTokens - 1) : 0;

@@ -1,7 +1,8 @@
 /**
- * The agent as an owner runs it: a service under our own supervisor, beside a real coordinator, while both are frozen, suspended
- * and killed at random. A client sends requests throughout and verifies. In the end the agent must serve, every fault must have
- * been overcome in time, no response may have been wrong, and memory must be bounded.
+ * Soak test of the agent as an owner runs it: a service under a supervisor of this script, connected to a real coordinator. Both are
+ * frozen, suspended and killed at random, while a client sends requests and verifies the responses.
+ *
+ * The run passes if the agent recovered from every fault in time, still serves, sent no wrong response, and kept its memory bounded.
  */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -26,8 +27,8 @@ const RECOVERY_MS = 90_000;
 const MIB = 2 ** 20;
 /** A model whose process dies three times within ten minutes is correctly disabled for a minute or more. */
 const ENGINE_KILLS_MS = 5.5 * 60_000;
-/** A fault may take such a part of a run. */
-const LONG_FAULTS = 10;
+/** Minimum length of a run, as a multiple of its longest fault. */
+const MIN_RUN_PER_FAULT = 10;
 /** Growth of one process over the second half, in which the agent is not killed. */
 const MAX_GROWTH = 48 * MIB;
 
@@ -39,7 +40,7 @@ interface Fault {
   /** Minimum interval between two faults of this kind, in milliseconds. */
   readonly everyMs?: number;
   /** Duration of the fault, in milliseconds; short runs exclude long faults. */
-  readonly longestMs?: number;
+  readonly maxDurationMs?: number;
 }
 
 interface Recovery {
@@ -89,24 +90,29 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
   const ANY: readonly Fault[] = [
     { name: 'engine killed', kills: false, everyMs: ENGINE_KILLS_MS, strike: async () => kill(await childOf('engine/process')) },
     { name: 'enclave helper killed', kills: false, strike: async () => kill(await childOf('simulated/main')) },
-    { name: 'agent asleep, briefly', kills: false, longestMs: 5_000, strike: async () => freeze([await agentPid()], between(500, 5_000)) },
+    {
+      name: 'agent asleep, briefly',
+      kills: false,
+      maxDurationMs: 5_000,
+      strike: async () => freeze([await agentPid()], between(500, 5_000)),
+    },
     {
       name: 'agent asleep, until it is given up',
       kills: false,
-      longestMs: 45_000,
+      maxDurationMs: 45_000,
       strike: async () => freeze([await agentPid()], between(20_000, 45_000)),
     },
     { name: 'coordinator killed', kills: false, strike: async () => kill(coordinator()) },
-    { name: 'coordinator frozen', kills: false, longestMs: 40_000, strike: async () => freeze([coordinator()], between(500, 40_000)) },
+    { name: 'coordinator frozen', kills: false, maxDurationMs: 40_000, strike: async () => freeze([coordinator()], between(500, 40_000)) },
     {
       name: 'both frozen',
       kills: false,
-      longestMs: 20_000,
+      maxDurationMs: 20_000,
       strike: async () => freeze([await agentPid(), coordinator()], between(1_000, 20_000)),
     },
   ];
 
-  const OTHERS = ANY.filter(({ longestMs = 0 }) => longestMs <= (minutes * 60_000) / LONG_FAULTS);
+  const OTHERS = ANY.filter(({ maxDurationMs = 0 }) => maxDurationMs <= (minutes * 60_000) / MIN_RUN_PER_FAULT);
 
   const problems: string[] = [];
   const recoveries: Recovery[] = [];
@@ -123,7 +129,7 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
   try {
     await owner('start');
     if (!(await client.verifiedWithin(RECOVERY_MS))) problems.push('the agent did not serve in the beginning');
-    // Each once, then by chance.
+    // Each fault once, then at random.
     let due: Fault[] = [];
     const struck = new Map<string, number>();
     while (performance.now() < until) {

@@ -19,7 +19,7 @@ export interface ScheduleRules {
   /** Consecutive failures after which a device pauses for {@link giveUpMs}. */
   readonly giveUpAfter: number;
   readonly giveUpMs: number;
-  /** Minimum pause between two commands of one kind, even after a doubt. */
+  /** Minimum pause between two commands of one kind, even if another report contradicts the last answer. */
   readonly minPauseMs: number;
 }
 
@@ -70,7 +70,7 @@ export interface DeviceNeeds {
   readonly history: readonly PastCommand[];
   /** Issue time of the current certificate; null without one. Only attestations have certificates. */
   readonly certifiedAt: number | null;
-  /** Time since which another fact contradicts the newest answer; null: none does. */
+  /** Time since which another report contradicts the newest answer; null: none does. */
   readonly doubtedSince: number | null;
 }
 
@@ -147,7 +147,8 @@ export function lastFailure(history: readonly PastCommand[]): string | null {
 }
 
 /**
- * Adds up to a fifth to a pause, so devices do not answer in step. Deterministic by the last command, so repeated decisions agree.
+ * Adds up to a fifth to a pause, so that devices do not all answer at once. The addition derives from the last command, so repeated
+ * decisions agree.
  */
 function spread(pauseMs: number, uuid: string): number {
   let hash = 0;

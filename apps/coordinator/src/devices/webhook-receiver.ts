@@ -52,7 +52,7 @@ interface WebhookReceiverOptions {
   readonly now: () => number;
   /** Called after the evidence of a key has changed. */
   readonly onChange: (seKeySha256: string) => void;
-  /** Events that any coordinator of a cluster has taken. Null: this process remembers alone. */
+  /** Digests of the events handled by any coordinator of the cluster. Null outside a cluster. */
   readonly sharedDigests: Pick<WebhookDigestRepository, 'add'> | null;
 }
 
@@ -60,14 +60,14 @@ interface WebhookReceiverOptions {
 const EVENT_LIFETIME_MS = 2 * MAX_EVENT_AGE_MS;
 /** Maximum number of remembered event digests. */
 const MAX_REMEMBERED = 50_000;
-/** A certificate is valid for 30 days, which touch at most six weeks. */
-const NONCES_TRIED = 6;
+/** Nonces change weekly, and the 30 days of a certificate lie in at most six weeks. */
+const MAX_NONCES_TRIED = 6;
 
 export class WebhookReceiver {
   readonly #options: WebhookReceiverOptions;
   /** Digests of seen events, with the time after which an event of this age is rejected anyway. */
   readonly #seen = new Map<string, number>();
-  /** How many events ended how, for the operator. */
+  /** Number of events by outcome, for the operator. */
   readonly counts = new Map<string, number>();
 
   constructor(options: WebhookReceiverOptions) {
@@ -206,8 +206,8 @@ export class WebhookReceiver {
   /** Preimages of all valid nonces of the key, newest first. */
   async #preimages(enrolment: Enrolment): Promise<NoncePreimage[]> {
     const { database, now } = this.#options;
-    const oldest = weeklyEpoch(now()) - NONCES_TRIED;
-    const nonces = await noncesOfKey(database, enrolment.seKeySha256, NONCES_TRIED);
+    const oldest = weeklyEpoch(now()) - MAX_NONCES_TRIED;
+    const nonces = await noncesOfKey(database, enrolment.seKeySha256, MAX_NONCES_TRIED);
     return nonces
       .filter((nonce) => nonce.epoch > oldest)
       .map((nonce) => noncePreimage(fromBase64(enrolment.sePublicKey), nonce.epoch, fromBase64(nonce.random)));

@@ -1,8 +1,8 @@
 /** Limits on waits. */
 
 /**
- * A limit on how long a peer may take. After a pause of the process itself (by its host, garbage collection, SIGSTOP), timers are
- * due and messages unread. Those messages are read before the limit applies, and may renew it.
+ * A time limit for a peer. After a pause of this process (by its host, garbage collection, SIGSTOP), timers are due and messages are
+ * unread. Unread messages are handled before the limit expires, and may renew it.
  */
 export class Deadline {
   readonly #onExpiry: () => void;

@@ -2,7 +2,7 @@
 import type { BillingTimings } from './settlement/bill.js';
 
 export interface JobTimings extends BillingTimings {
-  /** Most time in the queue for a free provider. */
+  /** Maximum wait in the request queue for a free provider. */
   readonly queueMs: number;
   /** From the job's sending to the provider's `job_accepted`. */
   readonly acceptMs: number;
@@ -12,7 +12,7 @@ export interface JobTimings extends BillingTimings {
   readonly lateMs: number;
   /** Minimum silence after which a provider is abandoned if another is free. The limit grows with the expected prefill time. */
   readonly silentMs: number;
-  /** Between two response frames or progress messages, while the client drains. */
+  /** Maximum time between two response frames or progress messages, while the client accepts bytes. */
   readonly betweenFramesMs: number;
   /** Maximum time of a begun answer without content or progress; see `StallBudget`. */
   readonly stallMs: number;
@@ -22,13 +22,13 @@ export interface JobTimings extends BillingTimings {
   readonly completionMs: number;
   /** From a client's disconnect to the provider's signature over the delivered part. */
   readonly closingMs: number;
-  /** From the first acceptance, or a later second attempt's start, to a stream's status and headers, even without content. */
+  /** From the first acceptance, or the start of a later hedged attempt, until a stream's headers are sent even without content. */
   readonly commitMs: number;
   /** Silence after which a committed stream gets a comment. */
   readonly keepAliveMs: number;
-  /** Maximum time in which a client takes nothing, and maximum time to take the bytes that a stream may send ahead. */
+  /** Maximum time in which a client accepts no bytes, and maximum time to accept all bytes that a stream may send ahead. */
   readonly clientDrainMs: number;
-  /** No attempt begins later than this after the request arrived. */
+  /** Time after the arrival of a request in which attempts may begin. */
   readonly overallMs: number;
   /** Validity of a job context, including its transfer to the provider. */
   readonly contextMs: number;

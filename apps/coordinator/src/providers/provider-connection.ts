@@ -1,6 +1,6 @@
 /**
- * Narrow interfaces between the inference layer and a connected provider. The live session stays behind them, so a provider of
- * another coordinator could implement them too.
+ * Narrow interfaces between the inference layer and a connected provider. A local session (`local-provider.ts`) and a provider of
+ * another coordinator (`cluster/placement/remote-provider.ts`) implement them.
  */
 import type { Frame, JobCompleted, JobFailure, JobMessage, ModelOffer, TrustLevel } from '@inference/protocol';
 import type { AnswerSample, PromptPrefix } from '@inference/scheduler';
@@ -25,14 +25,14 @@ export interface ProviderConnection {
   readonly isReplaced: boolean;
   /** Slots in use, reserved ones included. */
   readonly usedSlots: number;
-  /** Whether enough answers with the model verified for its rates to count as measured, or a certificate chain holds. */
+  /** Whether the rates for a model count as measured: enough of its answers verified, or a certificate chain holds. */
   isProven(model: string): boolean;
   /** False for a rate far beyond every measured provider of the model, this one included. */
   isPlausibleRate(model: string, tokensPerSecond: number): boolean;
   report(finding: JobFinding): void;
 }
 
-/** One reserved job slot of a provider. The holder must start or release it, once. */
+/** One reserved job slot of a provider. The caller must either start or release the slot, once. */
 export interface ProviderSlot {
   readonly provider: ProviderConnection;
   /** Sends the job. `sink.lost` may be called before the return, when the connection breaks during the send. */
@@ -78,7 +78,7 @@ export interface SettledAnswer {
  * follows.
  */
 export interface JobSink {
-  /** Bytes go to the provider while this job's request waits in the send queue, or the last of the request has just been sent. */
+  /** Called when bytes are sent while this job's request waits in the send queue, and when its last bytes are sent. */
   sending(): void;
   accepted(): void;
   /** The provider works on the job and has no output yet. */

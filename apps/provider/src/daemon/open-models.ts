@@ -8,7 +8,7 @@ import { ImageEngine, type ImageEngineStatusEvent } from '../imaging/image-engin
 import type { KeepAlive } from '../jobs/serving/keep-alive.js';
 import { ModelPool } from '../jobs/serving/model-pool.js';
 import type { ModelEvent, RunningEngine, ServedModel, Serving } from '../jobs/serving/served-model.js';
-import { memoryCeiling, type Planned, planModels } from '../models/capacity.js';
+import { memoryCeiling, type PlannedModel, planModels } from '../models/capacity.js';
 import type { FileHashes } from '../models/file-hash.js';
 import { ModelFileError } from '../models/gguf-header.js';
 import { type ModelFacts, readModelFacts } from '../models/model-facts.js';
@@ -70,11 +70,11 @@ const MEMORY_SLACK = 2;
 interface Readable {
   readonly choice: ModelChoice;
   readonly facts: ModelFacts;
-  readonly always: boolean;
+  readonly isAlwaysLoaded: boolean;
 }
 
 interface Plan {
-  readonly planned: readonly Planned<Readable>[];
+  readonly planned: readonly PlannedModel<Readable>[];
   readonly refused: readonly RefusedModel[];
   /** Memory in bytes that all models may use together. */
   readonly ceiling: number;
@@ -95,16 +95,16 @@ function plan(choices: readonly ModelChoice[], reserve: number | null, { slots, 
       const facts = choice.id === undefined ? read : { ...read, id: choice.id };
       const twin = readable.find((other) => other.facts.id === facts.id);
       if (twin !== undefined) throw new StartupError(`${twin.choice.path} and ${choice.path} both have the id ${facts.id}; serve only one`);
-      readable.push({ choice, facts, always: choice.keep.kind === 'always' });
+      readable.push({ choice, facts, isAlwaysLoaded: choice.keep.kind === 'always' });
     } catch (error) {
       if (!(error instanceof ModelFileError || error instanceof StartupError)) throw error;
       refuse(choice.path, error);
     }
   }
   const ceiling = memoryCeiling(totalMemory, reserve);
-  const planned = planModels(readable, { ceiling, slots, context }).filter(({ wanted, need, max }) => {
+  const planned = planModels(readable, { ceiling, slots, context }).filter(({ model, need, max }) => {
     if (need <= max) return true;
-    refuse(wanted.choice.path, new StartupError(tooLarge(wanted.facts, need, max)));
+    refuse(model.choice.path, new StartupError(tooLarge(model.facts, need, max)));
     return false;
   });
   if (planned.length === 0) throw first ?? new StartupError('there is no model to serve');
@@ -122,10 +122,10 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
   const known = new Map<string, string>();
   const servings = (list: Plan['planned']): Serving[] => {
     chosen.clear();
-    for (const { wanted } of list) chosen.set(wanted.facts.id, wanted.choice);
-    const paths = new Set(list.map(({ wanted }) => wanted.facts.path));
+    for (const { model } of list) chosen.set(model.facts.id, model.choice);
+    const paths = new Set(list.map(({ model }) => model.facts.path));
     for (const path of [...known.keys()]) if (!paths.has(path)) known.delete(path);
-    return list.map(({ wanted: { facts, choice }, capacity, need }) => {
+    return list.map(({ model: { facts, choice }, capacity, need }) => {
       return { facts, capacity, need, keep: choice.keep, fileSha256: () => known.get(facts.path) ?? null };
     });
   };

@@ -49,7 +49,7 @@ export type PromptInput =
   | { readonly type: 'text'; readonly text: string };
 
 export interface Sampling {
-  /** 0 takes the most likely token. Without a seed, rounding may turn a close call under load. */
+  /** 0 takes the most likely token. Without a seed, rounding under load may change the choice between near-equal tokens. */
   readonly temperature: number;
   readonly topP: number | null;
   readonly topK: number | null;
@@ -72,7 +72,7 @@ export interface GenerationRequest {
    * nothing.
    */
   readonly maxTokens: number;
-  /** Restricts the output as far as there is room. Null: unrestricted. */
+  /** Restricts the output, which is cut off if `maxTokens` is too small for any complete text. Null: unrestricted. */
   readonly grammar: Grammar | null;
   /** Number of alternatives (0 to 20) reported with each token's log probability. Null: no log probabilities. */
   readonly logprobs: number | null;
@@ -100,7 +100,7 @@ export interface EngineSettings {
   readonly contextSize: number;
   /** `auto` uses the available GPU (Metal on a Mac); `none` uses the CPU. */
   readonly gpu: 'auto' | 'none';
-  /** Repeatable streams never share a batch, as on a GPU. Default: false where sharing is bit-exact. */
+  /** Whether repeatable streams never share a batch, as on a GPU. Default: false where sharing is bit-exact. */
   readonly keepApart?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * One job from its first message to `job_completed` or `job_failed`: collects and opens the sealed body, answers the request, has
- * the answer signed. Sends exactly one of the two and leaves nothing behind.
+ * One job from its first message to `job_completed` or `job_failed`, of which exactly one is sent. Collects and opens the sealed body,
+ * answers the request, has the answer signed, and erases plaintext at the end.
  */
 import type { Enclave, ReceiptDraft } from '@inference/enclave';
 import type { ResponseMetadata } from '@inference/formats';
@@ -110,7 +110,7 @@ export class Job {
     } else this.giveUp();
   }
 
-  /** The body was opened and passed on to the engine. */
+  /** Whether the body was opened and passed on to the engine. */
   get accepted(): boolean {
     return this.#frames !== null;
   }
@@ -120,7 +120,7 @@ export class Job {
     this.#stop(new JobError('cancelled'));
   }
 
-  /** Part of the answer is sent, so no other provider can take over. */
+  /** Whether a part of the answer is sent, so that no other provider can take over. */
   get begun(): boolean {
     return (this.#frames?.written ?? 0) > 0;
   }
@@ -220,7 +220,7 @@ export class Job {
     }
   }
 
-  /** Reports progress to the coordinator at intervals, so a long prompt or a loading model does not look like a dead provider. */
+  /** Reports progress at intervals, so that a long prompt or a loading model does not exhaust the coordinator's stall timeout. */
   #reportWork() {
     const { deps, context } = this;
     let watched: { readonly workCount: number } | null = null;

@@ -1,6 +1,6 @@
 /**
- * Plans slots and context length of models, and the memory of each. Pure. Models that do not fit beside the owner's reserve are
- * detected before loading.
+ * Plans slots, context length and memory of models, before any is loaded. Pure. The plan shows which models do not fit beside the
+ * memory reserved for the owner.
  */
 import { type ImageFacts, type ImageSize, imageJobBytes, sizesWithin } from './image/image-facts.js';
 import type { ModelFacts } from './model-facts.js';
@@ -20,23 +20,23 @@ interface CapacityRequest {
   readonly budget: number;
 }
 
-/** Longest default context. Coding agents send prompts of 20,000 tokens and more. */
-const LONGEST_CONTEXT = 131_072;
-/** Lower bound for shortening the context to gain slots. */
-const SHORTEST_CONTEXT = 8192;
-/** Lower bound for shortening the context to fit at all. */
+/** Maximum context that the owner did not set. Coding agents send prompts of 20,000 tokens and more. */
+const MAX_DEFAULT_CONTEXT = 131_072;
+/** The context is not shortened below this size to gain slots. */
+const MIN_CONTEXT_FOR_SLOTS = 8192;
+/** The context is not shortened below this size to fit at all. */
 const MIN_CONTEXT = 2048;
 const MAX_SLOTS = 8;
-/** Slots for which a long context is shortened. */
-const ENOUGH_SLOTS = 4;
-/** Share of memory for models and caches; the rest is the owner's. */
-const USABLE_PART = 0.6;
+/** A context is shortened until this many slots fit. */
+const SLOTS_WITH_LONG_CONTEXT = 4;
+/** Share of memory for models and caches if the owner reserved no amount. */
+const DEFAULT_MODEL_SHARE = 0.6;
 /** Process overhead beside weights and cache, in bytes: compute buffers and Node. */
-const OVERHEAD = 200e6;
+const PROCESS_OVERHEAD_BYTES = 200e6;
 /** Embedding models read a text in one batch, whose buffers grow with the context. */
-const LONGEST_EMBEDDING_CONTEXT = 8192;
+const MAX_EMBEDDING_CONTEXT = 8192;
 /** Memory per byte of weights: ONNX Runtime stores some weights a second time, in CPU layout. */
-const IMAGE_WEIGHTS = { onnx: 1.5, 'stable-diffusion.cpp': 1 } as const;
+const IMAGE_BYTES_PER_WEIGHT_BYTE = { onnx: 1.5, 'stable-diffusion.cpp': 1 } as const;
 /** Image jobs run in sequence. */
 const IMAGE_SLOTS = 1;
 /** Admitted concurrent embedding requests; the engine computes them in sequence. */
@@ -48,7 +48,7 @@ const EMBEDDING_SLOTS = 8;
  */
 export function memoryCeiling(totalMemory: number, reserve: number | null): number {
   if (totalMemory <= 0) return Number.POSITIVE_INFINITY;
-  return reserve === null ? USABLE_PART * totalMemory : Math.max(0, totalMemory - reserve);
+  return reserve === null ? DEFAULT_MODEL_SHARE * totalMemory : Math.max(0, totalMemory - reserve);
 }
 
 /** Applies the owner's settings first and fits the rest to the budget: the longest context that leaves a few slots. */
@@ -56,27 +56,27 @@ export function planCapacity(model: ModelFacts, requested: CapacityRequest): Cap
   if (model.embedding !== null) {
     return {
       slots: requested.slots ?? EMBEDDING_SLOTS,
-      contextSize: Math.min(requested.context ?? LONGEST_EMBEDDING_CONTEXT, model.trainedContext),
+      contextSize: Math.min(requested.context ?? MAX_EMBEDDING_CONTEXT, model.trainedContext),
     };
   }
   if (model.image !== null)
     return { slots: IMAGE_SLOTS, contextSize: model.trainedContext, sizes: imageSizes(model, model.image, requested.budget) };
-  const free = requested.budget - OVERHEAD - model.fileBytes;
+  const free = requested.budget - PROCESS_OVERHEAD_BYTES - model.fileBytes;
   const slotsAt = (contextSize: number): number => Math.floor(free / Math.max(1, model.cacheBytesPerToken * contextSize));
-  let contextSize = Math.min(requested.context ?? LONGEST_CONTEXT, model.trainedContext);
+  let contextSize = Math.min(requested.context ?? MAX_DEFAULT_CONTEXT, model.trainedContext);
   const shorten = (min: number, enough: number): void => {
     while (requested.context === null && contextSize > min && slotsAt(contextSize) < enough) {
       contextSize = Math.max(min, Math.floor(contextSize / 2));
     }
   };
-  shorten(SHORTEST_CONTEXT, requested.slots ?? ENOUGH_SLOTS);
+  shorten(MIN_CONTEXT_FOR_SLOTS, requested.slots ?? SLOTS_WITH_LONG_CONTEXT);
   shorten(MIN_CONTEXT, 1);
   return { slots: requested.slots ?? Math.max(1, Math.min(MAX_SLOTS, slotsAt(contextSize))), contextSize };
 }
 
 /** Sizes that fit; otherwise the smallest, so the plan can report the missing memory. */
 function imageSizes(model: ModelFacts, facts: ImageFacts, budget: number): readonly ImageSize[] {
-  const fitting = sizesWithin(facts, budget - OVERHEAD - IMAGE_WEIGHTS[facts.engine] * model.fileBytes);
+  const fitting = sizesWithin(facts, budget - PROCESS_OVERHEAD_BYTES - IMAGE_BYTES_PER_WEIGHT_BYTE[facts.engine] * model.fileBytes);
   const smallest = facts.sizes.toSorted((a, b) => a.width * a.height - b.width * b.height).slice(0, 1);
   return fitting.length > 0 ? fitting : smallest;
 }
@@ -86,26 +86,26 @@ export function memoryNeed(model: ModelFacts, { slots, contextSize, sizes }: Cap
   const { image } = model;
   if (image !== null) {
     return (
-      OVERHEAD +
-      IMAGE_WEIGHTS[image.engine] * model.fileBytes +
+      PROCESS_OVERHEAD_BYTES +
+      IMAGE_BYTES_PER_WEIGHT_BYTE[image.engine] * model.fileBytes +
       Math.max(...(sizes ?? image.sizes).map((size) => imageJobBytes(image, size)))
     );
   }
   const streams = model.embedding === null ? slots : 1;
-  return OVERHEAD + model.fileBytes + model.cacheBytesPerToken * contextSize * streams;
+  return PROCESS_OVERHEAD_BYTES + model.fileBytes + model.cacheBytesPerToken * contextSize * streams;
 }
 
-/** A model of the owner's list. */
-export interface Wanted {
+/** A model on the owner's list. */
+export interface ListedModel {
   readonly facts: ModelFacts;
   /** Never unloaded. */
-  readonly always: boolean;
+  readonly isAlwaysLoaded: boolean;
 }
 
-export interface Planned<W extends Wanted> {
-  readonly wanted: W;
+export interface PlannedModel<W extends ListedModel> {
+  readonly model: W;
   readonly capacity: Capacity;
-  /** Bytes. */
+  /** Bytes while loaded. */
   readonly need: number;
   /** Maximum bytes available; less than `need` if the model cannot be loaded. */
   readonly max: number;
@@ -115,18 +115,18 @@ export interface Planned<W extends Wanted> {
  * Plans models that share a machine. Models that are always loaded share memory in proportion to their sizes. The others share the
  * rest if they fit together with room for slots; otherwise each is planned alone, and they take turns.
  */
-export function planModels<W extends Wanted>(
+export function planModels<W extends ListedModel>(
   models: readonly W[],
   { ceiling, slots, context }: { readonly ceiling: number; readonly slots: number | null; readonly context: number | null },
-): Planned<W>[] {
-  const plan = (wanted: W, budget: number, max: number): Planned<W> => {
-    const capacity = planCapacity(wanted.facts, { slots, context, budget });
-    return { wanted, capacity, need: memoryNeed(wanted.facts, capacity), max };
+): PlannedModel<W>[] {
+  const plan = (model: W, budget: number, max: number): PlannedModel<W> => {
+    const capacity = planCapacity(model.facts, { slots, context, budget });
+    return { model, capacity, need: memoryNeed(model.facts, capacity), max };
   };
-  const always = models.filter((model) => model.always);
+  const always = models.filter((model) => model.isAlwaysLoaded);
   const share = (of: readonly W[], model: W, memory: number): number =>
     memory === Number.POSITIVE_INFINITY ? memory : (memory * model.facts.fileBytes) / bytesOf(of);
-  const planned = new Map<W, Planned<W>>();
+  const planned = new Map<W, PlannedModel<W>>();
   let left = ceiling;
   for (const model of always) {
     const one = plan(model, share(always, model, ceiling), left);
@@ -134,21 +134,21 @@ export function planModels<W extends Wanted>(
     // A model that cannot be loaded takes nothing from the others.
     if (one.need <= left) left -= one.need;
   }
-  const others = models.filter((model) => !model.always);
-  const together = ROOM_FOR_STREAMS * bytesOf(others) + others.length * OVERHEAD <= left;
+  const others = models.filter((model) => !model.isAlwaysLoaded);
+  const together = MIN_BYTES_PER_WEIGHT_BYTE * bytesOf(others) + others.length * PROCESS_OVERHEAD_BYTES <= left;
   for (const model of others) planned.set(model, plan(model, together ? share(others, model, left) : left, left));
   return models.flatMap((model) => planned.get(model) ?? []);
 }
 
-/** Models stay loaded together if memory holds this multiple of their total size. */
-const ROOM_FOR_STREAMS = 1.3;
+/** Memory that models need to stay loaded together, as a multiple of their total file size. */
+const MIN_BYTES_PER_WEIGHT_BYTE = 1.3;
 
-function bytesOf(models: readonly Wanted[]): number {
+function bytesOf(models: readonly ListedModel[]): number {
   return models.reduce((sum, { facts }) => sum + facts.fileBytes, 0);
 }
 
-/** Share of memory bandwidth that llama.cpp reaches on Apple silicon with one stream, by published measurements. */
-const REACHED = 0.7;
+/** Share of memory bandwidth that llama.cpp uses on Apple silicon with one stream, by published measurements. */
+const BANDWIDTH_EFFICIENCY = 0.7;
 
 /**
  * Estimated tokens per second of one stream; null for an unknown bandwidth (GB/s). Each token reads every active weight once, so
@@ -156,5 +156,5 @@ const REACHED = 0.7;
  */
 export function estimatedTokensPerSecond({ activeBytes }: Pick<ModelFacts, 'activeBytes'>, bandwidthGbs: number): number | null {
   if (bandwidthGbs <= 0 || activeBytes <= 0) return null;
-  return (REACHED * bandwidthGbs * 1e9) / activeBytes;
+  return (BANDWIDTH_EFFICIENCY * bandwidthGbs * 1e9) / activeBytes;
 }

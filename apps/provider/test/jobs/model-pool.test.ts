@@ -218,7 +218,7 @@ describe('memory', () => {
   });
 
   test('a job that waits too long for memory is refused, and no model is unloaded in vain', async () => {
-    bench = new Bench([serving('a', 6), serving('b', 2), serving('c', 8)], 9, { priorityAfterMs: 1, roomMs: 20 });
+    bench = new Bench([serving('a', 6), serving('b', 2), serving('c', 8)], 9, { priorityAfterMs: 1, memoryWaitMs: 20 });
     for (const id of ['a', 'b']) {
       const lease = bench.models.lease(id, never);
       (await bench.started(id)).ready();

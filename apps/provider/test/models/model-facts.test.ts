@@ -105,9 +105,9 @@ test('slots are fitted to memory unless configured', () => {
 });
 
 const gigabyte = 1e9;
-const model = (fileBytes: number, always = false) => ({
+const model = (fileBytes: number, isAlwaysLoaded = false) => ({
   facts: { ...readModelFacts(demoModel()), trainedContext: 32_768, cacheBytesPerToken: 128 * 1024, fileBytes },
-  always,
+  isAlwaysLoaded,
 });
 
 test('two fifths of memory, or the configured reserve, stay free', () => {

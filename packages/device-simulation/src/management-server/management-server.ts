@@ -23,7 +23,7 @@ export interface ManagementServerOptions {
   readonly now?: () => number;
   /** Time a Mac takes to answer a push, in milliseconds. */
   readonly answerAfterMs?: number;
-  /** Least time between two attestations of a Mac, in milliseconds; seven days unless given. */
+  /** Minimum time between two attestations of a Mac, in milliseconds; default seven days. */
   readonly renewMs?: number;
   /** File that persists Macs and enrolments across restarts. Default: none. */
   readonly stateFile?: string;

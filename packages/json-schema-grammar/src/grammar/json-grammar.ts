@@ -144,9 +144,9 @@ export class JsonGrammar {
   #states(states: readonly State[], end: Sequence, spellings: (ranges: readonly number[]) => readonly Sequence[]): Term {
     const { builder } = this;
     const rules = states.map(() => builder.reserve());
-    for (const [id, { accepting, ways }] of states.entries()) {
+    for (const [id, { accepting, transitions }] of states.entries()) {
       const alternatives: Sequence[] = accepting ? [end] : [];
-      for (const [to, ranges] of ways) for (const spelling of spellings(ranges)) alternatives.push([...spelling, rules[to] as Term]);
+      for (const [to, ranges] of transitions) for (const spelling of spellings(ranges)) alternatives.push([...spelling, rules[to] as Term]);
       builder.define(rules[id] as Term, alternatives);
     }
     // An empty language is an unproductive rule.

@@ -3,7 +3,7 @@
  * again an expression, so pattern, format, length and exclusions combine freely. Equal expressions are one object.
  */
 
-/** An automaton as a leaf of an expression, for counting and comparing where expressions would explode. */
+/** An automaton inside an expression, for counts and comparisons whose expressions would grow exponentially. */
 export interface Leaf {
   /** Two leaves with the same key are the same. */
   readonly key: string;
@@ -28,9 +28,9 @@ export type Language = {
   | { readonly kind: 'leaf'; readonly leaf: Leaf }
 );
 
-/** Limit of expressions per schema, as compilation delays other requests. */
+/** Maximum expressions per schema, because compilation delays other requests. */
 const MAX_EXPRESSIONS = 40_000;
-/** Limit of states per language. */
+/** Maximum states per language. */
 const MAX_STATES = 3000;
 
 /** The language has more states than a request may ask for. */
@@ -46,8 +46,8 @@ export const ANY_CHARACTER: readonly number[] = [1, 0xd7ff, 0xe000, 0x10ffff];
 
 export interface State {
   readonly accepting: boolean;
-  /** Transitions: target state to flat ranges of code points. Only transitions to productive states. */
-  readonly ways: ReadonlyMap<number, readonly number[]>;
+  /** Target state to flat ranges of code points. Only states from which an accepting state is reachable. */
+  readonly transitions: ReadonlyMap<number, readonly number[]>;
 }
 
 /** Factory and cache of expressions. One instance per schema, so its memory is freed with the request. */
@@ -160,7 +160,7 @@ export class LanguageFactory {
         return this.complement(this.derivative(language.of, code));
       case 'repeat': {
         const { of, min, max } = language;
-        // Where a turn may be empty, the least number of turns says nothing.
+        // If the repeated language contains the empty text, the minimum count restricts nothing.
         const rest = this.repeat(of, of.nullable ? 0 : Math.max(0, min - 1), max - 1);
         return this.concatenation(this.derivative(of, code), rest);
       }
@@ -199,7 +199,7 @@ export class LanguageFactory {
   states(language: Language, codes: readonly number[] = ANY_CHARACTER): readonly State[] {
     const order = [language];
     const ids = new Map([[language, 0]]);
-    const ways: Map<number, number[]>[] = [];
+    const transitions: Map<number, number[]>[] = [];
     for (let at = 0; at < order.length; at++) {
       const from = order[at] as Language;
       const out = new Map<number, number[]>();
@@ -217,16 +217,16 @@ export class LanguageFactory {
         else ranges.push(low, high);
         out.set(id, ranges);
       }
-      ways.push(out);
+      transitions.push(out);
     }
     const alive = reaching(
       order.map(({ nullable }) => nullable),
-      ways,
+      transitions,
     );
     if (!alive[0]) return [];
     return order.map(({ nullable }, id) => ({
       accepting: nullable,
-      ways: new Map([...(ways[id] ?? [])].filter(([to]) => alive[to])),
+      transitions: new Map([...(transitions[id] ?? [])].filter(([to]) => alive[to])),
     }));
   }
 
@@ -289,9 +289,9 @@ function addCuts(language: Language, cuts: Set<number>, seen: Set<Language>): vo
 }
 
 /** Per state: whether an accepting state is reachable. */
-function reaching(accepting: readonly boolean[], ways: readonly ReadonlyMap<number, unknown>[]): readonly boolean[] {
+function reaching(accepting: readonly boolean[], transitions: readonly ReadonlyMap<number, unknown>[]): readonly boolean[] {
   const sources = accepting.map((): number[] => []);
-  for (const [from, out] of ways.entries()) for (const to of out.keys()) sources[to]?.push(from);
+  for (const [from, out] of transitions.entries()) for (const to of out.keys()) sources[to]?.push(from);
   const alive = [...accepting];
   const waiting = alive.flatMap((isAlive, state) => (isAlive ? [state] : []));
   for (let state = waiting.pop(); state !== undefined; state = waiting.pop()) {
@@ -315,7 +315,7 @@ export function holds(ranges: readonly number[], code: number): boolean {
   return false;
 }
 
-/** Sorted, and neighbours joined. */
+/** Sorts ranges and joins adjacent ones. */
 export function normalise(ranges: readonly number[]): number[] {
   const pairs: [number, number][] = [];
   for (let i = 0; i + 1 < ranges.length; i += 2) pairs.push([ranges[i] as number, ranges[i + 1] as number]);

@@ -1,9 +1,9 @@
 /**
- * Leases of busy accounts, in memory: reservations are taken from a lease without a transaction, and settled against its row.
+ * Credit leases of busy accounts: parts of balances that this coordinator reserves from in memory, without a transaction per job.
+ * Settlements charge the database row of the lease.
  *
- * The row is the authority. A settlement without its row charges nothing, like one of a released job, so a lost lease can never
- * spend money twice. A lease never grows; a busy account takes the next one while the last drains. A closing lease gets no more
- * reservations.
+ * The row is the authority: a settlement whose lease has no row charges nothing, so an expired lease cannot spend money twice. A lease
+ * never grows. A busy account takes another lease while the last one is used up. A closing lease gets no more reservations.
  */
 import { randomUUID } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
@@ -14,7 +14,7 @@ import { CreditRecalls, type RecallHints } from './credit-recalls.js';
 import { ReservationRates } from './reservation-rates.js';
 
 export interface LeasePolicy {
-  /** Reservations per second of an account from which on the account gets a lease. */
+  /** Minimum reservations per second of an account that gets a lease. */
   readonly minPerSecond: number;
   /** Time that a lease outlives its last renewal, in milliseconds; ten renewals fit in. Default 20,000. */
   readonly ms?: number;
@@ -27,7 +27,7 @@ export interface LeasePolicy {
 export interface LeasedJob {
   readonly leaseId: string;
   readonly reservation: JobReservation;
-  /** Whether the settlement returns what the job did not spend, as the lease lends it to no other job. */
+  /** Whether the settlement returns the unspent rest to the balance, because the lease takes no more jobs. */
   readonly isLeaseClosing: boolean;
 }
 
@@ -59,11 +59,11 @@ const LEASE_MS = 20_000;
 const RENEWALS = 10;
 /** Seconds of an account's reservations that a lease covers. */
 const SECONDS_COVERED = 3;
-/** A lease is at most this part of the available balance, so other coordinators can still reserve. */
-const SHARE = 8;
-/** A lease covers at least so many of the reservations that asked for the lease. */
+/** Minimum available balance, as a multiple of a lease, so that other coordinators can still reserve. */
+const MIN_BALANCE_PER_LEASE = 8;
+/** Minimum number of reservations like the current one that a lease must cover. */
 const MIN_RESERVATIONS = 4;
-/** The next lease is taken when this part of the last one is left. */
+/** The next lease is taken when this share of the last one is left. */
 const REFILL_SHARE = 1 / 3;
 const PAUSE_MS = 5000;
 /** Maximum wait for recalled money, in intervals of renewals. */
@@ -124,7 +124,7 @@ export class CreditLeases {
     return false;
   }
 
-  /** Ends a job whose settlement took so much out of the lease. */
+  /** Ends a job whose settlement lowered the lease by `taken`. */
   end(id: JobId, taken: number): void {
     const job = this.#jobs.get(id);
     if (job === undefined) return;
@@ -133,8 +133,8 @@ export class CreditLeases {
     job.lease.amount -= taken;
   }
 
-  /** After a settlement with an unknown outcome, the amount left is unknown. */
-  doubt(id: JobId): void {
+  /** Closes the lease of a job whose settlement has an unknown outcome, because the amount left is unknown too. */
+  closeLeaseOf(id: JobId): void {
     const job = this.#jobs.get(id);
     if (job !== undefined) job.lease.isClosing = true;
   }
@@ -231,7 +231,7 @@ export class CreditLeases {
     if (count < this.#options.policy.minPerSecond) return;
     if (this.#taking.has(account) || (this.#pausedUntil.get(account) ?? 0) > now) return;
     const wanted = SECONDS_COVERED * cost;
-    const amounts = { wanted, min: Math.max(1, MIN_RESERVATIONS * maxCost), share: SHARE, ms: this.#ms };
+    const amounts = { wanted, min: Math.max(1, MIN_RESERVATIONS * maxCost), share: MIN_BALANCE_PER_LEASE, ms: this.#ms };
     const taking = this.#take(account, amounts)
       .catch(this.#options.onError)
       .finally(() => this.#taking.delete(account));

@@ -190,7 +190,7 @@ class SqlLedger implements Ledger {
       this.#leases?.end(settlement.jobId, 'cost' in outcome ? (isLeaseClosing ? reservation.maxCost : outcome.cost) : 0);
       return outcome;
     } catch (error) {
-      this.#leases?.doubt(settlement.jobId);
+      this.#leases?.closeLeaseOf(settlement.jobId);
       throw error;
     }
   }

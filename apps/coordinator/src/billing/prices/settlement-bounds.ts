@@ -18,7 +18,7 @@ export interface ClaimedUsage {
   readonly images?: number;
 }
 
-/** Facts that the coordinator measured itself. */
+/** Limits of the job, and what the coordinator measured itself. */
 interface DeliveryFacts {
   /** Maximum prompt tokens of the request's bytes: {@link promptTokenBound}. */
   readonly maxPromptTokens: number;

@@ -11,7 +11,10 @@ import type { Database } from '../tables.js';
 export const HOLDER_HEARTBEAT_MS = 5000;
 /** Time without heartbeat after which a coordinator counts as dead. */
 export const HOLDER_TIMEOUT_MS = 20_000;
-/** The same, seen by a coordinator that has just begun or whose own heartbeats paused: then the others may have paused, too. */
+/**
+ * Timeout applied by a coordinator that has just started, or whose own heartbeats paused: the heartbeats of others may have paused
+ * for the same reason.
+ */
 const PAUSED_TIMEOUT_MS = 120_000;
 /** Heartbeats with longer intervals count as paused. */
 const MAX_INTERVAL_MS = 2 * HOLDER_HEARTBEAT_MS;
@@ -63,8 +66,9 @@ export async function abandonedJobs(database: Database, self: string): Promise<s
 }
 
 /**
- * Time that a coordinator waits beyond a lease's expiry, in milliseconds. Zero while its own heartbeats are steady: after an outage of
- * the database, all leases have expired, and their holders renew them first.
+ * Time that a coordinator waits beyond the expiry of another's lease, in milliseconds. Zero while its own heartbeats are steady.
+ *
+ * After an outage of the database all leases have expired, and their holders must have time to renew them.
  */
 export function leaseGraceMs(database: Database, self: string): number {
   return dialectOf(database) === 'postgres' ? timeoutFor(self) - HOLDER_TIMEOUT_MS : 0;

@@ -1,9 +1,9 @@
 /**
- * Tables of the ledger and its roll-ups. Amounts are integers of micro-USD, times integer milliseconds.
+ * Tables of the ledger and of the sums over its jobs (roll-ups). Amounts are whole micro-USD. Times are milliseconds since 1970.
  *
- * `postings` is the source for money and `jobs` for usage. All other tables are projections. Roll-ups and the balance of
- * `system:fees` lack the jobs in `unfolded_jobs`; the others are written in the same transaction. `scripts/ledger-check` compares
- * all projections with their sources.
+ * `postings` is the source for money and `jobs` for usage. All other tables are projections of these two. Roll-ups, and the balance of
+ * `system:fees`, exclude the jobs in `unfolded_jobs`. Every other projection is written in the transaction of its source.
+ * `scripts/ledger-check` compares all projections with their sources.
  *
  * An account is keyed by text: the id of an `accounts` row, `provider:<provider id>` for unclaimed earnings, or `system:…` for the
  * ledger's own accounts (billing/ledger/ledger-policy.ts).
@@ -114,7 +114,7 @@ export interface LedgerTables {
     payer: string;
     day: number;
     earned: number;
-    /** Part of `earned` that the payer took from deposited money. Returned as deposited money if the payer claims the provider. */
+    /** Part of `earned` that the payer paid from deposited money. Returned as deposited money if the payer claims the provider. */
     of_deposits: number;
   };
 
@@ -184,7 +184,7 @@ export interface JobRow {
   reserved_at: number;
   /** Time of the settlement or release. */
   ended_at: number | null;
-  /** The rest is null or zero unless the job is settled. */
+  /** This and the following columns are null or zero unless the job is settled. */
   provider_id: string | null;
   /** Credited account (keyed as in this file); null for a free job on an own provider. */
   earner: string | null;
@@ -205,7 +205,7 @@ export interface PostingRow {
   /** `job:<id>`, `deposit:<id>`, `withdrawal:<id>:requested|paid|rejected`, `link:<provider>:<time>` */
   event: string;
   account: string;
-  /** Positive: the account has more. */
+  /** Positive amounts increase the balance. */
   amount: number;
   /** Part of the amount that is earnings and can be withdrawn; never deposited money. */
   earned: number;

@@ -1,14 +1,14 @@
-/** When a job gets a second attempt: how late the first content must be, and how many second attempts all jobs together may have. */
+/** Policy of hedged requests: how late the first content must be, and how many second attempts all jobs together may start. */
 import type { LatencyEstimate } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 
-/** Share of jobs on time. */
+/** Share of jobs whose first content counts as on time. */
 const ON_TIME_SHARE = 0.95;
 /** Relative change of the factor per job. */
 const STEP = 0.2;
 const MIN_FACTOR = 2;
 const MAX_FACTOR = 100;
-/** Shorter estimates count as this, in milliseconds: network round trips remain. */
+/** Minimum estimate, in milliseconds, for network round trips. */
 const MIN_EXPECTED_MS = 100;
 const MAX_MODELS = 10_000;
 /** Silence is limited by a multiple of the expected prefill time: later phases show activity. */
@@ -20,8 +20,8 @@ interface LatencyFloors {
 }
 
 /**
- * Learns when a job's first content is late. Estimates are imprecise, and some models are always slower than estimated. So content
- * is late when the ratio of time to estimate exceeds the 95th percentile of the model.
+ * Learns per model when the first content is late: when the ratio of actual to estimated time exceeds the 95th percentile. Estimates
+ * alone are too imprecise, and some models are always slower than estimated.
  */
 export class LatencyTracker {
   readonly #floors: LatencyFloors;
@@ -62,8 +62,8 @@ function keyOf(model: string, streamed: boolean): string {
   return `${streamed ? 'stream' : 'plain'} ${model}`;
 }
 
-/** Maximum of second attempts started together after a quiet time. */
-const BURST = 3;
+/** Maximum second attempts started together after a quiet time. */
+const MAX_BURST = 3;
 
 /** Limits second attempts to a share of the placements: hedging cannot double the load of an overloaded network. */
 export class HedgeBudget {
@@ -73,12 +73,12 @@ export class HedgeBudget {
   /** `percent` of the placements; 0 disables hedging. */
   constructor(percent: number) {
     this.#share = percent / 100;
-    this.#left = percent === 0 ? 0 : BURST;
+    this.#left = percent === 0 ? 0 : MAX_BURST;
   }
 
   /** A job was placed. */
   placed(): void {
-    this.#left = Math.min(BURST, this.#left + this.#share);
+    this.#left = Math.min(MAX_BURST, this.#left + this.#share);
   }
 
   get available(): boolean {

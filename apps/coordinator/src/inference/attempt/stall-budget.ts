@@ -1,7 +1,9 @@
 /**
- * Time for a provider to complete an answer after its beginning. Time in which the provider could send is charged. Content and
- * progress messages give time back, from a reserve sized once for the longest possible answer. So a trickling provider is found
- * within minutes, and no provider occupies a job for ever. Pure: times are arguments, in milliseconds.
+ * Time budget of a provider for the rest of an answer that has begun. Waiting for the provider spends the budget. Content and
+ * progress messages refill the budget from a reserve, which is sized for the longest possible answer.
+ *
+ * A provider that sends too little fails within minutes, and none can occupy a job for ever. Pure: times are arguments, in
+ * milliseconds.
  */
 import type { LatencyEstimate, Work } from '@inference/scheduler';
 
@@ -41,7 +43,7 @@ export class StallBudget {
     return this.#leftMs <= 0;
   }
 
-  /** Charges time of the provider's turn to send. */
+  /** Charges time spent waiting for the provider. */
   spend(ms: number): void {
     this.#leftMs -= ms;
   }

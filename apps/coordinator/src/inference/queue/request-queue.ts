@@ -47,7 +47,7 @@ export interface SlotRequest extends SchedulingRequest {
   readonly retried?: boolean;
   /** Owners whose providers get no further attempt of this job. */
   readonly excludedOwners?: ReadonlySet<string>;
-  /** The client's coordinator counts the wait, wherever the request queues; see {@link RequestQueue.countWait}. */
+  /** The wait is counted by the client's own coordinator, wherever the request is queued; see {@link RequestQueue.countWait}. */
   readonly isCounted?: boolean;
   /** Images of the job; null or left out: a text job. */
   readonly image?: ImageDemand | null;
@@ -125,7 +125,7 @@ export class RequestQueue implements Placements {
     return this.#spare(request) !== null;
   }
 
-  /** A slot on an idle provider, at once or not at all: for a second attempt. */
+  /** A slot for a second attempt on an idle provider, without waiting; null: none is idle. */
   placeOnIdleProvider(request: SlotRequest): Placed | null {
     const choice = this.#spare(request);
     return choice === null ? null : placedOn(choice);

@@ -1,7 +1,9 @@
 /**
  * Reputation of a provider from its recent jobs. Pure: each step takes a reputation, the clock and a random number, and returns a
- * new reputation. Failures lead to a cooldown that doubles; many cooldowns, or a false answer, to a quarantine. After each, one job
- * decides. Time clears everything, so no provider is excluded forever.
+ * new reputation.
+ *
+ * Failures lead to a cooldown, whose length doubles. Many cooldowns, or one unverified answer, lead to a quarantine. After either, one
+ * probation job decides. All effects end with time, so no provider is excluded forever.
  */
 import type { RESTRICTION_STATES, RestrictionReason } from '@inference/protocol';
 
@@ -49,7 +51,7 @@ export const CLEAN_REPUTATION: Reputation = {
 
 /** Half-life of a failure's weight, in milliseconds. */
 export const HALF_LIFE_MS = 2 * 60_000;
-/** Factor that each verified answer leaves of the weight. */
+/** Factor by which each verified answer lowers the weight. */
 const ANSWER_DECAY = 0.45;
 /** Weight that starts a cooldown: three failures within a minute. */
 const COOLDOWN_WEIGHT = 2.5;
@@ -89,7 +91,7 @@ export function recentFailures(reputation: Reputation, now: number): number {
 export function afterFault(before: Reputation, fault: Fault, detail: string, now: number, random: number): Reputation {
   const state = stateAt(before, now);
   if (fault === 'unverified') return state === 'quarantined' ? before : quarantined(before, REASONS[fault], detail, now, random);
-  // Jobs that ran already, or ran for lack of another provider, say nothing new.
+  // Such a job began before the restriction, or ran because no other provider was free.
   if (state === 'cooling_down' || state === 'quarantined') return before;
   const { weight, late } = decayed(before, now);
   const heavier = { ...before, weight: weight + (fault === 'misbehaved' ? COOLDOWN_WEIGHT : 1), late, at: now };
@@ -112,7 +114,7 @@ export function afterAnswer(before: Reputation, now: number): Reputation {
   return { ...before, weight: weight * ANSWER_DECAY, late: 0, at: now };
 }
 
-/** A second machine was quicker with the first content. */
+/** Another attempt at the same job had its first content sooner. */
 export function afterSlowAnswer(before: Reputation, now: number): Reputation {
   const { weight, late } = decayed(before, now);
   return { ...before, weight, late: late + 1, at: now };
@@ -153,7 +155,7 @@ export function isClean(reputation: Reputation, now: number): boolean {
   );
 }
 
-/** When placement should look again although nothing happens, in milliseconds; null: never. */
+/** Time of the next change of state or penalty without any event, in milliseconds; null: none. */
 export function nextChangeAt(reputation: Reputation, now: number): number | null {
   const { restriction } = reputation;
   if (restriction !== null && now < restriction.until) return restriction.until;

@@ -1,4 +1,4 @@
-/** Inputs of a provider's session, the registered facts, deadlines, and how a session ends. */
+/** Types of a provider's session: options, time limits, registration, counters and end. */
 import type { Hardware, ModelOffer, RejectionCode, RejectionReason, TrustLevel } from '@inference/protocol';
 import type { TrustAnchor } from '../verification/chain/trust-anchor.js';
 import type { EnrolmentService } from './enrolment-requests.js';
@@ -42,11 +42,11 @@ export interface SessionCounters {
 /** Facts of a registered provider, fixed for the connection. */
 export interface Registration {
   readonly identity: Identity;
-  /** Limited to the plausible. */
+  /** Implausible values are lowered (`registration/plausible-hardware.ts`). */
   readonly hardware: Hardware;
-  /** Names of reported members that were changed. */
+  /** Names of reported values that were lowered. */
   readonly adjusted: readonly string[];
-  /** GiB, limited to the plausible; the attestation statement has the reported value. */
+  /** GiB, lowered if implausible; the attestation statement has the reported value. */
   readonly memoryGb: number;
   readonly slots: number;
   /** Version of the receipts that the provider signs. */
@@ -62,7 +62,7 @@ export interface SessionTimings {
   readonly challengeIntervalMs: number;
   readonly challengeAnswerMs: number;
   readonly pingMs: number;
-  /** Silence after which a peer counts as dead, in whole pings. With two more pings, a dead peer is noticed within 30 s. */
+  /** Silence after which a peer counts as dead, measured by unanswered pings. A dead peer is noticed within 30 s. */
   readonly silenceMs: number;
   /** First and longest pause after a provider reported itself full. */
   readonly backoffMs: number;
@@ -82,7 +82,7 @@ export const SESSION_TIMINGS: SessionTimings = {
   cancelConfirmMs: 30_000,
 };
 
-/** Heartbeat of providers in a cluster, in milliseconds: a silent coordinator is left within two. */
+/** Heartbeat of providers in a cluster, in milliseconds: providers leave a silent coordinator within two heartbeats. */
 export const CLUSTER_HEARTBEAT_MS = 2000;
 
 /** Consecutive unanswered challenges that end the session. */

@@ -99,7 +99,7 @@ async function createRateLimits(server: FastifyInstance, { network, ...settings 
     publicRoutes: publicLimit,
     authRoutes: guardWith(authLimit, settings.authPerMinute),
     signIns: new SignInLimits({
-      perQuarter: settings.emailPerQuarter,
+      maxPerQuarterHour: settings.emailPerQuarter,
       now: Date.now,
       attempts: network?.attempts,
       pause: (ms, signal) => setTimeout(ms, undefined, { signal }),

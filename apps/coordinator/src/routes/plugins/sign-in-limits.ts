@@ -1,19 +1,19 @@
 /**
  * Limits on password attempts and mail, by e-mail address.
  *
- * Attempts count per address and client (a known browser, else a network), so that a stranger locks out only itself. Many strangers
- * together are slowed down but never lock the account; browsers and networks with a recent sign-in are not slowed.
+ * Attempts count per e-mail address and client (a known browser, else a network), so that strangers lock out only themselves. Many
+ * strangers together are delayed but never lock the account. Browsers and networks with a recent sign-in are not delayed.
  */
 import type { AttemptCounter, AttemptCounters, RecentNames } from '../../limits/attempt-counters.js';
 import { localAttempts } from './attempt-limit.js';
 
 interface SignInLimitOptions {
   /** Attempts per client and e-mail address in fifteen minutes; 0: no limit. */
-  readonly perQuarter: number;
+  readonly maxPerQuarterHour: number;
   readonly now: () => number;
   /** Counters of all coordinators. Absent: counts are local to the process. */
   readonly attempts?: AttemptCounters | undefined;
-  /** Waits for so many milliseconds, or rejects when the client leaves. */
+  /** Waits `ms` milliseconds; rejects when the client disconnects. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
@@ -29,7 +29,7 @@ export interface SignInClient {
 /** An admitted attempt. `isDelayed`: too many others attempt the e-mail address; {@link SignInLimits.delay} must run first. */
 export interface SignInAttempt {
   readonly isDelayed: boolean;
-  /** Uncounts an attempt after success, or without a response. */
+  /** Takes back the count, after a success or if the attempt got no response. */
   refund(): Promise<void>;
 }
 
@@ -41,8 +41,8 @@ export interface SignInBlock {
 
 const QUARTER_MS = 15 * 60_000;
 const HOUR_MS = 60 * 60_000;
-/** Factor on the limit per client: for all strangers together per e-mail address, and per network, in fifteen minutes. */
-const WIDE_FACTOR = 10;
+/** Limit of all strangers together per e-mail address, and of a network, as a multiple of the limit per client. */
+const SHARED_LIMIT_FACTOR = 10;
 const DELAY_MS = 5000;
 const MAX_DELAYED = 1000;
 /** Links in mail are valid for an hour, so at least one mail holds a valid link. */
@@ -60,15 +60,15 @@ export class SignInLimits {
   /** Clients that signed in. */
   readonly #known: RecentNames;
   /** Delayed attempts of this process. */
-  readonly #slowed = new Set<string>();
+  readonly #delayed = new Set<string>();
 
   constructor(options: SignInLimitOptions) {
-    const { perQuarter, now, attempts = localAttempts(now) } = options;
+    const { maxPerQuarterHour, now, attempts = localAttempts(now) } = options;
     this.#options = options;
     const limit = (name: string, maxAttempts: number, windowMs: number) => attempts.counter(name, { maxAttempts, windowMs });
-    this.#ofClients = limit('sign-ins of a client', perQuarter, QUARTER_MS);
-    this.#ofNetworks = limit('sign-ins of a network', WIDE_FACTOR * perQuarter, QUARTER_MS);
-    this.#ofStrangers = limit('sign-ins of strangers', WIDE_FACTOR * perQuarter, QUARTER_MS);
+    this.#ofClients = limit('sign-ins of a client', maxPerQuarterHour, QUARTER_MS);
+    this.#ofNetworks = limit('sign-ins of a network', SHARED_LIMIT_FACTOR * maxPerQuarterHour, QUARTER_MS);
+    this.#ofStrangers = limit('sign-ins of strangers', SHARED_LIMIT_FACTOR * maxPerQuarterHour, QUARTER_MS);
     this.#mailsOfClients = limit('mails of a client', MAX_MAILS_PER_CLIENT, HOUR_MS);
     this.#mailsOfStrangers = limit('mails of strangers', MAX_MAILS_PER_EMAIL, HOUR_MS);
     this.#known = attempts.recentNames('known clients', { lifetimeMs: KNOWN_MS });
@@ -76,7 +76,7 @@ export class SignInLimits {
 
   /** Counts an attempt. A blocked attempt must be refused. Rejects while shared counters are unavailable. */
   async begin(client: SignInClient): Promise<SignInAttempt | SignInBlock> {
-    if (this.#options.perQuarter === 0) return { isDelayed: false, refund: async () => {} };
+    if (this.#options.maxPerQuarterHour === 0) return { isDelayed: false, refund: async () => {} };
     const counted: (() => void | Promise<void>)[] = [];
     const count = async (limit: AttemptCounter, name: string): Promise<number | null> => {
       const retryAfter = await limit.count(name);
@@ -92,29 +92,30 @@ export class SignInLimits {
   }
 
   /**
-   * Delays a slowed attempt. False: this client, or too many others, are being delayed already. Rejects when the client
-   * disconnects.
+   * Runs the delay of an attempt with `isDelayed`. False: this client, or too many others, are being delayed already.
+   *
+   * Rejects when the client disconnects.
    */
   async delay(client: SignInClient, signal: AbortSignal): Promise<boolean> {
     const name = nameOf(client);
-    if (this.#slowed.has(name) || this.#slowed.size >= MAX_DELAYED) return false;
-    this.#slowed.add(name);
+    if (this.#delayed.has(name) || this.#delayed.size >= MAX_DELAYED) return false;
+    this.#delayed.add(name);
     try {
       await this.#options.pause(DELAY_MS, signal);
       return true;
     } finally {
-      this.#slowed.delete(name);
+      this.#delayed.delete(name);
     }
   }
 
-  /** Somebody has signed in: the client is known from now on. */
+  /** Records a successful sign-in: the client is known from now on. */
   async recordSuccess(client: SignInClient): Promise<void> {
     await this.#known.add(nameOf(client));
   }
 
   /** Counts a mail. False: the limit is reached, and the mail must not be sent. */
   async admitMail(client: SignInClient): Promise<boolean> {
-    if (this.#options.perQuarter === 0) return true;
+    if (this.#options.maxPerQuarterHour === 0) return true;
     if ((await this.#mailsOfClients.count(nameOf(client))) !== null) return false;
     return (await this.#isKnown(client)) || (await this.#mailsOfStrangers.count(client.email)) === null;
   }

@@ -8,9 +8,9 @@ const QUARTER_MS = 15 * 60_000;
 describe('sign-in limits', () => {
   let time = 1_790_000_000_000;
   const pauses: (() => void)[] = [];
-  const open = (perQuarter: number): SignInLimits =>
+  const open = (maxPerQuarterHour: number): SignInLimits =>
     new SignInLimits({
-      perQuarter,
+      maxPerQuarterHour,
       now: () => time,
       pause: (_, signal) =>
         new Promise((resolve, reject) => {

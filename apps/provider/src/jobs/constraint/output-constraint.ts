@@ -32,7 +32,7 @@ export interface ConstraintRequest extends Pick<TextRequest, 'parallelToolCalls'
   readonly fields: FieldNames;
 }
 
-/** Plain data as well. */
+/** A compiled constraint, also as plain data. */
 export interface CompiledConstraint {
   readonly grammar: Grammar;
   /** The constraint covers the output from its first character, so think sections are impossible. */
@@ -53,7 +53,7 @@ export function constraintRequest(parsed: ParsedRequest): ConstraintRequest | nu
   return answerFormat(demand) !== null || callable(demand).length > 0 ? demand : null;
 }
 
-/** The field with client schemas, or null. */
+/** Request field that contains client schemas; null: none. */
 export function schemaField(demand: ConstraintRequest): string | null {
   const format = answerFormat(demand);
   if (format !== null && format.type !== 'json_object') return format.field ?? demand.fields.responseSchema;
@@ -254,8 +254,8 @@ function limitOf({ limit }: SchemaError): Pick<JobFailure, 'limit'> {
 }
 
 /**
- * Path of the keyword in the client's notation, or the field if the wire format has no room. A limit is useless without its
- * keyword, so the end of the path is used then.
+ * `param` of the error: the path of the keyword in the client's notation, or only the field if the path is too long. The error of an
+ * exceeded limit must name its keyword, so a long path is then shortened from the start.
  */
 function paramOf(field: string, { path, limit }: SchemaError): string {
   for (let from = 0; from < (limit === null ? 1 : path.length); from++) {

@@ -2,8 +2,8 @@
  * The models of one machine and their shared memory. A job leases its model; the lease loads the model if needed. Unused models are
  * unloaded to make room.
  *
- * No load exceeds the memory ceiling; a lowered ceiling takes effect as models become unused. Jobs of loaded models may go first, but
- * a job that has waited `priorityAfterMs` holds back newer jobs, except jobs of always-loaded models.
+ * Loaded models never exceed the memory ceiling, except after the ceiling was lowered, until models in use become unused. Jobs of loaded
+ * models may go first, but a job that has waited `priorityAfterMs` holds back newer jobs, except jobs of always-loaded models.
  *
  * The list of models may change at any time: a removed model finishes its jobs first and counts until its memory is free.
  */
@@ -31,10 +31,10 @@ export class ModelUnavailable extends Error {
   }
 }
 
-/** A job's hold on a loaded model. */
+/** Right of a job to a loaded model. */
 interface Lease {
   readonly model: ServedModel;
-  /** Once; further calls do nothing. */
+  /** Idempotent. */
   release(): void;
 }
 
@@ -308,11 +308,11 @@ export class ModelPool {
             break;
           }
           if (this.#isMemoryBeingFreed()) break;
-          if (waited >= this.#timings.roomMs) waiter.refuse(new ModelUnavailable('no_room'));
+          if (waited >= this.#timings.memoryWaitMs) waiter.refuse(new ModelUnavailable('no_room'));
           else if (waited >= this.#timings.priorityAfterMs) isHeldBack = true;
           nextWakeMs = Math.min(
             nextWakeMs,
-            (waited < this.#timings.priorityAfterMs ? this.#timings.priorityAfterMs : this.#timings.roomMs) - waited,
+            (waited < this.#timings.priorityAfterMs ? this.#timings.priorityAfterMs : this.#timings.memoryWaitMs) - waited,
           );
           break;
         }

@@ -68,9 +68,9 @@ export interface ServingTimings {
   readonly maxDisabledMs: number;
   /** Overrides the idle limit of all models. */
   readonly idleMs: number | null;
-  /** Maximum wait of a job for memory used by other models. */
-  readonly roomMs: number;
-  /** After this wait for memory, a job goes before newer jobs of models in its way. */
+  /** Maximum wait of a job for memory that other models use. */
+  readonly memoryWaitMs: number;
+  /** Wait for memory after which a job precedes newer jobs of the models that use this memory. */
   readonly priorityAfterMs: number;
 }
 
@@ -78,7 +78,7 @@ export const SERVING_TIMINGS: ServingTimings = {
   firstDisabledMs: 60_000,
   maxDisabledMs: 60 * 60_000,
   idleMs: null,
-  roomMs: 60_000,
+  memoryWaitMs: 60_000,
   priorityAfterMs: 5000,
 };
 
@@ -89,7 +89,7 @@ type ModelState = 'cold' | 'loading' | 'ready' | 'unloading' | 'disabled';
 const BYTES_PER_MS = 1e6;
 const PROCESS_MS = 1000;
 /** Uptime after which a model counts as stable again. */
-const GOOD_AFTER_MS = 10 * 60_000;
+const STABLE_AFTER_MS = 10 * 60_000;
 
 export class ServedModel implements ModelOperations {
   readonly serving: Serving;
@@ -139,7 +139,7 @@ export class ServedModel implements ModelOperations {
     if (this.#state === 'ready') this.#clearTimer();
   }
 
-  /** Whether a plan is for the same model, loaded just so. */
+  /** Whether `serving` describes the same model with the same capacity. */
   isSame({ facts, capacity, need }: Serving): boolean {
     const { serving } = this;
     return JSON.stringify([facts, capacity, need]) === JSON.stringify([serving.facts, serving.capacity, serving.need]);
@@ -344,7 +344,7 @@ export class ServedModel implements ModelOperations {
   #disable(reason: string): void {
     this.#engine = null;
     this.#reason = reason;
-    if (this.#goodSince !== null && performance.now() - this.#goodSince > GOOD_AFTER_MS) this.#disabledMs = this.#timings.firstDisabledMs;
+    if (this.#goodSince !== null && performance.now() - this.#goodSince > STABLE_AFTER_MS) this.#disabledMs = this.#timings.firstDisabledMs;
     const retryInMs = this.#disabledMs;
     this.#disabledMs = Math.min(2 * retryInMs, this.#timings.maxDisabledMs);
     this.#clearTimer();

@@ -46,7 +46,7 @@ export function rowOf(
   try {
     const facts = readModelFacts(store.path(entry));
     const { memoryBytes, bandwidthGbs, slots, context, reserve } = machine;
-    const [plan] = planModels([{ facts, always: true }], { ceiling: memoryCeiling(memoryBytes, reserve), slots, context });
+    const [plan] = planModels([{ facts, isAlwaysLoaded: true }], { ceiling: memoryCeiling(memoryBytes, reserve), slots, context });
     const type = modelTypeOf(facts);
     const speed = type === 'text' ? estimatedTokensPerSecond(facts, bandwidthGbs) : null;
     return {

@@ -1,9 +1,10 @@
 /**
  * The decode loop of a context. Each round decodes one token of every stream that is not paused, in one batch where possible.
  *
- * Then the round reads prompt slices for up to `PROMPT_MS`, so streams join and leave between batches, and long prompts delay no stream.
+ * Then the round reads prompt slices for up to `PROMPT_MS`. Streams therefore join and leave between batches, and a long prompt delays
+ * no stream.
  *
- * A batch and its samplings are queued together and cost a single trip to the compute thread.
+ * A batch and its sampling are queued together, so that they cost one round trip to the compute thread.
  */
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { type NativeContext, nativeTokens } from '../native.js';
@@ -18,12 +19,12 @@ const PROMPT_MS = 30;
 /** Smallest prompt slice worth a batch, in tokens. */
 const MIN_SLICE = 16;
 /** Idle sequences are cleared after this time, in milliseconds. */
-const KEEP_MS = 10 * 60_000;
+const IDLE_SEQUENCE_MS = 10 * 60_000;
 const SWEEP_MS = 60_000;
 
-const FIRST = Uint32Array.of(0);
-const BOTH = Uint32Array.of(0, 1);
-const NONE = new Uint32Array(0);
+const ONE_ROW = Uint32Array.of(0);
+const TWO_ROWS = Uint32Array.of(0, 1);
+const NO_ROWS = new Uint32Array(0);
 
 interface DecoderOptions {
   readonly context: NativeContext;
@@ -45,7 +46,7 @@ interface Running {
 
 export class Decoder {
   readonly #waiting: TextStream[] = [];
-  /** Round robin: each prompt gets one slice per turn. */
+  /** Streams whose prompts are being read, one slice each in turn (round robin). */
   #prompts: Running[] = [];
   #streams: Running[] = [];
   readonly #logprobs: RawLogprobs;
@@ -110,7 +111,7 @@ export class Decoder {
 
   #sweepIdle = (): void => {
     this.#sweep = null;
-    if (this.#isRunning || this.options.sequences.wipeIdle(KEEP_MS)) this.#sweep = setTimeout(this.#sweepIdle, SWEEP_MS).unref();
+    if (this.#isRunning || this.options.sequences.wipeIdle(IDLE_SEQUENCE_MS)) this.#sweep = setTimeout(this.#sweepIdle, SWEEP_MS).unref();
   };
 
   /** Removes cancelled streams from all queues. */
@@ -163,7 +164,7 @@ export class Decoder {
         held.id,
         held.tokens.length,
         new Uint32Array(own).fill(next as Token),
-        own === 1 ? FIRST : BOTH,
+        own === 1 ? ONE_ROW : TWO_ROWS,
       )[0] as number;
     });
     await this.#compute(ordered, places, () => {
@@ -188,7 +189,7 @@ export class Decoder {
     const padding = repeatable ? Math.max(0, (repeatability.minRows ?? 1) - part.length) : 0;
     const rows = nativeTokens([...part, ...part.slice(0, padding)]);
     context.initBatch(rows.length);
-    const places = context.addToBatch(held.id, at, rows, isLast ? Uint32Array.of(part.length - 1) : NONE);
+    const places = context.addToBatch(held.id, at, rows, isLast ? Uint32Array.of(part.length - 1) : NO_ROWS);
     if (isLast) this.#streams.push(running);
     else this.#prompts.push(running);
     const begin = performance.now();

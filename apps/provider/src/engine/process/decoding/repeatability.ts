@@ -1,6 +1,6 @@
 /**
- * Tests whether the model computes a token bit-exactly in any batch on the present machine. Some kernels take other paths for a
- * single row than for several; repeatable streams then cannot share batches. Runs once after loading, on the logits themselves.
+ * Tests on this machine in which batches a model's logits are bit-exact, so that a seed repeats a text. Some kernels compute a single
+ * row (token) on another path than several rows. Repeatable streams then cannot share batches. Runs once after loading.
  */
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { type NativeContext, type NativeSampler, nativeTokens, newSampler } from '../native.js';
@@ -11,20 +11,20 @@ const TILE_ROWS = 64;
 const FIXED_SLICE = 128;
 /** Two slices of this size: the second does not begin at a tile boundary of the whole. */
 const UNEVEN_SLICE = TILE_ROWS + 1;
-/** Number of logits compared, beside the sum of all. */
-const TOP = 40;
-/** Tokens read before the compared tokens. */
-const PROMPT = 8;
-/** Slice size where the compared tokens are part of the prompt. */
-const CUT = 7;
+/** Number of largest logits compared, in addition to the sum of all. */
+const TOP_LOGITS = 40;
+/** Prompt tokens before the compared tokens. */
+const PROMPT_TOKENS = 8;
+/** Tokens per slice where the compared tokens are part of the prompt. */
+const CUT_SLICE = 7;
 /**
  * Number of compared tokens. Activations are rounded to half precision, hiding most differences in the last bits. A model of
  * 400,000 parameters shows a difference at every tenth token, larger models at each.
  */
 const MIN_STEPS = 6;
 const MAX_STEPS = 40;
-/** Embedding width times layers at which a single token shows a difference. */
-const TELLING_SIZE = 16_384;
+/** Size of a model, as embedding width times layers, from which on a single token shows a difference. */
+const SINGLE_TOKEN_MODEL_SIZE = 16_384;
 
 export interface Repeatability {
   /**
@@ -38,7 +38,7 @@ export interface Repeatability {
   readonly slice: number;
 }
 
-export interface Asked {
+export interface RepeatabilityTest {
   readonly context: NativeContext;
   readonly model: LlamaModel;
   readonly sequences: number;
@@ -47,10 +47,10 @@ export interface Asked {
 }
 
 /** Leaves the context empty. */
-export async function findRepeatability(asked: Asked): Promise<Repeatability> {
+export async function findRepeatability(options: RepeatabilityTest): Promise<Repeatability> {
   const apart: Repeatability = { minRows: null, slice: FIXED_SLICE };
-  if (!asked.mayShare) return apart;
-  const probe = new Probe(asked);
+  if (!options.mayShare) return apart;
+  const probe = new Probe(options);
   try {
     for (const minRows of [1, 2] as const) {
       if (await probe.holds(minRows)) return (await probe.holdsInSlices()) ? { minRows, slice: TILE_ROWS } : apart;
@@ -66,31 +66,31 @@ class Probe {
   readonly #vocabulary: number;
   readonly #steps: number;
 
-  constructor(private readonly asked: Asked) {
-    this.#sampler = newSampler(asked.model, { temperature: 1, topK: TOP, seed: 1 });
-    this.#vocabulary = asked.model.fileInfo.metadata.tokenizer.ggml.tokens.length;
-    const size = asked.model.embeddingVectorSize * asked.model.fileInsights.totalLayers;
-    this.#steps = Math.min(MAX_STEPS, MIN_STEPS + Math.ceil(TELLING_SIZE / size));
+  constructor(private readonly options: RepeatabilityTest) {
+    this.#sampler = newSampler(options.model, { temperature: 1, topK: TOP_LOGITS, seed: 1 });
+    this.#vocabulary = options.model.fileInfo.metadata.tokenizer.ggml.tokens.length;
+    const size = options.model.embeddingVectorSize * options.model.fileInsights.totalLayers;
+    this.#steps = Math.min(MAX_STEPS, MIN_STEPS + Math.ceil(SINGLE_TOKEN_MODEL_SIZE / size));
   }
 
   /** Compares tokens after a prompt: with the fewest rows, among other streams, and as part of the prompt. */
   async holds(minRows: 1 | 2): Promise<boolean> {
-    const { sequences } = this.asked;
+    const { sequences } = this.options;
     this.#clear();
     const alone: string[] = [];
-    await this.#prompt(PROMPT, PROMPT);
-    for (let step = 0; step < this.#steps; step++) alone.push(await this.#next(PROMPT + step, minRows, 1));
+    await this.#prompt(PROMPT_TOKENS, PROMPT_TOKENS);
+    for (let step = 0; step < this.#steps; step++) alone.push(await this.#next(PROMPT_TOKENS + step, minRows, 1));
     for (const streams of new Set([2, 3, sequences])) {
       if (streams < 2 || streams > sequences) continue;
       this.#clear();
-      await this.#prompt(PROMPT, PROMPT);
-      for (const [step, expected] of alone.entries()) if ((await this.#next(PROMPT + step, 1, streams)) !== expected) return false;
+      await this.#prompt(PROMPT_TOKENS, PROMPT_TOKENS);
+      for (const [step, expected] of alone.entries()) if ((await this.#next(PROMPT_TOKENS + step, 1, streams)) !== expected) return false;
     }
     this.#clear();
-    const last = PROMPT + this.#steps - 1;
-    const asked = last - (last % CUT);
-    await this.#prompt(asked, CUT);
-    return (await this.#next(asked, minRows, 1)) === alone[asked - PROMPT];
+    const last = PROMPT_TOKENS + this.#steps - 1;
+    const cutLength = last - (last % CUT_SLICE);
+    await this.#prompt(cutLength, CUT_SLICE);
+    return (await this.#next(cutLength, minRows, 1)) === alone[cutLength - PROMPT_TOKENS];
   }
 
   /** Compares the last tokens of a prompt read at once and in two slices. */
@@ -106,7 +106,7 @@ class Probe {
 
   /** Logits of the last rows of a prompt read in the given slices. */
   async #lastRows(slices: readonly number[]): Promise<string> {
-    const { context } = this.asked;
+    const { context } = this.options;
     this.#clear();
     let at = 0;
     let places: Uint32Array = new Uint32Array(0);
@@ -128,11 +128,11 @@ class Probe {
   }
 
   #clear(): void {
-    for (let sequence = 0; sequence < this.asked.sequences; sequence++) this.asked.context.disposeSequence(sequence);
+    for (let sequence = 0; sequence < this.options.sequences; sequence++) this.options.context.disposeSequence(sequence);
   }
 
   async #prompt(length: number, slice: number): Promise<void> {
-    const { context } = this.asked;
+    const { context } = this.options;
     for (let at = 0; at < length; at += slice) {
       const tokens = Array.from({ length: Math.min(slice, length - at) }, (_, index) => this.#token(at + index));
       context.initBatch(tokens.length);
@@ -146,12 +146,12 @@ class Probe {
    * cache.
    */
   async #next(position: number, rows: number, streams: number): Promise<string> {
-    const { context } = this.asked;
+    const { context } = this.options;
     const own = nativeTokens(Array.from({ length: rows }, () => this.#token(position)));
     context.initBatch(rows + streams - 1);
     const [place = 0] = context.addToBatch(0, position, own, Uint32Array.from(own.keys()));
     for (let other = 1; other < streams; other++) {
-      context.addToBatch(other, position - PROMPT, nativeTokens([this.#token(position + other)]), Uint32Array.of(0));
+      context.addToBatch(other, position - PROMPT_TOKENS, nativeTokens([this.#token(position + other)]), Uint32Array.of(0));
     }
     await context.decodeBatch();
     const logits = await this.#logits(place);
@@ -160,7 +160,7 @@ class Probe {
   }
 
   async #logits(place: number): Promise<string> {
-    const sampled = await this.asked.context.sampleToken(place, this.#sampler, false, false, [[], false, false, false, TOP], true);
+    const sampled = await this.options.context.sampleToken(place, this.#sampler, false, false, [[], false, false, false, TOP_LOGITS], true);
     return `${sampled[3]?.join()} ${sampled[4]}`;
   }
 

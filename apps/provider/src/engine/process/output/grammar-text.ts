@@ -26,8 +26,8 @@ export class GrammarText implements StreamText {
   readonly #decoder = new LenientUtf8Decoder();
   readonly #canEnd: boolean;
   #state: MatcherState;
-  #taken = '';
-  readonly #crowded = new Map<string, boolean>();
+  lastText = '';
+  readonly exceedsByState = new Map<string, boolean>();
 
   /**
    * `limit`: maximum tokens of the stream. If even the shortest text does not fit, the output is cut off. Throws {@link
@@ -40,7 +40,7 @@ export class GrammarText implements StreamText {
   ) {
     this.#machine = new GrammarMatcher(grammar);
     this.#state = this.#machine.start();
-    if (this.#isCrowdedAhead(this.#state)) throw new GrammarTooLarge();
+    if (this.mayExceedPositions(this.#state)) throw new GrammarTooLarge();
     this.#canEnd = this.#fits(this.#state, limit);
   }
 
@@ -58,26 +58,26 @@ export class GrammarText implements StreamText {
    * Accepts a token if the remaining tokens can complete the text and matching stays within its bounds. Returns false otherwise,
    * without a change. Throws if the token does not fit the grammar, which sampling rules out.
    */
-  take(token: Token, left: number): boolean {
+  take(token: Token, remainingTokens: number): boolean {
     const codes = this.#decoder.read(this.model.pieceBytes(token));
     let next: MatcherState | null = this.#state;
     for (const code of codes.points) if (next !== null) next = this.#machine.tryStep(next, code);
     if (next === null) return false;
     if (next.length === 0) throw new Error('a token does not fit the grammar');
-    if (this.#isCrowdedAhead(next)) return false;
-    if (this.#canEnd && (!this.#fits(next, left) || this.#machine.depth(next) > MAX_DEPTH)) return false;
+    if (this.mayExceedPositions(next)) return false;
+    if (this.#canEnd && (!this.#fits(next, remainingTokens) || this.#machine.depth(next) > MAX_DEPTH)) return false;
     this.#state = next;
     this.#decoder.commit(codes);
-    this.#taken = String.fromCodePoint(...codes.points);
+    this.lastText = String.fromCodePoint(...codes.points);
     return true;
   }
 
-  /** Text of the token accepted last. */
+  /** Text of the last accepted token. */
   push(): string {
-    return this.#taken;
+    return this.lastText;
   }
 
-  /** An incomplete character is no part of the grammar. */
+  /** Empty: an incomplete character matches no grammar. */
   end(): string {
     return '';
   }
@@ -88,15 +88,15 @@ export class GrammarText implements StreamText {
     return { text, tokens: this.model.tokenize(text) };
   }
 
-  /** Texts come back to the same places again and again. */
-  #isCrowdedAhead(state: MatcherState): boolean {
+  /** Cached by state, because texts return to the same states. */
+  mayExceedPositions(state: MatcherState): boolean {
     const name = stateKey(state);
-    let isCrowded = this.#crowded.get(name);
-    if (isCrowded === undefined) {
-      isCrowded = this.#machine.mayExceedPositions(state, STEPS_AHEAD);
-      this.#crowded.set(name, isCrowded);
+    let exceeds = this.exceedsByState.get(name);
+    if (exceeds === undefined) {
+      exceeds = this.#machine.mayExceedPositions(state, STEPS_AHEAD);
+      this.exceedsByState.set(name, exceeds);
     }
-    return isCrowded;
+    return exceeds;
   }
 
   /** Whether `tokens` tokens can complete the text. A token has at least one byte, so short completions need no count. */
