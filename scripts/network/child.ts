@@ -13,7 +13,7 @@ interface ChildOptions {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly logFile: string;
-  /** User of the process. Left out: the user of this process. */
+  /** User of the process. Default: the user of this process. */
   readonly user?: { readonly uid: number; readonly gid: number };
   /** A process group of its own, which the terminal's Ctrl-C does not reach. */
   readonly detached?: boolean;
@@ -31,7 +31,7 @@ export interface Child {
   /** The last lines of stderr, or a word on how the process ended. */
   lastWords(): string;
   kill(signal: NodeJS.Signals): void;
-  /** Sends a signal, SIGTERM if left out, and SIGKILL after `graceMs`. */
+  /** Sends a signal (default SIGTERM), then SIGKILL after `graceMs`. */
   stop(graceMs?: number, signal?: NodeJS.Signals): Promise<void>;
 }
 

@@ -16,7 +16,7 @@ export interface SuperviseOptions {
   readonly onRestart: (ended: Child) => void;
   /** Called with each restarted process. */
   readonly onRestarted?: (child: Child) => void;
-  /** How the child is stopped. Left out: `Child.stop`. */
+  /** How the child is stopped. Default: `Child.stop`. */
   readonly stop?: (child: Child) => Promise<void>;
   /** Called when the child ended too often, or could not be started again. */
   readonly onFailed: (ended: Child) => void;

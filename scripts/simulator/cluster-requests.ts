@@ -58,7 +58,7 @@ export const LINK_MS = 0.5;
 /** As in `ClusterPlacements`: owners asked at once, and the time between two looks at changed digests. */
 const MAX_ASKS = 4;
 const RETRY_MS = 100;
-/** As in `placement-messages`: prefixes that peers are told. */
+/** As in `placement-messages`: maximum prefixes sent to peers. */
 const MAX_PREFIXES = 10;
 
 export class ClusterRequests {

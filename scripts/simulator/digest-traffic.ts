@@ -20,7 +20,7 @@ export interface DigestTrafficOptions {
 const MIN_PUBLISH_MS = 250;
 const PUBLISH_MS_PER_OWNER = 5;
 const HEARTBEAT_MS = 1000;
-/** One digest of so many is encoded and decoded, because encoding each takes long. */
+/** One of this many digests is encoded and decoded to measure sizes; encoding each would take long. */
 const MEASURED_DIGESTS = 64;
 
 type Published = readonly (readonly [model: string, NumberedDigest])[];

@@ -37,7 +37,7 @@ export interface Placeable {
   readonly job: Job;
   readonly work: Work;
   readonly exclude: ReadonlySet<ProviderId>;
-  /** Prefixes of the prompt, as far as the owner is told. */
+  /** Prefixes of the prompt that the asking coordinator sends to the owner. */
   readonly chain: readonly PromptPrefix[];
 }
 

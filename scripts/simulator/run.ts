@@ -1,7 +1,7 @@
 /**
  * `npm run simulate -- [WORLD ...] [sweep] [CONSTANT ...] [--seed N] [--providers N] [--hours N] [--owners N]`: simulates the
  * named worlds under the scheduler and its baselines, or all; `sweep` varies every constant around its value, a constant's name
- * varies that one. `--owners`: compares one coordinator with so many. Prints Markdown tables. Explained in docs/scheduler-simulation.md.
+ * varies that one. `--owners`: compares one coordinator with this many. Prints Markdown tables. Explained in docs/scheduler-simulation.md.
  */
 
 import { parseArgs } from 'node:util';

@@ -24,7 +24,7 @@ export interface ReceivedAnswer {
   readonly nonce: string | null;
   /** Images fetched from the URLs in the answer. Images inside the answer are always checked. */
   readonly images?: readonly Uint8Array[];
-  /** SHA-256 of the weights that the receipt must name. Left out: any. */
+  /** SHA-256 of the weights that the receipt must name. Default: any. */
   readonly weightsSha256?: string;
   /** The attestation feed as downloaded. */
   readonly feed: unknown;

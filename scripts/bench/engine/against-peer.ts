@@ -119,7 +119,7 @@ async function compareStreams(
   return met;
 }
 
-/** A closed loop of so many streams. */
+/** A closed loop of concurrent streams. */
 async function measure({ ask, pids }: Side, streams: number, bias: object, milliseconds: number): Promise<Measured> {
   const used = () => pids().reduce((sum, pid) => sum + cpuSeconds(pid), 0);
   const usedBefore = used();

@@ -1,5 +1,5 @@
 /**
- * Coordinator process of the ledger bench: opens its own connections to the database and runs jobs when told so.
+ * Coordinator process of the ledger bench: opens its own connections to the database and runs jobs on request of the bench.
  *
  * Argument: {@link JobProcessOptions} as JSON. Messages: `ready`, then per {@link JobOrder} a {@link JobsResult}; {@link END} ends it.
  */

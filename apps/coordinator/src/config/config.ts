@@ -98,7 +98,7 @@ export function readConfig(env: Environment) {
     },
     /** Maximum share of the image store per account, and per provider for unfinished images, in percent. */
     imageSharePercent: integer(env, 'IMAGE_STORE_SHARE_PERCENT', 25, 1, 100),
-    /** Most requests in a window; 0 sets no limit. */
+    /** Maximum requests per window; 0 sets no limit. */
     rateLimits: {
       keyPerMinute: integer(env, 'RATE_LIMIT_KEY', 60_000, 0, 1_000_000_000),
       addressPerMinute: integer(env, 'RATE_LIMIT_ADDRESS', 6000, 0, 1_000_000_000),

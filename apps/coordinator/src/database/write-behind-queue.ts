@@ -58,7 +58,7 @@ export class WriteBehindQueue<Key, Value> {
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
-    // The first may have begun before the newest came.
+    // The first flush may be one that started before the newest row was added.
     await this.flush();
     await this.flush();
   }

@@ -23,7 +23,7 @@ export type TraceAttributes = Readonly<Record<string, string | number | boolean>
 export interface TraceSpan {
   /** Starts a child span. */
   child(name: string, attributes?: TraceAttributes): TraceSpan;
-  /** `error`: a code of ours; null or left out: success. */
+  /** `error`: a code of ours; null or undefined: success. */
   end(attributes?: TraceAttributes, error?: string | null): void;
 }
 

@@ -1,14 +1,15 @@
 /**
- * Counters of attempts that must be few: guesses of passwords, codes and keys, and mails. In the memory of this process, or in the
- * database of all coordinators.
+ * Counters that limit attempts at passwords, codes and keys, and sent mails. They are in the memory of this process, or in the database
+ * shared by all coordinators.
  */
 export interface AttemptCounter {
   /**
-   * Counts an attempt from its start, so a thousand concurrent attempts equal a thousand sequential attempts. The seconds to wait if
-   * there were too many; the attempt must then be refused. A rejection: refuse, too.
+   * Counts an attempt from its start, so that concurrent attempts cannot exceed the limit. Null: the attempt is admitted.
+   *
+   * Otherwise the seconds to wait: the attempt must be refused, also if the promise rejects.
    */
   count(name: string): number | null | Promise<number | null>;
-  /** Uncounts an attempt that was right. Never rejects. */
+  /** Takes back the count of a right attempt. Never rejects. */
   refund(name: string): void | Promise<void>;
 }
 

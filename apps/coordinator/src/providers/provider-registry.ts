@@ -41,9 +41,9 @@ interface ProviderRegistryOptions {
   /** Numbers in [0, 1). */
   readonly random: () => number;
   readonly onEvent: (event: ProviderEvent) => void;
-  /** Left out: reputations end with the process. */
+  /** Default: reputations end with the process. */
   readonly reputations?: ReputationPersistence;
-  /** Providers that an operator took out of routing. Left out: none. */
+  /** Providers that an operator took out of routing. Default: none. */
   readonly quarantineOf?: (providerId: ProviderId) => OperatorQuarantine | null;
 }
 

@@ -102,7 +102,7 @@ describe('the group commit', () => {
       flush: () => new Promise<void>((resolve, reject) => flushes.push({ resolve, reject })),
       isUrgent: () => false,
       mayBeLost: (step) => step.startsWith('hold'),
-      blocking: false,
+      isBlocking: false,
     });
     return { commit, flushes, batches };
   }

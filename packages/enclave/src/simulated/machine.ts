@@ -17,7 +17,7 @@ export const MACHINE_FILE = 'simulated-machine.json';
 
 const { chip_name, hardware_model, serial_number, os_version, memory_gb } = AttestationSchema.properties;
 
-/** Every member may be left out. */
+/** All members are optional. */
 const SimulatedMachineSchema = Type.Partial(
   Type.Object(
     {

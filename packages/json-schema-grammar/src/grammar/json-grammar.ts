@@ -127,7 +127,7 @@ export class JsonGrammar {
     return builder.rule([...quote, blocks(min, this.#upTo(max - min, block, quote))]);
   }
 
-  /** Up to so many characters, and the end. */
+  /** At most this many characters, then the end. */
   #upTo(max: number, block: number, end: Sequence): Term {
     const { builder, character } = this;
     let short = builder.rule(end);

@@ -22,15 +22,15 @@ interface GroupCommitOptions<Step, Outcome> {
    * Transactions block this thread (SQLite). With few steps queued, transactions then get at most a fifth of the time, so streams
    * keep flowing.
    */
-  readonly blocking: boolean;
+  readonly isBlocking: boolean;
 }
 
 const MAX_PER_BATCH = 256;
-/** With so many waiting, the next batch begins at once. */
-const FULL_QUEUE = 48;
+/** Number of queued steps from which on the next batch starts at once. */
+const IMMEDIATE_BATCH_STEPS = 48;
 /** Pause between blocking transactions: multiple of the duration of the last one, and its maximum in milliseconds. */
-const REST_FACTOR = 4;
-const MAX_REST_MS = 8;
+const PAUSE_FACTOR = 4;
+const MAX_PAUSE_MS = 8;
 
 interface Waiting<Step, Outcome> {
   readonly step: Step;
@@ -56,7 +56,7 @@ export class GroupCommit<Step, Outcome> {
     if (this.#closed) return Promise.reject(new LedgerError('closed', 'the ledger is closed'));
     return new Promise((resolve, reject) => {
       this.#queue.push({ step, resolve, reject });
-      if (this.#queue.length >= FULL_QUEUE || this.#options.isUrgent(step)) this.#endRest?.();
+      if (this.#queue.length >= IMMEDIATE_BATCH_STEPS || this.#options.isUrgent(step)) this.#endRest?.();
       this.#running ??= this.#runAll();
     });
   }
@@ -76,8 +76,8 @@ export class GroupCommit<Step, Outcome> {
         const batch = this.#queue.splice(0, MAX_PER_BATCH);
         const startedAt = performance.now();
         await this.#runBatch(batch);
-        if (this.#options.blocking)
-          this.#restUntil = performance.now() + Math.min(MAX_REST_MS, REST_FACTOR * (performance.now() - startedAt));
+        if (this.#options.isBlocking)
+          this.#restUntil = performance.now() + Math.min(MAX_PAUSE_MS, PAUSE_FACTOR * (performance.now() - startedAt));
       }
     } finally {
       // Cleared in the same event-loop turn that found the queue empty, so a later step starts a new run.
@@ -88,7 +88,7 @@ export class GroupCommit<Step, Outcome> {
   /** Yields to the event loop, so concurrent steps gather; longer after a blocking commit. */
   async #rest(): Promise<void> {
     const pause = this.#restUntil - performance.now();
-    const mayWait = this.#queue.length < FULL_QUEUE && !this.#queue.some(({ step }) => this.#options.isUrgent(step));
+    const mayWait = this.#queue.length < IMMEDIATE_BATCH_STEPS && !this.#queue.some(({ step }) => this.#options.isUrgent(step));
     if (pause > 1 && mayWait && !this.#closed) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, pause);

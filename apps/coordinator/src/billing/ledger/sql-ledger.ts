@@ -128,7 +128,7 @@ class SqlLedger implements Ledger {
         // start.
         mayBeLost: ({ type }) => type === 'reserve' || type === 'release',
         isUrgent: ({ type }) => type === 'reserve',
-        blocking: dialectOf(database) === 'sqlite',
+        isBlocking: dialectOf(database) === 'sqlite',
       });
     this.#leases =
       leases === undefined

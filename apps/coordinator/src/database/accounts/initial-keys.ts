@@ -39,7 +39,7 @@ const MAX_REVOKED_KEYS = 1000;
 
 /**
  * Development keys of a cluster on PostgreSQL: derived from a secret of the database, so that all its coordinators have the same.
- * Revoked keys are followed by the next. Writes the file, too. Throws {@link StartupError}.
+ * A revoked key is replaced by the next derived one. Also writes the file. Throws {@link StartupError}.
  */
 export async function ensureSharedDevelopmentKeys(database: Database, file: string, now: number): Promise<DevelopmentKeys> {
   const secret = await sharedSecret(database, SHARED_KEYS_SECRET);

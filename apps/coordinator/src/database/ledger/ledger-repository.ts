@@ -71,7 +71,7 @@ export interface LedgerChanges {
   readonly balances: readonly AccountBalance[];
   readonly keys: readonly KeySpend[];
   readonly leases: readonly LeaseAmount[];
-  /** Amounts to add to unlocked rows; likewise everything below. */
+  /** Amounts to add to unlocked rows, as in all members below. */
   readonly addedBalances: readonly AccountBalance[];
   readonly addedKeys: readonly KeySpend[];
   readonly earningsDays: readonly EarningsDay[];

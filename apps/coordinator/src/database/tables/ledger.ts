@@ -155,7 +155,7 @@ export interface Activity {
   earned: number;
 }
 
-/** `24h` covers at least the last 24 hours and less than 25; the others likewise. */
+/** `24h` covers at least the last 24 hours and less than 25; `7d` and `30d` are rounded up to whole hours too. */
 export type StatsWindow = '24h' | '7d' | '30d' | 'all';
 type JobState = 'reserved' | 'settled' | 'released';
 export type DepositSource = 'stripe' | 'development' | 'admin';

@@ -1,6 +1,6 @@
 /**
- * Queued requests of one model, fair between accounts (start-time fair queuing). Each account has its own line; the account with
- * the least received work since joining is next. A burst of one account lengthens only its own line.
+ * Queued requests of one model, fair between accounts (start-time fair queuing, Goyal et al. 1996). Each account is a flow with its
+ * own queue. The account that has received the least work since joining is next, so a burst delays only its own account.
  */
 
 export interface Queued {
@@ -9,7 +9,7 @@ export interface Queued {
   readonly cost: number;
 }
 
-interface Line<T> {
+interface Flow<T> {
   readonly waiting: T[];
   /** Virtual time of the next item. */
   due: number;
@@ -17,11 +17,11 @@ interface Line<T> {
 
 export class FairQueue<T extends Queued> {
   readonly #max: number;
-  readonly #lines = new Map<string, Line<T>>();
+  readonly flows = new Map<string, Flow<T>>();
   /** Due times of accounts without queued items whose recent work still counts. */
   readonly #recentDue = new Map<string, number>();
   #size = 0;
-  /** Virtual time: work received by a never empty line. */
+  /** Virtual time: work received by a flow that is never empty. */
   #time = 0;
 
   /** `max`: maximum queued items. */
@@ -39,23 +39,23 @@ export class FairQueue<T extends Queued> {
    */
   aheadOf(accountId: string | null, counts: ((item: T) => boolean) | null = null): number {
     const lengthOf = (waiting: readonly T[]): number => (counts === null ? waiting.length : waiting.filter(counts).length);
-    const line = accountId === null ? undefined : this.#lines.get(accountId);
+    const line = accountId === null ? undefined : this.flows.get(accountId);
     const own = accountId === null ? Number.POSITIVE_INFINITY : lengthOf(line?.waiting ?? []);
     let ahead = 0;
-    for (const { waiting } of this.#lines.values()) ahead += Math.min(lengthOf(waiting), own + 1);
+    for (const { waiting } of this.flows.values()) ahead += Math.min(lengthOf(waiting), own + 1);
     return ahead;
   }
 
   /** Queued items for which the predicate holds. */
   count(holds: (item: T) => boolean): number {
     let count = 0;
-    for (const { waiting } of this.#lines.values()) for (const item of waiting) if (holds(item)) count++;
+    for (const { waiting } of this.flows.values()) for (const item of waiting) if (holds(item)) count++;
     return count;
   }
 
   /** Whether the predicate holds for any queued item. */
   some(holds: (item: T) => boolean): boolean {
-    for (const { waiting } of this.#lines.values()) if (waiting.some(holds)) return true;
+    for (const { waiting } of this.flows.values()) if (waiting.some(holds)) return true;
     return false;
   }
 
@@ -71,12 +71,12 @@ export class FairQueue<T extends Queued> {
       displaced = longest.waiting.at(-1) as T;
       this.remove(displaced);
     }
-    const line = this.#lines.get(item.accountId);
+    const line = this.flows.get(item.accountId);
     if (line !== undefined) line.waiting.push(item);
     else {
       const due = Math.max(this.#time, this.#recentDue.get(item.accountId) ?? 0);
       this.#recentDue.delete(item.accountId);
-      this.#lines.set(item.accountId, { waiting: [item], due });
+      this.flows.set(item.accountId, { waiting: [item], due });
     }
     this.#size++;
     return displaced;
@@ -84,19 +84,19 @@ export class FairQueue<T extends Queued> {
 
   /** Removes an item, served or not. */
   remove(item: T): void {
-    const line = this.#lines.get(item.accountId);
+    const line = this.flows.get(item.accountId);
     const place = line?.waiting.indexOf(item) ?? -1;
     if (line === undefined || place === -1) return;
     line.waiting.splice(place, 1);
     this.#size--;
     if (line.waiting.length > 0) return;
-    this.#lines.delete(item.accountId);
+    this.flows.delete(item.accountId);
     if (line.due > this.#time) this.#recentDue.set(item.accountId, line.due);
   }
 
   /** Removes a served item, and makes its account due later by the item's cost. */
   served(item: T): void {
-    const line = this.#lines.get(item.accountId);
+    const line = this.flows.get(item.accountId);
     if (line === undefined || !line.waiting.includes(item)) return;
     this.#time = Math.max(this.#time, this.#firstDue());
     line.due = Math.max(line.due, this.#time) + item.cost;
@@ -106,7 +106,7 @@ export class FairQueue<T extends Queued> {
 
   /** All items in service order. Concurrent changes do not affect the iteration. */
   *inOrder(): Generator<T> {
-    const lines = [...this.#lines.values()].map(({ waiting, due }) => ({ waiting: [...waiting], due, next: 0 }));
+    const lines = [...this.flows.values()].map(({ waiting, due }) => ({ waiting: [...waiting], due, next: 0 }));
     const start = this.#time;
     for (;;) {
       let first: (typeof lines)[number] | null = null;
@@ -120,18 +120,18 @@ export class FairQueue<T extends Queued> {
   }
 
   #waitingOf(accountId: string): number {
-    return this.#lines.get(accountId)?.waiting.length ?? 0;
+    return this.flows.get(accountId)?.waiting.length ?? 0;
   }
 
-  #longest(): Line<T> | null {
-    let longest: Line<T> | null = null;
-    for (const line of this.#lines.values()) if (longest === null || line.waiting.length > longest.waiting.length) longest = line;
+  #longest(): Flow<T> | null {
+    let longest: Flow<T> | null = null;
+    for (const line of this.flows.values()) if (longest === null || line.waiting.length > longest.waiting.length) longest = line;
     return longest;
   }
 
   #firstDue(): number {
     let first = Number.POSITIVE_INFINITY;
-    for (const { due } of this.#lines.values()) first = Math.min(first, due);
+    for (const { due } of this.flows.values()) first = Math.min(first, due);
     return first;
   }
 }

@@ -49,7 +49,7 @@ export interface SlotRequest extends SchedulingRequest {
   readonly excludedOwners?: ReadonlySet<string>;
   /** The wait is counted by the client's own coordinator, wherever the request is queued; see {@link RequestQueue.countWait}. */
   readonly isCounted?: boolean;
-  /** Images of the job; null or left out: a text job. */
+  /** Images of the job; null or undefined: a text job. */
   readonly image?: ImageDemand | null;
 }
 

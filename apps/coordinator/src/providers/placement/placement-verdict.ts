@@ -1,6 +1,6 @@
 /**
- * The meaning of one placement decision for one provider: a code from a closed list and a number. Pure, and cheap enough for every
- * placement: only this provider is examined.
+ * Explains one placement decision to one provider: a code from a closed list, and a duration. Pure, and cheap enough for every
+ * placement, because only this provider is examined.
  */
 import {
   type Choice,
@@ -26,9 +26,9 @@ export type NotEligibleReason = Exclude<IneligibleReason, UnavailableReason | 'o
 
 export type PlacementVerdict =
   | { readonly outcome: 'chosen'; readonly reason: ChosenReason; readonly ms: null }
-  /** `ms`: how much more time than on the best machine, with `slower`. */
+  /** `ms`: additional time compared with the best provider, for `slower`; else null. */
   | { readonly outcome: 'not_chosen'; readonly reason: PassedReason; readonly ms: number | null }
-  /** The provider takes no request at all now. `ms`: rest of the pause, with `held_off`. */
+  /** The provider takes no request at all now. `ms`: remaining pause, for `held_off`; else null. */
   | { readonly outcome: 'gate'; readonly reason: UnavailableReason; readonly ms: number | null }
   /** The provider may not serve this one request. */
   | { readonly outcome: 'not_eligible'; readonly reason: NotEligibleReason; readonly ms: null };
@@ -47,7 +47,7 @@ export function chosenVerdict({ why }: Choice<unknown>, request: PlacementReques
   return { outcome: 'chosen', reason: why === 'alternate' ? 'near_tie' : why, ms: null };
 }
 
-/** The verdict for a provider that was not the first choice; null: the decision says nothing about the provider. */
+/** The verdict for a provider that was not the first choice; null: the decision did not concern the provider. */
 export function passedVerdict<S>(
   member: PoolMember<S>,
   request: PlacementRequest,

@@ -25,7 +25,7 @@ export type ReputationEvent =
   | { readonly type: 'reinstated'; readonly providerId: ProviderId };
 
 interface ReputationRegistryOptions extends Omit<ReputationStoreOptions, 'max'> {
-  /** Providers that an operator took out of routing. Left out: none. */
+  /** Providers that an operator took out of routing. Default: none. */
   readonly quarantineOf?: (providerId: ProviderId) => OperatorQuarantine | null;
   readonly onEvent: (event: ReputationEvent) => void;
 }

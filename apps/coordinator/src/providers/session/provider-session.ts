@@ -135,7 +135,7 @@ export class ProviderSession {
     return this.#availability.isAway;
   }
 
-  /** Whether the unsent bytes are so many that a new job may exceed the bound. */
+  /** Whether a new job could exceed the bound on unsent bytes. */
   get isBacklogged(): boolean {
     return this.#socket.isBacklogged;
   }

@@ -9,18 +9,18 @@ import type { Identity } from './registration/admission.js';
 export interface SessionOptions {
   readonly timings: SessionTimings;
   readonly allowSimulatedEnclave: boolean;
-  /** Providers below this level get no jobs. Left out: `self_signed`. */
+  /** Providers below this level get no jobs. Default: `self_signed`. */
   readonly minTrustLevel?: TrustLevel;
   /** Where managed-device chains must end. */
   readonly anchor: TrustAnchor;
   readonly now: () => number;
   /** Answers requests for device-management enrolments. */
   readonly enrolments: EnrolmentService;
-  /** Validates link tokens of owners. Left out: no links. */
+  /** Validates link tokens of owners. Default: no links. */
   readonly links?: LinkService;
-  /** Interval of the provider's pings while other coordinators can take over. Left out: the provider's own interval. */
+  /** Interval of the provider's pings while other coordinators can take over. Default: the provider's own interval. */
   readonly heartbeatMs?: number;
-  /** Accepts or rejects model offers. Left out: all are accepted. */
+  /** Accepts or rejects model offers. Default: all are accepted. */
   readonly evaluateOffers?: (offers: readonly ModelOffer[]) => EvaluatedOffers;
 }
 

@@ -12,7 +12,7 @@ import { isoTime } from '../parameters/times.js';
 import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
 
 const WINDOW_MS = 10 * 60_000;
-/** An owner mistypes now and then. */
+/** Allows for typing errors of the owner. */
 const MAX_OF_ACCOUNT = 10;
 /** Many people may share an address. */
 const MAX_OF_ADDRESS = 50;

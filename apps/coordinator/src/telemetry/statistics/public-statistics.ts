@@ -31,7 +31,7 @@ const MAX_LEADERS = 200;
 interface PublicStatisticsOptions {
   readonly database: Database;
   readonly registry: RegistryView;
-  /** Left out: the registry is the whole network. */
+  /** Default: the registry is the whole network. */
   readonly views?: NetworkViews;
   readonly now: () => number;
 }

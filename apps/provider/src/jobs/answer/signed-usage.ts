@@ -9,7 +9,7 @@ export interface PromptCounts {
   readonly cachedTokens?: number;
 }
 
-/** Counts of a prompt in a request body of so many bytes. */
+/** Counts of a prompt, bounded by the bytes of its request body. */
 export function signedPrompt({ promptTokens, cachedTokens = 0 }: PromptCounts, requestBytes: number): Required<PromptCounts> {
   const prompt = Math.min(promptTokens, promptTokenBound(requestBytes));
   return { promptTokens: prompt, cachedTokens: Math.min(cachedTokens, prompt) };
