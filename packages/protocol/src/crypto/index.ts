@@ -1,5 +1,6 @@
 /** Sealing, signatures and digests on `node:crypto`. Nothing here runs in browsers; `@inference/verifier` does. */
 export { keyIdOf, providerIdOf, sha256, sha256Hex } from './digest.js';
+export { e2eKeyPair, nodeE2eCrypto } from './e2e-crypto.js';
 export { type Encapsulation, encapsulate, type RecipientContext, type SenderContext, setupRecipient, setupSender } from './hpke.js';
 export { RequestOpener, type SealedRequest, sealRequest } from './job-sealing.js';
 export { cachedImport } from './key-cache.js';

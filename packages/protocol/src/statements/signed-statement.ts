@@ -9,7 +9,7 @@ import { concatBytes, fromBase64, fromUtf8, utf8 } from '../bytes.js';
 import { canonicalJson, type JsonValue } from '../canonical-json.js';
 import { Base64Schema } from '../ids.js';
 
-export type StatementKind = 'attestation' | 'challenge' | 'key' | 'receipt';
+export type StatementKind = 'attestation' | 'challenge' | 'key' | 'receipt' | 'e2e-receipt';
 
 export const SignedStatementSchema = Type.Object({
   /** base64 of the payload: canonical JSON (RFC 8785) in UTF-8. */

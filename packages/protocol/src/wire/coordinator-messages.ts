@@ -1,5 +1,6 @@
 /** Control messages from coordinator to provider: JSON text frames, distinguished by `type`. Unknown members are tolerated. */
 import Type, { type Static } from 'typebox';
+import { MAX_E2E_RECIPIENTS } from '../e2e/limits.js';
 import { Base64Schema, JobIdSchema, MillisecondsSchema, ProviderIdSchema } from '../ids.js';
 import { JobContextSchema } from '../job-context.js';
 import { EnrolmentRefusedSchema, EnrolmentSchema } from './enrolment.js';
@@ -37,16 +38,28 @@ const RegisteredSchema = Type.Object({
 
 const ChallengeSchema = Type.Object({ type: Type.Literal('challenge'), nonce: Base64Schema });
 
+/** Place of the provider among the candidates of a sealed request. */
+const E2eJobSchema = Type.Object({
+  v: Type.Literal(1),
+  /** Index in the context's `recipients`. */
+  recipient: Type.Integer({ minimum: 0, maximum: MAX_E2E_RECIPIENTS - 1 }),
+});
+
 /** Starts a job; request frames with the sealed body follow. */
 export const JobSchema = Type.Object({
   type: Type.Literal('job'),
   context: JobContextSchema,
-  /** base64 of the HPKE encapsulated key. */
+  /** base64 of the HPKE encapsulated key; end-to-end, that of this provider's wrapped key. */
   enc: Base64Schema,
-  /** Plaintext size of the body, so that a receiver can refuse early. */
+  /** Size of the body, so that a receiver can refuse early: of its plaintext, or of the sealed request when end-to-end. */
   request_bytes: Type.Integer({ minimum: 0, maximum: MAX_REQUEST_BYTES }),
-  /** Plaintext response bytes allowed before the next `credit`. */
+  /** Plaintext response bytes allowed before the next `credit`; end-to-end, bytes of the sealed answer. */
   credit: Type.Integer({ minimum: 1 }),
+  /**
+   * Present: the client sealed the request to the provider. Request frames carry the sealed request and response frames the sealed
+   * answer as clear payload, without a second seal. Sent only to providers that registered `e2e_versions`.
+   */
+  e2e: Type.Optional(E2eJobSchema),
 });
 
 /** Grants as many further bytes as the client has received. */

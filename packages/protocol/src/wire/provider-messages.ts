@@ -28,6 +28,8 @@ const RegisterSchema = Type.Object({
   slots: Type.Integer({ minimum: 1, maximum: 1024 }),
   /** Receipt version signed in this session. Default: 1. */
   receipt_version: Type.Optional(Type.Union([Type.Literal(1), Type.Literal(2)])),
+  /** Supported versions of the end-to-end profile. Absent: none. */
+  e2e_versions: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: 16 })),
   /** Default: serving. Part of registration, so that no job reaches a provider that connects while paused. */
   availability: Type.Optional(ReportedAvailabilitySchema),
 });
@@ -72,7 +74,10 @@ const JobProgressSchema = Type.Object({ type: Type.Literal('job_progress'), job_
 
 const JobFailedSchema = Type.Object({ type: Type.Literal('job_failed'), job_id: JobIdSchema, failure: JobFailureSchema });
 
-/** Sent after the final response frame: statements signed by the enclave. */
+/**
+ * Sent after the final response frame: statements signed by the enclave. End-to-end, `receipt` is of kind `e2e-receipt` and
+ * `response_sha256` its `sealed_response_sha256`: the hash of the plaintext travels sealed.
+ */
 export const JobCompletedSchema = Type.Object({
   type: Type.Literal('job_completed'),
   job_id: JobIdSchema,

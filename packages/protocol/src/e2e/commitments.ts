@@ -1,0 +1,37 @@
+/**
+ * Keyed commitments of an end-to-end receipt. The receipt is visible to the coordinator, which could test guesses against a plain
+ * hash; the key is known to client and provider only.
+ */
+import { toHex, utf8 } from '../bytes.js';
+import type { E2eCrypto } from './crypto.js';
+import { exportSecret, type HpkeContext } from './hpke.js';
+
+const EXPORT_LABEL = utf8('inference/e2e/v1 receipt');
+const REQUEST = utf8('request\0');
+const RESPONSE = utf8('response\0');
+const IMAGE = utf8('image\0');
+
+export class E2eCommitments {
+  readonly #crypto: E2eCrypto;
+  readonly #key: Uint8Array;
+
+  constructor(crypto: E2eCrypto, context: HpkeContext) {
+    this.#crypto = crypto;
+    this.#key = exportSecret(crypto, context, EXPORT_LABEL, 32);
+  }
+
+  /** Lowercase hex of HMAC(key, "request" 00 ‖ SHA-256 of the request body). `sha256`: 32 bytes. */
+  request(sha256: Uint8Array): string {
+    return toHex(this.#crypto.hmacSha256(this.#key, REQUEST, sha256));
+  }
+
+  /** Lowercase hex of HMAC(key, "response" 00 ‖ SHA-256 of the joined body parts). `sha256`: 32 bytes. */
+  response(sha256: Uint8Array): string {
+    return toHex(this.#crypto.hmacSha256(this.#key, RESPONSE, sha256));
+  }
+
+  /** Lowercase hex of HMAC(key, "image" 00 ‖ index u8 ‖ SHA-256 of the image). `sha256`: 32 bytes. */
+  image(index: number, sha256: Uint8Array): string {
+    return toHex(this.#crypto.hmacSha256(this.#key, IMAGE, Uint8Array.of(index), sha256));
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * Context of a sealed request: the terms that client, coordinator and provider share in clear. Bound to the ciphertext as HPKE
+ * `info`, so that a changed context opens nothing.
+ */
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { fromUtf8 } from '../bytes.js';
+import { canonicalJson, canonicalJsonBytes, type JsonValue } from '../canonical-json.js';
+import { EndpointSchema, KeyIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
+import { ClientNonceSchema } from '../job-context.js';
+import { MAX_IMAGES } from '../wire/limits.js';
+import { E2eError } from './error.js';
+import { MAX_E2E_BODY_BYTES, MAX_E2E_CONTEXT_BYTES, MAX_E2E_RECIPIENTS } from './limits.js';
+
+/** Tree head of the transparency log, as the client last accepted it. */
+export const E2eLogHeadSchema = Type.Object(
+  { size: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), root: Sha256HexSchema },
+  { additionalProperties: false },
+);
+export type E2eLogHead = Static<typeof E2eLogHeadSchema>;
+
+/** Closed: a member that one party acts on and another ignores would not be a shared term. */
+export const E2eContextSchema = Type.Object(
+  {
+    v: Type.Literal(1),
+    endpoint: EndpointSchema,
+    model: Type.String({ minLength: 1, maxLength: 256 }),
+    stream: Type.Boolean(),
+    /** Maximum tokens that the job may generate, hidden tokens included. */
+    max_tokens: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+    /** Exact bytes of the body part. The coordinator checks them against the ciphertext, the provider exactly. */
+    body_bytes: Type.Integer({ minimum: 0, maximum: MAX_E2E_BODY_BYTES }),
+    /** Images that the request asks for; present on `/v1/images/generations` only. */
+    images: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_IMAGES })),
+    /** base64url of 32 random bytes; accepted once. */
+    nonce: ClientNonceSchema,
+    issued_at: MillisecondsSchema,
+    expires_at: MillisecondsSchema,
+    /** Candidates, in the order of the wrapped keys. Each may answer. */
+    recipients: Type.Array(Type.Object({ provider_id: ProviderIdSchema, key_id: KeyIdSchema }, { additionalProperties: false }), {
+      minItems: 1,
+      maxItems: MAX_E2E_RECIPIENTS,
+    }),
+    /** Absent: the client follows no log. */
+    log: Type.Optional(E2eLogHeadSchema),
+  },
+  { additionalProperties: false },
+);
+export type E2eContext = Static<typeof E2eContextSchema>;
+
+const validator = Compile(E2eContextSchema);
+
+/** Canonical JSON of a context. Throws E2eError `bad_context`, `too_large`. */
+export function encodeE2eContext(context: E2eContext): Uint8Array {
+  requireValid(context);
+  const bytes = canonicalJsonBytes(context);
+  if (bytes.length > MAX_E2E_CONTEXT_BYTES) throw new E2eError('too_large', `a context of ${bytes.length} bytes is over the cap`);
+  return bytes;
+}
+
+/** Parses canonical JSON (RFC 8785) of a context. Throws E2eError `malformed`, `bad_context`, `too_large`. */
+export function parseE2eContext(bytes: Uint8Array): E2eContext {
+  if (bytes.length > MAX_E2E_CONTEXT_BYTES) throw new E2eError('too_large', `a context of ${bytes.length} bytes is over the cap`);
+  const value = parseCanonical(bytes);
+  requireValid(value);
+  return value;
+}
+
+function requireValid(value: unknown): asserts value is E2eContext {
+  if (!validator.Check(value)) {
+    const [first] = validator.Errors(value);
+    throw new E2eError('bad_context', `context: ${first?.instancePath || '/'} ${first?.message ?? 'is not valid'}`);
+  }
+  if (value.expires_at <= value.issued_at) throw new E2eError('bad_context', 'context: /expires_at is not after /issued_at');
+  if ((value.images !== undefined) !== (value.endpoint === '/v1/images/generations')) {
+    throw new E2eError('bad_context', 'context: /images belongs to image generation, and to no other endpoint');
+  }
+  const providers = new Set(value.recipients.map(({ provider_id }) => provider_id));
+  if (providers.size !== value.recipients.length) throw new E2eError('bad_context', 'context: /recipients names a provider twice');
+}
+
+function parseCanonical(bytes: Uint8Array): unknown {
+  try {
+    const text = fromUtf8(bytes);
+    const value = JSON.parse(text) as JsonValue;
+    if (canonicalJson(value) === text) return value;
+  } catch {
+    // Falls through: invalid JSON is not canonical JSON either.
+  }
+  throw new E2eError('malformed', 'the context is not canonical JSON');
+}

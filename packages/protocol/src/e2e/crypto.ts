@@ -1,0 +1,34 @@
+/**
+ * Primitives of the end-to-end profile, passed in by the caller, so that the profile runs in browsers and on `node:crypto` alike
+ * (`nodeE2eCrypto` in `@inference/protocol/crypto`). All calls are synchronous.
+ */
+
+/** X25519 key pair (RFC 7748). The private key never leaves the implementation. */
+export interface X25519KeyPair {
+  /** 32 raw bytes. */
+  readonly publicKey: Uint8Array;
+  /** Shared secret with a 32-byte public key; null when all zero (small order, RFC 9180 section 7.1.4) or of another length. */
+  agree(publicKey: Uint8Array): Uint8Array | null;
+}
+
+/** Incremental SHA-256. */
+export interface Sha256Stream {
+  update(bytes: Uint8Array): void;
+  /** 32 bytes. Ends the stream. */
+  digest(): Uint8Array;
+}
+
+export interface E2eCrypto {
+  /** FIPS 180-4, 32 bytes. */
+  sha256(bytes: Uint8Array): Uint8Array;
+  createSha256(): Sha256Stream;
+  /** RFC 2104 over the concatenated parts, 32 bytes. */
+  hmacSha256(key: Uint8Array, ...parts: readonly Uint8Array[]): Uint8Array;
+  /** AES-256-GCM (NIST SP 800-38D): ciphertext ‖ 16-byte tag. `key` has 32 bytes, `nonce` 12. */
+  aesGcmSeal(key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, plaintext: Uint8Array): Uint8Array;
+  /** Plaintext of ciphertext ‖ tag; null when the tag does not verify. */
+  aesGcmOpen(key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, sealed: Uint8Array): Uint8Array | null;
+  /** A new ephemeral pair. */
+  generateX25519(): X25519KeyPair;
+  randomBytes(length: number): Uint8Array;
+}

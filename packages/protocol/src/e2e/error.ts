@@ -1,0 +1,38 @@
+/** Reasons for refusing to seal or open in the end-to-end profile. The list is closed: callers switch over the codes. */
+export const E2E_ERROR_CODES = [
+  /** Bytes that the profile does not allow: magic, version, context, counts, part kinds, padding. */
+  'malformed',
+  /** A member of the context is missing, of another type, or contradicts the request. */
+  'bad_context',
+  /** More bytes, recipients or parts than the profile allows. */
+  'too_large',
+  /** The ciphertext is too long or too short for the announced `body_bytes`. */
+  'size_mismatch',
+  /** A public or encapsulated key of another length, or of small order. */
+  'bad_key',
+  /** The recipient at this index has another key id. */
+  'wrong_recipient',
+  /** The data key does not open the commitment: the recipients got different keys. */
+  'commitment_mismatch',
+  /** A tag does not verify: another key, context, candidate, answer or position, or altered bytes. */
+  'open_failed',
+  /** The bytes end before the final frame, inside a frame, or inside a part. */
+  'truncated',
+  /** Bytes follow the final frame. */
+  'after_final',
+  /** The coordinator ended the answer with an abort frame. */
+  'aborted',
+  /** The sequence numbers of a key are used up. */
+  'exhausted',
+] as const;
+export type E2eErrorCode = (typeof E2E_ERROR_CODES)[number];
+
+export class E2eError extends Error {
+  constructor(
+    readonly code: E2eErrorCode,
+    message: string,
+  ) {
+    super(message);
+    this.name = 'E2eError';
+  }
+}

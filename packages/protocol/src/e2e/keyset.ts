@@ -1,0 +1,68 @@
+/**
+ * Keyset of `GET /v1/e2e/keyset`: sealing keys of every provider that serves the end-to-end mode. The same bytes for everybody, so
+ * that nobody can be given keys of their own; the log makes this checkable.
+ */
+import Type, { type Static } from 'typebox';
+import { fromBase64OrNull } from '../bytes.js';
+import { canonicalJsonBytes } from '../canonical-json.js';
+import { Base64Schema, KeyIdSchema, keyIdFromKeyHash, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
+import type { E2eCrypto } from './crypto.js';
+
+/** Maximum providers in one keyset. */
+export const MAX_KEYSET_PROVIDERS = 4096;
+
+const LogIndexSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+
+export const E2eKeysetProviderSchema = Type.Object({
+  provider_id: ProviderIdSchema,
+  key_id: KeyIdSchema,
+  /** base64 of the 32-byte X25519 public key. */
+  x25519: Base64Schema,
+  /** End of the key's validity, in milliseconds. */
+  not_after: MillisecondsSchema,
+  models: Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 64 }),
+  /** Concurrent jobs: the provider's weight in the choice of candidates. */
+  weight: Type.Integer({ minimum: 1, maximum: 1024 }),
+  /** SHA-256 of the canonical JSON of the provider's attestation record, as `?provider_id=` returns it. */
+  record_sha256: Sha256HexSchema,
+  /** Leaf of the provider's first record in the transparency log. Absent: the coordinator keeps no log. */
+  log_index: Type.Optional(LogIndexSchema),
+});
+export type E2eKeysetProvider = Static<typeof E2eKeysetProviderSchema>;
+
+/** Proof that the keyset's leaf is in the log. */
+export const E2eKeysetLogSchema = Type.Object({
+  /** Signed note (C2SP tlog-checkpoint), whole, with its cosignatures. */
+  checkpoint: Type.String({ minLength: 1, maxLength: 16_384 }),
+  /** Index of the leaf `keyset{epoch, sha256}`. */
+  leaf_index: LogIndexSchema,
+  /** base64 of the 32-byte hashes of the inclusion proof (RFC 6962 section 2.1.1), lowest first. */
+  inclusion_proof: Type.Array(Base64Schema, { maxItems: 64 }),
+});
+export type E2eKeysetLog = Static<typeof E2eKeysetLogSchema>;
+
+export const E2eKeysetSchema = Type.Object({
+  v: Type.Literal(1),
+  /** Grows by one with every published change. */
+  epoch: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+  issued_at: MillisecondsSchema,
+  /** Sorted by `provider_id`. */
+  providers: Type.Array(E2eKeysetProviderSchema, { maxItems: MAX_KEYSET_PROVIDERS }),
+  /** Absent: the coordinator keeps no log. */
+  log: Type.Optional(E2eKeysetLogSchema),
+});
+export type E2eKeyset = Static<typeof E2eKeysetSchema>;
+
+/** Bytes that the log's leaf hashes: canonical JSON of the keyset without `log`. */
+export function keysetLeafBytes({ v, epoch, issued_at, providers }: Omit<E2eKeyset, 'log'>): Uint8Array {
+  return canonicalJsonBytes({ v, epoch, issued_at, providers });
+}
+
+/** Public key of a keyset entry; null when it is not 32 bytes or `key_id` is not its hash. */
+export function keysetPublicKey(
+  crypto: Pick<E2eCrypto, 'sha256'>,
+  provider: Pick<E2eKeysetProvider, 'key_id' | 'x25519'>,
+): Uint8Array | null {
+  const key = fromBase64OrNull(provider.x25519);
+  return key?.length === 32 && keyIdFromKeyHash(crypto.sha256(key)) === provider.key_id ? key : null;
+}

@@ -1,0 +1,38 @@
+/** Sizes of the end-to-end profile, in bytes unless named otherwise. */
+
+import { maxImageBytes } from '../image-parts.js';
+import { MAX_IMAGE_PIXELS, MAX_PLAIN_RESPONSE_BYTES } from '../wire/limits.js';
+
+export const E2E_REQUEST_CONTENT_TYPE = 'application/vnd.inference.sealed-request';
+export const E2E_RESPONSE_CONTENT_TYPE = 'application/vnd.inference.sealed-response';
+
+/** Maximum candidates of one request. */
+export const MAX_E2E_RECIPIENTS = 8;
+/** Maximum canonical JSON of a context. */
+export const MAX_E2E_CONTEXT_BYTES = 4096;
+/** Plaintext of every request frame but the last, and maximum plaintext of any frame. */
+export const E2E_CHUNK_BYTES = 256 * 1024;
+/** AES-GCM tag. */
+export const E2E_TAG_BYTES = 16;
+/** Flags and length before each ciphertext. */
+export const E2E_FRAME_HEADER_BYTES = 4;
+/** Maximum ciphertext of one frame, tag included. */
+export const MAX_E2E_FRAME_BYTES = E2E_CHUNK_BYTES + E2E_TAG_BYTES;
+/** Maximum request body. The sealed request then fits `MAX_REQUEST_BYTES`. */
+export const MAX_E2E_BODY_BYTES = 7 * 1024 * 1024 + 768 * 1024;
+/** Maximum head part of a request: an upper bound of the plaintext that `body_bytes` does not count. */
+export const MAX_E2E_REQUEST_HEAD_BYTES = 1024;
+/** Maximum head part of an answer. */
+export const MAX_E2E_ANSWER_HEAD_BYTES = 16 * 1024;
+/** Maximum proof part. */
+export const MAX_E2E_PROOF_BYTES = 64 * 1024;
+/** Maximum body part of an answer; a stream has many. */
+export const MAX_E2E_ANSWER_BODY_BYTES = MAX_PLAIN_RESPONSE_BYTES;
+/** Maximum image part of an answer. */
+export const MAX_E2E_IMAGE_BYTES = maxImageBytes(MAX_IMAGE_PIXELS, 1);
+/** Maximum JSON of an abort frame. */
+export const MAX_E2E_ABORT_BYTES = 4096;
+/** Stream frames are padded to multiples of this plaintext length. */
+export const E2E_STREAM_PADDING_BYTES = 512;
+/** Random bytes at the start of a sealed answer. */
+export const E2E_RESPONSE_NONCE_BYTES = 32;

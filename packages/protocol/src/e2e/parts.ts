@@ -1,0 +1,138 @@
+/**
+ * Plaintext of sealed requests and answers: a sequence of parts, `kind u8 ‖ u32be length ‖ bytes`. Parts are independent of
+ * frames: a frame may end anywhere in a part.
+ */
+import { concatBytes } from '../bytes.js';
+import { E2eError } from './error.js';
+import { E2E_STREAM_PADDING_BYTES } from './limits.js';
+
+const PART_KINDS = ['padding', 'head', 'body', 'image', 'proof'] as const;
+export type E2ePartKind = Exclude<(typeof PART_KINDS)[number], 'padding'>;
+
+export interface E2ePart {
+  readonly kind: E2ePartKind;
+  readonly bytes: Uint8Array;
+}
+
+export const E2E_PART_HEADER_BYTES = 5;
+
+/** `padme`: a whole request or answer, at most 12 % more. `stream`: to multiples of 512 bytes. */
+export type E2ePadding = 'padme' | 'stream';
+
+/** Plaintext of the parts and one padding part, always last, possibly without bytes. */
+export function encodeE2eParts(parts: readonly E2ePart[], padding: E2ePadding): Uint8Array {
+  let content = E2E_PART_HEADER_BYTES;
+  for (const { bytes } of parts) content += E2E_PART_HEADER_BYTES + bytes.length;
+  const plaintext = new Uint8Array(paddedLength(content, padding));
+  let offset = 0;
+  for (const { kind, bytes } of parts) {
+    writeHeader(plaintext, offset, PART_KINDS.indexOf(kind), bytes.length);
+    plaintext.set(bytes, offset + E2E_PART_HEADER_BYTES);
+    offset += E2E_PART_HEADER_BYTES + bytes.length;
+  }
+  writeHeader(plaintext, offset, 0, plaintext.length - content);
+  return plaintext;
+}
+
+/** Padded length of `content` bytes, which include the padding part's own header. */
+export function paddedLength(content: number, padding: E2ePadding): number {
+  return padding === 'padme' ? padmeLength(content) : Math.ceil(content / E2E_STREAM_PADDING_BYTES) * E2E_STREAM_PADDING_BYTES;
+}
+
+/** Padmé (Nikitin et al., PETS 2019, section 4): keeps the bits that a floating-point number of log log precision would. */
+export function padmeLength(length: number): number {
+  if (length < 2) return length;
+  const exponent = 31 - Math.clz32(length);
+  const lowBits = exponent - (32 - Math.clz32(exponent));
+  const mask = 2 ** lowBits - 1;
+  return Math.ceil(length / (mask + 1)) * (mask + 1);
+}
+
+/** Maximum bytes of each permitted part kind. Other kinds are refused. */
+export type E2ePartLimits = { readonly [K in E2ePartKind]?: number };
+
+/** Splits plaintext into parts. Holds at most one unfinished part. */
+export class E2ePartReader {
+  readonly #limits: E2ePartLimits;
+  readonly #header = new Uint8Array(E2E_PART_HEADER_BYTES);
+  #headerBytes = 0;
+  #kind: (typeof PART_KINDS)[number] = 'padding';
+  /** Received pieces of the current part; joined when complete, so that an announced length alone allocates nothing. */
+  #pieces: Uint8Array[] = [];
+  #missing = 0;
+  /** Bytes read before the current part, headers included. */
+  #before = 0;
+  #length = 0;
+
+  constructor(limits: E2ePartLimits) {
+    this.#limits = limits;
+  }
+
+  /** Whether every announced byte came. */
+  get isBetweenParts(): boolean {
+    return this.#headerBytes === 0;
+  }
+
+  /** Parts completed by these bytes, padding left out. Throws E2eError `malformed`, `too_large`. */
+  push(plaintext: Uint8Array): E2ePart[] {
+    const parts: E2ePart[] = [];
+    let offset = 0;
+    while (offset < plaintext.length) {
+      if (this.#headerBytes < E2E_PART_HEADER_BYTES) {
+        this.#header[this.#headerBytes++] = plaintext[offset++] as number;
+        if (this.#headerBytes < E2E_PART_HEADER_BYTES) continue;
+        this.#begin();
+      } else {
+        const piece = plaintext.subarray(offset, offset + this.#missing);
+        this.#take(piece);
+        offset += piece.length;
+      }
+      if (this.#missing === 0) this.#end(parts);
+    }
+    return parts;
+  }
+
+  #begin(): void {
+    const kind = PART_KINDS[this.#header[0] as number];
+    const length = readUint32(this.#header, 1);
+    // Padmé adds less than an eighth of what precedes, a stream frame less than one multiple.
+    const limit = kind === 'padding' ? E2E_STREAM_PADDING_BYTES + Math.floor(this.#before / 8) : kind && this.#limits[kind];
+    if (kind === undefined || limit === undefined) throw new E2eError('malformed', `a part of kind ${this.#header[0]} is not allowed here`);
+    if (length > limit)
+      throw new E2eError(kind === 'padding' ? 'malformed' : 'too_large', `a ${kind} part of ${length} bytes is over the cap`);
+    this.#kind = kind;
+    this.#missing = length;
+    this.#length = length;
+  }
+
+  #take(piece: Uint8Array): void {
+    this.#missing -= piece.length;
+    if (this.#kind !== 'padding') this.#pieces.push(piece);
+    else if (piece.some((byte) => byte !== 0)) throw new E2eError('malformed', 'padding is not zero');
+  }
+
+  #end(parts: E2ePart[]): void {
+    if (this.#kind !== 'padding') parts.push({ kind: this.#kind, bytes: joined(this.#pieces) });
+    this.#before += E2E_PART_HEADER_BYTES + this.#length;
+    this.#pieces = [];
+    this.#headerBytes = 0;
+  }
+}
+
+/** One piece, the common case, is not copied. */
+function joined(pieces: readonly Uint8Array[]): Uint8Array {
+  return pieces.length === 1 ? (pieces[0] as Uint8Array) : concatBytes(...pieces);
+}
+
+function writeHeader(target: Uint8Array, offset: number, kind: number, length: number): void {
+  target[offset] = kind;
+  target[offset + 1] = length >>> 24;
+  target[offset + 2] = length >>> 16;
+  target[offset + 3] = length >>> 8;
+  target[offset + 4] = length;
+}
+
+function readUint32(bytes: Uint8Array, at: number): number {
+  const byte = (offset: number): number => bytes[at + offset] as number;
+  return ((byte(0) << 24) | (byte(1) << 16) | (byte(2) << 8) | byte(3)) >>> 0;
+}

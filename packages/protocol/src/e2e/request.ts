@@ -1,0 +1,394 @@
+/**
+ * Sealed request. One data key seals the body for all candidates; each candidate gets the data key by HPKE, bound to the context:
+ *
+ *   "IE2E" 01 ‖ u16be length ‖ context (canonical JSON)
+ *   u8 k ‖ k × (key_id 8 ‖ enc 32 ‖ wrapped data key 48)
+ *   commitment 32
+ *   frames
+ */
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { concatBytes, equalBytes, fromHex, fromUtf8, toBase64Url, toHex, utf8 } from '../bytes.js';
+import { canonicalJsonBytes } from '../canonical-json.js';
+import { type KeyId, keyIdFromKeyHash, type ProviderId } from '../ids.js';
+import { ClientNonceSchema } from '../job-context.js';
+import { E2eAnswerOpener, E2eAnswerSealer } from './answer.js';
+import { E2eCommitments } from './commitments.js';
+import { type E2eContext, encodeE2eContext, parseE2eContext } from './context.js';
+import type { E2eCrypto, X25519KeyPair } from './crypto.js';
+import { E2eError } from './error.js';
+import { E2E_FINAL, E2eFrameOpener, E2eFrameSealer, type E2eFrameSecret, E2eFrameWalker } from './frames.js';
+import { type HpkeContext, hkdfExpand, hkdfExtract, openFirst, sealFirst, setupBaseRecipient, setupBaseSender } from './hpke.js';
+import {
+  E2E_CHUNK_BYTES,
+  E2E_TAG_BYTES,
+  MAX_E2E_BODY_BYTES,
+  MAX_E2E_CONTEXT_BYTES,
+  MAX_E2E_FRAME_BYTES,
+  MAX_E2E_RECIPIENTS,
+  MAX_E2E_REQUEST_HEAD_BYTES,
+} from './limits.js';
+import { E2E_PART_HEADER_BYTES, type E2ePart, E2ePartReader, encodeE2eParts, paddedLength } from './parts.js';
+
+const MAGIC = concatBytes(utf8('IE2E'), Uint8Array.of(1));
+const KEY_ID_BYTES = 8;
+const ENC_BYTES = 32;
+const DATA_KEY_BYTES = 32;
+const WRAPPED_KEY_BYTES = DATA_KEY_BYTES + E2E_TAG_BYTES;
+const RECIPIENT_BYTES = KEY_ID_BYTES + ENC_BYTES + WRAPPED_KEY_BYTES;
+const COMMITMENT_BYTES = 32;
+const FIXED_BYTES = MAGIC.length + 2;
+/** Maximum bytes before the first frame. */
+export const MAX_E2E_HEADER_BYTES = FIXED_BYTES + MAX_E2E_CONTEXT_BYTES + 1 + MAX_E2E_RECIPIENTS * RECIPIENT_BYTES + COMMITMENT_BYTES;
+
+const INFO_PREFIX = utf8('inference/e2e/v1\0');
+const KEY_LABEL = utf8('inference/e2e/v1 key');
+const NONCE_LABEL = utf8('inference/e2e/v1 nonce');
+const COMMIT_LABEL = utf8('inference/e2e/v1 commit');
+const EMPTY = new Uint8Array(0);
+
+/** Head part of a request: what only the provider may know. */
+export const E2eRequestHeadSchema = Type.Object(
+  {
+    /** base64url of 32 bytes. Requests with the same secret share prefix-cache entries; absent: none are shared. */
+    cache_secret: Type.Optional(ClientNonceSchema),
+    /** As `X-Inference-Nonce` in plain mode. */
+    client_nonce: Type.Optional(ClientNonceSchema),
+  },
+  { additionalProperties: false },
+);
+export type E2eRequestHead = Static<typeof E2eRequestHeadSchema>;
+const headValidator = Compile(E2eRequestHeadSchema);
+
+/** Candidate whose key the client verified. */
+export interface E2eRecipient {
+  readonly provider_id: ProviderId;
+  readonly key_id: KeyId;
+  /** 32 raw bytes. */
+  readonly x25519: Uint8Array;
+}
+
+/** Terms that the client chooses; the rest of the context follows from the request. */
+export type E2eRequestTerms = Omit<E2eContext, 'v' | 'body_bytes' | 'recipients' | 'nonce'> & Partial<Pick<E2eContext, 'nonce'>>;
+
+export interface E2eRequestToSeal {
+  readonly context: E2eRequestTerms;
+  /** Candidates, 1 to 8, of distinct providers. */
+  readonly recipients: readonly E2eRecipient[];
+  readonly head?: E2eRequestHead;
+  /** HTTP body of the plain-mode request, byte for byte. */
+  readonly body: Uint8Array;
+}
+
+/** Client's keys for one candidate's answer. */
+export interface E2eCandidate {
+  readonly enc: Uint8Array;
+  readonly commitments: E2eCommitments;
+  /** A new opener of this candidate's answer. */
+  answerOpener(): E2eAnswerOpener;
+}
+
+export interface SealedE2eRequest {
+  readonly bytes: Uint8Array;
+  readonly context: E2eContext;
+  /** Canonical JSON. */
+  readonly contextBytes: Uint8Array;
+  /** Lowercase hex, as in the receipt. */
+  readonly contextSha256: string;
+  /** Lowercase hex SHA-256 of `bytes`, as in the receipt. */
+  readonly sealedRequestSha256: string;
+  /** In the order of the recipients. */
+  readonly candidates: readonly E2eCandidate[];
+}
+
+/**
+ * Seals a request to each recipient. Throws E2eError `bad_key` (also: a key id that is not the key's hash), `bad_context`,
+ * `too_large`.
+ */
+export function sealE2eRequest(crypto: E2eCrypto, request: E2eRequestToSeal): SealedE2eRequest {
+  const { recipients, head = {}, body } = request;
+  if (body.length > MAX_E2E_BODY_BYTES) throw new E2eError('too_large', `a body of ${body.length} bytes is over the cap`);
+  for (const recipient of recipients) requireKeyId(crypto, recipient);
+  const context: E2eContext = {
+    ...request.context,
+    v: 1,
+    nonce: request.context.nonce ?? toBase64Url(crypto.randomBytes(32)),
+    body_bytes: body.length,
+    recipients: recipients.map(({ provider_id, key_id }) => ({ provider_id, key_id })),
+  };
+  const contextBytes = encodeE2eContext(context);
+  const contextHash = crypto.sha256(contextBytes);
+  const info = concatBytes(INFO_PREFIX, contextHash);
+  const dataKey = crypto.randomBytes(DATA_KEY_BYTES);
+  const header = [MAGIC, uint16(contextBytes.length), contextBytes, Uint8Array.of(recipients.length)];
+  const candidates = recipients.map(({ key_id, x25519 }) => {
+    const sender = setupBaseSender(crypto, x25519, info);
+    header.push(fromHex(key_id), sender.enc, sealFirst(crypto, sender, EMPTY, dataKey));
+    return candidateOf(crypto, sender, sender.enc);
+  });
+  const { secret, commitment } = requestSecret(crypto, contextHash, dataKey);
+  dataKey.fill(0);
+  const plaintext = encodeE2eParts(
+    [
+      { kind: 'head', bytes: encodeHead(head) },
+      { kind: 'body', bytes: body },
+    ],
+    'padme',
+  );
+  const bytes = concatBytes(...header, commitment, ...sealChunks(new E2eFrameSealer(crypto, secret), plaintext));
+  const sealedRequestSha256 = toHex(crypto.sha256(bytes));
+  return { bytes, context, contextBytes, contextSha256: toHex(contextHash), sealedRequestSha256, candidates };
+}
+
+/** Part of a sealed request before its frames. */
+export interface E2eRequestHeader {
+  readonly context: E2eContext;
+  /** Canonical JSON. */
+  readonly contextBytes: Uint8Array;
+  /** One per recipient of the context, in order. */
+  readonly wrappedKeys: readonly { readonly keyId: KeyId; readonly enc: Uint8Array; readonly wrappedKey: Uint8Array }[];
+  readonly commitment: Uint8Array;
+  /** Bytes before the first frame. */
+  readonly headerBytes: number;
+}
+
+/**
+ * Parses the header; null while bytes are missing. Throws E2eError `malformed`, `bad_context`, `too_large`.
+ */
+export function parseE2eRequestHeader(bytes: Uint8Array): E2eRequestHeader | null {
+  const start = Math.min(bytes.length, MAGIC.length);
+  if (!equalBytes(bytes.subarray(0, start), MAGIC.subarray(0, start))) throw new E2eError('malformed', 'not a sealed request of version 1');
+  if (bytes.length < FIXED_BYTES) return null;
+  const contextLength = ((bytes[MAGIC.length] as number) << 8) | (bytes[MAGIC.length + 1] as number);
+  if (contextLength > MAX_E2E_CONTEXT_BYTES) throw new E2eError('too_large', `a context of ${contextLength} bytes is over the cap`);
+  const contextEnd = FIXED_BYTES + contextLength;
+  const count = bytes[contextEnd];
+  if (count === undefined) return null;
+  const contextBytes = bytes.slice(FIXED_BYTES, contextEnd);
+  const context = parseE2eContext(contextBytes);
+  if (count !== context.recipients.length) throw new E2eError('malformed', 'the wrapped keys are not as many as the recipients');
+  const commitmentAt = contextEnd + 1 + count * RECIPIENT_BYTES;
+  const headerBytes = commitmentAt + COMMITMENT_BYTES;
+  if (bytes.length < headerBytes) return null;
+  const wrappedKeys = context.recipients.map(({ key_id: keyId }, index) => {
+    const at = contextEnd + 1 + index * RECIPIENT_BYTES;
+    if (toHex(bytes.subarray(at, at + KEY_ID_BYTES)) !== keyId)
+      throw new E2eError('malformed', `wrapped key ${index} is not of its recipient`);
+    const encEnd = at + KEY_ID_BYTES + ENC_BYTES;
+    return { keyId, enc: bytes.slice(at + KEY_ID_BYTES, encEnd), wrappedKey: bytes.slice(encEnd, at + RECIPIENT_BYTES) };
+  });
+  return { context, contextBytes, wrappedKeys, commitment: bytes.slice(commitmentAt, headerBytes), headerBytes };
+}
+
+/**
+ * Validates a sealed request without any key, incrementally: header, frame structure, and `body_bytes` against the ciphertext.
+ * Holds at most {@link MAX_E2E_HEADER_BYTES}.
+ */
+export class E2eRequestParser {
+  readonly #walker: E2eFrameWalker;
+  #start: Uint8Array = EMPTY;
+  #header: E2eRequestHeader | null = null;
+  #plaintextBytes = 0;
+  #maxPlaintextBytes = 0;
+  #lastLength = MAX_E2E_FRAME_BYTES;
+  #isFinal = false;
+
+  constructor() {
+    this.#walker = new E2eFrameWalker('request', {
+      onHeader: (flags, length) => this.#frame(flags, length),
+      onPayload: () => {},
+      onEnd: () => {},
+    });
+  }
+
+  /** Null until the header is complete. */
+  get header(): E2eRequestHeader | null {
+    return this.#header;
+  }
+
+  /** Throws E2eError `malformed`, `bad_context`, `too_large`, `size_mismatch`, `after_final`. */
+  push(bytes: Uint8Array): void {
+    if (this.#header !== null) {
+      this.#walker.push(bytes);
+      return;
+    }
+    const known = this.#start.length;
+    this.#start = concatBytes(this.#start, bytes.subarray(0, MAX_E2E_HEADER_BYTES - known));
+    const header = parseE2eRequestHeader(this.#start);
+    if (header === null) return;
+    this.#header = header;
+    this.#maxPlaintextBytes = plaintextBounds(header.context.body_bytes).max;
+    this.#start = EMPTY;
+    this.#walker.push(bytes.subarray(header.headerBytes - known));
+  }
+
+  /** Header of a complete request. Throws E2eError `truncated`, `size_mismatch`. */
+  end(): E2eRequestHeader {
+    if (this.#header === null || !this.#isFinal || !this.#walker.isAtFrameBoundary) {
+      throw new E2eError('truncated', 'the sealed request ends before its final frame does');
+    }
+    if (this.#plaintextBytes < plaintextBounds(this.#header.context.body_bytes).min) {
+      throw new E2eError('size_mismatch', 'the sealed request is shorter than its body_bytes');
+    }
+    return this.#header;
+  }
+
+  #frame(flags: number, length: number): void {
+    if (this.#lastLength !== MAX_E2E_FRAME_BYTES) throw new E2eError('malformed', 'a request frame before the last is not full');
+    this.#lastLength = length;
+    this.#isFinal = flags === E2E_FINAL;
+    if (this.#isFinal && length === E2E_TAG_BYTES) throw new E2eError('malformed', 'the last request frame is empty');
+    this.#plaintextBytes += length - E2E_TAG_BYTES;
+    if (this.#plaintextBytes > this.#maxPlaintextBytes)
+      throw new E2eError('size_mismatch', 'the sealed request is longer than its body_bytes');
+  }
+}
+
+/** Validates a whole sealed request without any key, as {@link E2eRequestParser}. */
+export function parseE2eRequest(bytes: Uint8Array): E2eRequestHeader {
+  const parser = new E2eRequestParser();
+  parser.push(bytes);
+  return parser.end();
+}
+
+/** Provider's view of an opened request. */
+export interface OpenedE2eRequest {
+  readonly context: E2eContext;
+  /** Lowercase hex, for the receipt. */
+  readonly contextSha256: string;
+  /** Lowercase hex SHA-256 of the whole sealed request, for the receipt. */
+  readonly sealedRequestSha256: string;
+  /** Encapsulated key, 32 bytes; accepted once. */
+  readonly enc: Uint8Array;
+  readonly head: E2eRequestHead;
+  /** Exactly `context.body_bytes` bytes. */
+  readonly body: Uint8Array;
+  readonly commitments: E2eCommitments;
+  /** Sealer of the answer. A new instance has a new nonce, so that no key seals twice. */
+  answerSealer(): E2eAnswerSealer;
+}
+
+/**
+ * Opens a whole sealed request as the recipient at an index. The commitment is compared before any frame is opened. Throws E2eError:
+ * what {@link parseE2eRequest} throws, `wrong_recipient`, `bad_key`, `commitment_mismatch`, `open_failed`.
+ *
+ * Times, replay, and agreement with the job's context are the caller's to check.
+ */
+export function openE2eRequest(crypto: E2eCrypto, bytes: Uint8Array, recipientIndex: number, keyPair: X25519KeyPair): OpenedE2eRequest {
+  const { context, contextBytes, wrappedKeys, commitment, headerBytes } = parseE2eRequest(bytes);
+  const own = wrappedKeys[recipientIndex];
+  if (own === undefined || own.keyId !== keyIdFromKeyHash(crypto.sha256(keyPair.publicKey))) {
+    throw new E2eError('wrong_recipient', `recipient ${recipientIndex} has another key`);
+  }
+  const contextHash = crypto.sha256(contextBytes);
+  const recipient = setupBaseRecipient(crypto, keyPair, own.enc, concatBytes(INFO_PREFIX, contextHash));
+  const dataKey = openFirst(crypto, recipient, EMPTY, own.wrappedKey);
+  if (dataKey === null) throw new E2eError('open_failed', 'the data key does not open: other key or context, or altered');
+  const { secret, commitment: expected } = requestSecret(crypto, contextHash, dataKey);
+  dataKey.fill(0);
+  if (!equalBytes(commitment, expected)) throw new E2eError('commitment_mismatch', 'the data key is not the committed one');
+  const parts = openChunks(new E2eFrameOpener(crypto, secret), bytes.subarray(headerBytes));
+  const { head, body } = requestParts(parts, context);
+  return {
+    context,
+    contextSha256: toHex(contextHash),
+    sealedRequestSha256: toHex(crypto.sha256(bytes)),
+    enc: own.enc,
+    head,
+    body,
+    commitments: new E2eCommitments(crypto, recipient),
+    answerSealer: () => new E2eAnswerSealer(crypto, recipient, own.enc),
+  };
+}
+
+function candidateOf(crypto: E2eCrypto, sender: HpkeContext, enc: Uint8Array): E2eCandidate {
+  return {
+    enc,
+    commitments: new E2eCommitments(crypto, sender),
+    answerOpener: () => new E2eAnswerOpener(crypto, sender, enc),
+  };
+}
+
+function requireKeyId(crypto: E2eCrypto, { key_id, x25519 }: E2eRecipient): void {
+  if (x25519.length !== ENC_BYTES || keyIdFromKeyHash(crypto.sha256(x25519)) !== key_id) {
+    throw new E2eError('bad_key', `key ${key_id} is not the hash of its public key`);
+  }
+}
+
+function requestSecret(
+  crypto: E2eCrypto,
+  contextHash: Uint8Array,
+  dataKey: Uint8Array,
+): { secret: E2eFrameSecret; commitment: Uint8Array } {
+  const prk = hkdfExtract(crypto, contextHash, dataKey);
+  return {
+    secret: { key: hkdfExpand(crypto, prk, 32, KEY_LABEL), baseNonce: hkdfExpand(crypto, prk, 12, NONCE_LABEL) },
+    commitment: hkdfExpand(crypto, prk, COMMITMENT_BYTES, COMMIT_LABEL),
+  };
+}
+
+function sealChunks(sealer: E2eFrameSealer, plaintext: Uint8Array): Uint8Array[] {
+  const count = Math.ceil(plaintext.length / E2E_CHUNK_BYTES);
+  return Array.from({ length: count }, (_, index) =>
+    sealer.seal(plaintext.subarray(index * E2E_CHUNK_BYTES, (index + 1) * E2E_CHUNK_BYTES), index === count - 1),
+  );
+}
+
+/** Opens frames whose structure {@link parseE2eRequest} has checked. */
+function openChunks(opener: E2eFrameOpener, frames: Uint8Array): Uint8Array {
+  const chunks: Uint8Array[] = [];
+  let flags = 0;
+  let sealed: Uint8Array = EMPTY;
+  const walker = new E2eFrameWalker('request', {
+    onHeader: (value) => {
+      flags = value;
+    },
+    onPayload: (piece) => {
+      sealed = piece;
+    },
+    onEnd: () => chunks.push(opener.open(sealed, flags === E2E_FINAL)),
+  });
+  walker.push(frames);
+  return chunks.length === 1 ? (chunks[0] as Uint8Array) : concatBytes(...chunks);
+}
+
+function requestParts(plaintext: Uint8Array, context: E2eContext): { head: E2eRequestHead; body: Uint8Array } {
+  const reader = new E2ePartReader({ head: MAX_E2E_REQUEST_HEAD_BYTES, body: MAX_E2E_BODY_BYTES });
+  const parts = reader.push(plaintext);
+  if (!reader.isBetweenParts) throw new E2eError('truncated', 'the plaintext ends inside a part');
+  const [head, body] = parts as [E2ePart | undefined, E2ePart | undefined];
+  if (parts.length !== 2 || head?.kind !== 'head' || body?.kind !== 'body')
+    throw new E2eError('malformed', 'a request is one head and one body');
+  if (body.bytes.length !== context.body_bytes) throw new E2eError('size_mismatch', 'the body does not have body_bytes bytes');
+  const content = 3 * E2E_PART_HEADER_BYTES + head.bytes.length + body.bytes.length;
+  if (plaintext.length !== paddedLength(content, 'padme')) throw new E2eError('malformed', 'the request is not padded as agreed');
+  return { head: decodeHead(head.bytes), body: body.bytes };
+}
+
+/** Plaintext bytes of a request with such a body: an empty head, or the longest. */
+function plaintextBounds(bodyBytes: number): { min: number; max: number } {
+  const content = 3 * E2E_PART_HEADER_BYTES + bodyBytes;
+  return { min: paddedLength(content + 2, 'padme'), max: paddedLength(content + MAX_E2E_REQUEST_HEAD_BYTES, 'padme') };
+}
+
+function encodeHead(head: E2eRequestHead): Uint8Array {
+  if (!headValidator.Check(head)) throw new E2eError('malformed', 'the head of the request is not valid');
+  return canonicalJsonBytes(head);
+}
+
+function decodeHead(bytes: Uint8Array): E2eRequestHead {
+  let head: unknown;
+  try {
+    head = JSON.parse(fromUtf8(bytes));
+  } catch {
+    throw new E2eError('malformed', 'the head of the request is not JSON');
+  }
+  if (!headValidator.Check(head) || !equalBytes(canonicalJsonBytes(head), bytes)) {
+    throw new E2eError('malformed', 'the head of the request is not valid');
+  }
+  return head;
+}
+
+function uint16(value: number): Uint8Array {
+  return Uint8Array.of(value >>> 8, value);
+}

@@ -1,0 +1,81 @@
+/**
+ * Receipt of an end-to-end job, signed by the enclave. Keyed commitments stand where a plain receipt has hashes, because the
+ * coordinator reads the receipt and could test guesses against a hash. The coordinator verifies the hashes of the ciphertext, the
+ * client opens the commitments.
+ */
+import Type, { type Static } from 'typebox';
+import { EndpointSchema, JobIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
+import { MAX_IMAGES } from '../wire/limits.js';
+import { FinishReasonSchema, ReceiptSchema } from './receipt.js';
+import { asyncStatementOpener, statementOpener } from './signed-statement.js';
+
+/** `refused`: the provider answered with an error status; no usage. */
+export const E2eFinishReasonSchema = Type.Union([...FinishReasonSchema.anyOf, Type.Literal('refused')]);
+export type E2eFinishReason = Static<typeof E2eFinishReasonSchema>;
+
+/** Lowercase hex HMAC-SHA256 under a key of client and provider (`E2eCommitments`). */
+const CommitmentSchema = Sha256HexSchema;
+const { usage, hidden_tokens, model, engine, weights_sha256, template_sha256, sampling } = ReceiptSchema.properties;
+
+export const E2eReceiptSchema = Type.Object({
+  v: Type.Literal(1),
+  job_id: JobIdSchema,
+  provider_id: ProviderIdSchema,
+  /** SHA-256 of the x963 enclave public key. */
+  se_key_sha256: Sha256HexSchema,
+  model,
+  endpoint: EndpointSchema,
+  /** SHA-256 of the context's canonical JSON. */
+  context_sha256: Sha256HexSchema,
+  /** SHA-256 of the whole sealed request. */
+  sealed_request_sha256: Sha256HexSchema,
+  /** SHA-256 of the sealed answer before its final frame, without keep-alives. */
+  sealed_response_sha256: Sha256HexSchema,
+  request_commitment: CommitmentSchema,
+  response_commitment: CommitmentSchema,
+  /** One per image, in order. */
+  image_commitments: Type.Optional(Type.Array(CommitmentSchema, { minItems: 1, maxItems: MAX_IMAGES })),
+  /** Bytes of the answer's body and image parts. */
+  response_bytes: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+  /** Absent exactly when refused. */
+  usage: Type.Optional(usage),
+  hidden_tokens,
+  finish_reason: E2eFinishReasonSchema,
+  started_at: MillisecondsSchema,
+  completed_at: MillisecondsSchema,
+  engine,
+  weights_sha256,
+  template_sha256,
+  sampling,
+});
+export type E2eReceipt = Static<typeof E2eReceiptSchema>;
+
+/** Problem with members that contradict each other, or null. */
+export function e2eReceiptProblem(receipt: Pick<E2eReceipt, 'finish_reason' | 'usage' | 'hidden_tokens' | 'engine'>): string | null {
+  if (receipt.finish_reason === 'refused') {
+    if (receipt.usage !== undefined) return '/usage is no member of a refusal';
+    return receipt.hidden_tokens === 0 ? null : '/hidden_tokens of a refusal is not 0';
+  }
+  if (receipt.usage === undefined) return '/usage is missing';
+  return receipt.engine === undefined ? '/engine is missing' : null;
+}
+
+export const openE2eReceipt = statementOpener('e2e-receipt', E2eReceiptSchema, e2eReceiptProblem);
+export const openE2eReceiptAsync = asyncStatementOpener('e2e-receipt', E2eReceiptSchema, e2eReceiptProblem);
+
+/** Receipt members that a coordinator or client computes itself. */
+export type ExpectedE2eReceipt = Pick<
+  E2eReceipt,
+  'job_id' | 'provider_id' | 'model' | 'endpoint' | 'context_sha256' | 'sealed_request_sha256' | 'sealed_response_sha256'
+> &
+  Partial<Pick<E2eReceipt, 'se_key_sha256' | 'request_commitment' | 'response_commitment' | 'response_bytes' | 'image_commitments'>>;
+
+/** Name of the first receipt member that differs from the expected value, or null. */
+export function e2eReceiptMismatch(receipt: E2eReceipt, expected: ExpectedE2eReceipt): keyof ExpectedE2eReceipt | null {
+  for (const member of Object.keys(expected) as (keyof ExpectedE2eReceipt)[]) {
+    const value = expected[member];
+    // Lists hold hexadecimal texts only, so joining them is unambiguous.
+    if (value !== undefined && String(receipt[member]) !== String(value)) return member;
+  }
+  return null;
+}
