@@ -28,7 +28,8 @@ import { type E2ePadding, type E2ePart, E2ePartReader, encodeE2eParts } from './
 const EXPORT_LABEL = utf8('inference/e2e/v1 response');
 const KEY_LABEL = utf8('key');
 const NONCE_LABEL = utf8('nonce');
-const EMPTY = new Uint8Array(0);
+const KEY_BYTES = 32;
+const EMPTY: Uint8Array = new Uint8Array(0);
 
 /** Head part of an answer: status and headers of the plain-mode response. */
 export const E2eAnswerHeadSchema = Type.Object({
@@ -204,7 +205,8 @@ export class E2eAnswerOpener {
   #abort: E2eAbort | null = null;
   #flags = 0;
   #frameHeader: Uint8Array = EMPTY;
-  #pieces: Uint8Array[] = [];
+  #sealed: Uint8Array = EMPTY;
+  #received = 0;
   #hasHead = false;
   #sealedSha256: string | null = null;
   #failure: E2eError | null = null;
@@ -215,12 +217,16 @@ export class E2eAnswerOpener {
     this.#enc = enc;
     this.#hash = crypto.createSha256();
     this.#walker = new E2eFrameWalker('answer', {
-      onHeader: (flags, _length, header) => {
+      onHeader: (flags, length, header) => {
         this.#flags = flags;
         this.#frameHeader = header;
-        this.#pieces = [];
+        this.#sealed = new Uint8Array(length);
+        this.#received = 0;
       },
-      onPayload: (piece) => this.#pieces.push(piece.slice()),
+      onPayload: (piece) => {
+        this.#sealed.set(piece, this.#received);
+        this.#received += piece.length;
+      },
       onEnd: () => this.#frame(),
     });
   }
@@ -270,8 +276,7 @@ export class E2eAnswerOpener {
   }
 
   #frame(): void {
-    const sealed = this.#pieces.length === 1 ? (this.#pieces[0] as Uint8Array) : concatBytes(...this.#pieces);
-    this.#pieces = [];
+    const sealed = this.#sealed;
     if (this.#flags === E2E_ABORT) {
       this.#abort = parseAbort(sealed);
       return;
@@ -279,7 +284,7 @@ export class E2eAnswerOpener {
     if (sealed.length === 0) return;
     const isFinal = this.#flags === E2E_FINAL;
     const plaintext = (this.#opener as E2eFrameOpener).open(sealed, isFinal);
-    if (isFinal && !this.#reader.isBetweenParts) throw new E2eError('truncated', 'a part of the answer is cut off');
+    if (isFinal && !this.#reader.isBetweenParts) throw new E2eError('malformed', 'a part of the answer is cut off');
     const parts = this.#reader.push(plaintext);
     this.#check(parts, isFinal);
     this.#parts.push(...parts);
@@ -370,11 +375,20 @@ export class E2eAnswerMeter {
   }
 }
 
-/** RFC 9458 section 4.4, with HKDF-SHA256 and AES-256-GCM. */
 function answerSecret(crypto: E2eCrypto, context: HpkeContext, enc: Uint8Array, responseNonce: Uint8Array): E2eFrameSecret {
-  const secret = exportSecret(crypto, context, EXPORT_LABEL, 32);
+  return deriveAnswerSecret(crypto, exportSecret(crypto, context, EXPORT_LABEL, 32), enc, responseNonce, KEY_BYTES);
+}
+
+/** RFC 9458 section 4.4: key and nonce of a response, from a secret of the request's HPKE context. */
+export function deriveAnswerSecret(
+  crypto: E2eCrypto,
+  secret: Uint8Array,
+  enc: Uint8Array,
+  responseNonce: Uint8Array,
+  keyBytes: number,
+): E2eFrameSecret {
   const prk = hkdfExtract(crypto, concatBytes(enc, responseNonce), secret);
-  return { key: hkdfExpand(crypto, prk, 32, KEY_LABEL), baseNonce: hkdfExpand(crypto, prk, 12, NONCE_LABEL) };
+  return { key: hkdfExpand(crypto, prk, keyBytes, KEY_LABEL), baseNonce: hkdfExpand(crypto, prk, 12, NONCE_LABEL) };
 }
 
 function parseAbort(bytes: Uint8Array): E2eAbort {

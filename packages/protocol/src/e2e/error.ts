@@ -16,7 +16,7 @@ export const E2E_ERROR_CODES = [
   'commitment_mismatch',
   /** A tag does not verify: another key, context, candidate, answer or position, or altered bytes. */
   'open_failed',
-  /** The bytes end before the final frame, inside a frame, or inside a part. */
+  /** The bytes end before the final frame does. */
   'truncated',
   /** Bytes follow the final frame. */
   'after_final',
@@ -26,6 +26,22 @@ export const E2E_ERROR_CODES = [
   'exhausted',
 ] as const;
 export type E2eErrorCode = (typeof E2E_ERROR_CODES)[number];
+
+/** Public refusal code of a client for each error (`docs/e2e-protocol.md`). */
+export const E2E_REFUSALS = {
+  malformed: 'open_failed',
+  bad_context: 'unsealing_failed',
+  too_large: 'open_failed',
+  size_mismatch: 'unsealing_failed',
+  bad_key: 'key_unbound',
+  wrong_recipient: 'unsealing_failed',
+  commitment_mismatch: 'unsealing_failed',
+  open_failed: 'open_failed',
+  truncated: 'truncated',
+  after_final: 'truncated',
+  aborted: 'coordinator_said',
+  exhausted: 'open_failed',
+} as const satisfies Record<E2eErrorCode, string>;
 
 export class E2eError extends Error {
   constructor(

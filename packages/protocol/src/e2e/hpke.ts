@@ -77,8 +77,14 @@ export function hkdfExpand(crypto: E2eCrypto, prk: Uint8Array, length: number, .
 
 const ONE = Uint8Array.of(1);
 
-/** Section 4.1: ExtractAndExpand over the Diffie-Hellman value. */
-function kemSecret(crypto: E2eCrypto, own: X25519KeyPair, peer: Uint8Array, enc: Uint8Array, recipientPublicKey: Uint8Array): Uint8Array {
+/** Section 4.1: shared secret of Encap and Decap. `peer`: the recipient's key or `enc`. Throws E2eError `bad_key`. */
+export function kemSecret(
+  crypto: E2eCrypto,
+  own: X25519KeyPair,
+  peer: Uint8Array,
+  enc: Uint8Array,
+  recipientPublicKey: Uint8Array,
+): Uint8Array {
   const dh = own.agree(peer);
   if (dh === null) throw new E2eError('bad_key', 'an X25519 public key has small order or not 32 bytes');
   const prk = hkdfExtract(crypto, EMPTY, EAE_PRK, dh);

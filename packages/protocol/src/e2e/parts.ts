@@ -2,9 +2,10 @@
  * Plaintext of sealed requests and answers: a sequence of parts, `kind u8 ‖ u32be length ‖ bytes`. Parts are independent of
  * frames: a frame may end anywhere in a part.
  */
-import { concatBytes } from '../bytes.js';
 import { E2eError } from './error.js';
 import { E2E_STREAM_PADDING_BYTES } from './limits.js';
+
+const EMPTY: Uint8Array = new Uint8Array(0);
 
 const PART_KINDS = ['padding', 'head', 'body', 'image', 'proof'] as const;
 export type E2ePartKind = Exclude<(typeof PART_KINDS)[number], 'padding'>;
@@ -51,18 +52,18 @@ export function padmeLength(length: number): number {
 /** Maximum bytes of each permitted part kind. Other kinds are refused. */
 export type E2ePartLimits = { readonly [K in E2ePartKind]?: number };
 
-/** Splits plaintext into parts. Holds at most one unfinished part. */
+/** Splits plaintext into parts. Holds at most one unfinished part. After an error, nothing more may be pushed. */
 export class E2ePartReader {
   readonly #limits: E2ePartLimits;
   readonly #header = new Uint8Array(E2E_PART_HEADER_BYTES);
   #headerBytes = 0;
   #kind: (typeof PART_KINDS)[number] = 'padding';
-  /** Received pieces of the current part; joined when complete, so that an announced length alone allocates nothing. */
-  #pieces: Uint8Array[] = [];
-  #missing = 0;
+  #length = 0;
+  #received = 0;
+  /** Received bytes of the current part. Grows by doubling: an announced length alone allocates nothing. */
+  #bytes: Uint8Array = EMPTY;
   /** Bytes read before the current part, headers included. */
   #before = 0;
-  #length = 0;
 
   constructor(limits: E2ePartLimits) {
     this.#limits = limits;
@@ -83,11 +84,11 @@ export class E2ePartReader {
         if (this.#headerBytes < E2E_PART_HEADER_BYTES) continue;
         this.#begin();
       } else {
-        const piece = plaintext.subarray(offset, offset + this.#missing);
+        const piece = plaintext.subarray(offset, offset + this.#length - this.#received);
         this.#take(piece);
         offset += piece.length;
       }
-      if (this.#missing === 0) this.#end(parts);
+      if (this.#received === this.#length) this.#end(parts);
     }
     return parts;
   }
@@ -95,33 +96,44 @@ export class E2ePartReader {
   #begin(): void {
     const kind = PART_KINDS[this.#header[0] as number];
     const length = readUint32(this.#header, 1);
-    // Padmé adds less than an eighth of what precedes, a stream frame less than one multiple.
+    // Padmé adds less than an eighth of the preceding bytes, a stream frame less than one multiple.
     const limit = kind === 'padding' ? E2E_STREAM_PADDING_BYTES + Math.floor(this.#before / 8) : kind && this.#limits[kind];
-    if (kind === undefined || limit === undefined) throw new E2eError('malformed', `a part of kind ${this.#header[0]} is not allowed here`);
-    if (length > limit)
-      throw new E2eError(kind === 'padding' ? 'malformed' : 'too_large', `a ${kind} part of ${length} bytes is over the cap`);
+    if (kind === undefined || limit === undefined) {
+      throw new E2eError('malformed', `a part of kind ${this.#header[0]} is not allowed here`);
+    }
+    if (length > limit) {
+      throw new E2eError(kind === 'padding' ? 'malformed' : 'too_large', `a ${kind} part of ${length} bytes is over the cap of ${limit}`);
+    }
     this.#kind = kind;
-    this.#missing = length;
     this.#length = length;
+    this.#received = 0;
+    this.#bytes = EMPTY;
   }
 
   #take(piece: Uint8Array): void {
-    this.#missing -= piece.length;
-    if (this.#kind !== 'padding') this.#pieces.push(piece);
-    else if (piece.some((byte) => byte !== 0)) throw new E2eError('malformed', 'padding is not zero');
+    const end = this.#received + piece.length;
+    if (this.#kind === 'padding') {
+      if (piece.some((byte) => byte !== 0)) throw new E2eError('malformed', 'padding is not zero');
+    } else if (piece.length === this.#length) {
+      // A part within one frame, the common case, is not copied.
+      this.#bytes = piece;
+    } else {
+      if (end > this.#bytes.length) {
+        const grown = new Uint8Array(Math.min(this.#length, Math.max(end, 2 * this.#bytes.length)));
+        grown.set(this.#bytes);
+        this.#bytes = grown;
+      }
+      this.#bytes.set(piece, this.#received);
+    }
+    this.#received = end;
   }
 
   #end(parts: E2ePart[]): void {
-    if (this.#kind !== 'padding') parts.push({ kind: this.#kind, bytes: joined(this.#pieces) });
+    if (this.#kind !== 'padding') parts.push({ kind: this.#kind, bytes: this.#bytes });
     this.#before += E2E_PART_HEADER_BYTES + this.#length;
-    this.#pieces = [];
+    this.#bytes = EMPTY;
     this.#headerBytes = 0;
   }
-}
-
-/** One piece, the common case, is not copied. */
-function joined(pieces: readonly Uint8Array[]): Uint8Array {
-  return pieces.length === 1 ? (pieces[0] as Uint8Array) : concatBytes(...pieces);
 }
 
 function writeHeader(target: Uint8Array, offset: number, kind: number, length: number): void {

@@ -182,7 +182,7 @@ export function parseE2eRequestHeader(bytes: Uint8Array): E2eRequestHeader | nul
 
 /**
  * Validates a sealed request without any key, incrementally: header, frame structure, and `body_bytes` against the ciphertext.
- * Holds at most {@link MAX_E2E_HEADER_BYTES}.
+ * Holds at most {@link MAX_E2E_HEADER_BYTES}. After an error, nothing more may be pushed.
  */
 export class E2eRequestParser {
   readonly #walker: E2eFrameWalker;
@@ -355,7 +355,7 @@ function openChunks(opener: E2eFrameOpener, frames: Uint8Array): Uint8Array {
 function requestParts(plaintext: Uint8Array, context: E2eContext): { head: E2eRequestHead; body: Uint8Array } {
   const reader = new E2ePartReader({ head: MAX_E2E_REQUEST_HEAD_BYTES, body: MAX_E2E_BODY_BYTES });
   const parts = reader.push(plaintext);
-  if (!reader.isBetweenParts) throw new E2eError('truncated', 'the plaintext ends inside a part');
+  if (!reader.isBetweenParts) throw new E2eError('malformed', 'the plaintext ends inside a part');
   const [head, body] = parts as [E2ePart | undefined, E2ePart | undefined];
   if (parts.length !== 2 || head?.kind !== 'head' || body?.kind !== 'body')
     throw new E2eError('malformed', 'a request is one head and one body');
