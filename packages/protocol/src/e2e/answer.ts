@@ -353,7 +353,7 @@ export class E2eAnswerMeter {
   /** Throws E2eError `malformed` (also: an abort, which no provider sends), `too_large`, `after_final`. */
   push(bytes: Uint8Array): void {
     const nonce = bytes.subarray(0, E2E_RESPONSE_NONCE_BYTES - this.#nonceBytes);
-    this.#hash.update(nonce);
+    if (nonce.length > 0) this.#hash.update(nonce);
     this.#nonceBytes += nonce.length;
     this.#walker.push(bytes.subarray(nonce.length));
   }

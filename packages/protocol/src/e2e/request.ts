@@ -164,12 +164,13 @@ export function parseE2eRequestHeader(bytes: Uint8Array): E2eRequestHeader | nul
   const contextEnd = FIXED_BYTES + contextLength;
   const count = bytes[contextEnd];
   if (count === undefined) return null;
-  const contextBytes = bytes.slice(FIXED_BYTES, contextEnd);
-  const context = parseE2eContext(contextBytes);
-  if (count !== context.recipients.length) throw new E2eError('malformed', 'the wrapped keys are not as many as the recipients');
+  if (count > MAX_E2E_RECIPIENTS) throw new E2eError('too_large', `${count} wrapped keys are over the cap`);
   const commitmentAt = contextEnd + 1 + count * RECIPIENT_BYTES;
   const headerBytes = commitmentAt + COMMITMENT_BYTES;
   if (bytes.length < headerBytes) return null;
+  const contextBytes = bytes.slice(FIXED_BYTES, contextEnd);
+  const context = parseE2eContext(contextBytes);
+  if (count !== context.recipients.length) throw new E2eError('malformed', 'the wrapped keys are not as many as the recipients');
   const wrappedKeys = context.recipients.map(({ key_id: keyId }, index) => {
     const at = contextEnd + 1 + index * RECIPIENT_BYTES;
     if (toHex(bytes.subarray(at, at + KEY_ID_BYTES)) !== keyId)
