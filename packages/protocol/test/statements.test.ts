@@ -4,6 +4,7 @@ import { canonicalJson, canonicalJsonBytes, type JsonValue } from '../src/canoni
 import { verifyP256 } from '../src/crypto/p256.js';
 import { openAttestation } from '../src/statements/attestation.js';
 import { openChallengeAnswer } from '../src/statements/challenge.js';
+import { openE2eReceipt } from '../src/statements/e2e-receipt.js';
 import { openKeyStatement } from '../src/statements/key.js';
 import { openReceipt } from '../src/statements/receipt.js';
 import {
@@ -65,9 +66,36 @@ const samples: Record<StatementKind, Members> = {
     started_at: 1,
     completed_at: 2,
   },
+  'e2e-receipt': {
+    v: 1,
+    job_id: jobContext.job_id,
+    provider_id: jobContext.provider_id,
+    se_key_sha256: sha256,
+    model: 'pico',
+    endpoint: '/v1/chat/completions',
+    context_sha256: sha256,
+    sealed_request_sha256: sha256,
+    sealed_response_sha256: sha256,
+    request_commitment: sha256,
+    response_commitment: sha256,
+    image_commitments: [sha256],
+    response_bytes: 9,
+    usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, images: 1 },
+    hidden_tokens: 0,
+    finish_reason: 'stop',
+    started_at: 1,
+    completed_at: 2,
+    engine: 'llama.cpp b1 (metal)',
+  },
 };
 
-const openers = { attestation: openAttestation, challenge: openChallengeAnswer, key: openKeyStatement, receipt: openReceipt };
+const openers = {
+  attestation: openAttestation,
+  challenge: openChallengeAnswer,
+  key: openKeyStatement,
+  receipt: openReceipt,
+  'e2e-receipt': openE2eReceipt,
+};
 const kinds = Object.keys(openers) as StatementKind[];
 const OPTIONAL = new Set([
   'attestation.agent.sha256',
@@ -76,6 +104,8 @@ const OPTIONAL = new Set([
   'receipt.overrides.image_urls',
   'receipt.image_sha256',
   'receipt.usage.images',
+  'e2e-receipt.image_commitments',
+  'e2e-receipt.usage.images',
 ]);
 
 function problemOf(kind: StatementKind, statement: SignedStatement, publicKey = key.x963): StatementProblem | null {
