@@ -64,6 +64,7 @@ export class E2ePartReader {
   #bytes: Uint8Array = EMPTY;
   /** Bytes read before the current part, headers included. */
   #before = 0;
+  #paddingParts = 0;
 
   constructor(limits: E2ePartLimits) {
     this.#limits = limits;
@@ -72,6 +73,11 @@ export class E2ePartReader {
   /** Whether every announced byte came. */
   get isBetweenParts(): boolean {
     return this.#headerBytes === 0;
+  }
+
+  /** Whether exactly one padding part came, and came last. */
+  get endsWithOnlyPadding(): boolean {
+    return this.isBetweenParts && this.#paddingParts === 1 && this.#kind === 'padding';
   }
 
   /** Parts completed by these bytes, padding left out. Throws E2eError `malformed`, `too_large`. */
@@ -129,7 +135,8 @@ export class E2ePartReader {
   }
 
   #end(parts: E2ePart[]): void {
-    if (this.#kind !== 'padding') parts.push({ kind: this.#kind, bytes: this.#bytes });
+    if (this.#kind === 'padding') this.#paddingParts++;
+    else parts.push({ kind: this.#kind, bytes: this.#bytes });
     this.#before += E2E_PART_HEADER_BYTES + this.#length;
     this.#bytes = EMPTY;
     this.#headerBytes = 0;

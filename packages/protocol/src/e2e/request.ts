@@ -362,7 +362,8 @@ function requestParts(plaintext: Uint8Array, context: E2eContext): { head: E2eRe
     throw new E2eError('malformed', 'a request is one head and one body');
   if (body.bytes.length !== context.body_bytes) throw new E2eError('size_mismatch', 'the body does not have body_bytes bytes');
   const content = 3 * E2E_PART_HEADER_BYTES + head.bytes.length + body.bytes.length;
-  if (plaintext.length !== paddedLength(content, 'padme')) throw new E2eError('malformed', 'the request is not padded as agreed');
+  if (!reader.endsWithOnlyPadding || plaintext.length !== paddedLength(content, 'padme'))
+    throw new E2eError('malformed', 'the request is not padded as agreed');
   return { head: decodeHead(head.bytes), body: body.bytes };
 }
 

@@ -75,6 +75,19 @@ describe('parts', () => {
     refuses('too_large', () => new E2ePartReader(limits).push(rawPart(2, 0xffff_ffff)));
   });
 
+  test('know whether padding came once and last', () => {
+    const after = (...parts: readonly Uint8Array[]) => {
+      const reader = new E2ePartReader(limits);
+      reader.push(concatBytes(...parts));
+      return reader.endsWithOnlyPadding;
+    };
+    const body = rawPart(2, 1, Uint8Array.of(7));
+    const padding = rawPart(0, 0);
+    expect(after(body, padding)).toBe(true);
+    for (const parts of [[], [body], [padding, body], [padding, padding], [body, padding, Uint8Array.of(0)]])
+      expect(after(...parts)).toBe(false);
+  });
+
   test('may hold padding of zeros up to 512 bytes and an eighth of what precedes', () => {
     const body = rawPart(2, 8 * 1000 - 5, new Uint8Array(8 * 1000 - 5));
     expect(new E2ePartReader(limits).push(concatBytes(body, rawPart(0, 1512, new Uint8Array(1512))))).toHaveLength(1);

@@ -272,6 +272,15 @@ describe('a sealed request', () => {
     refuses('malformed', () => open(encodeE2eParts([{ kind: 'head', bytes: utf8('[]') }, text], 'padme')));
     refuses('malformed', () => open(encodeE2eParts([{ kind: 'head', bytes: utf8('{ }') }, text], 'padme')));
     refuses('malformed', () => open(encodeE2eParts([{ kind: 'head', bytes: utf8('{"unknown":1}') }, text], 'padme')));
+    // Padding before the body.
+    const content = 2 * 5 + head.bytes.length + body.length;
+    const parts = good.subarray(0, content);
+    const padding = (length: number) => concatBytes(Uint8Array.of(0, 0, 0, 0, length), new Uint8Array(length));
+    const rest = good.length - content - 5;
+    expect(open(concatBytes(parts, padding(rest))).body).toEqual(body);
+    refuses('malformed', () =>
+      open(concatBytes(parts.subarray(0, 5 + head.bytes.length), padding(rest), parts.subarray(5 + head.bytes.length))),
+    );
     // An announced length beyond the bytes, and padding beyond an eighth.
     refuses('malformed', () => open(good.map((byte, index) => (index === 11 ? 0 : byte))));
     refuses('malformed', () => open(encodeE2eParts([head, text], 'stream')));

@@ -1,0 +1,8 @@
+/** Writes the published vectors of the end-to-end profile: `npx tsx scripts/e2e-vectors.ts`. A test checks that they are current. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { buildVectors } from '../packages/protocol/test/e2e/vectors.js';
+
+const path = join(import.meta.dirname, '..', 'docs', 'e2e-vectors.json');
+writeFileSync(path, `${JSON.stringify(buildVectors(), null, 2)}\n`);
+console.log(path);
