@@ -1,11 +1,12 @@
 /**
- * Project Wycheproof (C2SP, testvectors_v1) for this project's primitives: ECDSA P-256 by both verifiers, X25519, AES-256-GCM and
- * HKDF-SHA256. Cases are excluded only by parameters (other key, nonce and tag sizes), never by expected result.
+ * Project Wycheproof (C2SP, testvectors_v1) for this project's primitives: ECDSA P-256 by both verifiers, X25519, AES-256-GCM,
+ * HMAC-SHA256 and HKDF-SHA256. Cases are excluded only by parameters (other key, nonce and tag sizes), never by expected result.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { OpeningSequence, SealingSequence } from '../../packages/protocol/src/crypto/aead-sequence.js';
+import { e2eKeyPair, nodeE2eCrypto } from '../../packages/protocol/src/crypto/e2e-crypto.js';
 import { hkdfExpand, hkdfExtract } from '../../packages/protocol/src/crypto/hkdf.js';
 import { verifyP256 } from '../../packages/protocol/src/crypto/p256.js';
 import { SealingError } from '../../packages/protocol/src/crypto/sealing-error.js';
@@ -37,6 +38,10 @@ interface AeadGroup {
 }
 interface ExchangeGroup {
   readonly tests: readonly (Case & { readonly public: string; readonly private: string; readonly shared: string })[];
+}
+interface MacGroup {
+  readonly tagSize: number;
+  readonly tests: readonly (Case & { readonly key: string; readonly msg: string; readonly tag: string })[];
 }
 interface HkdfGroup {
   readonly tests: readonly (Case & {
@@ -97,6 +102,8 @@ export function wycheproofVectors(directory: string): void {
             expect(derive, nameOf(each)).toThrow(SealingError);
             zero++;
           } else expect(toHex(derive()), nameOf(each)).toBe(each.shared);
+          const agreed = e2eKeyPair(sealingKeyPairFrom(hex(each.private))).agree(hex(each.public));
+          expect(agreed === null ? null : toHex(agreed), nameOf(each)).toBe(/^0*$/.test(each.shared) ? null : each.shared);
           run++;
         }
       }
@@ -115,10 +122,25 @@ export function wycheproofVectors(directory: string): void {
             expect(toHex(open()), nameOf(each)).toBe(each.msg);
             expect(toHex(new SealingSequence(secret).seal(hex(each.aad), hex(each.msg))), nameOf(each)).toBe(each.ct + each.tag);
           } else expect(open, nameOf(each)).toThrow(expect.objectContaining({ code: 'open_failed' }));
+          const opened = nodeE2eCrypto.aesGcmOpen(secret.key, secret.baseNonce, hex(each.aad), hex(each.ct + each.tag));
+          expect(opened === null ? null : toHex(opened), nameOf(each)).toBe(each.result === 'valid' ? each.msg : null);
           run++;
         }
       }
       report('aes_gcm', run);
+    });
+
+    test('hmac_sha256 with whole tags', () => {
+      let run = 0;
+      for (const group of load<MacGroup>('hmac_sha256_test.json')) {
+        if (group.tagSize !== 256) continue;
+        for (const each of group.tests) {
+          const matches = toHex(nodeE2eCrypto.hmacSha256(hex(each.key), hex(each.msg))) === each.tag;
+          expect(matches, nameOf(each)).toBe(each.result === 'valid');
+          run++;
+        }
+      }
+      report('hmac_sha256', run);
     });
 
     test('hkdf_sha256', () => {
