@@ -5,7 +5,7 @@
  */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { concatBytes, equalBytes, fromUtf8, toHex, utf8 } from '../bytes.js';
+import { concatBytes, toHex, utf8 } from '../bytes.js';
 import { canonicalJsonBytes, type JsonValue } from '../canonical-json.js';
 import { Base64Schema, Sha256HexSchema } from '../ids.js';
 import { SignedStatementSchema } from '../statements/signed-statement.js';
@@ -13,6 +13,7 @@ import type { E2eCrypto, Sha256Stream } from './crypto.js';
 import { E2eError } from './error.js';
 import { E2E_ABORT, E2E_FINAL, E2eFrameOpener, E2eFrameSealer, type E2eFrameSecret, E2eFrameWalker, encodeE2eFrame } from './frames.js';
 import { exportSecret, type HpkeContext, hkdfExpand, hkdfExtract } from './hpke.js';
+import { parseCanonicalJson } from './json.js';
 import {
   E2E_CHUNK_BYTES,
   E2E_RESPONSE_NONCE_BYTES,
@@ -89,16 +90,14 @@ export function encodeE2eAnswerHead(head: E2eAnswerHead): E2ePart {
 
 /** Reads a head part. Throws E2eError `malformed`. */
 export function parseE2eAnswerHead(bytes: Uint8Array): E2eAnswerHead {
-  const head = parseJson(bytes, 'head');
-  if (!headValidator.Check(head) || !equalBytes(canonicalJsonBytes(head as JsonValue), bytes)) {
-    throw new E2eError('malformed', 'the head of the answer is not valid');
-  }
+  const head = parseCanonicalJson(bytes, 'head of the answer');
+  if (!headValidator.Check(head)) throw new E2eError('malformed', 'the head of the answer is not valid');
   return head;
 }
 
 /** Reads a proof part. Throws E2eError `malformed`. */
 export function parseE2eProof(bytes: Uint8Array): E2eProof {
-  const proof = parseJson(bytes, 'proof');
+  const proof = parseCanonicalJson(bytes, 'proof of the answer');
   if (!proofValidator.Check(proof)) throw new E2eError('malformed', 'the proof of the answer is not valid');
   return proof;
 }
@@ -392,15 +391,7 @@ export function deriveAnswerSecret(
 }
 
 function parseAbort(bytes: Uint8Array): E2eAbort {
-  const abort = parseJson(bytes, 'abort');
+  const abort = parseCanonicalJson(bytes, 'abort');
   if (!abortValidator.Check(abort)) throw new E2eError('malformed', 'the abort is not valid');
   return abort;
-}
-
-function parseJson(bytes: Uint8Array, name: string): unknown {
-  try {
-    return JSON.parse(fromUtf8(bytes));
-  } catch {
-    throw new E2eError('malformed', `the ${name} of the answer is not JSON`);
-  }
 }

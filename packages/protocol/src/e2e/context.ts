@@ -4,12 +4,12 @@
  */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { fromUtf8 } from '../bytes.js';
-import { canonicalJson, canonicalJsonBytes, type JsonValue } from '../canonical-json.js';
+import { canonicalJsonBytes } from '../canonical-json.js';
 import { EndpointSchema, KeyIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
 import { ClientNonceSchema } from '../job-context.js';
 import { MAX_IMAGES } from '../wire/limits.js';
 import { E2eError } from './error.js';
+import { parseCanonicalJson } from './json.js';
 import { MAX_E2E_BODY_BYTES, MAX_E2E_CONTEXT_BYTES, MAX_E2E_RECIPIENTS } from './limits.js';
 
 /** Tree head of the transparency log, as the client last accepted it. */
@@ -61,7 +61,7 @@ export function encodeE2eContext(context: E2eContext): Uint8Array {
 /** Parses canonical JSON (RFC 8785) of a context. Throws E2eError `malformed`, `bad_context`, `too_large`. */
 export function parseE2eContext(bytes: Uint8Array): E2eContext {
   if (bytes.length > MAX_E2E_CONTEXT_BYTES) throw new E2eError('too_large', `a context of ${bytes.length} bytes is over the cap`);
-  const value = parseCanonical(bytes);
+  const value = parseCanonicalJson(bytes, 'context');
   requireValid(value);
   return value;
 }
@@ -77,15 +77,4 @@ function requireValid(value: unknown): asserts value is E2eContext {
   }
   const providers = new Set(value.recipients.map(({ provider_id }) => provider_id));
   if (providers.size !== value.recipients.length) throw new E2eError('bad_context', 'context: /recipients names a provider twice');
-}
-
-function parseCanonical(bytes: Uint8Array): unknown {
-  try {
-    const text = fromUtf8(bytes);
-    const value = JSON.parse(text) as JsonValue;
-    if (canonicalJson(value) === text) return value;
-  } catch {
-    // Falls through: invalid JSON is not canonical JSON either.
-  }
-  throw new E2eError('malformed', 'the context is not canonical JSON');
 }

@@ -8,7 +8,7 @@
  */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { concatBytes, equalBytes, fromHex, fromUtf8, toBase64Url, toHex, utf8 } from '../bytes.js';
+import { concatBytes, equalBytes, fromHex, toBase64Url, toHex, utf8 } from '../bytes.js';
 import { canonicalJsonBytes } from '../canonical-json.js';
 import { type KeyId, keyIdFromKeyHash, type ProviderId } from '../ids.js';
 import { ClientNonceSchema } from '../job-context.js';
@@ -19,6 +19,7 @@ import type { E2eCrypto, X25519KeyPair } from './crypto.js';
 import { E2eError } from './error.js';
 import { E2E_FINAL, E2eFrameOpener, E2eFrameSealer, type E2eFrameSecret, E2eFrameWalker } from './frames.js';
 import { type HpkeContext, hkdfExpand, hkdfExtract, openFirst, sealFirst, setupBaseRecipient, setupBaseSender } from './hpke.js';
+import { parseCanonicalJson } from './json.js';
 import {
   E2E_CHUNK_BYTES,
   E2E_TAG_BYTES,
@@ -379,15 +380,8 @@ function encodeHead(head: E2eRequestHead): Uint8Array {
 }
 
 function decodeHead(bytes: Uint8Array): E2eRequestHead {
-  let head: unknown;
-  try {
-    head = JSON.parse(fromUtf8(bytes));
-  } catch {
-    throw new E2eError('malformed', 'the head of the request is not JSON');
-  }
-  if (!headValidator.Check(head) || !equalBytes(canonicalJsonBytes(head), bytes)) {
-    throw new E2eError('malformed', 'the head of the request is not valid');
-  }
+  const head = parseCanonicalJson(bytes, 'head of the request');
+  if (!headValidator.Check(head)) throw new E2eError('malformed', 'the head of the request is not valid');
   return head;
 }
 

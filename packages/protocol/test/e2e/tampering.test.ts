@@ -4,7 +4,7 @@ import { concatBytes, equalBytes, fromHex, toHex, utf8 } from '../../src/bytes.j
 import { canonicalJsonBytes, type JsonValue } from '../../src/canonical-json.js';
 import { sha256 } from '../../src/crypto/digest.js';
 import { nodeE2eCrypto } from '../../src/crypto/e2e-crypto.js';
-import { E2eAnswerMeter, e2eKeepAlive, encodeE2eAbort } from '../../src/e2e/answer.js';
+import { E2eAnswerMeter, e2eKeepAlive, encodeE2eAbort, parseE2eAnswerHead, parseE2eProof } from '../../src/e2e/answer.js';
 import type { E2eContext } from '../../src/e2e/context.js';
 import { E2E_ERROR_CODES, E2E_REFUSALS, E2eError, type E2eErrorCode } from '../../src/e2e/error.js';
 import { E2eFrameSealer, encodeE2eFrame } from '../../src/e2e/frames.js';
@@ -395,4 +395,12 @@ test('a parser that got a whole header in pieces refuses what follows it', () =>
 
 test('every error has a refusal code of the client', () => {
   expect(Object.keys(E2E_REFUSALS).sort()).toEqual([...E2E_ERROR_CODES].sort());
+});
+
+test('JSON of heads, proofs and aborts is canonical and not deeply nested', () => {
+  refuses('malformed', () => parseE2eAnswerHead(utf8('{"status":200,"content_type":"a/b"}')));
+  refuses('malformed', () => parseE2eProof(utf8(JSON.stringify(proof))));
+  refuses('malformed', () => parseE2eAnswerHead(utf8('{"content_type":"a/b","status":100}')));
+  expect(parseE2eAnswerHead(utf8('{"content_type":"a/b","status":200}'))).toEqual({ content_type: 'a/b', status: 200 });
+  refuses('malformed', () => parseE2eProof(utf8(`{"a":${'['.repeat(30_000)}${']'.repeat(30_000)}}`)));
 });
