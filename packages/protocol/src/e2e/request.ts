@@ -1,10 +1,6 @@
 /**
- * Sealed request. One data key seals the body for all candidates; each candidate gets the data key by HPKE, bound to the context:
- *
- *   "IE2E" 01 ‖ u16be length ‖ context (canonical JSON)
- *   u8 k ‖ k × (key_id 8 ‖ enc 32 ‖ wrapped data key 48)
- *   commitment 32
- *   frames
+ * Sealing and opening of requests. One data key seals the body for all candidates; each candidate gets the data key by HPKE, bound
+ * to the context. The commitment shows that all of them got the same key.
  */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -14,33 +10,19 @@ import { type KeyId, keyIdFromKeyHash, type ProviderId } from '../ids.js';
 import { ClientNonceSchema } from '../job-context.js';
 import { E2eAnswerOpener, E2eAnswerSealer } from './answer.js';
 import { E2eCommitments } from './commitments.js';
-import { type E2eContext, encodeE2eContext, parseE2eContext } from './context.js';
+import { type E2eContext, encodeE2eContext } from './context.js';
 import type { E2eCrypto, X25519KeyPair } from './crypto.js';
 import { E2eError } from './error.js';
 import { E2E_FINAL, E2eFrameOpener, E2eFrameSealer, type E2eFrameSecret, E2eFrameWalker } from './frames.js';
 import { type HpkeContext, hkdfExpand, hkdfExtract, openFirst, sealFirst, setupBaseRecipient, setupBaseSender } from './hpke.js';
 import { parseCanonicalJson } from './json.js';
-import {
-  E2E_CHUNK_BYTES,
-  E2E_TAG_BYTES,
-  MAX_E2E_BODY_BYTES,
-  MAX_E2E_CONTEXT_BYTES,
-  MAX_E2E_FRAME_BYTES,
-  MAX_E2E_RECIPIENTS,
-  MAX_E2E_REQUEST_HEAD_BYTES,
-} from './limits.js';
+import { E2E_CHUNK_BYTES, MAX_E2E_BODY_BYTES, MAX_E2E_REQUEST_HEAD_BYTES } from './limits.js';
 import { E2E_PART_HEADER_BYTES, type E2ePart, E2ePartReader, encodeE2eParts, paddedLength } from './parts.js';
+import { E2E_MAGIC, parseE2eRequest } from './request-parser.js';
 
-const MAGIC = concatBytes(utf8('IE2E'), Uint8Array.of(1));
-const KEY_ID_BYTES = 8;
-const ENC_BYTES = 32;
+const X25519_BYTES = 32;
 const DATA_KEY_BYTES = 32;
-const WRAPPED_KEY_BYTES = DATA_KEY_BYTES + E2E_TAG_BYTES;
-const RECIPIENT_BYTES = KEY_ID_BYTES + ENC_BYTES + WRAPPED_KEY_BYTES;
 const COMMITMENT_BYTES = 32;
-const FIXED_BYTES = MAGIC.length + 2;
-/** Maximum bytes before the first frame. */
-export const MAX_E2E_HEADER_BYTES = FIXED_BYTES + MAX_E2E_CONTEXT_BYTES + 1 + MAX_E2E_RECIPIENTS * RECIPIENT_BYTES + COMMITMENT_BYTES;
 
 const INFO_PREFIX = utf8('inference/e2e/v1\0');
 const KEY_LABEL = utf8('inference/e2e/v1 key');
@@ -121,7 +103,7 @@ export function sealE2eRequest(crypto: E2eCrypto, request: E2eRequestToSeal): Se
   const contextHash = crypto.sha256(contextBytes);
   const info = concatBytes(INFO_PREFIX, contextHash);
   const dataKey = crypto.randomBytes(DATA_KEY_BYTES);
-  const header = [MAGIC, uint16(contextBytes.length), contextBytes, Uint8Array.of(recipients.length)];
+  const header = [E2E_MAGIC, uint16(contextBytes.length), contextBytes, Uint8Array.of(recipients.length)];
   const candidates = recipients.map(({ key_id, x25519 }) => {
     const sender = setupBaseSender(crypto, x25519, info);
     header.push(fromHex(key_id), sender.enc, sealFirst(crypto, sender, EMPTY, dataKey));
@@ -139,118 +121,6 @@ export function sealE2eRequest(crypto: E2eCrypto, request: E2eRequestToSeal): Se
   const bytes = concatBytes(...header, commitment, ...sealChunks(new E2eFrameSealer(crypto, secret), plaintext));
   const sealedRequestSha256 = toHex(crypto.sha256(bytes));
   return { bytes, context, contextBytes, contextSha256: toHex(contextHash), sealedRequestSha256, candidates };
-}
-
-/** Part of a sealed request before its frames. */
-export interface E2eRequestHeader {
-  readonly context: E2eContext;
-  /** Canonical JSON. */
-  readonly contextBytes: Uint8Array;
-  /** One per recipient of the context, in order. */
-  readonly wrappedKeys: readonly { readonly keyId: KeyId; readonly enc: Uint8Array; readonly wrappedKey: Uint8Array }[];
-  readonly commitment: Uint8Array;
-  /** Bytes before the first frame. */
-  readonly headerBytes: number;
-}
-
-/**
- * Parses the header; null while bytes are missing. Throws E2eError `malformed`, `bad_context`, `too_large`.
- */
-export function parseE2eRequestHeader(bytes: Uint8Array): E2eRequestHeader | null {
-  const start = Math.min(bytes.length, MAGIC.length);
-  if (!equalBytes(bytes.subarray(0, start), MAGIC.subarray(0, start))) throw new E2eError('malformed', 'not a sealed request of version 1');
-  if (bytes.length < FIXED_BYTES) return null;
-  const contextLength = ((bytes[MAGIC.length] as number) << 8) | (bytes[MAGIC.length + 1] as number);
-  if (contextLength > MAX_E2E_CONTEXT_BYTES) throw new E2eError('too_large', `a context of ${contextLength} bytes is over the cap`);
-  const contextEnd = FIXED_BYTES + contextLength;
-  const count = bytes[contextEnd];
-  if (count === undefined) return null;
-  if (count > MAX_E2E_RECIPIENTS) throw new E2eError('too_large', `${count} wrapped keys are over the cap`);
-  const commitmentAt = contextEnd + 1 + count * RECIPIENT_BYTES;
-  const headerBytes = commitmentAt + COMMITMENT_BYTES;
-  if (bytes.length < headerBytes) return null;
-  const contextBytes = bytes.slice(FIXED_BYTES, contextEnd);
-  const context = parseE2eContext(contextBytes);
-  if (count !== context.recipients.length) throw new E2eError('malformed', 'the wrapped keys are not as many as the recipients');
-  const wrappedKeys = context.recipients.map(({ key_id: keyId }, index) => {
-    const at = contextEnd + 1 + index * RECIPIENT_BYTES;
-    if (toHex(bytes.subarray(at, at + KEY_ID_BYTES)) !== keyId)
-      throw new E2eError('malformed', `wrapped key ${index} is not of its recipient`);
-    const encEnd = at + KEY_ID_BYTES + ENC_BYTES;
-    return { keyId, enc: bytes.slice(at + KEY_ID_BYTES, encEnd), wrappedKey: bytes.slice(encEnd, at + RECIPIENT_BYTES) };
-  });
-  return { context, contextBytes, wrappedKeys, commitment: bytes.slice(commitmentAt, headerBytes), headerBytes };
-}
-
-/**
- * Validates a sealed request without any key, incrementally: header, frame structure, and `body_bytes` against the ciphertext.
- * Holds at most {@link MAX_E2E_HEADER_BYTES}. After an error, nothing more may be pushed.
- */
-export class E2eRequestParser {
-  readonly #walker: E2eFrameWalker;
-  #start: Uint8Array = EMPTY;
-  #header: E2eRequestHeader | null = null;
-  #plaintextBytes = 0;
-  #maxPlaintextBytes = 0;
-  #lastLength = MAX_E2E_FRAME_BYTES;
-  #isFinal = false;
-
-  constructor() {
-    this.#walker = new E2eFrameWalker('request', {
-      onHeader: (flags, length) => this.#frame(flags, length),
-      onPayload: () => {},
-      onEnd: () => {},
-    });
-  }
-
-  /** Null until the header is complete. */
-  get header(): E2eRequestHeader | null {
-    return this.#header;
-  }
-
-  /** Throws E2eError `malformed`, `bad_context`, `too_large`, `size_mismatch`, `after_final`. */
-  push(bytes: Uint8Array): void {
-    if (this.#header !== null) {
-      this.#walker.push(bytes);
-      return;
-    }
-    const known = this.#start.length;
-    this.#start = concatBytes(this.#start, bytes.subarray(0, MAX_E2E_HEADER_BYTES - known));
-    const header = parseE2eRequestHeader(this.#start);
-    if (header === null) return;
-    this.#header = header;
-    this.#maxPlaintextBytes = plaintextBounds(header.context.body_bytes).max;
-    this.#start = EMPTY;
-    this.#walker.push(bytes.subarray(header.headerBytes - known));
-  }
-
-  /** Header of a complete request. Throws E2eError `truncated`, `size_mismatch`. */
-  end(): E2eRequestHeader {
-    if (this.#header === null || !this.#isFinal || !this.#walker.isAtFrameBoundary) {
-      throw new E2eError('truncated', 'the sealed request ends before its final frame does');
-    }
-    if (this.#plaintextBytes < plaintextBounds(this.#header.context.body_bytes).min) {
-      throw new E2eError('size_mismatch', 'the sealed request is shorter than its body_bytes');
-    }
-    return this.#header;
-  }
-
-  #frame(flags: number, length: number): void {
-    if (this.#lastLength !== MAX_E2E_FRAME_BYTES) throw new E2eError('malformed', 'a request frame before the last is not full');
-    this.#lastLength = length;
-    this.#isFinal = flags === E2E_FINAL;
-    if (this.#isFinal && length === E2E_TAG_BYTES) throw new E2eError('malformed', 'the last request frame is empty');
-    this.#plaintextBytes += length - E2E_TAG_BYTES;
-    if (this.#plaintextBytes > this.#maxPlaintextBytes)
-      throw new E2eError('size_mismatch', 'the sealed request is longer than its body_bytes');
-  }
-}
-
-/** Validates a whole sealed request without any key, as {@link E2eRequestParser}. */
-export function parseE2eRequest(bytes: Uint8Array): E2eRequestHeader {
-  const parser = new E2eRequestParser();
-  parser.push(bytes);
-  return parser.end();
 }
 
 /** Provider's view of an opened request. */
@@ -312,7 +182,7 @@ function candidateOf(crypto: E2eCrypto, sender: HpkeContext, enc: Uint8Array): E
 }
 
 function requireKeyId(crypto: E2eCrypto, { key_id, x25519 }: E2eRecipient): void {
-  if (x25519.length !== ENC_BYTES || keyIdFromKeyHash(crypto.sha256(x25519)) !== key_id) {
+  if (x25519.length !== X25519_BYTES || keyIdFromKeyHash(crypto.sha256(x25519)) !== key_id) {
     throw new E2eError('bad_key', `key ${key_id} is not the hash of its public key`);
   }
 }
@@ -366,12 +236,6 @@ function requestParts(plaintext: Uint8Array, context: E2eContext): { head: E2eRe
   if (!reader.endsWithOnlyPadding || plaintext.length !== paddedLength(content, 'padme'))
     throw new E2eError('malformed', 'the request is not padded as agreed');
   return { head: decodeHead(head.bytes), body: body.bytes };
-}
-
-/** Plaintext bytes of a request with such a body: an empty head, or the longest. */
-function plaintextBounds(bodyBytes: number): { min: number; max: number } {
-  const content = 3 * E2E_PART_HEADER_BYTES + bodyBytes;
-  return { min: paddedLength(content + 2, 'padme'), max: paddedLength(content + MAX_E2E_REQUEST_HEAD_BYTES, 'padme') };
 }
 
 function encodeHead(head: E2eRequestHead): Uint8Array {

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { concatBytes, toHex } from '../../src/bytes.js';
 import { sha256, sha256Hex } from '../../src/crypto/digest.js';
 import { nodeE2eCrypto } from '../../src/crypto/e2e-crypto.js';
-import { E2eAnswerMeter, encodeE2eAbort, encodeE2eAnswerHead, parseE2eAnswerHead, parseE2eProof } from '../../src/e2e/answer.js';
+import { encodeE2eAbort, encodeE2eAnswerHead, parseE2eAnswerHead, parseE2eProof } from '../../src/e2e/answer-json.js';
+import { E2eAnswerMeter } from '../../src/e2e/answer-meter.js';
 import {
   E2E_CHUNK_BYTES,
   E2E_FRAME_HEADER_BYTES,
@@ -10,7 +11,8 @@ import {
   E2E_TAG_BYTES,
   MAX_E2E_BODY_BYTES,
 } from '../../src/e2e/limits.js';
-import { type E2eCandidate, E2eRequestParser, MAX_E2E_HEADER_BYTES, parseE2eRequest } from '../../src/e2e/request.js';
+import type { E2eCandidate } from '../../src/e2e/request.js';
+import { E2eRequestParser, MAX_E2E_HEADER_BYTES, parseE2eRequest } from '../../src/e2e/request-parser.js';
 import { MAX_REQUEST_BYTES } from '../../src/wire/limits.js';
 import { SeededRandom } from '../seeded-random.js';
 import { answerHead, body, joined, openAll, openAs, proof, type Recipient, recipientsOf, refuses, sealAnswer, sealTo } from './samples.js';

@@ -2,15 +2,18 @@
  * Arbitrary and mutated bytes for every parser of the end-to-end profile: only `E2eError` is ever thrown, and pieces do not matter.
  * `E2E_FUZZ_RUNS` sets the inputs per parser.
  */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { concatBytes } from '../../src/bytes.js';
 import { nodeE2eCrypto } from '../../src/crypto/e2e-crypto.js';
-import { E2eAnswerMeter, parseE2eAnswerHead, parseE2eProof } from '../../src/e2e/answer.js';
+import { parseE2eAnswerHead, parseE2eProof } from '../../src/e2e/answer-json.js';
+import { E2eAnswerMeter } from '../../src/e2e/answer-meter.js';
 import { parseE2eContext } from '../../src/e2e/context.js';
 import { E2eError } from '../../src/e2e/error.js';
 import { E2ePartReader, encodeE2eParts } from '../../src/e2e/parts.js';
-import { type E2eCandidate, E2eRequestParser, parseE2eRequest, parseE2eRequestHeader } from '../../src/e2e/request.js';
+import type { E2eCandidate } from '../../src/e2e/request.js';
+import { E2eRequestParser, parseE2eRequest, parseE2eRequestHeader } from '../../src/e2e/request-parser.js';
 import { body, openAs, recipientsOf, sealAnswer, sealTo } from './samples.js';
 
 const options = { seed: 70, numRuns: Number(process.env.E2E_FUZZ_RUNS ?? 2000) };

@@ -1,4 +1,5 @@
 /** HPKE and the answer's key derivation against published vectors and an independent implementation. */
+
 import { createCipheriv } from 'node:crypto';
 import { AEAD_AES_256_GCM, CipherSuite, KDF_HKDF_SHA256, KEM_DHKEM_X25519_HKDF_SHA256 } from 'hpke';
 import { describe, expect, test } from 'vitest';

@@ -1,10 +1,12 @@
 /** Recipients, contexts and whole sealed exchanges for tests of the end-to-end profile. */
+
 import { expect } from 'vitest';
 import { concatBytes, utf8 } from '../../src/bytes.js';
 import { keyIdOf } from '../../src/crypto/digest.js';
 import { e2eKeyPair, nodeE2eCrypto } from '../../src/crypto/e2e-crypto.js';
 import { sealingKeyPairFrom } from '../../src/crypto/x25519.js';
-import { type E2eAnswerOpener, type E2eAnswerSealer, type E2eProof, encodeE2eAnswerHead } from '../../src/e2e/answer.js';
+import type { E2eAnswerOpener, E2eAnswerSealer } from '../../src/e2e/answer.js';
+import { type E2eProof, encodeE2eAnswerHead } from '../../src/e2e/answer-json.js';
 import type { X25519KeyPair } from '../../src/e2e/crypto.js';
 import type { E2eErrorCode } from '../../src/e2e/error.js';
 import type { E2ePart } from '../../src/e2e/parts.js';

@@ -1,24 +1,20 @@
 /** Every alteration of a sealed request or answer is refused, with a stable code. */
+
 import { describe, expect, test } from 'vitest';
 import { concatBytes, equalBytes, fromHex, toHex, utf8 } from '../../src/bytes.js';
 import { canonicalJsonBytes, type JsonValue } from '../../src/canonical-json.js';
 import { sha256 } from '../../src/crypto/digest.js';
 import { nodeE2eCrypto } from '../../src/crypto/e2e-crypto.js';
-import { E2eAnswerMeter, e2eKeepAlive, encodeE2eAbort, parseE2eAnswerHead, parseE2eProof } from '../../src/e2e/answer.js';
+import { e2eKeepAlive, encodeE2eAbort, parseE2eAnswerHead, parseE2eProof } from '../../src/e2e/answer-json.js';
+import { E2eAnswerMeter } from '../../src/e2e/answer-meter.js';
 import type { E2eContext } from '../../src/e2e/context.js';
 import { E2E_ERROR_CODES, E2E_REFUSALS, E2eError, type E2eErrorCode } from '../../src/e2e/error.js';
 import { E2eFrameSealer, encodeE2eFrame } from '../../src/e2e/frames.js';
 import { hkdfExpand, hkdfExtract, sealFirst, setupBaseSender } from '../../src/e2e/hpke.js';
 import { E2E_CHUNK_BYTES, E2E_FRAME_HEADER_BYTES, MAX_E2E_FRAME_BYTES } from '../../src/e2e/limits.js';
 import { encodeE2eParts } from '../../src/e2e/parts.js';
-import {
-  type E2eCandidate,
-  E2eRequestParser,
-  openE2eRequest,
-  parseE2eRequest,
-  parseE2eRequestHeader,
-  type SealedE2eRequest,
-} from '../../src/e2e/request.js';
+import { type E2eCandidate, openE2eRequest, type SealedE2eRequest } from '../../src/e2e/request.js';
+import { E2eRequestParser, parseE2eRequest, parseE2eRequestHeader } from '../../src/e2e/request-parser.js';
 import { SeededRandom, withFlippedBit } from '../seeded-random.js';
 import { body, openAll, openAs, proof, type Recipient, recipientsOf, refuses, sealAnswer, sealTo } from './samples.js';
 

@@ -1,9 +1,10 @@
 /** The published vectors, and a second implementation written from docs/e2e-protocol.md, against the package and each other. */
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { encodeE2eAnswerHead } from '../../src/e2e/answer.js';
-import { parseE2eRequest } from '../../src/e2e/request.js';
+import { encodeE2eAnswerHead } from '../../src/e2e/answer-json.js';
+import { parseE2eRequest } from '../../src/e2e/request-parser.js';
 import { SeededRandom } from '../seeded-random.js';
 import { answerHead, body, joined, openAll, openAs, proof, recipientsOf, sealAnswer, sealTo, terms } from './samples.js';
 import * as second from './second-implementation.js';

@@ -2,11 +2,13 @@
  * Builds `docs/e2e-vectors.json` from fixed keys: two exchanges with all intermediate values, and altered bytes that must be refused.
  * Texts stand for their UTF-8; every other byte string is lowercase hexadecimal.
  */
+
 import { concatBytes, fromHex, fromUtf8, toHex, utf8 } from '../../src/bytes.js';
 import { sha256, sha256Hex } from '../../src/crypto/digest.js';
 import { e2eKeyPair, nodeE2eCrypto } from '../../src/crypto/e2e-crypto.js';
 import { generateSealingKeyPair, sealingKeyPairFrom } from '../../src/crypto/x25519.js';
-import { deriveAnswerSecret, e2eKeepAlive, encodeE2eAbort, encodeE2eAnswerHead } from '../../src/e2e/answer.js';
+import { deriveAnswerSecret } from '../../src/e2e/answer.js';
+import { e2eKeepAlive, encodeE2eAbort, encodeE2eAnswerHead } from '../../src/e2e/answer-json.js';
 import type { E2eCrypto } from '../../src/e2e/crypto.js';
 import { E2eError } from '../../src/e2e/error.js';
 import { exportSecret, hkdfExpand, hkdfExtract, kemSecret, setupBaseRecipient } from '../../src/e2e/hpke.js';
@@ -16,10 +18,10 @@ import {
   type E2eRequestTerms,
   type OpenedE2eRequest,
   openE2eRequest,
-  parseE2eRequest,
   type SealedE2eRequest,
   sealE2eRequest,
 } from '../../src/e2e/request.js';
+import { parseE2eRequest } from '../../src/e2e/request-parser.js';
 import { keyIdFromKeyHash, type ProviderId } from '../../src/ids.js';
 import { withFlippedBit } from '../seeded-random.js';
 import { proof } from './samples.js';

@@ -1,0 +1,74 @@
+/** Coordinator's view of sealed answers, which it relays without any key. */
+import { toHex } from '../bytes.js';
+import type { E2eCrypto, Sha256Stream } from './crypto.js';
+import { E2eError } from './error.js';
+import { E2E_ABORT, E2E_FINAL, E2eFrameWalker } from './frames.js';
+import { E2E_RESPONSE_NONCE_BYTES, E2E_TAG_BYTES } from './limits.js';
+
+/** Structure, hash and sizes of one sealed answer. Holds nothing of it. After an error, nothing more may be pushed. */
+export class E2eAnswerMeter {
+  readonly #walker: E2eFrameWalker;
+  readonly #hash: Sha256Stream;
+  #nonceBytes = 0;
+  #isFinalFrame = false;
+  #isComplete = false;
+  #sealedBytes = 0;
+  #sealedSha256: string | null = null;
+
+  constructor(crypto: E2eCrypto) {
+    this.#hash = crypto.createSha256();
+    this.#walker = new E2eFrameWalker('answer', {
+      onHeader: (flags, length, header) => this.#header(flags, length, header),
+      onPayload: (piece) => {
+        if (!this.#isFinalFrame) this.#hash.update(piece);
+      },
+      onEnd: () => {
+        this.#isComplete = this.#isFinalFrame;
+      },
+    });
+  }
+
+  /** Whether the whole final frame came. */
+  get isFinal(): boolean {
+    return this.#isComplete;
+  }
+
+  /** Whether a keep-alive or an abort may be inserted here. */
+  get isAtFrameBoundary(): boolean {
+    return this.#nonceBytes === E2E_RESPONSE_NONCE_BYTES && this.#walker.isAtFrameBoundary;
+  }
+
+  /** Plaintext bytes of the frames so far, padding included and the final frame excluded: bound of `response_bytes`. */
+  get sealedBytes(): number {
+    return this.#sealedBytes;
+  }
+
+  /** Lowercase hex SHA-256 of everything before the final frame; null before that. */
+  get sealedSha256(): string | null {
+    return this.#sealedSha256;
+  }
+
+  /** Throws E2eError `malformed` (also: an abort, which no provider sends), `too_large`, `after_final`. */
+  push(bytes: Uint8Array): void {
+    const nonce = bytes.subarray(0, E2E_RESPONSE_NONCE_BYTES - this.#nonceBytes);
+    if (nonce.length > 0) this.#hash.update(nonce);
+    this.#nonceBytes += nonce.length;
+    this.#walker.push(bytes.subarray(nonce.length));
+  }
+
+  /** Throws E2eError `truncated` without a complete final frame. */
+  end(): void {
+    if (!this.isFinal) throw new E2eError('truncated', 'the answer ends before its final frame does');
+  }
+
+  #header(flags: number, length: number, header: Uint8Array): void {
+    if (flags === E2E_ABORT) throw new E2eError('malformed', 'an abort frame from a provider');
+    this.#isFinalFrame = flags === E2E_FINAL;
+    if (length === 0) return;
+    if (this.#isFinalFrame) this.#sealedSha256 = toHex(this.#hash.digest());
+    else {
+      this.#hash.update(header);
+      this.#sealedBytes += length - E2E_TAG_BYTES;
+    }
+  }
+}
