@@ -69,12 +69,16 @@ export function parseE2eContext(bytes: Uint8Array): E2eContext {
 function requireValid(value: unknown): asserts value is E2eContext {
   if (!validator.Check(value)) {
     const [first] = validator.Errors(value);
-    throw new E2eError('bad_context', `context: ${first?.instancePath || '/'} ${first?.message ?? 'is not valid'}`);
+    throw badContext(first?.instancePath.slice(1) || null, first?.message ?? 'is not valid');
   }
-  if (value.expires_at <= value.issued_at) throw new E2eError('bad_context', 'context: /expires_at is not after /issued_at');
+  if (value.expires_at <= value.issued_at) throw badContext('expires_at', 'is not after issued_at');
   if ((value.images !== undefined) !== (value.endpoint === '/v1/images/generations')) {
-    throw new E2eError('bad_context', 'context: /images belongs to image generation, and to no other endpoint');
+    throw badContext('images', 'belongs to image generation, and to no other endpoint');
   }
   const providers = new Set(value.recipients.map(({ provider_id }) => provider_id));
-  if (providers.size !== value.recipients.length) throw new E2eError('bad_context', 'context: /recipients names a provider twice');
+  if (providers.size !== value.recipients.length) throw badContext('recipients', 'names a provider twice');
+}
+
+function badContext(member: string | null, problem: string): E2eError {
+  return new E2eError('bad_context', `context${member === null ? '' : `: ${member}`} ${problem}`, member);
 }

@@ -47,6 +47,8 @@ export class E2eError extends Error {
   constructor(
     readonly code: E2eErrorCode,
     message: string,
+    /** With `bad_context`: member of the context at fault, such as `max_tokens` or `recipients/0/key_id`; null: the whole context. */
+    readonly member: string | null = null,
   ) {
     super(message);
     this.name = 'E2eError';

@@ -116,6 +116,18 @@ describe('a sealed request', () => {
     refused('malformed', { recipients: [...sealed.context.recipients].reverse() });
     refused('malformed', { recipients: sealed.context.recipients.slice(1) });
     refused('size_mismatch', { body_bytes: 7_000_000 });
+    const memberOf = (changes: object): unknown => {
+      try {
+        parseE2eRequest(withContext({ ...context, ...changes }));
+        return undefined;
+      } catch (error) {
+        return (error as E2eError).member;
+      }
+    };
+    expect(memberOf({ max_tokens: 0 })).toBe('max_tokens');
+    expect(memberOf({ expires_at: 0 })).toBe('expires_at');
+    expect(memberOf({ images: 1 })).toBe('images');
+    expect(memberOf({ recipients: [{ ...sealed.context.recipients[0], key_id: 'x' }] })).toBe('recipients/0/key_id');
     const spaced = utf8(JSON.stringify(context, null, 1));
     const rest = sealed.bytes.subarray(7 + sealed.contextBytes.length);
     const start = concatBytes(sealed.bytes.subarray(0, 5), Uint8Array.of(spaced.length >>> 8, spaced.length));
