@@ -40,6 +40,14 @@ async function chat(baseUrl: string): Promise<string> {
   return `${response.status} ${await response.text()}`;
 }
 
+/** Providers of the text model, as a coordinator sees the whole network. */
+async function providerCountAt(baseUrl: string): Promise<number> {
+  const response = await fetch(`${baseUrl}/v1/models`, { headers: { authorization: `Bearer ${demo.api_key}` } });
+  // The shape is that of the public API.
+  const { data } = (await response.json()) as { data: { id: string; metadata: { provider_count: number } }[] };
+  return data.find(({ id }) => id === demo.text_model)?.metadata.provider_count ?? 0;
+}
+
 describe('npm run cluster', () => {
   it('serves through every coordinator and through the balancer', async () => {
     expect(demo).toEqual({
@@ -66,6 +74,26 @@ describe('npm run cluster', () => {
     await expect.poll(() => cluster.demo().coordinators[0]?.pid, { timeout: 20_000 }).not.toBe(killed?.pid);
     await expect.poll(() => chat(killed?.base_url ?? '').catch(() => ''), { timeout: 20_000 }).toMatch(/^200 .*Paris/s);
     expect(cluster.demo().nats).toEqual(demo.nats);
+  });
+
+  it('goes on when one coordinator freezes', async () => {
+    const placesOfAgents = (): (string | null)[] => cluster.demo().agents.map(({ coordinator }) => coordinator);
+    // After the test before, both agents may be at the same coordinator.
+    const frozen = cluster.demo().coordinators.find(({ base_url: url }) => placesOfAgents().includes(url));
+    const other = cluster.demo().coordinators.find((coordinator) => coordinator.pid !== frozen?.pid);
+    if (frozen === undefined || other === undefined) throw new Error('no agent is connected');
+    await expect.poll(() => providerCountAt(other.base_url), { timeout: 20_000 }).toBe(2);
+    process.kill(frozen.pid, 'SIGSTOP');
+    try {
+      const frozenAt = performance.now();
+      await expect.poll(placesOfAgents, { timeout: 20_000, interval: 20 }).toEqual([other.base_url, other.base_url]);
+      await expect.poll(() => providerCountAt(other.base_url), { timeout: 20_000, interval: 20 }).toBe(2);
+      expect(performance.now() - frozenAt).toBeLessThan(MAX_AWAY_MS);
+      expect(await chat(other.base_url)).toMatch(/^200 .*Paris/s);
+    } finally {
+      process.kill(frozen.pid, 'SIGCONT');
+    }
+    await expect.poll(() => chat(frozen.base_url).catch(() => ''), { timeout: 20_000 }).toMatch(/^200 .*Paris/s);
   });
 
   it('ends everything on Ctrl-C, and starts again with the same data', async () => {

@@ -26,6 +26,11 @@ class Coordinator {
     return (this.#server.address() as { port: number }).port;
   }
 
+  /** Reads nothing more from its connections, so that they stay open after their clients have left. */
+  freeze(): void {
+    for (const socket of this.#sockets.clients) socket.pause();
+  }
+
   /** Ends as a killed process does. */
   async kill(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
@@ -114,6 +119,26 @@ test('a client that leaves closes its connection to the coordinator', async () =
   await expect.poll(() => entrance.backend?.name).toBe('one');
   socket.destroy();
   await expect.poll(() => entrance.backend).toBeNull();
+});
+
+test('an agent that leaves a frozen coordinator is at its new one', async () => {
+  const entrance = await balancer.listenForAgent(0);
+  const open = async (): Promise<WebSocket> => {
+    const socket = new WebSocket(`ws://127.0.0.1:${entrance.port}/`);
+    await new Promise((resolve) => socket.once('open', resolve));
+    return socket;
+  };
+  const first = await open();
+  const [frozen] = coordinators as [Coordinator];
+  frozen.freeze();
+  frozen.isReady = false;
+  await ready(2);
+  first.terminate();
+  await expect.poll(() => entrance.backend).toBeNull();
+  expect(balancer.backends.map(({ agents }) => agents)).toEqual([0, 0, 0]);
+  const second = await open();
+  expect(entrance.backend?.name).toBe('two');
+  second.terminate();
 });
 
 test('a taken port is an error', async () => {

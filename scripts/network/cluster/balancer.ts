@@ -24,7 +24,7 @@ type Policy = (ready: readonly Backend[]) => readonly Backend[];
 /** A listener of the balancer. */
 export interface Entrance {
   readonly port: number;
-  /** Coordinator of the oldest open connection. */
+  /** Coordinator of the oldest connection that neither side has ended. */
   readonly backend: Backend | null;
 }
 
@@ -107,7 +107,8 @@ export class Balancer {
         if (client.destroyed) return void upstream.destroy();
         this.#keep(upstream);
         count(backend, 1);
-        upstream.once('close', () => count(backend, -1));
+        // The client's end counts: a frozen coordinator never ends its own side.
+        onFirstEnd(client, upstream, () => count(backend, -1));
         join(client, upstream);
         return;
       }
@@ -160,6 +161,17 @@ function open(port: number): Promise<Socket | null> {
       resolve(socket);
     });
   });
+}
+
+/** Calls back once: the client has ended its side, or either side is closed. */
+function onFirstEnd(client: Socket, upstream: Socket, callback: () => void): void {
+  let isOver = false;
+  const end = (): void => {
+    if (!isOver) callback();
+    isOver = true;
+  };
+  client.once('end', end).once('close', end);
+  upstream.once('close', end);
 }
 
 /** Forwards both directions with back-pressure. The reset of a side resets the other. */

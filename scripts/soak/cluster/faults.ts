@@ -22,8 +22,6 @@ export interface Fault {
 }
 
 const AWAY_MS = 5_000;
-/** The agents' heartbeat finds a silent coordinator within two intervals. */
-const AWAY_WHILE_FROZEN_MS = 10_000;
 /** Errors of an attempt that lost its provider or its link after the first content. */
 const LOST_ATTEMPT = new Set(['provider_failed', '502 provider_failed', 'provider_timeout', '504 provider_timeout']);
 /** Errors of a coordinator that reaches no provider. */
@@ -81,7 +79,7 @@ export class FaultDraw {
       name: 'coordinator frozen',
       victim,
       freezes: true,
-      maxAwayMs: AWAY_WHILE_FROZEN_MS,
+      maxAwayMs: AWAY_MS,
       permits: (outcome) => lostCoordinator(outcome, victim),
       strike: async (signal) => {
         const frozen = victim.program.current;
