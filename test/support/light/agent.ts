@@ -47,8 +47,10 @@ export interface LightOptions {
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 4000;
 const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** First time for `welcome` in a cluster, doubled after each failure, as in the real agent's `stay-connected.ts`. */
+const CLUSTER_WELCOME_MS = 2_000;
 /** In parts of the heartbeat interval, as in the real agent's `connection.ts`. */
-const HEARTBEAT = { check: 0.25, ping: 0.75, silence: 1.75 };
+const HEARTBEAT = { check: 0.125, ping: 0.75, silence: 1.75 };
 
 export class LightAgent {
   readonly keys: LightKeys;
@@ -61,6 +63,8 @@ export class LightAgent {
   #sessionId = '';
   #left = false;
   #attempt = 0;
+  #hasPeers = false;
+  #welcomeDeadline: NodeJS.Timeout | undefined;
   #pause: NodeJS.Timeout | null = null;
   #online: () => void = () => {};
   #offline: () => void = () => {};
@@ -154,6 +158,10 @@ export class LightAgent {
     const address = `${this.coordinatorUrl.replace('http', 'ws')}/provider/v1/socket`;
     const socket = new WebSocket(address, { perMessageDeflate: false, handshakeTimeout: HANDSHAKE_TIMEOUT_MS });
     this.#socket = socket;
+    if (this.#hasPeers) {
+      const timeoutMs = Math.min(HANDSHAKE_TIMEOUT_MS, CLUSTER_WELCOME_MS * 2 ** Math.max(0, this.#attempt - 1));
+      this.#welcomeDeadline = setTimeout(() => socket.terminate(), timeoutMs);
+    }
     socket.on('open', () => {
       this.counts.connections++;
       this.say({ type: 'hello', versions: [1], agent: { name: 'light', version: '1' } });
@@ -183,6 +191,7 @@ export class LightAgent {
 
   #closed(): void {
     this.isRegistered = false;
+    clearTimeout(this.#welcomeDeadline);
     if (this.#watch !== null) clearInterval(this.#watch);
     for (const job of this.#jobs.values()) job.abandon();
     this.#jobs.clear();
@@ -196,6 +205,8 @@ export class LightAgent {
     switch (message.type) {
       case 'welcome':
         this.#sessionId = message.session_id;
+        clearTimeout(this.#welcomeDeadline);
+        this.#hasPeers = message.heartbeat_ms !== undefined;
         if (message.heartbeat_ms !== undefined) this.#watchSilence(message.heartbeat_ms);
         this.say(this.#register(message.nonce));
         return;

@@ -33,7 +33,7 @@ const SILENT = 'the coordinator has been silent for too long';
 /** Comes back in the answer (RFC 6455, section 5.5.3). */
 const PROBE = Buffer.from('awake');
 /** With a heartbeat, in parts of its interval: how often silence is looked at, when a ping is sent, and when the socket counts as dead. */
-const HEARTBEAT = { check: 0.25, ping: 0.75, silence: 1.75 };
+const HEARTBEAT = { check: 0.125, ping: 0.75, silence: 1.75 };
 /** How long an orderly end may take. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
@@ -71,11 +71,16 @@ export class Connection {
     this.#watch = setInterval(() => setImmediate(() => this.#checkLife()), liveness.pingMs);
   }
 
-  /** Connects. Throws an Error with a sentence for the owner. */
-  static async open(url: string, handlers: ConnectionHandlers, signal: AbortSignal, liveness: Liveness = LIVENESS): Promise<Connection> {
+  /** Connects within `timeoutMs`. Throws an Error with a sentence for the owner. */
+  static async open(
+    url: string,
+    handlers: ConnectionHandlers,
+    signal: AbortSignal,
+    { liveness = LIVENESS, timeoutMs = CONNECT_TIMEOUT_MS }: { readonly liveness?: Liveness; readonly timeoutMs?: number } = {},
+  ): Promise<Connection> {
     signal.throwIfAborted();
     const socket = new WebSocket(url, {
-      handshakeTimeout: CONNECT_TIMEOUT_MS,
+      handshakeTimeout: timeoutMs,
       maxPayload: Math.max(MAX_TEXT_FRAME_BYTES, FRAME_HEADER_BYTES + MAX_FRAME_PAYLOAD_BYTES),
       perMessageDeflate: false,
     });

@@ -71,6 +71,8 @@ export interface SessionOptions {
   /** The coordinator's answer to the machine token. */
   readonly onLink?: (answer: CoordinatorMessage & { type: 'linked' | 'link_refused' }) => void;
   readonly liveness?: Liveness;
+  /** From the start of connecting to `welcome`. Default 10 s for the connection, and the time to register for the rest. */
+  readonly welcomeTimeoutMs?: number;
   /** Emits after system sleep. */
   readonly wakeDetector?: Pick<WakeDetector, 'on'>;
 }
@@ -103,11 +105,14 @@ export class Session {
     const deadline = setTimeout(() => {
       if (!session.#registered) session.#connection?.end('the coordinator did not register this provider in time');
     }, REGISTER_TIMEOUT_MS);
+    const welcomeDeadline =
+      options.welcomeTimeoutMs === undefined ? undefined : setTimeout(() => session.#welcomeIsDue(), options.welcomeTimeoutMs);
     try {
       const end = await session.#run(signal);
       return { ...end, registered: session.#registered, hasPeers: session.#hasPeers };
     } finally {
       clearTimeout(deadline);
+      clearTimeout(welcomeDeadline);
       unsubscribe?.();
       session.#dispose();
     }
@@ -151,7 +156,7 @@ export class Session {
   }
 
   async #run(signal: AbortSignal): Promise<SessionEnd> {
-    const { url, registration, liveness } = this.options;
+    const { url, registration, liveness, welcomeTimeoutMs } = this.options;
     const onAbort = () => this.close();
     try {
       this.#connection = await Connection.open(
@@ -163,7 +168,7 @@ export class Session {
           onClosed: (reason) => this.#end({ kind: 'lost', reason }),
         },
         signal,
-        liveness,
+        { ...(liveness === undefined ? {} : { liveness }), ...(welcomeTimeoutMs === undefined ? {} : { timeoutMs: welcomeTimeoutMs }) },
       );
       signal.addEventListener('abort', onAbort, { once: true });
       this.send({
@@ -260,6 +265,10 @@ export class Session {
         ? {}
         : { availability: registration.availability() }),
     });
+  }
+
+  #welcomeIsDue(): void {
+    if (this.#sessionId === null) this.#connection?.end('the coordinator did not answer in time');
   }
 
   async #answer(nonce: string): Promise<void> {

@@ -25,6 +25,8 @@ interface StayConnectedOptions extends SessionOptions {
   readonly backoff?: Backoff;
   /** Delays after a coordinator shutdown. */
   readonly restart?: Backoff;
+  /** Time for `welcome` in a cluster of coordinators. */
+  readonly welcome?: Backoff;
 }
 
 const BACKOFF: Backoff = { firstMs: 500, maxMs: 30_000 };
@@ -32,6 +34,11 @@ const BACKOFF: Backoff = { firstMs: 500, maxMs: 30_000 };
 const RESTART: Backoff = { firstMs: 2_000, maxMs: 8_000 };
 /** First delay in a cluster of coordinators: another coordinator is ready now, and many providers come at once. */
 const MAX_TAKEOVER_MS = 500;
+/**
+ * Time from the start of connecting to `welcome` in a cluster: a frozen coordinator accepts connections and stays silent, while another one
+ * is ready. Doubled after each failure, for slow networks and for many providers that come at once.
+ */
+const WELCOME: Backoff = { firstMs: 2_000, maxMs: 10_000 };
 /** First delay after a rejection that needs the owner. */
 const REFUSED_MS = 60_000;
 
@@ -59,7 +66,8 @@ export async function stayConnected(options: StayConnectedOptions, signal: Abort
   let attempt = 0;
   let hasPeers = false;
   while (!signal.aborted) {
-    const end = await Session.run(options, signal);
+    const welcomeTimeout = hasPeers ? { welcomeTimeoutMs: doubledMs(options.welcome ?? WELCOME, attempt) } : {};
+    const end = await Session.run({ ...options, ...welcomeTimeout }, signal);
     if (signal.aborted) return;
     attempt = end.registered ? 0 : attempt + 1;
     const refused = end.kind === 'rejected' && ADVICE[end.code] !== null;
@@ -71,7 +79,8 @@ export async function stayConnected(options: StayConnectedOptions, signal: Abort
       : restart && !hasPeers
         ? (options.restart ?? RESTART)
         : backoff;
-    const isTakeover = hasPeers && attempt === 0 && !refused;
+    // The second coordinator may be away, too.
+    const isTakeover = hasPeers && attempt <= 1 && !refused;
     const retryInMs = isTakeover ? Math.round(random() * MAX_TAKEOVER_MS) : backoffMs(pauses, attempt, random());
     options.onEvent(eventOf(end, retryInMs));
     await pause(retryInMs, refused ? undefined : options.wakeDetector, signal);
@@ -97,7 +106,10 @@ export interface Backoff {
 }
 
 /** Milliseconds before attempt `attempt` (from 0): doubled each time, with the upper half random. */
-export function backoffMs({ firstMs, maxMs }: Backoff, attempt: number, random: number): number {
-  const ceiling = Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 30));
-  return Math.round(ceiling * (0.5 + random / 2));
+export function backoffMs(backoff: Backoff, attempt: number, random: number): number {
+  return Math.round(doubledMs(backoff, attempt) * (0.5 + random / 2));
+}
+
+function doubledMs({ firstMs, maxMs }: Backoff, attempt: number): number {
+  return Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 30));
 }

@@ -1,5 +1,6 @@
 /** Session with the coordinator: key rotation, dead sockets, rejections, and delays. */
 import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Enclave, openEnclave, simulatedHelperCommand } from '@inference/enclave';
@@ -151,6 +152,41 @@ test('in a cluster, another coordinator is tried at once', async () => {
   expect(events.map(({ retryInMs }) => retryInMs)).toEqual([250, 250, 45_000]);
   leave.abort();
   await running;
+});
+
+test('in a cluster, a coordinator that accepts the connection and stays silent is left for another one', async () => {
+  const events: SessionEvent[] = [];
+  const welcome = { firstMs: 100, maxMs: 10_000 };
+  const following = { ...options(), onEvent: (event: SessionEvent) => events.push(event), welcome, random: () => 0.01 };
+  coordinator.heartbeatMs = 2000;
+  const running = stayConnected(following, leave.signal);
+  const first = await coordinator.session();
+  await first.admit();
+  coordinator.isFrozen = true;
+  first.close();
+  while (events.length < 3) await new Promise((resolve) => setTimeout(resolve, 10));
+  coordinator.isFrozen = false;
+  await (await coordinator.session()).admit();
+  expect(events.slice(1, 3)).toEqual([
+    { type: 'lost', reason: 'the coordinator did not answer in time', retryInMs: 5 },
+    { type: 'lost', reason: 'the coordinator did not answer in time', retryInMs: expect.any(Number) },
+  ]);
+  leave.abort();
+  await running;
+});
+
+test('a machine that accepts connections without a word is left in time', async () => {
+  const sockets: Socket[] = [];
+  const silent = createServer((socket) => sockets.push(socket));
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const url = `ws://127.0.0.1:${(silent.address() as AddressInfo).port}/provider/v1/socket`;
+  expect(await Session.run(options({ url, welcomeTimeoutMs: 100 }), leave.signal)).toMatchObject({
+    kind: 'lost',
+    reason: expect.stringMatching(/cannot be reached: .*timed out/),
+    registered: false,
+  });
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => silent.close(resolve));
 });
 
 test('the detailed rejection and the trust message reach the owner', async () => {

@@ -258,6 +258,7 @@ export class FakeCoordinator {
   ) {
     server.on('connection', (socket) => {
       socket.once('message', () => {
+        if (this.isFrozen) return;
         const nonce = randomBytes(32).toString('base64');
         const sessionId = randomUUID();
         const session = new FakeProviderSession(socket, sessionId, nonce);
@@ -291,6 +292,9 @@ export class FakeCoordinator {
     await once(server, 'listening');
     return new FakeCoordinator(server, talk);
   }
+
+  /** Whether new connections get no answer, as from a stopped process. */
+  isFrozen = false;
 
   /** `heartbeat_ms` of the next sessions; null: as a coordinator without peers. */
   heartbeatMs: number | null = null;
