@@ -74,10 +74,12 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
       joined: (id) => {
         links.link(id);
         updatePermits();
+        void moved.peerJoined(id);
         log.info({ peer: id }, 'coordinator joined');
       },
       left: (id) => {
         links.remove(id);
+        moved.peerLeft(id);
         // A coordinator that is cut off keeps to its part of each limit: the others still serve.
         if (transport.isConnected) updatePermits();
         log.info({ peer: id }, 'coordinator left');
@@ -122,7 +124,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   const livePeers = (): Peer[] => membership.peers.flatMap(({ id }) => peerOf(id) ?? []);
   const views = new ClusterViews({ peers: livePeers });
   const server = new PlacementServer({ registry: providers, requestQueue });
-  const moved = new MovedProviders({ registry: providers, peers: livePeers, rules });
+  const moved: MovedProviders = new MovedProviders({ registry: providers, peers: livePeers, peer: peerOf, rules });
   deps.providers.onJoined = (provider) => moved.announce(provider);
   links.onRequest('joined', (payload, { peer: id }) => moved.announced(peerOver(links.link(id)), payload));
   links.onRequest('models', () => membership.allModels());

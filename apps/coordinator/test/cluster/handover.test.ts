@@ -34,6 +34,25 @@ test('a provider that connects to another coordinator leaves the first, whose co
   expect((await near.chat({ model: 'moving/model' })).status).toBe(200);
 });
 
+test('a provider that moved while NATS was away leaves the first coordinator once NATS is back', async () => {
+  const { near, far, nats } = cluster;
+  const peerCounts = (): number[] => [near, far].map(({ app }) => app.cluster.peerCount());
+  const first = await far.provider({ models: ['moving/model'] });
+  await until(() => near.app.cluster.servingAtPeers('moving/model') === 1);
+  await nats.stop('SIGKILL');
+  await until(() => peerCounts().every((count) => count === 0));
+  // The first connection stays open and answers pings, so that only the announcement can end it.
+  const second = await near.provider({ ...first.options, enclave: first.enclave });
+  expect(far.app.providers.snapshot(first.providerId)?.sessionId).toBe(first.sessionId);
+  await nats.start();
+  await first.next('rejected');
+  expect(first.rejection).toBe('replaced');
+  await until(() => peerCounts().every((count) => count === 1));
+  expect(far.app.providers.snapshot(first.providerId)).toBeNull();
+  expect(near.app.providers.snapshot(second.providerId)?.sessionId).toBe(second.sessionId);
+  expect((await near.chat({ model: 'moving/model' })).status).toBe(200);
+});
+
 test('a coordinator that shuts down moves its providers, and serves new requests through the others', async () => {
   const { near, far } = cluster;
   const moving = await near.provider({ models: [MODEL] });
