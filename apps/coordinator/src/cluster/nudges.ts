@@ -32,6 +32,9 @@ const nudge = Compile(
   }),
 );
 
+/** Null for a message that breaks the schema. */
+export const parseNudge = (bytes: Uint8Array): readonly ChangeHint[] | null => parseMessage(bytes, nudge)?.hints ?? null;
+
 export class Nudges {
   readonly #options: NudgesOptions;
   readonly #now: () => number;
@@ -67,7 +70,7 @@ export class Nudges {
   #receive(subject: string, bytes: Uint8Array): void {
     if (subject === `fleet.nudge.${this.#options.self}` || bytes.length > MAX_MESSAGE_BYTES) return;
     if (!this.#rate.admit(this.#now())) return;
-    for (const hint of parseMessage(bytes, nudge)?.hints ?? []) this.#incoming.add(hint);
+    for (const hint of parseNudge(bytes) ?? []) this.#incoming.add(hint);
   }
 }
 

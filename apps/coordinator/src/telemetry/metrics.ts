@@ -59,6 +59,11 @@ export class Metrics implements JobObserver {
   readonly #attempts = this.#counter('failed_attempts_total', 'Failed attempts.', ['reason', 'retried']);
   readonly #hedges = this.#counter('hedges_total', 'Hedged requests, by outcome.', ['outcome']);
   readonly #peerPlacements = this.#counter('cluster_placements_total', 'Slots requested of other coordinators, by outcome.', ['outcome']);
+  readonly #refusedHeartbeats = this.#counter(
+    'cluster_refused_heartbeats_total',
+    'Heartbeats of coordinators that this one does not work with, by reason.',
+    ['reason'],
+  );
   readonly #steps = this.#counter('ledger_steps_total', 'Ledger steps, by outcome.', ['step', 'outcome']);
   readonly #stepSeconds = this.#histogram('ledger_step_seconds', 'Duration of ledger steps.', LONG, ['step']);
   readonly #sessions = this.#counter('provider_sessions_total', 'Provider sessions that began and ended, by reason.', ['event', 'code']);
@@ -101,6 +106,11 @@ export class Metrics implements JobObserver {
   /** Counts a request to another coordinator for a slot. */
   peerAsked(outcome: string): void {
     this.#peerPlacements.inc({ outcome });
+  }
+
+  /** Counts a heartbeat of another coordinator that cannot be read. */
+  heartbeatRefused(reason: string): void {
+    this.#refusedHeartbeats.inc({ reason });
   }
 
   relayed(ms: number): void {

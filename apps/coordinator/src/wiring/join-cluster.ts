@@ -9,7 +9,8 @@ import { fetchImage, serveImage } from '../cluster/images.js';
 import { encodeMessage } from '../cluster/json-message.js';
 import type { PeerLink } from '../cluster/link/peer-link.js';
 import { PeerLinks } from '../cluster/link/peer-links.js';
-import { type Broadcast, Membership } from '../cluster/membership/membership.js';
+import { CLUSTER_VERSION } from '../cluster/membership/heartbeat.js';
+import { type Broadcast, Membership, type RefusedHeartbeat } from '../cluster/membership/membership.js';
 import { Nudges } from '../cluster/nudges.js';
 import { type Peer, PeerStream } from '../cluster/peer.js';
 import { NetworkPermits } from '../cluster/permits/network-permits.js';
@@ -58,6 +59,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     request: (id, payload) => links.link(id).request('permits', payload, { timeoutMs: PERMITS_MS }),
     isConnected: () => transport.isConnected,
   });
+  const warnOfRefusal = refusalAlarm(log, now);
   const updatePermits = (): void => permits.coordinatorsChanged([self, ...membership.peers.map(({ id }) => id)]);
   const broadcast: Broadcast = {
     publish: (subject, bytes) => void transport.publish(subject, bytes),
@@ -90,6 +92,10 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
         clusterModels.digestsChanged(models);
       },
       clockDiffers: clockAlarm(log, now),
+      refused: (id, refusal) => {
+        metrics.heartbeatRefused(refusal.kind);
+        warnOfRefusal(id, refusal);
+      },
     },
     now,
   });
@@ -204,11 +210,27 @@ function peerOver(link: PeerLink): Peer {
 
 /** Logs a clock difference of a peer at most once a minute. */
 function clockAlarm(log: Log, now: () => number): (peerId: string, ms: number) => void {
-  const loggedAt = new Map<string, number>();
+  const isDue = oncePerMinute(now);
   return (peerId, ms) => {
-    if (now() - (loggedAt.get(peerId) ?? Number.NEGATIVE_INFINITY) < 60_000) return;
+    if (isDue(peerId)) log.warn({ peer: peerId, difference_ms: Math.round(ms) }, 'the clock of another coordinator differs');
+  };
+}
+
+/** Logs a peer whose heartbeats cannot be read at most once a minute. */
+function refusalAlarm(log: Log, now: () => number): (peerId: string, refusal: RefusedHeartbeat) => void {
+  const isDue = oncePerMinute(now);
+  return (peerId, { kind: reason, ...facts }) => {
+    if (isDue(peerId)) log.warn({ peer: peerId, reason, ...facts, own_version: CLUSTER_VERSION }, 'another coordinator is refused');
+  };
+}
+
+/** Whether a peer's last time was a minute ago or more. */
+function oncePerMinute(now: () => number): (peerId: string) => boolean {
+  const loggedAt = new Map<string, number>();
+  return (peerId) => {
+    if (now() - (loggedAt.get(peerId) ?? Number.NEGATIVE_INFINITY) < 60_000) return false;
     if (loggedAt.size > 1000) loggedAt.clear();
     loggedAt.set(peerId, now());
-    log.warn({ peer: peerId, difference_ms: Math.round(ms) }, 'the clock of another coordinator differs');
+    return true;
   };
 }

@@ -1,7 +1,10 @@
 /** Gauges of a cluster: two real coordinators on one NATS server. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { encodeMessage } from '../../src/cluster/json-message.js';
+import { CLUSTER_VERSION } from '../../src/cluster/membership/heartbeat.js';
 import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
 import { until } from '../support/harness.js';
+import { joinRoguePeer } from './rogue-peer.js';
 
 let cluster: TwoCoordinators;
 
@@ -43,4 +46,21 @@ test('a provider at the peer is counted', async () => {
   await until(async () => (await metrics()).get('cluster_peer_providers{peer="far"}') === 1);
   expect((await metrics()).get('cluster_peer_models{peer="far"}')).toBe(1);
   await provider.close?.();
+});
+
+test('a coordinator of an unknown version is logged and counted', async () => {
+  const { near, far, nats } = cluster;
+  const later = joinRoguePeer(nats.url);
+  try {
+    await until(() => near.app.cluster.peerCount() === 2);
+    later.publish('fleet.digest.later', encodeMessage({ version: CLUSTER_VERSION + 2 }));
+    await until(async () => (await metrics()).get('cluster_refused_heartbeats_total{reason="unsupported_version"}') === 1);
+    const refusals = near.log.filter((line) => line.includes('another coordinator is refused'));
+    expect(refusals.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({ peer: 'later', reason: 'unsupported_version', version: CLUSTER_VERSION + 2, own_version: CLUSTER_VERSION }),
+    ]);
+    expect(far.app.cluster.peerCount()).toBe(2);
+  } finally {
+    await later.close();
+  }
 });

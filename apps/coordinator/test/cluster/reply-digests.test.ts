@@ -25,7 +25,7 @@ function known(): Membership {
     providers: () => 0,
     isDraining: () => false,
     requestModels: async () => new Uint8Array(),
-    events: { joined: () => {}, left: () => {}, changed: () => {}, clockDiffers: () => {} },
+    events: { joined: () => {}, left: () => {}, changed: () => {}, clockDiffers: () => {}, refused: () => {} },
     now: () => 1000,
   });
   const heartbeat = { version: CLUSTER_VERSION, epoch: '0123456789abcdef', sequence: 1, at: 1000, draining: false, goodbye: false };

@@ -26,7 +26,7 @@ export function joinRoguePeer(natsUrl: string): RoguePeer {
     providers: () => 0,
     isDraining: () => false,
     requestModels: async () => new Uint8Array(),
-    events: { joined: (id) => void links.link(id), left: () => {}, changed: () => {}, clockDiffers: () => {} },
+    events: { joined: (id) => void links.link(id), left: () => {}, changed: () => {}, clockDiffers: () => {}, refused: () => {} },
     now: Date.now,
   });
   links.onRequest('models', () => membership.allModels());

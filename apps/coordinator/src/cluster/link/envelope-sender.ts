@@ -1,5 +1,5 @@
 /** Publishes envelopes to one peer, with headers that name the version and the epochs. */
-import { ENVELOPE_HEADER_BYTES, Flag, LANE_MASK, NO_LANE, VERSION, writeAfterControl, writeHeader } from './envelope.js';
+import { ENVELOPE_HEADER_BYTES, Flag, LANE_MASK, MIN_VERSION, NO_LANE, VERSION, writeAfterControl, writeHeader } from './envelope.js';
 import type { Epochs } from './epochs.js';
 import type { LinkCounts, PeerLinkOptions } from './link-options.js';
 
@@ -10,7 +10,16 @@ export class EnvelopeSender {
   readonly #epochs: Epochs;
   readonly #counts: LinkCounts;
   /** Rewritten for each envelope, because an object per envelope costs more. */
-  readonly #header = { version: VERSION, flags: 0, maxVersion: VERSION, epoch: 0, peerEpoch: 0, sequence: 0, controlAck: 0, dataAck: 0 };
+  readonly #header = {
+    version: MIN_VERSION,
+    flags: 0,
+    maxVersion: VERSION,
+    epoch: 0,
+    peerEpoch: 0,
+    sequence: 0,
+    controlAck: 0,
+    dataAck: 0,
+  };
   #sentAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: EnvelopeSenderOptions, epochs: Epochs, counts: LinkCounts) {
@@ -24,7 +33,7 @@ export class EnvelopeSender {
     return this.#sentAt;
   }
 
-  /** Version that the peer reads. */
+  /** Version that the peer reads; until it is known, the oldest that this side supports. */
   set version(version: number) {
     this.#header.version = version;
   }

@@ -66,6 +66,12 @@ export function writeAfterControl(target: Buffer, sequence: number): void {
   target.writeUIntBE(sequence, 34, 6);
 }
 
+/** Version of the envelope if this coordinator does not read it, else null. */
+export function unsupportedVersion(bytes: Uint8Array): number | null {
+  const version = bytes[0] ?? 0;
+  return bytes.length < ENVELOPE_HEADER_BYTES || (version >= MIN_VERSION && version <= VERSION) ? null : version;
+}
+
 /** Null for bytes that are no envelope of a readable version. */
 export function readHeader(bytes: Buffer): EnvelopeHeader | null {
   if (bytes.length < ENVELOPE_HEADER_BYTES || bytes.length > MAX_ENVELOPE_BYTES) return null;

@@ -32,9 +32,9 @@ export const DEFAULT_LINK_LIMITS: LinkLimits = {
   maxReassemblyBytes: 32 * 1024 * 1024,
 };
 
-/** A report for the log. Malformed envelopes are reported at each power of ten. Never contains payloads. */
+/** A report for the log. Refused envelopes are reported at each power of ten. Never contains payloads. */
 export interface LinkEvent {
-  readonly event: 'up' | 'lost' | 'malformed' | 'handler_failed';
+  readonly event: 'up' | 'lost' | 'malformed' | 'unsupported_version' | 'handler_failed';
   readonly peer: string;
   readonly reason?: string;
   readonly count?: number;
@@ -71,6 +71,8 @@ export interface LinkCounts {
   received: number;
   /** Not readable, or forbidden. */
   malformed: number;
+  /** Of a version that this coordinator does not read. */
+  unsupported: number;
   /** From or to another incarnation. */
   stale: number;
   duplicates: number;

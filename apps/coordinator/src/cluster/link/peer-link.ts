@@ -5,11 +5,11 @@
  * for the present one. A lost link starts again by itself, with a new epoch and without its streams.
  */
 import { Conversation } from './conversation.js';
-import { type EnvelopeHeader, Flag, readHeader, VERSION } from './envelope.js';
+import { type EnvelopeHeader, Flag, MIN_VERSION, readHeader, unsupportedVersion, VERSION } from './envelope.js';
 import { EnvelopeSender } from './envelope-sender.js';
 import { Epochs } from './epochs.js';
 import { LinkError, type LossReason } from './link-error.js';
-import { DEFAULT_LINK_LIMITS, type LinkCounts, type LinkLimits, type PeerLinkOptions } from './link-options.js';
+import { DEFAULT_LINK_LIMITS, type LinkCounts, type LinkEvent, type LinkLimits, type PeerLinkOptions } from './link-options.js';
 import type { LinkStream, StreamHandlers } from './link-stream.js';
 import type { Outbox } from './outbox.js';
 import { PeerSilence, TICK_MS } from './peer-silence.js';
@@ -40,7 +40,17 @@ export class PeerLink {
   #cancelTick: () => void = () => {};
   readonly #upListeners = new Set<() => void>();
   readonly #lostListeners = new Set<(reason: LossReason) => void>();
-  readonly counts: LinkCounts = { sent: 0, received: 0, malformed: 0, stale: 0, duplicates: 0, gaps: 0, retransmitted: 0, losses: 0 };
+  readonly counts: LinkCounts = {
+    sent: 0,
+    received: 0,
+    malformed: 0,
+    unsupported: 0,
+    stale: 0,
+    duplicates: 0,
+    gaps: 0,
+    retransmitted: 0,
+    losses: 0,
+  };
 
   constructor(options: PeerLinkOptions) {
     const { clock, peer, randomEpoch, transport } = options;
@@ -133,7 +143,9 @@ export class PeerLink {
     const envelope = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const header = readHeader(envelope);
     if (header === null) {
-      this.#malformed('envelope');
+      const version = unsupportedVersion(envelope);
+      if (version === null) this.#malformed('envelope');
+      else this.#unsupported(version);
       return;
     }
     switch (this.#epochs.classify(header.epoch, header.peerEpoch)) {
@@ -228,7 +240,7 @@ export class PeerLink {
     this.#epochs.renew(reason === 'peer_restarted' || reason === 'peer_closed');
     this.#state = reason === 'closed' ? 'closed' : 'lost';
     this.#silence.restarted();
-    this.#sender.version = VERSION;
+    this.#sender.version = MIN_VERSION;
     const ended = this.#conversation;
     this.counts.retransmitted += ended.transfer.outbox.retransmittedCount;
     this.#conversationStartedAt = this.#options.clock.now();
@@ -250,8 +262,15 @@ export class PeerLink {
   }
 
   #malformed(reason: string): void {
-    const count = ++this.counts.malformed;
-    if (/^10*$/.test(String(count))) this.#options.log({ event: 'malformed', peer: this.peer, reason, count });
+    this.#logAtPowersOfTen('malformed', reason, ++this.counts.malformed);
+  }
+
+  #unsupported(version: number): void {
+    this.#logAtPowersOfTen('unsupported_version', `version ${version}`, ++this.counts.unsupported);
+  }
+
+  #logAtPowersOfTen(event: LinkEvent['event'], reason: string, count: number): void {
+    if (/^10*$/.test(String(count))) this.#options.log({ event, peer: this.peer, reason, count });
   }
 
   #handlerFailed(kind: string, error: unknown): void {

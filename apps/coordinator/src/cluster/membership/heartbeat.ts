@@ -7,7 +7,10 @@ import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { encodeMessage, parseMessage } from '../json-message.js';
 
-/** Version of the messages between coordinators. A coordinator reads its own version and the one before. */
+/**
+ * Version of the JSON messages between coordinators. A coordinator works with its own version, the one before and the one after. A version
+ * may add members, which earlier ones ignore; other values of a member need a peer of the new version.
+ */
 export const CLUSTER_VERSION = 1;
 
 const Sequence = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
@@ -47,6 +50,8 @@ export interface PublishedModel {
 }
 
 const validator = Compile(HeartbeatSchema);
+/** All that is read of other versions. */
+const version = Compile(Type.Object({ version: Type.Integer({ minimum: 1 }) }));
 
 /** Models per message, so that a message stays far below the transport's limit. */
 export const MAX_MODELS_PER_MESSAGE = 200;
@@ -59,8 +64,15 @@ export function encodeHeartbeat(heartbeat: Heartbeat): Uint8Array {
   return encodeMessage(heartbeat);
 }
 
-/** Null for a message that breaks the schema or has an unsupported version. */
-export function decodeHeartbeat(bytes: Uint8Array): Heartbeat | null {
-  const heartbeat = parseMessage(bytes, validator);
-  return heartbeat !== null && Math.abs(heartbeat.version - CLUSTER_VERSION) <= 1 ? heartbeat : null;
+export type DecodedHeartbeat =
+  | { readonly kind: 'heartbeat'; readonly heartbeat: Heartbeat }
+  | { readonly kind: 'unsupported_version'; readonly version: number }
+  /** Breaks the schema. */
+  | { readonly kind: 'malformed' };
+
+export function decodeHeartbeat(bytes: Uint8Array): DecodedHeartbeat {
+  const message = parseMessage(bytes, version);
+  if (message === null) return { kind: 'malformed' };
+  if (Math.abs(message.version - CLUSTER_VERSION) > 1) return { kind: 'unsupported_version', version: message.version };
+  return validator.Check(message) ? { kind: 'heartbeat', heartbeat: message } : { kind: 'malformed' };
 }

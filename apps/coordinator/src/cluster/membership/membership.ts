@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { decodeDigest, type ModelDigest, OwnerDigests, PEER_SILENCE_MS } from '@inference/scheduler';
 import {
   CLUSTER_VERSION,
+  type DecodedHeartbeat,
   decodeHeartbeat,
   encodeHeartbeat,
   encodeModel,
@@ -28,7 +29,11 @@ export interface MembershipEvents {
   changed(models: Heartbeat['models']): void;
   /** The difference of a peer's clock exceeds `CLOCK_ALARM_MS`. */
   clockDiffers(peerId: string, ms: number): void;
+  /** A coordinator whose heartbeat cannot be read stays out of the network. */
+  refused(peerId: string, refusal: RefusedHeartbeat): void;
 }
+
+export type RefusedHeartbeat = Exclude<DecodedHeartbeat, { readonly kind: 'heartbeat' }>;
 
 interface MembershipOptions {
   readonly self: string;
@@ -238,8 +243,12 @@ export class Membership {
   #receive(subject: string, bytes: Uint8Array): void {
     const id = subject.slice(subject.lastIndexOf('.') + 1);
     if (id === this.#options.self) return;
-    const heartbeat = decodeHeartbeat(bytes);
-    if (heartbeat === null) return;
+    const decoded = decodeHeartbeat(bytes);
+    if (decoded.kind !== 'heartbeat') {
+      this.#options.events.refused(id, decoded);
+      return;
+    }
+    const { heartbeat } = decoded;
     const now = this.#options.now();
     const clockMs = heartbeat.at - now;
     if (Math.abs(clockMs) > CLOCK_ALARM_MS) this.#options.events.clockDiffers(id, clockMs);
@@ -300,9 +309,11 @@ export class Membership {
 
   async #requestAll(id: string, epoch: string): Promise<void> {
     const answer = await this.#options.requestModels(id).catch(() => null);
-    const heartbeat = answer === null ? null : decodeHeartbeat(answer);
+    const decoded = answer === null ? null : decodeHeartbeat(answer);
     const peer = this.#peers.get(id);
-    if (heartbeat === null || peer === undefined || peer.epoch !== epoch || heartbeat.epoch !== epoch) return;
+    if (decoded?.kind !== 'heartbeat' || peer === undefined) return;
+    const { heartbeat } = decoded;
+    if (peer.epoch !== epoch || heartbeat.epoch !== epoch) return;
     const current = new Set(heartbeat.models.map((model) => model.id));
     const gone = [...peer.models.keys()].filter((model) => !current.has(model)).map(goneModel);
     this.#takeModels(id, peer, [...heartbeat.models, ...gone]);

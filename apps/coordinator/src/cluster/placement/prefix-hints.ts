@@ -33,6 +33,9 @@ const validator = Compile(
   }),
 );
 
+/** Hashes of prefixes; null for a message that breaks the schema. */
+export const parsePrefixHashes = (bytes: Uint8Array): readonly number[] | null => parseMessage(bytes, validator)?.hashes ?? null;
+
 export class PrefixHints {
   readonly #options: PrefixHintsOptions;
   readonly #now: () => number;
@@ -84,7 +87,7 @@ export class PrefixHints {
     if (owner === this.#options.self || bytes.length > MAX_MESSAGE_BYTES) return;
     const now = this.#now();
     if (!this.#rate.admit(now)) return;
-    const message = parseMessage(bytes, validator);
-    if (message !== null) this.#prefixes.record(message.hashes, owner, now);
+    const hashes = parsePrefixHashes(bytes);
+    if (hashes !== null) this.#prefixes.record(hashes, owner, now);
   }
 }

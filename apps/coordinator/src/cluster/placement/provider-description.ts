@@ -66,6 +66,9 @@ export type ProviderDescription = Static<typeof ProviderDescriptionSchema>;
 
 const validator = Compile(ProviderDescriptionSchema);
 
+/** Null for a message that breaks the schema. */
+export const parseProviderDescription = (bytes: Uint8Array): ProviderDescription | null => parseMessage(bytes, validator);
+
 /** Null: the provider cannot take jobs now, for lack of a sealing key or an answered challenge. */
 export function describeProvider({
   registration,
@@ -121,7 +124,7 @@ const ANSWER_MS = 3000;
  */
 export async function requestDescription(owner: Peer, request: DescribeRequest, rules: DescriptionRules): Promise<VerifiedProvider | null> {
   const answer = await owner.request('describe', encodeMessage(request), ANSWER_MS).catch(() => null);
-  const description = answer === null ? null : parseMessage(answer, validator);
+  const description = answer === null ? null : parseProviderDescription(answer);
   if (description === null || description.session_id !== request.session_id) return null;
   try {
     const verified = verifyDescription(description, rules);

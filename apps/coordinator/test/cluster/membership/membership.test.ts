@@ -37,7 +37,7 @@ function join(network: EventEmitter, self: string, models: () => PublishedModel[
       read(id);
       return opened.get(id)?.allModels() ?? new Uint8Array();
     },
-    events: { joined: () => {}, left: () => {}, changed: () => {}, clockDiffers: () => {} },
+    events: { joined: () => {}, left: () => {}, changed: () => {}, clockDiffers: () => {}, refused: () => {} },
     now: Date.now,
   });
   opened.set(self, membership);
