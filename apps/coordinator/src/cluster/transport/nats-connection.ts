@@ -8,7 +8,6 @@ import type { Clock } from './clock.js';
 
 /** Links send envelopes up to 768 KiB; a server with a smaller `max_payload` is not usable. */
 export const MIN_MAX_PAYLOAD_BYTES = 768 * 1024;
-const DIAL_TIMEOUT_MS = 2_000;
 const PING_INTERVAL_MS = 1_000;
 /** Intervals without a reply after which the connection counts as dead. */
 const MAX_UNANSWERED_INTERVALS = 3;
@@ -18,6 +17,16 @@ export interface NatsCredentials {
   readonly tls?: { readonly caFile?: string };
   /** Seed of the user's nkey (`SU…`). */
   readonly nkeySeed?: string;
+}
+
+export interface DialOptions {
+  readonly url: string;
+  /** Name of this client in the server's monitoring. */
+  readonly name: string;
+  readonly credentials: NatsCredentials;
+  /** For everything: TCP, TLS and the login. */
+  readonly timeoutMs: number;
+  readonly clock: Clock;
 }
 
 export interface NatsClient {
@@ -65,8 +74,8 @@ export class NatsConnection {
   }
 
   /** One dial at a time: the client takes its sockets from a factory that is global to the process. */
-  static dial(client: NatsClient, url: string, name: string, credentials: NatsCredentials, clock: Clock): Promise<NatsConnection> {
-    const dial = lastDial.then(() => NatsConnection.#dial(client, url, name, credentials, clock));
+  static dial(client: NatsClient, options: DialOptions): Promise<NatsConnection> {
+    const dial = lastDial.then(() => NatsConnection.#dial(client, options));
     lastDial = dial.then(
       () => {},
       () => {},
@@ -74,7 +83,7 @@ export class NatsConnection {
     return dial;
   }
 
-  static async #dial(client: NatsClient, url: string, name: string, credentials: NatsCredentials, clock: Clock): Promise<NatsConnection> {
+  static async #dial(client: NatsClient, { url, name, credentials, timeoutMs, clock }: DialOptions): Promise<NatsConnection> {
     const { server, user, pass } = parseServerUrl(url);
     const sockets: NodeTransport[] = [];
     client.setTransportFactory({
@@ -93,7 +102,7 @@ export class NatsConnection {
         noEcho: true,
         noAsyncTraces: true,
         ignoreClusterUpdates: true,
-        timeout: DIAL_TIMEOUT_MS,
+        timeout: timeoutMs,
         ...(credentials.tls === undefined ? {} : { tls: credentials.tls }),
         ...(credentials.nkeySeed === undefined
           ? {}

@@ -13,6 +13,9 @@ import {
 
 const MIN_BACKOFF_MS = 50;
 const MAX_BACKOFF_MS = 1_000;
+/** Short, because a silent server delays the next one; doubled per round over all servers, for a busy machine or a slow network. */
+const MIN_DIAL_TIMEOUT_MS = 2_000;
+const MAX_DIAL_TIMEOUT_MS = 10_000;
 /** Links stop at a few megabytes; the rest is for control messages. */
 const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 const SUBJECT = /^[\x21-\x7e]+$/;
@@ -121,7 +124,13 @@ export class NatsTransport implements ClusterTransport {
     try {
       server = parseServerUrl(url).server;
       this.#client ??= await loadNatsClient();
-      const connection = await NatsConnection.dial(this.#client, url, this.#options.name, this.#options, this.#clock);
+      const connection = await NatsConnection.dial(this.#client, {
+        url,
+        name: this.#options.name,
+        credentials: this.#options,
+        timeoutMs: Math.min(MAX_DIAL_TIMEOUT_MS, MIN_DIAL_TIMEOUT_MS * 2 ** this.#failedRounds),
+        clock: this.#clock,
+      });
       if (this.#isClosed) connection.close();
       else this.#connected(connection, server);
     } catch (error) {
@@ -157,8 +166,12 @@ export class NatsTransport implements ClusterTransport {
 
   /** Doubles per round over all servers, with full jitter. */
   #backoffMs(): number {
-    const rounds = Math.floor(this.#failedDials / this.#options.servers.length);
-    return MIN_BACKOFF_MS / 2 + this.#random() * Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** Math.min(rounds, 10));
+    return MIN_BACKOFF_MS / 2 + this.#random() * Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** this.#failedRounds);
+  }
+
+  /** Rounds over all servers since the last connection, at most 10. */
+  get #failedRounds(): number {
+    return Math.min(10, Math.floor(this.#failedDials / this.#options.servers.length));
   }
 
   #attach(subscription: Subscription, connection: NatsConnection): void {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { nkeys } from '@nats-io/nats-core';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { freePorts } from '../../../../../scripts/network/cluster/free-ports.js';
+import { TcpProxy } from '../../../../../test/support/tcp-proxy.js';
 import { PeerLinks } from '../../../src/cluster/link/peer-links.js';
 import type { TransportEvent } from '../../../src/cluster/transport/cluster-transport.js';
 import { NatsTransport, type NatsTransportOptions } from '../../../src/cluster/transport/nats-transport.js';
@@ -56,6 +57,17 @@ async function coordinators(serversOfA: readonly string[], serversOfB: readonly 
 const describeWithServer = hasNatsServer() ? describe : describe.skip;
 
 describeWithServer('with a nats-server', () => {
+  it('reaches a server whose greeting takes longer than the first time for a connection', async () => {
+    const server = await serve();
+    const proxy = await TcpProxy.start(`http://127.0.0.1:${server.port}`, { isWebSocket: false });
+    cleanups.push(() => proxy.close());
+    // Greeting, login and its reply: three times the delay.
+    proxy.delay(900);
+    const { transport, events } = connect([proxy.address.replace('http', 'nats')]);
+    await waitFor(() => expect(transport.isConnected).toBe(true));
+    expect([events[0]?.event, events.at(-1)?.event]).toEqual(['dial_failed', 'connected']);
+  });
+
   it('delivers in order, refuses payloads over the maximum, and reports that nobody subscribes', async () => {
     const server = await serve();
     const { transport: a } = connect([server.url]);
