@@ -1,9 +1,10 @@
-/** Clients of several accounts, streamed and plain. Every answer is verified; every other outcome is recorded. */
+/** Clients of several accounts: streams, plain answers, and images. Every answer is verified; every other outcome is recorded. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Receipt } from '@inference/protocol';
 import type { Customer } from '../../../test/support/customers.js';
 import { type Script, textOf } from '../../../test/support/light/script.js';
 import { ask, BadAnswer } from '../../../test/support/verified-client.js';
+import { requestImage } from './image-request.js';
 import { LIGHT_MODEL, type SoakCluster } from './soak-cluster.js';
 
 export interface Outcome {
@@ -36,15 +37,20 @@ const BALANCED_CLIENTS = 5;
 const REAL_CLIENTS = 1;
 const PAUSE_MS = 100;
 const REAL_PAUSE_MS = 1_000;
+const IMAGE_PAUSE_MS = 5_000;
 const PAUSE_AFTER_ERROR_MS = 250;
 /** Longer than any fault. */
 const MAX_ANSWER_MS = 45_000;
+/** An image is made, and then fetched. */
+const MAX_IMAGE_MS = 90_000;
 
 interface ClientOptions {
   readonly account: Customer;
   readonly coordinator: number | null;
   readonly model: string;
   readonly pauseMs: number;
+  /** Coordinator from which images are fetched; left out: the model writes text. */
+  readonly fetchFrom?: string;
 }
 
 export class Load {
@@ -57,6 +63,8 @@ export class Load {
   readonly failures: Outcome[] = [];
   readonly paid: PaidAnswer[] = [];
   sent = 0;
+  /** Verified images. */
+  images = 0;
 
   /** `canary`: text in every prompt. `interrupted` ends running requests. */
   constructor(soak: SoakCluster, canary: string, random: () => number, interrupted: AbortSignal) {
@@ -69,6 +77,12 @@ export class Load {
     const clients: ClientOptions[] = [
       ...Array.from({ length: BALANCED_CLIENTS }, (_, index) => ({ ...light, account: account(index) })),
       ...coordinators.map(({ url, index }) => ({ ...light, account: { ...account(index), baseUrl: url }, coordinator: index })),
+      // Images are made at each coordinator, and fetched from the next one.
+      ...coordinators.map(({ url, index }) => {
+        const fetchFrom = coordinators[(index + 1) % coordinators.length]?.url ?? url;
+        const maker = { account: { ...account(index), baseUrl: url }, coordinator: index };
+        return { ...maker, model: soak.imageModel, pauseMs: IMAGE_PAUSE_MS, fetchFrom };
+      }),
       ...Array.from({ length: REAL_CLIENTS }, (_, index) => {
         return { ...light, account: { ...account(index), baseUrl: network.baseUrl }, model: realModel, pauseMs: REAL_PAUSE_MS };
       }),
@@ -81,19 +95,21 @@ export class Load {
     await this.#running;
   }
 
-  async #client({ account, coordinator, model, pauseMs }: ClientOptions): Promise<void> {
+  async #client({ account, coordinator, model, pauseMs, fetchFrom }: ClientOptions): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted && !this.#interrupted.aborted) {
       this.sent++;
-      const stream = this.#random() < 0.6;
+      const stream = fetchFrom === undefined && this.#random() < 0.6;
       const startedAt = performance.now();
       const end = (kind: Outcome['kind'], detail: string): void => {
         this.failures.push({ startedAt, endedAt: performance.now(), coordinator, model, stream, kind, detail });
       };
       let isVerified = false;
       try {
-        const receipt = await this.#request(account, model, stream, end);
+        const receipt =
+          fetchFrom === undefined ? await this.#request(account, model, stream, end) : await this.#image(account, model, fetchFrom, end);
         isVerified = receipt !== null;
+        if (fetchFrom !== undefined && isVerified) this.images++;
         if (receipt !== null) this.paid.push({ receipt, account, startedAt, endedAt: performance.now() });
       } catch (error) {
         if (this.#interrupted.aborted) return;
@@ -103,6 +119,22 @@ export class Load {
       }
       await delay(isVerified ? pauseMs : PAUSE_AFTER_ERROR_MS, undefined, { signal }).catch(() => {});
     }
+  }
+
+  /** Null after a clear error. */
+  async #image(
+    access: Customer,
+    model: string,
+    fetchFrom: string,
+    end: (kind: Outcome['kind'], detail: string) => void,
+  ): Promise<Receipt | null> {
+    const signal = AbortSignal.any([AbortSignal.timeout(MAX_IMAGE_MS), this.#interrupted]);
+    const seed = Math.floor(this.#random() * 1_000_000);
+    const prompt = `a red circle on a blue background ${this.#canary}`;
+    const outcome = await requestImage({ access, fetchFrom, model, prompt, seed, signal });
+    if (outcome.kind === 'verified') return outcome.receipt;
+    end('refused', `${outcome.status} ${outcome.code}`);
+    return null;
   }
 
   /** Null after a clear error. */

@@ -26,8 +26,10 @@ export function printStrikes(strikes: readonly Strike[]): void {
 }
 
 /** Prints errors by fault. Returns those that no fault allows. */
-export function printOutcomes({ paid, failures, sent }: Load, strikes: readonly Strike[]): string[] {
-  console.log(`answers: ${paid.length} verified, ${failures.length} errors, of ${sent} requests`);
+export function printOutcomes({ paid, images, failures, sent }: Load, strikes: readonly Strike[]): string[] {
+  console.log(
+    `answers: ${paid.length} verified, ${images} of them images fetched through another coordinator, ${failures.length} errors, of ${sent} requests`,
+  );
   const counts = new Map<string, number>();
   const problems: string[] = [];
   for (const outcome of failures) {

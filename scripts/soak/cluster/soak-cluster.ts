@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { openDatabase } from '../../../apps/coordinator/src/database/connection/open-database.js';
 import type { Database } from '../../../apps/coordinator/src/database/tables.js';
 import { type Customer, type Customers, openCustomers } from '../../../test/support/customers.js';
@@ -9,6 +10,7 @@ import type { LightAgent } from '../../../test/support/light/agent.js';
 import { startLightAgents } from '../../../test/support/light/agents.js';
 import { TcpProxy } from '../../../test/support/tcp-proxy.js';
 import { type ClusterNetwork, type CoordinatorAddresses, startCluster } from '../../network/cluster/cluster-network.js';
+import { waitUntilServed } from '../../network/network.js';
 import type { Supervised } from '../../network/supervise.js';
 
 export const LIGHT_MODEL = 'light';
@@ -17,6 +19,7 @@ const COORDINATORS = 3;
 const LIGHT_AGENTS = 9;
 const REAL_AGENTS = 3;
 const CUSTOMERS = 3;
+const POLL_MS = 100;
 /** For a machine that also runs other programs. */
 const START_DEADLINE_MS = 150_000;
 
@@ -39,6 +42,7 @@ export interface SoakCluster {
   /** Chooses the coordinator of a light agent's next connection. */
   setDestination(agent: LightAgent, coordinator: Coordinator): void;
   readonly realModel: string;
+  readonly imageModel: string;
   /** Number of providers by model. */
   readonly providers: Readonly<Record<string, number>>;
   readonly database: Database;
@@ -77,7 +81,7 @@ export async function startSoakCluster({ signal, onFailure }: Options): Promise<
       port: 0,
       dataDir,
       providers: REAL_AGENTS,
-      providerArgs: ['--model', 'demo-text'],
+      providerArgs: ['--model', 'demo-text', '--model', 'demo-image'],
       // Streams of the load end within the drain time. Light agents share one address.
       coordinatorEnv: { LOG_LEVEL: 'info', DRAIN_SECONDS: '15', RATE_LIMIT_ADDRESS: '0', RATE_LIMIT_KEY: '0' },
       startDeadlineMs: START_DEADLINE_MS,
@@ -105,6 +109,7 @@ export async function startSoakCluster({ signal, onFailure }: Options): Promise<
     const accounts: Customer[] = [];
     for (let count = 0; count < CUSTOMERS; count++) accounts.push(await customers.customer());
     const realModel = network.models[0] ?? '';
+    const imageModel = await waitForImageModel(network, signal);
     return {
       network,
       dataDir,
@@ -114,7 +119,8 @@ export async function startSoakCluster({ signal, onFailure }: Options): Promise<
         destinations[light.agents.indexOf(agent)] = index;
       },
       realModel,
-      providers: { [LIGHT_MODEL]: LIGHT_AGENTS, [realModel]: REAL_AGENTS },
+      imageModel,
+      providers: { [LIGHT_MODEL]: LIGHT_AGENTS, [realModel]: REAL_AGENTS, [imageModel]: REAL_AGENTS },
       database,
       customers,
       accounts,
@@ -125,6 +131,15 @@ export async function startSoakCluster({ signal, onFailure }: Options): Promise<
     await stop();
     removeFiles();
     throw error;
+  }
+}
+
+/** Image models load after text models. */
+async function waitForImageModel({ baseUrl, apiKey }: ClusterNetwork, signal: AbortSignal): Promise<string> {
+  for (;;) {
+    const { imageModels } = await waitUntilServed(baseUrl, apiKey, REAL_AGENTS);
+    if (imageModels[0] !== undefined) return imageModels[0];
+    await delay(POLL_MS, undefined, { signal });
   }
 }
 
