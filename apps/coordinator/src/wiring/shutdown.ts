@@ -32,9 +32,12 @@ export async function shutDown(context: StartContext, deps: ShutdownDeps, graceM
   const hasPeers = cluster.peerCount() > 0;
   if (hasPeers) await pause(Math.min(HANDOVER_MS, graceMs / 2), abort);
   context.refusing.abort();
-  // A client would send its next request on an idle connection and be refused, where another coordinator can serve the client. Node.js
-  // also counts connections with unread responses as idle.
-  if (hasPeers) void responses.whenDrained().then(() => server.server.closeIdleConnections());
+  if (hasPeers) {
+    // A client would send its next request on an open connection and be refused, where another coordinator can serve the client.
+    responses.endConnections();
+    // Node.js also counts connections with unread responses as idle.
+    void responses.whenDrained().then(() => server.server.closeIdleConnections());
+  }
   requestQueue.drain();
   imageSupply.close();
   // A job ends with a complete response; the client may still be reading.

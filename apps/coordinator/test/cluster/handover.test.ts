@@ -1,8 +1,9 @@
 import { once } from 'node:events';
+import { Agent, type IncomingMessage, request as send } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTwoCoordinators, type TwoCoordinators } from '../support/cluster-harness.js';
-import { MODEL, until } from '../support/harness.js';
+import { type Harness, MODEL, until } from '../support/harness.js';
 import { type ScriptedJob, ScriptedProvider } from '../support/scripted-provider.js';
 
 let cluster: TwoCoordinators;
@@ -19,6 +20,17 @@ async function idleConnection(url: string): Promise<Socket> {
   socket.write(`GET /health HTTP/1.1\r\nHost: ${hostname}\r\n\r\n`);
   await once(socket, 'data');
   return socket;
+}
+
+/** A plain answer over a connection that the client keeps open. */
+async function chatOver(agent: Agent, { url, apiKey }: Harness, model: string) {
+  const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
+  const request = send(`${url}/v1/chat/completions`, { method: 'POST', agent, headers });
+  request.end(JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] }));
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  const { socket } = response;
+  for await (const _part of response);
+  return { status: response.statusCode, connection: response.headers.connection, socket };
 }
 
 test('a provider that connects to another coordinator leaves the first, whose connection may be dead', async () => {
@@ -57,12 +69,14 @@ test('a coordinator that shuts down moves its providers, and serves new requests
   const { near, far } = cluster;
   const moving = await near.provider({ models: [MODEL] });
   expect((await near.chat()).headers.get('x-provider-id')).toBe(moving.providerId);
-  const running = new Promise<ScriptedJob>((resolve) => {
-    void far.provider({ models: ['slow/model'], onJob: resolve });
-  });
+  const jobs: ScriptedJob[] = [];
+  await far.provider({ models: ['slow/model'], onJob: (job) => void jobs.push(job) });
   await until(() => near.app.cluster.servingAtPeers('slow/model') === 1);
+  const persistent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const first = chatOver(persistent, near, 'slow/model');
+  await until(() => jobs.length === 1);
   const slow = near.chat({ model: 'slow/model' });
-  const job = await running;
+  await until(() => jobs.length === 2);
   const idle = await idleConnection(near.url);
   const closing = near.app.close(4000);
   // The idle provider is told to reconnect elsewhere, and does.
@@ -79,7 +93,12 @@ test('a coordinator that shuts down moves its providers, and serves new requests
   expect(await handedOver.text()).toContain('[DONE]');
   // New requests are refused from now on, while the running one goes on.
   await once(idle, 'close');
-  await job.answerHonestly();
+  // A connection that was promised to stay ends with its response.
+  await jobs[0]?.answerHonestly();
+  const { status, connection, socket } = await first;
+  expect([status, connection]).toEqual([200, 'keep-alive']);
+  if (!socket.destroyed) await once(socket, 'close');
+  await jobs[1]?.answerHonestly();
   expect((await slow).status).toBe(200);
   await closing;
   expect((await far.chat()).headers.get('x-provider-id')).toBe(moved.providerId);

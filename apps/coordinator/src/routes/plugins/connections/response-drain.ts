@@ -13,6 +13,7 @@ export class ResponseDrain {
   readonly #drainMs: number;
   readonly #ended = new Set<ServerResponse>();
   readonly #taken: (() => void)[] = [];
+  #endsConnections = false;
 
   /** A client that reads nothing for `drainMs` milliseconds is disconnected. */
   constructor(drainMs: number) {
@@ -20,7 +21,10 @@ export class ResponseDrain {
   }
 
   attach(server: Server): void {
-    server.on('request', (_request, response) => {
+    server.on('request', (request, response) => {
+      response.once('finish', () => {
+        if (this.#endsConnections) request.socket.end();
+      });
       // The timeout also runs without unsent bytes, where the client only waits for a response. Node.js restarts the timer with
       // each part that was read.
       response.setTimeout(this.#drainMs, () => {
@@ -28,6 +32,11 @@ export class ResponseDrain {
       });
       response.once('prefinish', () => this.#limit(response));
     });
+  }
+
+  /** From now on, a connection ends after its running response, although that may have promised to keep the connection. */
+  endConnections(): void {
+    this.#endsConnections = true;
   }
 
   /** Resolves when no complete response has unread bytes. */
