@@ -80,7 +80,8 @@ export class FaultDraw {
       victim,
       freezes: true,
       maxAwayMs: AWAY_MS,
-      permits: (outcome) => lostCoordinator(outcome, victim),
+      // PostgreSQL ends a transaction that stands still; once the coordinator runs again, its request fails.
+      permits: (outcome) => lostCoordinator(outcome, victim) || (isThroughVictim(outcome, victim) && isUnbooked(outcome)),
       strike: async (signal) => {
         const frozen = victim.program.current;
         frozen.kill('SIGSTOP');
@@ -164,7 +165,7 @@ export class FaultDraw {
       victim,
       freezes: false,
       maxAwayMs: 0,
-      permits: (outcome) => (outcome.coordinator === null || outcome.coordinator === victim.index) && isUnbooked(outcome),
+      permits: (outcome) => isThroughVictim(outcome, victim) && isUnbooked(outcome),
       delaysSettlements: true,
       strike: (signal) => interrupt([victim.postgres], ms, isReset, signal),
     };
@@ -243,10 +244,14 @@ export class FaultDraw {
   }
 }
 
+/** The client was, or may have been, connected to the victim. */
+function isThroughVictim({ coordinator }: Outcome, victim: Coordinator): boolean {
+  return coordinator === null || coordinator === victim.index;
+}
+
 /** The client's own coordinator is gone, or the coordinator of the provider. */
 function lostCoordinator(outcome: Outcome, victim: Coordinator): boolean {
-  const isOwn = outcome.coordinator === null || outcome.coordinator === victim.index;
-  if (isOwn && outcome.kind === 'cut') return true;
+  if (isThroughVictim(outcome, victim) && outcome.kind === 'cut') return true;
   // A coordinator that has just started knows no peers yet.
   if (outcome.coordinator === victim.index && NO_PROVIDER.has(outcome.detail)) return true;
   return lostAttempt(outcome);
