@@ -4,11 +4,12 @@
  */
 import { EventEmitter } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { decodeDigest } from '@inference/scheduler';
 import { describe, expect, it } from 'vitest';
 import { encodeMessage } from '../../src/cluster/json-message.js';
 import { MIN_VERSION, readHeader, VERSION } from '../../src/cluster/link/envelope.js';
 import { hasWholeFrames } from '../../src/cluster/link/frame.js';
-import { CLUSTER_VERSION, decodeHeartbeat, digestOfEntry, type Heartbeat } from '../../src/cluster/membership/heartbeat.js';
+import { CLUSTER_VERSION, decodeHeartbeat, type Heartbeat } from '../../src/cluster/membership/heartbeat.js';
 import { Membership, type RefusedHeartbeat } from '../../src/cluster/membership/membership.js';
 import { parseNudge } from '../../src/cluster/nudges.js';
 import { decodeGrant, decodePermitRequest } from '../../src/cluster/permits/permit-messages.js';
@@ -86,7 +87,7 @@ describe('a message of version 1', () => {
   });
 
   it('carries a digest that is read', () => {
-    expect(heartbeat.models.map((entry) => digestOfEntry(entry)?.serving)).toEqual([1]);
+    expect(heartbeat.models.map(({ digest }) => decodeDigest(digest ?? ''))).toMatchObject([{ kind: 'digest', digest: { serving: 1 } }]);
   });
 });
 
