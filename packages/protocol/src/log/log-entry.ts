@@ -1,0 +1,85 @@
+/** Entries of the transparency log: canonical JSON (RFC 8785), one kind each. */
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { fromUtf8, toHex } from '../bytes.js';
+import { canonicalJson, canonicalJsonBytes } from '../canonical-json.js';
+import { ProviderIdSchema, Sha256HexSchema } from '../ids.js';
+import { RELEASE_PLATFORMS, ReleaseVersionSchema } from '../release.js';
+import type { Sha256 } from './crypto.js';
+import { LogFormatError } from './crypto.js';
+
+const strict = { additionalProperties: false };
+
+export const LogEntrySchema = Type.Union([
+  Type.Object(
+    {
+      v: Type.Literal(1),
+      kind: Type.Literal('keyset'),
+      epoch: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+      /** SHA-256 of the keyset's canonical JSON without `log` (`keysetLeafBytes`). */
+      sha256: Sha256HexSchema,
+    },
+    strict,
+  ),
+  Type.Object(
+    {
+      v: Type.Literal(1),
+      kind: Type.Literal('provider'),
+      provider_id: ProviderIdSchema,
+      /** SHA-256 of the 65-byte x963 enclave public key. */
+      public_key_sha256: Sha256HexSchema,
+    },
+    strict,
+  ),
+  Type.Object(
+    {
+      v: Type.Literal(1),
+      kind: Type.Literal('revoked'),
+      provider_id: ProviderIdSchema,
+      /** Milliseconds since 1970. */
+      since: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+    },
+    strict,
+  ),
+  Type.Object(
+    {
+      v: Type.Literal(1),
+      kind: Type.Literal('release'),
+      platform: Type.Enum([...RELEASE_PLATFORMS]),
+      version: ReleaseVersionSchema,
+      /** SHA-256 of the archive. */
+      sha256: Sha256HexSchema,
+    },
+    strict,
+  ),
+]);
+export type LogEntry = Static<typeof LogEntrySchema>;
+export type LogEntryKind = LogEntry['kind'];
+
+export const LOG_ENTRY_KINDS = ['keyset', 'provider', 'revoked', 'release'] as const satisfies readonly LogEntryKind[];
+
+const check = Compile(LogEntrySchema);
+
+export function encodeLogEntry(entry: LogEntry): Uint8Array {
+  return canonicalJsonBytes(entry);
+}
+
+/** Reads the bytes of an entry. Throws LogFormatError for an unknown kind and for JSON that is not canonical. */
+export function parseLogEntry(bytes: Uint8Array): LogEntry {
+  let value: unknown;
+  let text: string;
+  try {
+    text = fromUtf8(bytes);
+    value = JSON.parse(text);
+  } catch {
+    throw new LogFormatError('the entry is not JSON');
+  }
+  if (!check.Check(value)) throw new LogFormatError('the entry is of no known kind');
+  if (canonicalJson(value) !== text) throw new LogFormatError('the entry is not canonical JSON');
+  return value;
+}
+
+/** Entry of a keyset. `keysetBytes`: canonical JSON of the keyset without `log` (`keysetLeafBytes`). */
+export function keysetLogEntry(sha256: Sha256, epoch: number, keysetBytes: Uint8Array): LogEntry {
+  return { v: 1, kind: 'keyset', epoch, sha256: toHex(sha256(keysetBytes)) };
+}

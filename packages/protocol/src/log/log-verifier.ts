@@ -1,0 +1,165 @@
+/**
+ * A client's checks of the transparency log: the leaf is in the tree, the checkpoint is new and signed by the log and its witnesses, and
+ * the tree extends the one that this client saw before.
+ */
+import Type, { type Static } from 'typebox';
+import { equalBytes, fromHex, toHex } from '../bytes.js';
+import { MillisecondsSchema, Sha256HexSchema } from '../ids.js';
+import { type OpenedCheckpoint, openCheckpoint } from './checkpoint.js';
+import { type LogCrypto, LogFormatError } from './crypto.js';
+import { consistencyProof, HASH_BYTES, leafHash, MAX_PROOF_HASHES, verifyConsistency, verifyInclusion } from './merkle-tree.js';
+import { type NoteKey, parseNoteKey } from './signed-note.js';
+import { subtreesFromTiles, type TileId } from './tiles.js';
+
+/** Newest checkpoint that a client has verified. JSON, to be stored between runs. */
+export const StoredCheckpointSchema = Type.Object(
+  {
+    origin: Type.String({ minLength: 1, maxLength: 1024 }),
+    size: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+    root: Sha256HexSchema,
+    /** Time that the log signed, in milliseconds. */
+    signed_at: MillisecondsSchema,
+  },
+  { additionalProperties: false },
+);
+export type StoredCheckpoint = Static<typeof StoredCheckpointSchema>;
+
+export interface LogPolicy {
+  /** Verifier key of the log, type Ed25519. */
+  readonly key: string;
+  /** Verifier keys of witnesses, type cosignature/v1. Empty: the log is unwitnessed. */
+  readonly witnesses: readonly string[];
+  /** Minimum number of these witnesses with a fresh cosignature. */
+  readonly minCosignatures: number;
+  /** Maximum age of the signed times of the log and of the counted witnesses, in milliseconds. */
+  readonly maxAgeMs: number;
+}
+
+/** `stale`: too old. `split_view`: a signature, proof or witness is missing, or the log showed another history before. */
+export type LogRefusalCode = 'stale' | 'split_view';
+
+export type CheckpointVerdict =
+  | {
+      readonly ok: true;
+      readonly checkpoint: OpenedCheckpoint;
+      /** To be stored in place of the previous one. */
+      readonly stored: StoredCheckpoint;
+    }
+  | { readonly ok: false; readonly code: LogRefusalCode; readonly reason: string };
+
+export interface LoggedLeaf {
+  /** Signed note. */
+  readonly checkpoint: string;
+  /** Bytes of the entry (`encodeLogEntry`). */
+  readonly entry: Uint8Array;
+  readonly leafIndex: number;
+  readonly inclusionProof: readonly Uint8Array[];
+}
+
+/** Tolerance for clocks that differ, in milliseconds. */
+const MAX_CLOCK_SKEW_MS = 120_000;
+
+export class LogVerifier {
+  readonly #crypto: LogCrypto;
+  readonly #policy: LogPolicy;
+  readonly #key: NoteKey;
+  readonly #witnesses: readonly NoteKey[];
+  readonly #readTile: (tile: TileId) => Promise<Uint8Array>;
+
+  /**
+   * `readTile` fetches `tilePath(tile)` below the log's prefix; a proof authenticates the bytes. Throws LogFormatError for a malformed
+   * key, and RangeError for a quorum that the witnesses cannot reach.
+   */
+  constructor(options: {
+    readonly crypto: LogCrypto;
+    readonly policy: LogPolicy;
+    readonly readTile: (tile: TileId) => Promise<Uint8Array>;
+  }) {
+    const { crypto, policy, readTile } = options;
+    this.#crypto = crypto;
+    this.#policy = policy;
+    this.#readTile = readTile;
+    this.#key = parseNoteKey(crypto.sha256, policy.key);
+    this.#witnesses = policy.witnesses.map((text) => parseNoteKey(crypto.sha256, text));
+    if (this.#key.type !== 'ed25519') throw new LogFormatError('the key of the log is not an Ed25519 key');
+    if (this.#witnesses.some(({ type }) => type !== 'cosignature')) throw new LogFormatError('a key of a witness is not a cosignature key');
+    if (new Set(this.#witnesses.map(({ publicKey }) => toHex(publicKey))).size < this.#witnesses.length) {
+      throw new LogFormatError('two witnesses have the same key');
+    }
+    if (policy.minCosignatures > this.#witnesses.length) throw new RangeError('minCosignatures is larger than the number of witnesses');
+  }
+
+  /**
+   * Verifies a checkpoint and that the leaf is in its tree. `stored`: the newest checkpoint verified before; null: none. `now` in
+   * milliseconds. Rejects only when `readTile` rejects.
+   */
+  async verify(leaf: LoggedLeaf, stored: StoredCheckpoint | null, now: number): Promise<CheckpointVerdict> {
+    const verdict = await this.verifyCheckpoint(leaf.checkpoint, stored, now);
+    if (!verdict.ok) return verdict;
+    const { sha256 } = this.#crypto;
+    const { size, root } = verdict.checkpoint;
+    const { leafIndex: index, inclusionProof: proof } = leaf;
+    const isProof = proof.length <= MAX_PROOF_HASHES && proof.every((hash) => hash.length === HASH_BYTES);
+    const isIncluded = isProof && verifyInclusion(sha256, { leafHash: leafHash(sha256, leaf.entry), index, size, root, proof });
+    return isIncluded ? verdict : refused('split_view', 'the proof does not lead from the entry to the checkpoint');
+  }
+
+  /** As {@link verify}, without a leaf. */
+  async verifyCheckpoint(note: string, stored: StoredCheckpoint | null, now: number): Promise<CheckpointVerdict> {
+    let checkpoint: OpenedCheckpoint;
+    try {
+      checkpoint = openCheckpoint(this.#crypto, note, this.#key, this.#witnesses);
+    } catch (error) {
+      if (error instanceof LogFormatError) return refused('split_view', error.message);
+      throw error;
+    }
+    const { maxAgeMs, minCosignatures } = this.#policy;
+    const isFresh = (signedAt: number): boolean => signedAt >= now - maxAgeMs - MAX_CLOCK_SKEW_MS;
+    if (checkpoint.signedAt > now + MAX_CLOCK_SKEW_MS) return refused('split_view', 'the checkpoint is signed in the future');
+    if (!isFresh(checkpoint.signedAt)) return refused('stale', 'the checkpoint is too old');
+    if (checkpoint.cosignatures.length < minCosignatures) {
+      return refused('split_view', `${checkpoint.cosignatures.length} of ${minCosignatures} required witnesses signed the checkpoint`);
+    }
+    if (checkpoint.cosignatures.filter(({ signedAt }) => isFresh(signedAt)).length < minCosignatures) {
+      return refused('stale', 'the cosignatures of witnesses are too old');
+    }
+    return stored === null ? accepted(checkpoint, null) : await this.#compare(checkpoint, stored);
+  }
+
+  /** A log only grows, and its signed time grows with the size. */
+  async #compare(checkpoint: OpenedCheckpoint, stored: StoredCheckpoint): Promise<CheckpointVerdict> {
+    if (stored.origin !== checkpoint.origin) return refused('split_view', 'the stored checkpoint is of another log');
+    if (checkpoint.size < stored.size && checkpoint.signedAt > stored.signed_at) {
+      return refused('split_view', 'the log is shorter than at an earlier time');
+    }
+    const before = { size: stored.size, root: fromHex(stored.root) };
+    const [older, newer] = checkpoint.size < stored.size ? [checkpoint, before] : [before, checkpoint];
+    const isConsistent = await this.#isPrefix(older, newer);
+    return isConsistent ? accepted(checkpoint, stored) : refused('split_view', 'the log showed this client another history before');
+  }
+
+  async #isPrefix(older: Pick<OpenedCheckpoint, 'size' | 'root'>, newer: Pick<OpenedCheckpoint, 'size' | 'root'>): Promise<boolean> {
+    const { sha256 } = this.#crypto;
+    if (older.size === newer.size) return equalBytes(older.root, newer.root);
+    const read = subtreesFromTiles(sha256, newer.size, this.#readTile);
+    try {
+      const proof = await consistencyProof(sha256, read, older.size, newer.size);
+      const [oldSize, oldRoot, newSize, newRoot] = [older.size, older.root, newer.size, newer.root];
+      return verifyConsistency(sha256, { oldSize, oldRoot, newSize, newRoot, proof });
+    } catch (error) {
+      // Tiles of another length prove nothing.
+      if (error instanceof LogFormatError) return false;
+      throw error;
+    }
+  }
+}
+
+function accepted(checkpoint: OpenedCheckpoint, stored: StoredCheckpoint | null): CheckpointVerdict {
+  const { origin, size, root, signedAt } = checkpoint;
+  const isNewer = stored === null || size > stored.size || (size === stored.size && signedAt > stored.signed_at);
+  return { ok: true, checkpoint, stored: isNewer ? { origin, size, root: toHex(root), signed_at: signedAt } : stored };
+}
+
+function refused(code: LogRefusalCode, reason: string): CheckpointVerdict {
+  return { ok: false, code, reason };
+}

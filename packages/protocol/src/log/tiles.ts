@@ -1,0 +1,103 @@
+/** Tiles of 256 hashes and bundles of entries, with their paths (C2SP tlog-tiles). */
+import { concatBytes } from '../bytes.js';
+import { LogFormatError, type Sha256 } from './crypto.js';
+import { HASH_BYTES, nodeHash, type ReadSubtree } from './merkle-tree.js';
+
+/** Levels of the tree that one tile spans. */
+const TILE_HEIGHT = 8;
+/** Hashes of a full tile, and entries of a full bundle. */
+export const TILE_WIDTH = 256;
+/** The length of an entry is a u16. */
+export const MAX_ENTRY_BYTES = 65_535;
+/** Largest tile level of a tree with at most 2^53 leaves. */
+const MAX_TILE_LEVEL = 6;
+
+export interface TileId {
+  readonly level: number | 'entries';
+  readonly index: number;
+  /** 1 to 256; less than 256 in a partial tile. */
+  readonly width: number;
+}
+
+/** Path below the log's prefix, such as `tile/0/x001/234.p/5`. */
+export function tilePath({ level, index, width }: TileId): string {
+  const digits = String(index);
+  const groups = digits.padStart(3 * Math.ceil(digits.length / 3), '0').match(/\d{3}/g) ?? [];
+  const last = groups.length - 1;
+  const name = groups.map((group, position) => (position === last ? group : `x${group}`)).join('/');
+  return `tile/${level}/${name}${width === TILE_WIDTH ? '' : `.p/${width}`}`;
+}
+
+/** Inverse of {@link tilePath}: null for every other text. */
+export function parseTilePath(path: string): TileId | null {
+  const match = /^tile\/(entries|[0-6])\/((?:x\d{3}\/){0,5}\d{3})(?:\.p\/(\d{1,3}))?$/.exec(path);
+  const [, level, name, width] = match ?? [];
+  if (level === undefined || name === undefined) return null;
+  const id: TileId = {
+    level: level === 'entries' ? level : Number(level),
+    index: Number(name.replace(/[x/]/g, '')),
+    width: width === undefined ? TILE_WIDTH : Number(width),
+  };
+  return Number.isSafeInteger(id.index) && tilePath(id) === path && id.width > 0 ? id : null;
+}
+
+/** Width of the tile in a tree of `size` leaves; 0 or less outside the tree. */
+export function tileWidth(level: number | 'entries', index: number, size: number): number {
+  const hashes = Math.floor(size / TILE_WIDTH ** (level === 'entries' ? 0 : level));
+  return Math.min(TILE_WIDTH, hashes - TILE_WIDTH * index);
+}
+
+/**
+ * Reads complete subtrees of a tree of `size` leaves from tiles. `readTile` returns the bytes of one tile; each is read once.
+ * Throws LogFormatError for a tile of another length.
+ */
+export function subtreesFromTiles(sha256: Sha256, size: number, readTile: (tile: TileId) => Promise<Uint8Array>): ReadSubtree {
+  const tiles = new Map<string, Promise<Uint8Array>>();
+  return async (level, index) => {
+    const tileLevel = Math.min(Math.floor(level / TILE_HEIGHT), MAX_TILE_LEVEL);
+    const count = 2 ** (level - TILE_HEIGHT * tileLevel);
+    const tileIndex = Math.floor((index * count) / TILE_WIDTH);
+    const tile: TileId = { level: tileLevel, index: tileIndex, width: tileWidth(tileLevel, tileIndex, size) };
+    const path = tilePath(tile);
+    const reading = tiles.get(path) ?? readTile(tile);
+    tiles.set(path, reading);
+    const bytes = await reading;
+    if (bytes.length !== HASH_BYTES * tile.width) throw new LogFormatError(`${path} has ${bytes.length} bytes`);
+    const first = index * count - TILE_WIDTH * tileIndex;
+    let hashes: Uint8Array[] = Array.from({ length: count }, (_, at) =>
+      bytes.slice(HASH_BYTES * (first + at), HASH_BYTES * (first + at + 1)),
+    );
+    while (hashes.length > 1) hashes = pairHashes(sha256, hashes);
+    return hashes[0] as Uint8Array;
+  };
+}
+
+/** One level up in a complete subtree. */
+export function pairHashes(sha256: Sha256, hashes: readonly Uint8Array[]): Uint8Array[] {
+  return Array.from({ length: hashes.length / 2 }, (_, at) =>
+    nodeHash(sha256, hashes[2 * at] as Uint8Array, hashes[2 * at + 1] as Uint8Array),
+  );
+}
+
+/** Each entry after its length as u16be. Throws RangeError for an entry of more than {@link MAX_ENTRY_BYTES}. */
+export function encodeEntryBundle(entries: readonly Uint8Array[]): Uint8Array {
+  return concatBytes(
+    ...entries.flatMap((entry) => {
+      if (entry.length > MAX_ENTRY_BYTES) throw new RangeError('the entry is too long for a bundle');
+      return [Uint8Array.of(entry.length >> 8, entry.length & 0xff), entry];
+    }),
+  );
+}
+
+/** Entries of a bundle. Throws LogFormatError when the bytes end inside an entry. */
+export function decodeEntryBundle(bytes: Uint8Array): Uint8Array[] {
+  const entries: Uint8Array[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const begin = at + 2;
+    const end = begin + (((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0));
+    if (end > bytes.length) throw new LogFormatError('the bundle ends inside an entry');
+    entries.push(bytes.slice(begin, end));
+    at = end;
+  }
+  return entries;
+}
