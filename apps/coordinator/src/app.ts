@@ -12,6 +12,7 @@ import { registerRoutes } from './wiring/routes.js';
 import { shutDown } from './wiring/shutdown.js';
 import { createStartContext } from './wiring/start-context.js';
 import { openTelemetry, serveMetrics } from './wiring/telemetry.js';
+import { openTransparencyLog } from './wiring/transparency-log.js';
 
 export type { App, AppOptions } from './wiring/app-options.js';
 
@@ -28,6 +29,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const { ledger, prices } = billing;
     const images = await openImages(context, database);
     const repositories = await openRepositories(context, database);
+    const transparencyLog = await openTransparencyLog(context, database);
     const providers = openProviders(context, { database, repositories, metrics, address: () => address });
     const inference = await openInference(context, { repositories, billing, images, providers, metrics });
     const http = await openHttpServer(context, { ledger, repositories, metrics, networkLimits: inference.cluster.limits });
@@ -39,7 +41,8 @@ export async function startApp(options: AppOptions): Promise<App> {
       apiKeyCache: repositories.apiKeyCache,
       providerLinks: providers.providerLinks,
     });
-    await registerRoutes(context, { database, repositories, telemetry, billing, images, providers, inference, http, accounts });
+    const services = { telemetry, billing, images, providers, inference, http, accounts, transparencyLog };
+    await registerRoutes(context, { database, repositories, ...services });
     acceptProviders(context, providers.providers, server.server);
     await billing.startSweeping();
     const developmentKeys = await ensureInitialData(context, database, ledger);
@@ -57,6 +60,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       ledger,
       prices,
       database,
+      transparencyLog,
       machineCodes: accounts.machineCodes,
       metricsPort,
       close: (graceMs = config.drainMs, abort) => shutDown(context, shutdownDeps, graceMs, abort),

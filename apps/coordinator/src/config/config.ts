@@ -7,6 +7,7 @@ import { MAX_REQUEST_BYTES, type TrustLevel } from '@inference/protocol';
 import { readClusterSettings } from '../cluster/settings.js';
 import { readDeviceManagement } from '../devices/settings.js';
 import { readTracing } from '../telemetry/tracing-settings.js';
+import { readTransparencyLog } from '../transparency-log/settings.js';
 import { checked, choice, type Environment, flag, integer, list, text } from './environment.js';
 import { StartupError } from './startup-error.js';
 
@@ -106,6 +107,7 @@ export function readConfig(env: Environment) {
       authPerMinute: integer(env, 'RATE_LIMIT_SIGN_IN', 120, 0, 1_000_000_000),
       emailPerQuarter: integer(env, 'RATE_LIMIT_EMAIL', 20, 0, 1_000_000_000),
     },
+    transparencyLog: readTransparencyLog(env),
     console: readConsole(env),
     /** Folder of the built web console; null: the build beside the program, if any. */
     consoleDir: text(env, 'CONSOLE_DIR'),

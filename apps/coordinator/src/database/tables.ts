@@ -11,9 +11,17 @@ import type { LedgerTables } from './tables/ledger.js';
 import type { OperationTables } from './tables/operations.js';
 import type { PaymentTables } from './tables/payments.js';
 import type { ProviderTables } from './tables/providers.js';
+import type { TransparencyLogTables } from './tables/transparency-log.js';
 
 export type { ApiKeyKind, KeySignatureForm } from './tables/accounts.js';
 
-export interface Tables extends AccountTables, LedgerTables, PaymentTables, ProviderTables, DeviceTables, OperationTables {}
+export interface Tables
+  extends AccountTables,
+    LedgerTables,
+    PaymentTables,
+    ProviderTables,
+    DeviceTables,
+    OperationTables,
+    TransparencyLogTables {}
 
 export type Database = Kysely<Tables>;

@@ -13,6 +13,7 @@ import type { JobTimings } from '../inference/job-timings.js';
 import type { Log } from '../log.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { SessionTimings } from '../providers/session/session-options.js';
+import type { TransparencyLog } from '../transparency-log/transparency-log.js';
 import type { ClusterServices } from './cluster.js';
 
 /** Everything except `config` and `log` is for tests, to shorten times and replace parts. */
@@ -55,6 +56,7 @@ export interface App {
   readonly ledger: Ledger;
   readonly prices: PriceRepository;
   readonly database: Database;
+  readonly transparencyLog: TransparencyLog;
   readonly machineCodes: MachineCodeRepository;
   /** Port of the separate metrics server; null without one. */
   readonly metricsPort: number | null;

@@ -20,7 +20,9 @@ import { AgentReleaseFile } from '../routes/providers/agent-release-file.js';
 import { providerRoutes } from '../routes/providers/provider-routes.js';
 import { programVersion } from '../routes/system/openapi.js';
 import { systemRoutes } from '../routes/system/system-routes.js';
+import { logRoutes } from '../routes/transparency-log/log-routes.js';
 import { PublicStatistics } from '../telemetry/statistics/public-statistics.js';
+import type { TransparencyLog } from '../transparency-log/transparency-log.js';
 import type { AccountServices } from './accounts.js';
 import type { BillingServices } from './billing.js';
 import type { Repositories } from './database.js';
@@ -44,6 +46,7 @@ interface RoutesDeps {
   readonly inference: InferenceServices;
   readonly http: HttpServices;
   readonly accounts: AccountServices;
+  readonly transparencyLog: TransparencyLog;
 }
 
 export async function registerRoutes(context: StartContext, deps: RoutesDeps): Promise<void> {
@@ -124,6 +127,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     now,
     onFailure,
   });
+  await server.register(logRoutes, { transparencyLog: deps.transparencyLog });
   await server.register(deviceRoutes, { devices: devices.management, now });
   await server.register(adminRoutes, {
     metrics,

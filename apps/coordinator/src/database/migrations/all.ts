@@ -23,6 +23,7 @@ import { creditLeases } from './0051-credit-leases.js';
 import { sharedCounters } from './0055-shared-counters.js';
 import { webhookDigests } from './0056-webhook-digests.js';
 import { leaseRecalls } from './0060-lease-recalls.js';
+import { transparencyLog } from './0061-transparency-log.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -48,4 +49,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0055_shared_counters': sharedCounters,
   '0056_webhook_digests': webhookDigests,
   '0060_lease_recalls': leaseRecalls,
+  '0061_transparency_log': transparencyLog,
 };

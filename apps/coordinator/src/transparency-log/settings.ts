@@ -1,0 +1,56 @@
+/** Settings of the transparency log: its name and its witnesses. */
+import { LogFormatError, type NoteKey, parseNoteKey } from '@inference/protocol';
+import { sha256 } from '@inference/protocol/crypto';
+import { checked, type Environment, integer, list } from '../config/environment.js';
+import { StartupError } from '../config/startup-error.js';
+
+export interface Witness {
+  readonly key: NoteKey;
+  /** Submission prefix of the witness (C2SP tlog-witness), without trailing slash. */
+  readonly url: string;
+}
+
+export interface TransparencyLogSettings {
+  /** Origin of a new log; an existing log retains its own. Null: derived from the public address. */
+  readonly origin: string | null;
+  /** Empty: the log is unwitnessed. */
+  readonly witnesses: readonly Witness[];
+  /** Cosignatures that a checkpoint needs before its publication. */
+  readonly quorum: number;
+}
+
+const MAX_WITNESSES = 16;
+
+/** Throws StartupError naming the bad variable. */
+export function readTransparencyLog(env: Environment): TransparencyLogSettings {
+  const witnesses = list(env, 'LOG_WITNESSES').map(readWitness);
+  if (witnesses.length > MAX_WITNESSES) throw new StartupError(`LOG_WITNESSES must name at most ${MAX_WITNESSES} witnesses.`);
+  const majority = witnesses.length === 0 ? 0 : Math.floor(witnesses.length / 2) + 1;
+  return {
+    origin: checked(
+      env,
+      'LOG_ORIGIN',
+      (value) => /^[^\s+]{1,200}$/.test(value),
+      'be a name without spaces, such as gateway.example/e2e/log',
+    ),
+    witnesses,
+    quorum: integer(env, 'LOG_WITNESS_QUORUM', majority, 0, witnesses.length),
+  };
+}
+
+/** A verifier key, a space, and the address. */
+function readWitness(text: string): Witness {
+  const [key = '', url = ''] = text.split(/\s+/);
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
+    throw new StartupError(
+      'LOG_WITNESSES must be pairs of a verifier key and an address such as https://witness.example, separated by commas.',
+    );
+  }
+  try {
+    const parsed = parseNoteKey(sha256, key);
+    if (parsed.type === 'cosignature') return { key: parsed, url: url.replace(/\/+$/, '') };
+  } catch (error) {
+    if (!(error instanceof LogFormatError)) throw error;
+  }
+  throw new StartupError(`LOG_WITNESSES must contain verifier keys of type cosignature/v1, not "${key}".`);
+}

@@ -1,0 +1,174 @@
+/**
+ * Transparency log of this network (C2SP tlog-tiles): appends entries, publishes checkpoints after the witnesses' cosignatures, and
+ * proves that an entry is in the published tree.
+ */
+import {
+  checkpointText,
+  consistencyProof,
+  type E2eKeysetLog,
+  E2eKeysetSchema,
+  encodeEntryBundle,
+  formatNoteKey,
+  formatSignatureLine,
+  formatSignedNote,
+  fromUtf8,
+  inclusionProof,
+  keysetLogEntry,
+  type LogEntry,
+  type NoteKey,
+  type NoteSignature,
+  parseSignatureLines,
+  signNote,
+  TILE_WIDTH,
+  type TileId,
+  tileWidth,
+  timeKey,
+  toBase64,
+  treeRoot,
+} from '@inference/protocol';
+import { type Ed25519KeyPair, ed25519KeyPairFrom, sha256 } from '@inference/protocol/crypto';
+import { Compile } from 'typebox/compile';
+import { LogRepository, type PublishedTree } from '../database/log-repository.js';
+import { sharedSecret } from '../database/secret-repository.js';
+import type { Database } from '../database/tables.js';
+import type { Witness } from './settings.js';
+import { WitnessClient } from './witness-client.js';
+
+/** Name of the shared secret with the log's private key. */
+export const LOG_KEY_SECRET = 'transparency log key';
+
+/** Tree levels between two tile levels. */
+const TILE_HEIGHT = 8;
+
+/** What the keyset route needs of the log. */
+export interface KeysetLog {
+  /**
+   * Logs a keyset and returns the proof for its `log` member. `keysetBytes`: `keysetLeafBytes` of the keyset. Null: not published, as
+   * witnesses are missing or the hour's bound is reached.
+   */
+  publish(keysetBytes: Uint8Array): Promise<E2eKeysetLog | null>;
+}
+
+const keysetEpoch = Compile(E2eKeysetSchema.properties.epoch);
+
+interface TransparencyLogOptions {
+  readonly database: Database;
+  /** Origin of a new log. */
+  readonly origin: string;
+  readonly witnesses: readonly Witness[];
+  readonly quorum: number;
+  /** A witness did not cosign. */
+  readonly onWitnessFailure: (error: unknown) => void;
+}
+
+export class TransparencyLog implements KeysetLog {
+  readonly #repository: LogRepository;
+  readonly #pair: Ed25519KeyPair;
+  readonly #key: NoteKey;
+  readonly #witnesses: readonly WitnessClient[];
+  readonly #options: TransparencyLogOptions;
+  /** Publications of this process, one after the other. */
+  #publishing: Promise<void> = Promise.resolve();
+
+  static async open(options: TransparencyLogOptions): Promise<TransparencyLog> {
+    const repository = await LogRepository.open(options.database, sha256, options.origin);
+    const pair = ed25519KeyPairFrom(await sharedSecret(options.database, LOG_KEY_SECRET));
+    const { origin } = await repository.published();
+    return new TransparencyLog(options, repository, pair, origin);
+  }
+
+  private constructor(options: TransparencyLogOptions, repository: LogRepository, pair: Ed25519KeyPair, origin: string) {
+    this.#options = options;
+    this.#repository = repository;
+    this.#pair = pair;
+    this.#key = { name: origin, type: 'ed25519', publicKey: pair.publicKey };
+    this.#witnesses = options.witnesses.map((witness) => new WitnessClient(witness));
+  }
+
+  /** Verifier key (C2SP signed-note). */
+  get verifierKey(): string {
+    return formatNoteKey(sha256, this.#key);
+  }
+
+  async publish(keysetBytes: Uint8Array): Promise<E2eKeysetLog | null> {
+    const { epoch } = JSON.parse(fromUtf8(keysetBytes)) as { readonly epoch?: unknown };
+    if (!keysetEpoch.Check(epoch)) throw new TypeError('the keyset has no epoch');
+    const index = await this.append(keysetLogEntry(sha256, epoch, keysetBytes));
+    return index === null ? null : await this.inclusionOf(index);
+  }
+
+  /** Logs an entry, once, and publishes the new tree. Returns the leaf's index; null: the hour's bound for this kind is reached. */
+  async append(entry: LogEntry): Promise<number | null> {
+    const index = await this.#repository.append(entry);
+    await this.refresh();
+    return index;
+  }
+
+  /** Proof that the leaf is in the published tree; null: the published tree does not contain the leaf. */
+  async inclusionOf(leafIndex: number): Promise<E2eKeysetLog | null> {
+    const tree = await this.#repository.published();
+    if (leafIndex >= tree.size) return null;
+    const proof = await inclusionProof(sha256, this.#repository.subtree, leafIndex, tree.size);
+    return { checkpoint: this.#checkpointOf(tree), leaf_index: leafIndex, inclusion_proof: proof.map(toBase64) };
+  }
+
+  /** Published checkpoint, a signed note with the current time. */
+  async checkpoint(): Promise<string> {
+    return this.#checkpointOf(await this.#repository.published());
+  }
+
+  /** Bytes of a tile or bundle of the published tree; null outside the tree. */
+  async tile({ level, index, width }: TileId): Promise<Uint8Array | null> {
+    const { size } = await this.#repository.published();
+    if (tileWidth(level, index, size) < width) return null;
+    const first = TILE_WIDTH * index;
+    return level === 'entries'
+      ? encodeEntryBundle(await this.#repository.entries(first, width))
+      : Buffer.concat(await this.#repository.subtrees(TILE_HEIGHT * level, first, width));
+  }
+
+  /** Publishes all appended leaves, and renews the cosignatures. A tree without its quorum stays unpublished until a later call. */
+  refresh(): Promise<void> {
+    const published = this.#publishing.then(() => this.#publish());
+    // The next publication starts after a failed one, too.
+    this.#publishing = published.catch(() => {});
+    return published;
+  }
+
+  async #publish(): Promise<void> {
+    const before = await this.#repository.published();
+    const size = await this.#repository.size();
+    if (size === before.size && this.#witnesses.length === 0) return;
+    const root = await treeRoot(sha256, this.#repository.subtree, size);
+    const tree: PublishedTree = { ...before, size, root, cosignatures: '' };
+    const cosignatures = await this.#cosignatures(tree);
+    if (size === before.size) cosignatures.push(...olderCosignatures(before.cosignatures, cosignatures));
+    if (cosignatures.length < this.#options.quorum) return;
+    await this.#repository.publish({ size, root, cosignatures: cosignatures.map(formatSignatureLine).join('') });
+  }
+
+  async #cosignatures(tree: PublishedTree): Promise<NoteSignature[]> {
+    const { size } = tree;
+    const proofFrom = (oldSize: number) => consistencyProof(sha256, this.#repository.subtree, oldSize, size);
+    const checkpoint = { note: this.#checkpointOf(tree), size, proofFrom };
+    const results = await Promise.allSettled(this.#witnesses.map((witness) => witness.cosign(checkpoint)));
+    return results.flatMap((result) => {
+      if (result.status === 'fulfilled') return [result.value];
+      this.#options.onWitnessFailure(result.reason);
+      return [];
+    });
+  }
+
+  #checkpointOf(tree: PublishedTree): string {
+    const text = checkpointText(tree);
+    const timeSeconds = Math.floor(tree.readAt / 1000);
+    const own = [this.#key, timeKey(this.#key)].map((key) => signNote(sha256, key, this.#pair.sign, text, timeSeconds));
+    return `${formatSignedNote({ text, signatures: own })}${tree.cosignatures}`;
+  }
+}
+
+/** Stored cosignatures of the same tree, of witnesses that did not answer now. */
+function olderCosignatures(lines: string, newer: readonly NoteSignature[]): NoteSignature[] {
+  if (lines === '') return [];
+  return parseSignatureLines(lines).filter(({ name, keyId }) => !newer.some((one) => one.name === name && one.keyId === keyId));
+}

@@ -1,0 +1,78 @@
+/** Requests cosignatures from one witness (C2SP tlog-witness, `add-checkpoint`). */
+import { type NoteSignature, parseSignatureLines, parseSignedNote, toBase64, verifyNote } from '@inference/protocol';
+import { nodeLogCrypto } from '@inference/protocol/crypto';
+import type { Witness } from './settings.js';
+
+const TIMEOUT_MS = 5000;
+const MAX_RESPONSE_BYTES = 16_384;
+/** The first attempt may state another size than the witness has. */
+const MAX_ATTEMPTS = 2;
+
+export interface NewCheckpoint {
+  /** Signed note. */
+  readonly note: string;
+  readonly size: number;
+  /** Consistency proof from a smaller size. */
+  readonly proofFrom: (oldSize: number) => Promise<readonly Uint8Array[]>;
+}
+
+export class WitnessClient {
+  readonly #witness: Witness;
+  /** Size that the witness cosigned last, as far as known. */
+  #knownSize = 0;
+
+  constructor(witness: Witness) {
+    this.#witness = witness;
+  }
+
+  /** The witness's verified cosignature. Throws an Error that names the witness and the reason. */
+  async cosign({ note, size, proofFrom }: NewCheckpoint): Promise<NoteSignature> {
+    for (let attempt = 1; ; attempt++) {
+      const proof = await proofFrom(this.#knownSize);
+      const { status, body } = await this.#post(`old ${this.#knownSize}\n${proof.map((hash) => `${toBase64(hash)}\n`).join('')}\n${note}`);
+      if (status === 200) {
+        this.#knownSize = size;
+        return this.#verified(note, body);
+      }
+      const witnessSize = Number(/^(0|[1-9]\d{0,15})\n$/.exec(body)?.[1] ?? Number.NaN);
+      if (status !== 409 || attempt === MAX_ATTEMPTS || !(witnessSize <= size)) throw this.#error(`answered ${status}`);
+      this.#knownSize = witnessSize;
+    }
+  }
+
+  #verified(note: string, lines: string): NoteSignature {
+    const { key } = this.#witness;
+    const own = parseSignatureLines(lines).filter(({ name }) => name === key.name);
+    const cosignature = own.find((signature) => {
+      const { text } = parseSignedNote(note);
+      return verifyNote(nodeLogCrypto, { text, signatures: [signature] }, key) !== null;
+    });
+    if (cosignature === undefined) throw this.#error('sent no valid cosignature');
+    return cosignature;
+  }
+
+  async #post(body: string): Promise<{ readonly status: number; readonly body: string }> {
+    try {
+      const signal = AbortSignal.timeout(TIMEOUT_MS);
+      const response = await fetch(`${this.#witness.url}/add-checkpoint`, { method: 'POST', body, signal, redirect: 'error' });
+      return { status: response.status, body: await boundedText(response) };
+    } catch (error) {
+      throw this.#error(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  #error(reason: string): Error {
+    return new Error(`witness ${this.#witness.key.name}: ${reason}`);
+  }
+}
+
+async function boundedText(response: Response): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of response.body ?? []) {
+    bytes += part.length;
+    if (bytes > MAX_RESPONSE_BYTES) throw new Error('the response is too long');
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
