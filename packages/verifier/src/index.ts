@@ -1,9 +1,11 @@
 /** Verification of answers and attestation statements, for outsiders. Runs in Node and in browsers. */
+export * from './audit-log.js';
 export * from './chain/anchor.js';
 export type { DeviceFacts } from './chain/device-facts.js';
 export * from './chain/verify-device-chain.js';
 export * from './checks.js';
 export { sha256Hex } from './digest.js';
+export { nobleLogCrypto } from './log-crypto.js';
 export { verifyP256InBrowser } from './p256.js';
 export { unsupportedHeaders } from './provider-headers.js';
 export type { Expected } from './receipt-checks.js';

@@ -1,9 +1,10 @@
 /**
- * `inference-verify`: checks a network, an answer, a receipt or a certificate chain without trusting the operator. Exit codes: 0
+ * `inference-verify`: checks a network, an answer, a receipt, a certificate chain or the transparency log without trusting the operator. Exit codes: 0
  * everything verified, 1 something did not, 2 wrong usage, 3 evidence unavailable.
  */
 import { chainCommand } from './chain.js';
 import { type Command, UnavailableError, UsageError } from './command.js';
+import { logCommand } from './log.js';
 import { networkCommand } from './network.js';
 import { receiptCommand } from './receipt.js';
 import { responseCommand } from './response.js';
@@ -13,6 +14,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   response: responseCommand,
   receipt: receiptCommand,
   chain: chainCommand,
+  log: logCommand,
 };
 
 const USAGE = `usage: inference-verify <command> [options]

@@ -1,0 +1,150 @@
+/** `inference-verify log`: audits the transparency log, and compares with the checkpoint of the previous audit. */
+import { access, rename, writeFile } from 'node:fs/promises';
+import {
+  fromUtf8,
+  LogFormatError,
+  LogVerifier,
+  type StoredCheckpoint,
+  StoredCheckpointSchema,
+  type TileId,
+  tilePath,
+} from '@inference/protocol';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { auditLog, describeEntryCounts } from '../audit-log.js';
+import { nobleLogCrypto } from '../log-crypto.js';
+import { type Command, printable, type Report, readArguments, UnavailableError, UsageError } from './command.js';
+import { baseAddress, download, readJson } from './download.js';
+
+const HOUR_MS = 3_600_000;
+/** Downloaded entries are held in memory. */
+const MAX_ENTRIES = 1_000_000;
+
+const StoreSchema = Type.Object(
+  { key: Type.String({ maxLength: 1024 }), checkpoint: StoredCheckpointSchema },
+  { additionalProperties: false },
+);
+type Store = Static<typeof StoreSchema>;
+const store = Compile(StoreSchema);
+
+export const logCommand: Command = {
+  usage: 'log --base-url URL [--store FILE] [--key VERIFIER_KEY] [--witnesses KEY,KEY] [--quorum N]',
+  summary: 'Audit the transparency log: entries, tiles, signatures, and the growth since the checkpoint in FILE.',
+  async run(args) {
+    const { positional, text } = readArguments(args, {
+      'base-url': { type: 'string' },
+      store: { type: 'string' },
+      key: { type: 'string' },
+      witnesses: { type: 'string' },
+      quorum: { type: 'string' },
+    });
+    if (positional !== null) throw new UsageError('log needs --base-url, and no other argument');
+    const prefix = `${baseAddress(text('base-url'))}/e2e/log`;
+    const file = text('store');
+    const previous = file === null ? null : await readStore(file);
+    const witnesses = text('witnesses')?.split(',') ?? [];
+    const minCosignatures = quorumOf(text('quorum'), witnesses.length);
+    const pinned = text('key') ?? previous?.key ?? null;
+    const key = pinned ?? (await downloadText(`${prefix}/key`)).trim();
+    const readTile = cachedTiles(prefix);
+    const verifier = verifierOf({ key, witnesses, minCosignatures }, readTile);
+    const note = await downloadText(`${prefix}/checkpoint`);
+    const verdict = await verifier.verifyCheckpoint(note, previous?.checkpoint ?? null, Date.now());
+    if (!verdict.ok) {
+      return { verified: false, text: `NOT VERIFIED: ${verdict.code}\n${printable(verdict.reason)}`, json: verdict };
+    }
+    const { origin, size, root, signedAt, cosignatures } = verdict.checkpoint;
+    if (size > MAX_ENTRIES) throw new UnavailableError(`the log has ${size} entries, more than this program reads (${MAX_ENTRIES})`);
+    const audit = await auditLog(nobleLogCrypto, { size, root }, readTile);
+    const verified = audit.problems.length === 0;
+    if (verified && file !== null) await writeStore(file, { key, checkpoint: verdict.stored });
+    const lines = [
+      `${verified ? 'verified' : 'NOT VERIFIED'}: ${origin}, ${size} entries, signed ${new Date(signedAt).toISOString()}`,
+      `entries: ${describeEntryCounts(audit.entryCounts)}`,
+      describePrevious(previous?.checkpoint ?? null),
+      describeKey(pinned !== null, key),
+      witnesses.length === 0
+        ? 'unwitnessed: the operator could show another log to others, and only a comparison with theirs would reveal this'
+        : `cosigned by ${cosignatures.map(({ name }) => name).join(', ') || 'no witness'}`,
+      ...audit.problems,
+    ];
+    const json = { ok: verified, origin, size, signed_at: signedAt, cosigned_by: cosignatures.map(({ name }) => name), ...audit };
+    return { verified, text: lines.map(printable).join('\n'), json } satisfies Report;
+  },
+};
+
+function quorumOf(text: string | null, witnessCount: number): number {
+  const quorum = text === null ? Math.min(1, witnessCount) : Number(text);
+  if (!Number.isInteger(quorum) || quorum < 0 || quorum > witnessCount) {
+    throw new UsageError(`--quorum must be a whole number from 0 to ${witnessCount}, the number of --witnesses`);
+  }
+  return quorum;
+}
+
+function verifierOf(
+  policy: { readonly key: string; readonly witnesses: readonly string[]; readonly minCosignatures: number },
+  readTile: (tile: TileId) => Promise<Uint8Array>,
+): LogVerifier {
+  try {
+    return new LogVerifier({ crypto: nobleLogCrypto, policy: { ...policy, maxAgeMs: HOUR_MS }, readTile });
+  } catch (error) {
+    if (error instanceof LogFormatError) throw new UsageError(`--key and --witnesses need verifier keys: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Downloads each tile once. */
+function cachedTiles(prefix: string): (tile: TileId) => Promise<Uint8Array> {
+  const tiles = new Map<string, Promise<Uint8Array>>();
+  return (tile) => {
+    const url = `${prefix}/${tilePath(tile)}`;
+    const reading = tiles.get(url) ?? downloadBytes(url);
+    tiles.set(url, reading);
+    return reading;
+  };
+}
+
+async function downloadBytes(url: string): Promise<Uint8Array> {
+  const { status, body } = await download(url, {});
+  if (status !== 200) throw new UnavailableError(`${url} answered ${status}`);
+  return new Uint8Array(body);
+}
+
+async function downloadText(url: string): Promise<string> {
+  const bytes = await downloadBytes(url);
+  try {
+    return fromUtf8(bytes);
+  } catch {
+    throw new UnavailableError(`${url} is not UTF-8`);
+  }
+}
+
+/** Null for a file that does not exist yet. */
+async function readStore(file: string): Promise<Store | null> {
+  const exists = await access(file).then(
+    () => true,
+    () => false,
+  );
+  if (!exists) return null;
+  const value = await readJson(file);
+  if (store.Check(value)) return value;
+  throw new UnavailableError(`${file} is not a store of this command`);
+}
+
+/** Replaces the file in one step: an interrupted audit leaves the previous one. */
+async function writeStore(file: string, value: Store): Promise<void> {
+  try {
+    await writeFile(`${file}.new`, `${JSON.stringify(value, null, 2)}\n`);
+    await rename(`${file}.new`, file);
+  } catch (error) {
+    throw new UnavailableError(`${file} cannot be written: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function describePrevious(previous: StoredCheckpoint | null): string {
+  return previous === null ? 'no earlier checkpoint to compare with' : `extends the stored checkpoint of ${previous.size} entries`;
+}
+
+function describeKey(isPinned: boolean, key: string): string {
+  return isPinned ? `key: ${key}` : `key, taken from the network itself: ${key}`;
+}
