@@ -8,11 +8,12 @@ import { openImages } from './wiring/images.js';
 import { openInference } from './wiring/inference.js';
 import { ensureInitialData } from './wiring/initial-data.js';
 import { acceptProviders, openProviders } from './wiring/providers.js';
+import { openReleases } from './wiring/releases.js';
 import { registerRoutes } from './wiring/routes.js';
 import { shutDown } from './wiring/shutdown.js';
 import { createStartContext } from './wiring/start-context.js';
 import { openTelemetry, serveMetrics } from './wiring/telemetry.js';
-import { openTransparencyLog } from './wiring/transparency-log.js';
+import { openTransparencyLog, recordNetwork } from './wiring/transparency-log.js';
 
 export type { App, AppOptions } from './wiring/app-options.js';
 
@@ -41,9 +42,12 @@ export async function startApp(options: AppOptions): Promise<App> {
       apiKeyCache: repositories.apiKeyCache,
       providerLinks: providers.providerLinks,
     });
-    const services = { telemetry, billing, images, providers, inference, http, accounts, transparencyLog };
+    const releases = openReleases(context);
+    const services = { telemetry, billing, images, providers, inference, http, accounts, transparencyLog, releases };
     await registerRoutes(context, { database, repositories, ...services });
     acceptProviders(context, providers.providers, server.server);
+    const { quarantines } = repositories;
+    await recordNetwork(context, { transparencyLog, registry: providers.providers, quarantines, releases });
     await billing.startSweeping();
     const developmentKeys = await ensureInitialData(context, database, ledger);
     address = await listen(context, server);

@@ -15,6 +15,7 @@ import {
   inclusionProof,
   keysetLogEntry,
   type LogEntry,
+  type LogEntryKind,
   type NoteKey,
   type NoteSignature,
   parseSignatureLines,
@@ -102,6 +103,16 @@ export class TransparencyLog implements KeysetLog {
     const index = await this.#repository.append(entry);
     await this.refresh();
     return index;
+  }
+
+  /** Logs entries, each once, and publishes the new tree. Throws an Error where the hour's bound leaves some for a later call. */
+  async appendAll(entries: Iterable<LogEntry>): Promise<void> {
+    const refused = new Set<LogEntryKind>();
+    for (const entry of entries) {
+      if (!refused.has(entry.kind) && (await this.#repository.append(entry)) === null) refused.add(entry.kind);
+    }
+    await this.refresh();
+    if (refused.size > 0) throw new Error(`the hourly maximum of log entries is reached: ${[...refused].join(', ')}`);
   }
 
   /** Proof that the leaf is in the published tree; null: the published tree does not contain the leaf. */

@@ -16,7 +16,7 @@ import { deviceRoutes } from '../routes/devices/device-routes.js';
 import { inferenceRoutes } from '../routes/inference/inference-routes.js';
 import { serveUpgradesAsRequests } from '../routes/plugins/connections/unsupported-upgrades.js';
 import { guards } from '../routes/plugins/guards.js';
-import { AgentReleaseFile } from '../routes/providers/agent-release-file.js';
+import type { AgentReleaseFile } from '../routes/providers/agent-release-file.js';
 import { providerRoutes } from '../routes/providers/provider-routes.js';
 import { programVersion } from '../routes/system/openapi.js';
 import { systemRoutes } from '../routes/system/system-routes.js';
@@ -47,6 +47,7 @@ interface RoutesDeps {
   readonly http: HttpServices;
   readonly accounts: AccountServices;
   readonly transparencyLog: TransparencyLog;
+  readonly releases: AgentReleaseFile;
 }
 
 export async function registerRoutes(context: StartContext, deps: RoutesDeps): Promise<void> {
@@ -121,9 +122,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     ownedProviders: accounts.ownedProviders,
     machineCodes: accounts.machineCodes,
     providerLinks,
-    releases: new AgentReleaseFile(config.agentReleases, (problem) =>
-      log.error({ path: config.agentReleases, problem }, 'the release file cannot be used'),
-    ),
+    releases: deps.releases,
     now,
     onFailure,
   });

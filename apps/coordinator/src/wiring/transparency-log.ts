@@ -1,7 +1,13 @@
-/** Opens the transparency log, and renews the cosignatures of its checkpoint. */
+/** Opens the transparency log, renews the cosignatures of its checkpoint, and records the network. */
+import { type LogEntry, providerLogEntry } from '@inference/protocol';
+import { sha256 } from '@inference/protocol/crypto';
+import { PeriodicRefresh } from '../database/periodic-refresh.js';
 import { everyPeriod } from '../database/periodic-work.js';
+import type { QuarantineRepository } from '../database/providers/quarantine-repository.js';
 import type { Database } from '../database/tables.js';
 import { errorFacts } from '../log.js';
+import type { ProviderRegistry } from '../providers/provider-registry.js';
+import type { AgentReleaseFile } from '../routes/providers/agent-release-file.js';
 import { TransparencyLog } from '../transparency-log/transparency-log.js';
 import type { StartContext } from './start-context.js';
 
@@ -25,4 +31,48 @@ export async function openTransparencyLog({ config, log, disposal }: StartContex
     everyPeriod({ database, name: 'publish transparency log', periodMs: REFRESH_MS, work: () => transparencyLog.refresh(), onError }),
   );
   return transparencyLog;
+}
+
+interface RecordedNetwork {
+  readonly transparencyLog: TransparencyLog;
+  readonly registry: ProviderRegistry;
+  readonly quarantines: QuarantineRepository;
+  readonly releases: AgentReleaseFile;
+}
+
+/** Logs connected providers, quarantines and releases every five minutes, and quarantines at once. */
+export async function recordNetwork({ disposal, log }: StartContext, network: RecordedNetwork): Promise<void> {
+  const { transparencyLog, quarantines } = network;
+  const onError = (error: unknown) => log.error({ error: errorFacts(error) }, 'the transparency log could not be written');
+  const record = async (): Promise<void> => transparencyLog.appendAll(await networkEntries(network));
+  let running: Promise<void> = Promise.resolve();
+  const read = (): Promise<void> => {
+    running = record().catch(onError);
+    return running;
+  };
+  const recording = new PeriodicRefresh({ read, everyMs: REFRESH_MS, onError });
+  disposal.defer(async () => {
+    recording.close();
+    await running;
+  });
+  await recording.begin();
+  const { onChange } = quarantines;
+  quarantines.onChange = (providerIds) => {
+    onChange(providerIds);
+    void recording.now();
+  };
+}
+
+async function networkEntries({ registry, quarantines, releases }: RecordedNetwork): Promise<LogEntry[]> {
+  return [
+    ...Array.from(quarantines.all, ([provider_id, { since }]) => ({ v: 1 as const, kind: 'revoked' as const, provider_id, since })),
+    ...Array.from(await releases.all(), ({ platform, version, sha256: hash }) => ({
+      v: 1 as const,
+      kind: 'release' as const,
+      platform,
+      version,
+      sha256: hash,
+    })),
+    ...Array.from(registry.snapshots(), ({ registration }) => providerLogEntry(sha256, registration.identity.publicKey)),
+  ];
 }

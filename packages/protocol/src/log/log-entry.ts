@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { fromUtf8, toHex } from '../bytes.js';
 import { canonicalJson, canonicalJsonBytes } from '../canonical-json.js';
-import { ProviderIdSchema, Sha256HexSchema } from '../ids.js';
+import { ProviderIdSchema, providerIdFromKeyHash, Sha256HexSchema } from '../ids.js';
 import { RELEASE_PLATFORMS, ReleaseVersionSchema } from '../release.js';
 import type { Sha256 } from './crypto.js';
 import { LogFormatError } from './crypto.js';
@@ -82,4 +82,10 @@ export function parseLogEntry(bytes: Uint8Array): LogEntry {
 /** Entry of a keyset. `keysetBytes`: canonical JSON of the keyset without `log` (`keysetLeafBytes`). */
 export function keysetLogEntry(sha256: Sha256, epoch: number, keysetBytes: Uint8Array): LogEntry {
   return { v: 1, kind: 'keyset', epoch, sha256: toHex(sha256(keysetBytes)) };
+}
+
+/** Entry of a provider's enclave key, 65 bytes in x963 form. */
+export function providerLogEntry(sha256: Sha256, x963: Uint8Array): LogEntry {
+  const hash = sha256(x963);
+  return { v: 1, kind: 'provider', provider_id: providerIdFromKeyHash(hash), public_key_sha256: toHex(hash) };
 }

@@ -29,6 +29,11 @@ export class AgentReleaseFile {
     );
   }
 
+  /** Every release of the file. */
+  async all(): Promise<readonly Release[]> {
+    return (await this.#read()).releases;
+  }
+
   async #read(): Promise<ReleaseFeed> {
     if (this.path === null) return NONE;
     const found = await stat(this.path, { bigint: true }).catch(() => null);
