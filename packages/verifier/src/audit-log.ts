@@ -1,6 +1,5 @@
 /**
- * Audit of a whole transparency log: computes the root again from the entries, compares every served tile, and looks for entries that
- * contradict each other.
+ * Audit of a whole transparency log: computes the root again from the entries, compares every served tile, and counts the entries.
  */
 import {
   concatBytes,
@@ -24,6 +23,8 @@ import {
 
 export interface LogAudit {
   readonly entryCounts: Readonly<Record<LogEntryKind, number>>;
+  /** Keysets whose epoch does not exceed all earlier ones: of coordinators that published at once, or for some clients only. */
+  readonly repeatedEpochs: number;
   /** Sentences; empty for a log without contradictions. */
   readonly problems: readonly string[];
 }
@@ -68,7 +69,7 @@ export async function auditLog(
     throw error;
   });
   if (computed === null || !equalBytes(computed, root)) report('the entries do not lead to the root of the checkpoint');
-  return { entryCounts: contents.counts, problems };
+  return { entryCounts: contents.counts, repeatedEpochs: contents.repeatedEpochs, problems };
 }
 
 function entriesOf(bundle: Uint8Array, tile: TileId, report: (problem: string) => void): Uint8Array[] {
@@ -103,9 +104,10 @@ function fullTileRoots({ sha256 }: LogCrypto, hashes: readonly Uint8Array[]): Ui
   return roots;
 }
 
-/** Counts entries by kind, and reports keysets that contradict each other. */
+/** Counts entries by kind, and keysets with repeated epochs. */
 class EntryContents {
   readonly counts: Record<LogEntryKind, number> = { keyset: 0, provider: 0, revoked: 0, release: 0 };
+  repeatedEpochs = 0;
   readonly #report: (problem: string) => void;
   #latestEpoch = -1;
 
@@ -124,8 +126,8 @@ class EntryContents {
     }
     this.counts[entry.kind]++;
     if (entry.kind !== 'keyset') return;
-    if (entry.epoch <= this.#latestEpoch) this.#report(`entry ${index}: keyset epoch ${entry.epoch} follows epoch ${this.#latestEpoch}`);
-    else this.#latestEpoch = entry.epoch;
+    if (entry.epoch <= this.#latestEpoch) this.repeatedEpochs++;
+    this.#latestEpoch = Math.max(this.#latestEpoch, entry.epoch);
   }
 }
 

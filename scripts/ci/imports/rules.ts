@@ -122,7 +122,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   },
   releases: { uses: ['protocol'] },
   'transparency-log/settings.ts': { uses: ['config/environment.ts', 'config/startup-error.ts', 'protocol', 'protocol/crypto'] },
-  'transparency-log': { uses: ['transparency-log/settings.ts', 'database', 'protocol', 'protocol/crypto'] },
+  'transparency-log': { uses: ['transparency-log/settings.ts', 'scheduler/bounded-map.ts', 'database', 'protocol', 'protocol/crypto'] },
   images: { uses: ['database', 'scheduler/bounded-map.ts', 'formats', 'protocol'] },
   accounts: { uses: ['database', 'config/startup-error.ts', 'protocol'] },
   devices: {

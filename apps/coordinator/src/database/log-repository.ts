@@ -25,7 +25,7 @@ const HOUR_MS = 3_600_000;
 const APPEND_MS = 10_000;
 
 /** Maximum new entries per hour, so that no fault or attack grows the log without bound. */
-export const MAX_ENTRIES_PER_HOUR: Readonly<Record<LogEntryKind, number>> = { keyset: 120, provider: 5000, revoked: 1000, release: 120 };
+export const MAX_ENTRIES_PER_HOUR: Readonly<Record<LogEntryKind, number>> = { keyset: 1000, provider: 5000, revoked: 1000, release: 120 };
 
 export interface PublishedTree {
   readonly origin: string;

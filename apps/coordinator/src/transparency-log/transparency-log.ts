@@ -19,15 +19,18 @@ import {
   type NoteKey,
   type NoteSignature,
   parseSignatureLines,
+  providerLogEntry,
   signNote,
   TILE_WIDTH,
   type TileId,
   tileWidth,
   timeKey,
   toBase64,
+  toHex,
   treeRoot,
 } from '@inference/protocol';
 import { type Ed25519KeyPair, ed25519KeyPairFrom, sha256 } from '@inference/protocol/crypto';
+import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { Compile } from 'typebox/compile';
 import { LogRepository, type PublishedTree } from '../database/log-repository.js';
 import { sharedSecret } from '../database/secret-repository.js';
@@ -40,6 +43,8 @@ export const LOG_KEY_SECRET = 'transparency log key';
 
 /** Tree levels between two tile levels. */
 const TILE_HEIGHT = 8;
+
+const MAX_CACHED_PROVIDERS = 10_000;
 
 /** What the keyset route needs of the log. */
 export interface KeysetLog {
@@ -68,6 +73,8 @@ export class TransparencyLog implements KeysetLog {
   readonly #key: NoteKey;
   readonly #witnesses: readonly WitnessClient[];
   readonly #options: TransparencyLogOptions;
+  /** Leaves of enclave keys. */
+  readonly #providerIndexes = new BoundedMap<string, number>(MAX_CACHED_PROVIDERS);
   /** Publications of this process, one after the other. */
   #publishing: Promise<void> = Promise.resolve();
 
@@ -113,6 +120,19 @@ export class TransparencyLog implements KeysetLog {
     }
     await this.refresh();
     if (refused.size > 0) throw new Error(`the hourly maximum of log entries is reached: ${[...refused].join(', ')}`);
+  }
+
+  /**
+   * Index of the leaf of a provider's enclave key (x963), appended where missing. Null: the hour's bound is reached. The next
+   * publication contains the leaf.
+   */
+  async providerIndex(publicKey: Uint8Array): Promise<number | null> {
+    const key = toHex(publicKey);
+    const known = this.#providerIndexes.get(key);
+    if (known !== undefined) return known;
+    const index = await this.#repository.append(providerLogEntry(sha256, publicKey));
+    if (index !== null) this.#providerIndexes.set(key, index);
+    return index;
   }
 
   /** Proof that the leaf is in the published tree; null: the published tree does not contain the leaf. */

@@ -12,6 +12,7 @@ import {
   openCheckpoint,
   parseLogEntry,
   parseNoteKey,
+  providerLogEntry,
   subtreesFromTiles,
   tilePath,
   toHex,
@@ -156,6 +157,20 @@ describeDatabases('transparency log', (fresh) => {
     for (let index = 0; index < 4; index++) await restored.append(provider(10 + index));
     const verdict = await verifierOf(restored).verifyCheckpoint(await restored.checkpoint(), verified.stored, Date.now());
     expect(verdict).toMatchObject({ ok: false, code: 'split_view' });
+  });
+
+  it("gives a provider's key one leaf, which the next keyset's checkpoint contains", async () => {
+    const log = await openLog();
+    const key = new Uint8Array(65).fill(4);
+    expect([await log.providerIndex(key), await log.providerIndex(key), await log.append(providerLogEntry(sha256, key))]).toEqual([
+      0, 0, 0,
+    ]);
+    const other = new Uint8Array(65).fill(5);
+    expect(await log.providerIndex(other)).toBe(1);
+    expect(await log.publish(keysetLeafBytes(keyset(1)))).toMatchObject({ leaf_index: 2 });
+    const proof = await log.inclusionOf(1);
+    if (proof === null) throw new Error('not published');
+    expect(await verifierOf(log).verify(leafOf(providerLogEntry(sha256, other), proof), null, Date.now())).toMatchObject({ ok: true });
   });
 
   it('bounds its growth per hour and kind', async () => {

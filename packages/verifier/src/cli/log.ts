@@ -61,6 +61,9 @@ export const logCommand: Command = {
     const lines = [
       `${verified ? 'verified' : 'NOT VERIFIED'}: ${origin}, ${size} entries, signed ${new Date(signedAt).toISOString()}`,
       `entries: ${describeEntryCounts(audit.entryCounts)}`,
+      ...(audit.repeatedEpochs === 0
+        ? []
+        : [`${audit.repeatedEpochs} keyset(s) repeat an epoch: coordinators published at once, or for some clients only`]),
       describePrevious(previous?.checkpoint ?? null),
       describeKey(pinned !== null, key),
       witnesses.length === 0
