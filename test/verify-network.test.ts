@@ -109,6 +109,20 @@ describe('inference-verify network', () => {
   });
 });
 
+describe('inference-verify log', () => {
+  it('audits the transparency log of a running network, and compares with the previous audit', async () => {
+    const store = join(scratch, 'log.json');
+    for (const expected of ['no earlier checkpoint', 'extends the stored checkpoint']) {
+      const { code, out, err } = await inferenceVerify('log', '--base-url', network.baseUrl, '--store', store);
+      expect(err).toBe('');
+      expect(out).toMatch(/^verified: /);
+      expect(out).toContain(expected);
+      expect(out).toContain('unwitnessed');
+      expect(code).toBe(0);
+    }
+  });
+});
+
 describe('inference-verify response', () => {
   it.each(['/v1/chat/completions', '/v1/completions', '/v1/responses', '/v1/messages'])('verifies %s, whole and streamed', async (path) => {
     for (const stream of [[], ['--stream']]) {

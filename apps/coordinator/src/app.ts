@@ -47,7 +47,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     await registerRoutes(context, { database, repositories, ...services });
     acceptProviders(context, providers.providers, server.server);
     const { quarantines } = repositories;
-    await recordNetwork(context, { transparencyLog, registry: providers.providers, quarantines, releases });
+    recordNetwork(context, { transparencyLog, registry: providers.providers, quarantines, releases });
     await billing.startSweeping();
     const developmentKeys = await ensureInitialData(context, database, ledger);
     address = await listen(context, server);

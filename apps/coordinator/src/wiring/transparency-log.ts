@@ -41,7 +41,7 @@ interface RecordedNetwork {
 }
 
 /** Logs connected providers, quarantines and releases every five minutes, and quarantines at once. */
-export async function recordNetwork({ disposal, log }: StartContext, network: RecordedNetwork): Promise<void> {
+export function recordNetwork({ disposal, log }: StartContext, network: RecordedNetwork): void {
   const { transparencyLog, quarantines } = network;
   const onError = (error: unknown) => log.error({ error: errorFacts(error) }, 'the transparency log could not be written');
   const record = async (): Promise<void> => transparencyLog.appendAll(await networkEntries(network));
@@ -51,11 +51,13 @@ export async function recordNetwork({ disposal, log }: StartContext, network: Re
     return running;
   };
   const recording = new PeriodicRefresh({ read, everyMs: REFRESH_MS, onError });
+  // Witnesses that do not answer must not delay the start.
+  const beginning = recording.begin();
   disposal.defer(async () => {
+    await beginning;
     recording.close();
     await running;
   });
-  await recording.begin();
   const { onChange } = quarantines;
   quarantines.onChange = (providerIds) => {
     onChange(providerIds);
