@@ -126,7 +126,6 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     now,
     onFailure,
   });
-  await server.register(logRoutes, { transparencyLog: deps.transparencyLog });
   await server.register(deviceRoutes, { devices: devices.management, now });
   await server.register(adminRoutes, {
     metrics,
@@ -156,6 +155,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
       onFailure,
     },
   });
+  await server.register(logRoutes, { transparencyLog: deps.transparencyLog });
   await server.register(systemRoutes, {
     statistics: new PublicStatistics({ database, registry: providers, views, now }),
     isDraining,
