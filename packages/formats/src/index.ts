@@ -7,6 +7,7 @@ export * from './errors/error-table.js';
 export * from './errors/errors.js';
 export * from './errors/oauth-error.js';
 export * from './errors/open-ai-error.js';
+export * from './errors/problem-error.js';
 export * from './format.js';
 export * from './formats.js';
 export * from './images/answer.js';

@@ -68,6 +68,8 @@ export interface PlacementConstraints {
   readonly providerSerial: string | null;
   /** Provider that the client named: only that provider may serve. */
   readonly providerId?: ProviderId | null;
+  /** Providers that the client sealed the request to: only these may serve. Left out or null: any. */
+  readonly candidates?: ReadonlySet<ProviderId> | null;
   /** Providers that already failed this job. */
   readonly exclude: ReadonlySet<ProviderId>;
   /** Least trust, or null: any level. */
@@ -79,6 +81,11 @@ export interface PlacementConstraints {
 /** Whether the client named the machine or provider that may serve. */
 export function namesProvider({ providerSerial, providerId }: Pick<PlacementConstraints, 'providerSerial' | 'providerId'>): boolean {
   return providerSerial !== null || (providerId ?? null) !== null;
+}
+
+/** Whether only particular providers may serve: the named one, or the candidates. */
+export function selectsProviders(constraints: Pick<PlacementConstraints, 'providerSerial' | 'providerId' | 'candidates'>): boolean {
+  return namesProvider(constraints) || (constraints.candidates ?? null) !== null;
 }
 
 /** The first reason against any job at `now`, lasting reasons first, or null. */
@@ -110,6 +117,7 @@ export function resolveClaimants<M extends { readonly facts: Pick<ProviderFacts,
 export function ineligibleReason(facts: ProviderFacts, demands: PlacementConstraints, now: number): IneligibleReason | null {
   if ((demands.providerId ?? facts.providerId) !== facts.providerId) return 'other_serial';
   if (demands.providerSerial !== null && facts.serialNumber !== demands.providerSerial) return 'other_serial';
+  if (demands.candidates?.has(facts.providerId) === false) return 'other_serial';
   if (demands.exclude.has(facts.providerId)) return 'failed_before';
   const gate = unavailableReason(facts, now) ?? (demands.idleOnly === true && facts.usedSlots > 0 ? 'no_free_slot' : null);
   if (gate !== null && !isTransient(gate)) return gate;

@@ -3,11 +3,11 @@
  * provider can take. If all remaining providers are cooling down, one is used anyway. Always one job at a time.
  */
 
-import { type IneligibleReason, ineligibleReason, namesProvider } from './eligibility.js';
+import { type IneligibleReason, ineligibleReason, selectsProviders } from './eligibility.js';
 import { costModelOf, estimateOf, traitsOf } from './job-cost.js';
 import type { PoolMember } from './provider-groups.js';
 import type { PoolView } from './provider-pool.js';
-import { type Choice, namedMembers, type PlacementRequest, type SchedulingDecision } from './schedule.js';
+import { type Choice, type PlacementRequest, type SchedulingDecision, selectedMembers } from './schedule.js';
 
 interface ProbeRules<S> {
   readonly now: number;
@@ -34,7 +34,7 @@ export function withProbe<S>(
   const { trials, cooling } = restrictedMembers(snapshot, request, now);
   if (decision.kind === 'placed') {
     // A job that failed once is no probe.
-    if (request.exclude.size > 0 || namesProvider(request) || trials.length === 0) return decision;
+    if (request.exclude.size > 0 || selectsProviders(request) || trials.length === 0) return decision;
     const fit = trials.filter((member) => request.revocable === true || !rules.isDistrusted(member));
     if (fit.length === 0 || random() >= PROBING_SHARE) return decision;
     return { ...decision, ordered: [choiceOf(drawn(fit, random), request, snapshot, now), ...decision.ordered] };
@@ -77,13 +77,13 @@ function hasAlternative<S>(snapshot: PoolView<S>, request: PlacementRequest, now
 const RESTRICTED: ReadonlySet<IneligibleReason | null> = new Set(['on_probation', 'cooling_down'] as const);
 const BUSY: ReadonlySet<IneligibleReason | null> = new Set(['held_off', 'no_free_slot'] as const);
 
-/** Unavailable members; for a named provider, any. */
+/** Unavailable members; for selected providers, any. */
 function* candidates<S>(
   snapshot: PoolView<S>,
   request: PlacementRequest,
   gates: ReadonlySet<IneligibleReason | null>,
 ): Iterable<PoolMember<S>> {
-  if (namesProvider(request)) yield* namedMembers(snapshot, request);
+  if (selectsProviders(request)) yield* selectedMembers(snapshot, request);
   else for (const { reason, members } of snapshot.closed) if (gates.has(reason)) yield* members;
 }
 

@@ -8,9 +8,9 @@ import {
   ineligibleReason,
   isTransient,
   meetsTrustFloor,
-  namesProvider,
   type PlacementConstraints,
   resolveClaimants,
+  selectsProviders,
   unavailableReason,
 } from './eligibility.js';
 import { costOf, estimateOf, type LatencyEstimate, type Work } from './job-cost.js';
@@ -76,7 +76,7 @@ export function nearTieMs(bestMs: number, { nearTieFactor, nearTieMs: more }: Sc
 
 /** `now` in milliseconds; `random` gives numbers in [0, 1). */
 export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number, random: () => number): SchedulingDecision<S> {
-  if (namesProvider(request)) return scheduleNamed(snapshot, request, now, random);
+  if (selectsProviders(request)) return scheduleSelected(snapshot, request, now, random);
   const { work } = request;
   const { open, costs, constants } = snapshot;
   const mayServe = (group: OpenGroup<S>): boolean =>
@@ -216,23 +216,26 @@ export function ineligibleReasons<S>(
   return reasons;
 }
 
-/** Members that the request names by provider id or serial number. */
-export function namedMembers<S>(
+/** Members that the request names by provider id or serial number, or as candidates. */
+export function selectedMembers<S>(
   snapshot: Pick<PoolView<S>, 'member' | 'membersBySerial'>,
-  { providerSerial, providerId = null }: Pick<PlacementConstraints, 'providerSerial' | 'providerId'>,
+  { providerSerial, providerId = null, candidates = null }: Pick<PlacementConstraints, 'providerSerial' | 'providerId' | 'candidates'>,
 ): readonly PoolMember<S>[] {
-  if (providerId === null) return providerSerial === null ? [] : snapshot.membersBySerial(providerSerial);
-  const member = snapshot.member(providerId);
-  return member === undefined || (providerSerial ?? member.facts.serialNumber) !== member.facts.serialNumber ? [] : [member];
+  if (providerId === null && candidates === null) return providerSerial === null ? [] : snapshot.membersBySerial(providerSerial);
+  const ids = providerId === null ? (candidates ?? []) : [providerId];
+  return [...ids].flatMap((id) => {
+    const member = candidates?.has(id) === false ? undefined : snapshot.member(id);
+    return member === undefined || (providerSerial ?? member.facts.serialNumber) !== member.facts.serialNumber ? [] : [member];
+  });
 }
 
-/** The named providers form a pool of their own. */
-function scheduleNamed<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number, random: () => number): SchedulingDecision<S> {
-  const named = namedMembers(snapshot, request);
-  if (named.length === 0) return { kind: 'none', reason: 'no_such_serial', expired: [] };
+/** The selected providers form a pool of their own. */
+function scheduleSelected<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number, random: () => number): SchedulingDecision<S> {
+  const selected = selectedMembers(snapshot, request);
+  if (selected.length === 0) return { kind: 'none', reason: 'no_such_serial', expired: [] };
   const pool = new ProviderPool<S>(snapshot.constants);
-  for (const { subject, facts, speed, contextTokens, load } of named) pool.put(subject, facts, speed, contextTokens, now, load);
-  return schedule(pool, { ...request, providerSerial: null, providerId: null }, now, random);
+  for (const { subject, facts, speed, contextTokens, load } of selected) pool.put(subject, facts, speed, contextTokens, now, load);
+  return schedule(pool, { ...request, providerSerial: null, providerId: null, candidates: null }, now, random);
 }
 
 function notPlaced<S>(

@@ -3,7 +3,7 @@
  * rounds whatever the clock does, because an endless choice would block the process.
  */
 
-import { namesProvider, type ProviderFacts } from './eligibility.js';
+import { type ProviderFacts, selectsProviders } from './eligibility.js';
 import type { IndexedProvider, ModelIndex } from './model-index.js';
 import { withProbe } from './probe-policy.js';
 import type { PoolMember } from './provider-groups.js';
@@ -55,7 +55,7 @@ export class Scheduler<S extends IndexedProvider> {
       const now = this.#deps.now();
       const pool = models.poolAt(model, now);
       if (pool === undefined) {
-        const reason = namesProvider(demand) ? 'no_such_serial' : 'none_routable';
+        const reason = selectsProviders(demand) ? 'no_such_serial' : 'none_routable';
         return { decision: { kind: 'none', reason, expired: [] }, pool: null, now };
       }
       const scheduled = schedule(pool, demand, now, random);

@@ -130,6 +130,7 @@ export class JobRunner {
       model,
       accountId: job.accountId,
       ...named,
+      candidates: job.sealed === null ? null : new Set(job.sealed.candidates.keys()),
       exclude: new Set<ProviderId>(),
       excludedOwners: new Set<string>(),
       image: job.images,

@@ -2,7 +2,7 @@
  * Narrow interfaces between the inference layer and a connected provider. A local session (`local-provider.ts`) and a provider of
  * another coordinator (`cluster/placement/remote-provider.ts`) implement them.
  */
-import type { Frame, JobCompleted, JobFailure, JobMessage, ModelOffer, TrustLevel } from '@inference/protocol';
+import type { Frame, JobCompleted, JobFailure, JobMessage, KeyId, ModelOffer, TrustLevel } from '@inference/protocol';
 import type { AnswerSample, PromptPrefix } from '@inference/scheduler';
 import type { SealingKey } from './session/registration/admission.js';
 import type { Registration } from './session/session-options.js';
@@ -14,6 +14,8 @@ export interface ProviderConnection {
   readonly models: readonly ModelOffer[];
   /** Key that jobs are sealed to now; null after the key's expiry. */
   readonly key: SealingKey | null;
+  /** Whether the provider opens requests that clients sealed to this key. */
+  acceptsKey(keyId: KeyId): boolean;
   /** Account that the provider earns for, after its token was checked on this connection; null: none. */
   readonly ownerAccountId: string | null;
   readonly trustLevel: TrustLevel | null;

@@ -20,6 +20,8 @@ const RECENT_MINUTES = 60;
 /** An ended job, as counted. */
 interface CountedJob {
   readonly endpoint: Endpoint;
+  /** The client sealed the request to its candidates. */
+  readonly isSealed: boolean;
   readonly stream: boolean;
   /** `delivered`, `client_gone`, or the code of the error. */
   readonly outcome: string;
@@ -47,6 +49,11 @@ export class Metrics implements JobObserver {
 
   readonly #jobs = this.#counter('jobs_total', 'Jobs by endpoint and end.', ['endpoint', 'stream', 'end']);
   readonly #jobSeconds = this.#histogram('job_seconds', 'Time from request to end.', LONG, ['endpoint', 'stream']);
+  readonly #sealedJobs = this.#counter('e2e_jobs_total', 'Jobs whose requests clients sealed end to end, by endpoint and end.', [
+    'endpoint',
+    'stream',
+    'end',
+  ]);
   readonly #cancels = this.#counter('cancels_total', 'Jobs whose client disconnected.', ['stage']);
   readonly #bytes = this.#counter('bytes_total', 'Bytes of request bodies, and of content delivered to clients.', ['direction']);
   readonly #tokens = this.#counter('tokens_total', 'Billed tokens by model.', ['model', 'kind']);
@@ -117,9 +124,10 @@ export class Metrics implements JobObserver {
     this.#relay.observe(ms / 1000);
   }
 
-  job({ endpoint, stream, outcome, cancelled, ms, requestBytes, responseBytes, billed }: CountedJob): void {
+  job({ endpoint, isSealed, stream, outcome, cancelled, ms, requestBytes, responseBytes, billed }: CountedJob): void {
     const kind = { endpoint, stream: String(stream) };
     this.#jobs.inc({ ...kind, end: outcome });
+    if (isSealed) this.#sealedJobs.inc({ ...kind, end: outcome });
     this.recentJobs.add(outcome);
     this.#jobSeconds.observe(kind, ms / 1000);
     if (cancelled !== null) this.#cancels.inc({ stage: cancelled });

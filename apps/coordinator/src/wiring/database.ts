@@ -9,6 +9,7 @@ import { CatalogueRepository } from '../database/providers/catalogue-repository.
 import { LastSeenRepository } from '../database/providers/last-seen-repository.js';
 import { QuarantineRepository } from '../database/providers/quarantine-repository.js';
 import { ReputationRepository } from '../database/providers/reputation-repository.js';
+import { SealedNonceRepository } from '../database/sealed-nonce-repository.js';
 import { sharedSecret } from '../database/secret-repository.js';
 import type { Database } from '../database/tables.js';
 import { modelsOfLatestJobs } from '../database/usage-repository.js';
@@ -46,6 +47,7 @@ export interface Repositories {
   readonly prefixHashes: PrefixHashes;
   /** Counters of guesses and mails. */
   readonly attempts: AttemptCounters;
+  readonly sealedNonces: SealedNonceRepository;
   /** Models of the jobs before this process started. */
   readonly recentModels: readonly string[];
 }
@@ -94,12 +96,23 @@ export async function openRepositories(context: StartContext, database: Database
     cacheScopes: new CacheScopes(await sharedSecret(database, CACHE_SCOPE_SECRET)),
     prefixHashes: new PrefixHashes(context.config.cluster === null ? undefined : await sharedSecret(database, PREFIX_HASH_SECRET)),
     attempts: await openAttempts(context, database),
+    sealedNonces: openSealedNonces(context, database),
     recentModels: await modelsOfLatestJobs(database, now() - RECENTLY_SEEN_MS),
   };
 }
 
 /** Interval of the removal of past counters, in milliseconds. */
 const PRUNE_ATTEMPTS_MS = 600_000;
+
+/** Interval of the removal of expired nonces, in milliseconds. */
+const PRUNE_NONCES_MS = 600_000;
+
+function openSealedNonces({ onWriteError, disposal }: StartContext, database: Database): SealedNonceRepository {
+  const nonces = new SealedNonceRepository(database);
+  const work = { database, name: 'prune sealed nonces', periodMs: PRUNE_NONCES_MS, onError: onWriteError };
+  disposal.defer(everyPeriod({ ...work, work: () => nonces.prune() }));
+  return nonces;
+}
 
 /** Counters in the database of a cluster, in memory otherwise. */
 async function openAttempts({ config, now, onWriteError, disposal }: StartContext, database: Database): Promise<AttemptCounters> {

@@ -35,6 +35,7 @@ import {
 } from '@inference/protocol/crypto';
 import { WebSocket } from 'ws';
 import { EnclaveKey } from '../../../../test/support/enclave-key.js';
+import { ScriptedSealedJob } from './scripted-sealed-job.js';
 
 /** Sizes of scripted image models, native size first. */
 export const IMAGE_SIZES = ['64x48', '32x32'] as const;
@@ -58,6 +59,8 @@ export interface ProviderOptions {
   readonly keyStatement?: (statement: JsonValue) => JsonValue;
   /** Job handling; default: an honest response. */
   readonly onJob?: (job: ScriptedJob) => void | Promise<void>;
+  /** Handling of jobs whose body the client sealed. Given: the provider serves the end-to-end mode. */
+  readonly onSealedJob?: (job: ScriptedSealedJob) => void | Promise<void>;
   /** Cancel handling; default: honest. */
   readonly onCancel?: (job: ScriptedJob) => void;
   /** Answers to challenges after the first. Null: none. */
@@ -70,6 +73,7 @@ export class ScriptedProvider {
   readonly socket: WebSocket;
   readonly received: CoordinatorMessage[] = [];
   readonly jobs = new Map<string, ScriptedJob>();
+  readonly sealedJobs = new Map<string, ScriptedSealedJob>();
   sealingKey: SealingKeyPair = generateSealingKeyPair();
   sessionId = '';
   firstNonce = '';
@@ -216,12 +220,15 @@ export class ScriptedProvider {
         return;
       }
       case 'job':
-        this.jobs.set(message.context.job_id, new ScriptedJob(this, message));
+        if (message.e2e === undefined) this.jobs.set(message.context.job_id, new ScriptedJob(this, message));
+        else this.sealedJobs.set(message.context.job_id, new ScriptedSealedJob(this, message));
         return;
       case 'credit':
+        this.sealedJobs.get(message.job_id)?.credited(message.bytes);
         this.jobs.get(message.job_id)?.credited(message.bytes);
         return;
       case 'cancel':
+        this.sealedJobs.get(message.job_id)?.cancel();
         this.jobs.get(message.job_id)?.cancel();
         return;
       default:
@@ -237,6 +244,7 @@ export class ScriptedProvider {
       hardware: { chip_family: 'M4', cpu_cores: 12, gpu_cores: 38, bandwidth_gbs: 400 },
       models: this.offers(this.options.models ?? []),
       slots: this.options.slots ?? 4,
+      ...(this.options.onSealedJob === undefined ? {} : { e2e_versions: [1] }),
       ...(this.options.receiptVersion === undefined ? {} : { receipt_version: this.options.receiptVersion }),
     };
     return (this.options.register ?? ((same) => same))(register);
@@ -245,6 +253,7 @@ export class ScriptedProvider {
   #frame(bytes: Buffer): void {
     const frame = decodeFrame(bytes);
     this.jobs.get(frame.jobId)?.frame(frame);
+    this.sealedJobs.get(frame.jobId)?.frame(frame);
   }
 }
 

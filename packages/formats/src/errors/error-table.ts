@@ -58,6 +58,7 @@ const STATUSES = {
   413: { type: request, anthropic: 'request_too_large', retry: false },
   415: { type: request, anthropic: 'invalid_request_error', retry: false },
   416: { type: request, anthropic: 'invalid_request_error', retry: false },
+  422: { type: request, anthropic: 'invalid_request_error', retry: false },
   429: { type: 'rate_limit_error', anthropic: 'rate_limit_error', retry: true },
   500: { type: server, anthropic: 'api_error', retry: true },
   501: { type: server, anthropic: 'api_error', anthropicStatus: 500, retry: false },
@@ -116,6 +117,17 @@ const CODES = {
     message: 'The Content-Encoding of a request body must be gzip or deflate, applied once, or be left out.',
   },
   range_not_satisfiable: { status: 416, message: 'The range that was asked for lies outside of what is there.' },
+  not_sealed: {
+    status: 415,
+    code: 'unsupported_media_type',
+    message: 'The content type of a sealed request must be application/vnd.inference.sealed-request.',
+  },
+  /** The client reads the keyset again and seals anew. */
+  stale_key: {
+    status: 422,
+    message: 'No candidate of the sealed request is connected with the key that it names. Read the keyset again and seal to its keys.',
+  },
+  sealed_request_replayed: { status: 409, message: 'This sealed request came before. Seal a new one.' },
   rate_limit_exceeded: { status: 429, retryAfter: 1, message: 'Too many requests. Slow down and try again.' },
   internal: { status: 500, code: 'internal_error', message: 'The service failed to handle the request.' },
   /** The operator has not configured the required feature. */

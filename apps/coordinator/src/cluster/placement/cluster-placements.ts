@@ -2,7 +2,7 @@
  * Places jobs on the providers of all coordinators. Digests of the peers say whom to ask; only the coordinator that holds a provider's
  * connection assigns its slots. While all are full, a request queues here and at two peers, and takes the first slot.
  */
-import { chooseOwner, MAX_QUEUE_OWNERS, namesProvider, type OwnerRequest } from '@inference/scheduler';
+import { chooseOwner, MAX_QUEUE_OWNERS, type OwnerRequest, selectsProviders } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { type Placements, type ResolvedSerial, resolvedProvider } from '../../inference/placements.js';
 import type { Placed, Placement, RequestQueue, SlotRequest } from '../../inference/queue/request-queue.js';
@@ -50,17 +50,30 @@ export class ClusterPlacements implements Placements {
   }
 
   hasIdleProvider(request: SlotRequest): boolean {
-    return this.#options.requestQueue.hasIdleProvider(request) || (!namesProvider(request) && this.#choosePeer(request) !== null);
+    return this.#options.requestQueue.hasIdleProvider(request) || (!selectsProviders(request) && this.#choosePeer(request) !== null);
   }
 
   placeOnIdleProvider(request: SlotRequest): Placed | null | Promise<Placed | null> {
     const local = this.#options.requestQueue.placeOnIdleProvider(request);
-    if (local !== null || namesProvider(request)) return local;
+    if (local !== null) return local;
+    if ((request.candidates ?? null) !== null) return this.#idleCandidateAtPeers(request);
+    if (selectsProviders(request)) return null;
     const peerId = this.#choosePeer(request);
     if (peerId === null) return null;
     return this.#options.client
       .ask(peerId, { ...request, idleOnly: true }, 0, null)
       .then((placement) => (placement.kind === 'placed' ? placement : null));
+  }
+
+  /** Digests do not say where a candidate is connected, so peers are asked one after the other. */
+  async #idleCandidateAtPeers(request: SlotRequest): Promise<Placed | null> {
+    const { membership, client } = this.#options;
+    if (!this.#isServedByPeers(request)) return null;
+    for (const { id } of membership.peers.slice(0, MAX_ASKS)) {
+      const placement = await client.ask(id, { ...request, idleOnly: true }, 0, null);
+      if (placement.kind === 'placed') return placement;
+    }
+    return null;
   }
 
   served(model: string, ms: number): void {
@@ -84,7 +97,8 @@ export class ClusterPlacements implements Placements {
 
   #isServedByPeers(request: SlotRequest): boolean {
     const { membership, registry } = this.#options;
-    const { providerId = null, model } = request;
+    const { providerId = null, candidates = null, model } = request;
+    if (candidates !== null) return membership.peers.length > 0 && [...candidates].some((id) => !registry.isConnected(id));
     if (providerId !== null) return !registry.isConnected(providerId) && membership.peers.length > 0;
     return membership.isServedByPeers(model);
   }
@@ -92,7 +106,7 @@ export class ClusterPlacements implements Placements {
   async #placeAnywhere(request: SlotRequest, waitMs: number, signal: AbortSignal): Promise<Placement> {
     if (signal.aborted) return refused('aborted');
     const { membership } = this.#options;
-    if (namesProvider(request)) {
+    if (selectsProviders(request)) {
       const peers = membership.peers.map(({ id }) => id);
       return this.#wait(request, waitMs, signal, peers);
     }
@@ -201,7 +215,7 @@ export class ClusterPlacements implements Placements {
       let isLooking = false;
       const look = (models: ReadonlySet<string>): void => {
         const at = now();
-        if (isLooking || !models.has(request.model) || namesProvider(request) || Math.abs(at - lastLook) < RETRY_MS) return;
+        if (isLooking || !models.has(request.model) || selectsProviders(request) || Math.abs(at - lastLook) < RETRY_MS) return;
         lastLook = at;
         isLooking = true;
         const found = (placed: Placed | null): void => {

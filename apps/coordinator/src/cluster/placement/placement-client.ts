@@ -83,7 +83,9 @@ export class PlacementClient {
       const reason = message.type === 'refused' && message.reason !== 'busy' ? message.reason : 'none_routable';
       return refused(reason as NotPlacedReason, message.type === 'refused' ? message.retry_after_ms : null);
     }
-    const provider = await this.#remoteProvider(asked, message);
+    // A peer of an earlier version does not know candidates.
+    const isSelected = request.candidates?.has(message.provider.provider_id) ?? true;
+    const provider = isSelected ? await this.#remoteProvider(asked, message) : null;
     if (provider === null || stream.isClosed || signal?.aborted === true) {
       onAsked(provider === null ? 'unverified' : 'lost');
       stream.close();
@@ -157,12 +159,13 @@ function firstReply(stream: PeerStream, timeoutMs: number, signal: AbortSignal |
 }
 
 function requestMessage(request: SlotRequest, waitMs: number): PlacementRequestMessage {
-  const { work, image = null } = request;
+  const { work, image = null, candidates = null } = request;
   return {
     model: request.model,
     account_id: request.accountId,
     provider_serial: request.providerSerial,
     provider_id: request.providerId ?? null,
+    ...(candidates === null ? {} : { candidates: [...candidates] }),
     exclude: [...request.exclude].slice(-MAX_EXCLUDED),
     excluded_owners: [...(request.excludedOwners ?? [])].slice(-MAX_EXCLUDED),
     trust_floor: request.trustFloor,

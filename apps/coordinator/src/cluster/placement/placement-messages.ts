@@ -8,6 +8,7 @@ import {
   JobFailureSchema,
   JobSchema,
   KeyIdSchema,
+  MAX_E2E_RECIPIENTS,
   ModelOfferSchema,
   ProviderIdSchema,
   Sha256HexSchema,
@@ -37,6 +38,8 @@ export const PlacementRequestSchema = Type.Object({
   account_id: Id,
   provider_serial: nullable(Type.String({ minLength: 1, maxLength: 128 })),
   provider_id: nullable(ProviderIdSchema),
+  /** The only providers that may serve. Peers of earlier versions ignore the member and may place elsewhere. */
+  candidates: Type.Optional(Type.Array(ProviderIdSchema, { minItems: 1, maxItems: MAX_E2E_RECIPIENTS })),
   exclude: Type.Array(ProviderIdSchema, { maxItems: MAX_EXCLUDED }),
   excluded_owners: Type.Array(Id, { maxItems: MAX_EXCLUDED }),
   trust_floor: nullable(TrustLevelSchema),

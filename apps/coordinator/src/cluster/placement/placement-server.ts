@@ -105,6 +105,7 @@ export class PlacementServer {
       accountId: message.account_id,
       providerSerial: message.provider_serial,
       providerId: message.provider_id,
+      candidates: message.candidates === undefined ? null : new Set(message.candidates),
       exclude,
       trustFloor: message.trust_floor,
       ownFloor: message.own_floor,

@@ -1,5 +1,5 @@
 /** A provider whose connection another coordinator holds, as the inference layer sees it. */
-import type { ModelOffer, TrustLevel } from '@inference/protocol';
+import type { KeyId, ModelOffer, TrustLevel } from '@inference/protocol';
 import { extractChain } from '@inference/scheduler';
 import type { JobFinding, ProviderConnection } from '../../providers/provider-connection.js';
 import type { SealingKey } from '../../providers/session/registration/admission.js';
@@ -56,6 +56,11 @@ export class RemoteProvider implements ProviderConnection {
   get key(): SealingKey | null {
     const { key } = this.#verified;
     return key.notAfter > this.#now() ? key : null;
+  }
+
+  /** The owner describes the newest key only; a client that sealed to the one before seals again. */
+  acceptsKey(keyId: KeyId): boolean {
+    return this.key?.keyId === keyId;
   }
 
   get ownerAccountId(): string | null {

@@ -29,4 +29,6 @@ export interface OperationTables {
   periodic_runs: { name: string; ran_at: number };
   /** Webhook events already taken. `digest`: hexadecimal SHA-256 of the body. */
   webhook_digests: { digest: string; expires_at: number };
+  /** Nonces of sealed requests already taken. `digest`: hexadecimal SHA-256 of account and nonce. */
+  sealed_nonces: { digest: string; expires_at: number };
 }

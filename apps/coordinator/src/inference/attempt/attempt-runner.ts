@@ -2,10 +2,11 @@
  * Runs the attempts of a job, one after the other and hedged, until one decides the job. Until bytes are committed to the client, a
  * failure leads to another attempt, up to `MAX_ATTEMPTS`. The outcome policy decides which failures may.
  */
-import { apiError } from '@inference/formats';
-import type { JobContext } from '@inference/protocol';
+import { apiError, type SignedParts } from '@inference/formats';
+import type { JobContext, KeyId } from '@inference/protocol';
 import type { Encapsulation } from '@inference/protocol/crypto';
 import { namesProvider } from '@inference/scheduler';
+import { microUsd } from '../../billing/micro-usd.js';
 import { imageOfferOf } from '../../providers/placement/model-directory.js';
 import type { PlacementService } from '../../providers/placement/placement-service.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
@@ -16,10 +17,10 @@ import type { ImageSupply } from '../queue/image-supply.js';
 import type { NotPlacedReason, Placed, Placement, SlotRequest } from '../queue/request-queue.js';
 import type { CacheScopes } from '../request/cache-scopes.js';
 import { makesImages } from '../request/image-job.js';
-import { jobContext } from '../request/job-request.js';
+import { type JobRequest, jobContext } from '../request/job-request.js';
 import { attemptSummary, providerIdOf, type RunningJob, recordAttempt } from '../running-job.js';
 import { EngineFailures } from '../settlement/engine-failures.js';
-import { clientDisconnected, failed, type JobOutcome, notPlaced } from '../settlement/job-outcome.js';
+import { type AttemptSummary, clientDisconnected, failed, type JobOutcome, notPlaced } from '../settlement/job-outcome.js';
 import { blamesClient, isFailure, outcomePolicy, PROVIDER_LEFT_REASONS } from '../settlement/outcome-policy.js';
 import { type ResultRecorders, recordResult } from '../settlement/record-result.js';
 import { RefusalTracker, refusalResult } from '../settlement/refusal-tracker.js';
@@ -73,7 +74,7 @@ export class AttemptRunner {
   /** Runs a job with its maximum cost reserved. */
   async run(running: RunningJob): Promise<JobOutcome> {
     const outcome = await this.#tryProviders(running);
-    this.#recorders.engineFailures.settle(running, outcome.kind !== 'failed');
+    this.#recorders.engineFailures.settle(running, outcome.kind === 'delivered' || outcome.kind === 'client_gone');
     this.#recorders.refusals.settle(running, outcome);
     return outcome;
   }
@@ -103,8 +104,8 @@ export class AttemptRunner {
         if (supply === 'retry') continue;
         const summary = attemptSummary(last?.provider ?? null, running);
         if (supply === 'none') return failed(summary, apiError('no_provider'), 'no_image_provider');
-        const { trustFloor, providerId } = running.job;
-        const namedBy = providerId === null ? 'serial' : 'id';
+        const { trustFloor, providerId, sealed } = running.job;
+        const namedBy = sealed !== null ? 'candidates' : providerId === null ? 'serial' : 'id';
         return notPlaced(placement, { isClientDisconnected: running.clientSignal.aborted, trustFloor, namedBy, summary, last });
       }
       const step = await this.#tryProvider(placement, running);
@@ -248,6 +249,7 @@ export class AttemptRunner {
     const { provider } = slot;
     const { key } = provider;
     const context = running.clientSignal.aborted || this.#isStopping ? null : this.#context(running, provider);
+    const candidate = job.sealed?.candidates.get(providerIdOf(provider));
     running.attemptCount++;
     if (context === null || key === null) {
       slot.release();
@@ -257,6 +259,7 @@ export class AttemptRunner {
       slot,
       context,
       encapsulate: (): Encapsulation => encapsulationPool.take(key.publicKey),
+      ...(candidate === undefined ? {} : { candidate }),
       estimate,
       tokenMs: expectedTokenMs(estimate, slotRequest.work),
       otherJobCount: provider.usedSlots - 1,
@@ -271,15 +274,15 @@ export class AttemptRunner {
 
   #context({ job }: RunningJob, provider: ProviderConnection): JobContext | null {
     const { now, timings, cacheScopes } = this.#options;
-    const { key } = provider;
     // The provider may have connected, or changed its offer, after unfit providers were excluded.
     if (job.images !== null && !makesImages(imageOfferOf(provider, job.params.model), job.images, job.images.pixels)) return null;
-    if (key === null) return null;
+    const keyId = sealingKeyOf(job, provider);
+    if (keyId === null) return null;
     const providerId = providerIdOf(provider);
     return jobContext(job, {
       providerId,
-      keyId: key.keyId,
-      cacheScope: cacheScopes.scope(job.accountId, providerId),
+      keyId,
+      cacheScope: job.sealed === null ? cacheScopes.scope(job.accountId, providerId) : null,
       now: now(),
       lifetimeMs: timings.contextMs,
     });
@@ -288,7 +291,8 @@ export class AttemptRunner {
   #notStarted(provider: ProviderConnection, running: RunningJob): Step {
     const { clientSignal, attemptRecords, attemptCount, slotRequest } = running;
     const isStopped = clientSignal.aborted || this.#isStopping;
-    const { error, reason } = outcomePolicy({ kind: isStopped ? 'stopped' : 'key_expired' });
+    const notUsable = running.job.sealed === null ? 'key_expired' : 'stale_key';
+    const { error, reason } = outcomePolicy({ kind: isStopped ? 'stopped' : notUsable });
     const role = attemptCount === 1 ? 'first' : 'retry';
     attemptRecords.push({ providerId: providerIdOf(provider), role, outcome: isStopped ? 'stopped' : reason, ms: 0 });
     const summary = attemptSummary(provider, running);
@@ -298,12 +302,21 @@ export class AttemptRunner {
     return { retry: failed(summary, error, reason) };
   }
 
+  /** Nothing is charged, and the reservation ends before the client reads the refusal. */
+  async #deliverRefusal(signed: SignedParts, { bill, clientSignal, delivery }: RunningJob, summary: AttemptSummary): Promise<JobOutcome> {
+    await bill.close();
+    if (clientSignal.aborted) return clientDisconnected(summary);
+    delivery.deliver(signed, microUsd(0));
+    return { kind: 'refused', signed, billed: null, ...summary };
+  }
+
   async #conclude(plan: AttemptPlan, outcome: AttemptOutcome, running: RunningJob): Promise<Step> {
     const { provider } = plan.slot;
     const { delivery, clientSignal, slotRequest } = running;
     const summary = attemptSummary(provider, running);
     if (outcome.kind === 'completed') {
       const settled = await settleAnswer(outcome, plan, running, this.#options.onImageStoreError);
+      if (settled.kind === 'refused') return { done: await this.#deliverRefusal(settled.signed, running, summary) };
       if (settled.kind !== 'rejected') return { done: settled };
       const { result } = settled;
       recordResult(plan, result, outcome.elapsedMs, running, this.#recorders);
@@ -322,6 +335,15 @@ export class AttemptRunner {
     const end = failed(summary, error, reason);
     return retry ? { retry: end } : { done: end };
   }
+}
+
+/** Key that the body is sealed to: the provider's newest, or the client's choice. Null: the provider does not open it any more. */
+function sealingKeyOf({ sealed }: JobRequest, provider: ProviderConnection): KeyId | null {
+  if (sealed === null) return provider.key?.keyId ?? null;
+  const candidate = sealed.candidates.get(providerIdOf(provider));
+  const isUsable =
+    candidate !== undefined && provider.registration.e2eVersions.includes(sealed.context.v) && provider.acceptsKey(candidate.keyId);
+  return isUsable ? candidate.keyId : null;
 }
 
 /** Slot request for a further provider, besides the running attempts. */

@@ -2,14 +2,25 @@
  * One attempt of a job on one provider: seals the request, follows the provider through its phases and passes response bytes on.
  * Ends in exactly one outcome. An early end also cancels the job at the provider.
  */
-import { type Frame, INITIAL_CREDIT_BYTES, type JobCompleted, type JobContext, type JobFailure, toBase64 } from '@inference/protocol';
+import {
+  type Frame,
+  INITIAL_CREDIT_BYTES,
+  type JobCompleted,
+  type JobContext,
+  type JobFailure,
+  type JobFailureCode,
+  type JobMessage,
+  toBase64,
+} from '@inference/protocol';
 import { type Encapsulation, SealingError, sealRequest } from '@inference/protocol/crypto';
 import type { LatencyEstimate } from '@inference/scheduler';
 import type { JobHandle, JobSink, ProviderSlot } from '../../providers/provider-connection.js';
 import { Deadline } from '../deadline.js';
 import type { Delivery } from '../delivery/delivery.js';
 import type { JobTimings } from '../job-timings.js';
-import { type ReadResponse, ResponseReader, type ResponseViolation } from './response-reader.js';
+import type { SealedCandidate } from '../request/sealed-request.js';
+import { RelayedAnswerReader, relayedRequestFrames } from './relayed-answer.js';
+import { type AnswerReader, type ReadResponse, ResponseReader, type ResponseViolation } from './response-reader.js';
 import { StallBudget } from './stall-budget.js';
 
 /** Ways in which a provider breaks the job protocol. */
@@ -40,7 +51,12 @@ export type FailedAttempt =
   /** The provider read nothing of the request in time, because other requests were sent first. */
   | { readonly kind: 'unsent' }
   /** The provider's sealing key is malformed. */
-  | { readonly kind: 'unsealable' };
+  | { readonly kind: 'unsealable' }
+  /** The provider could not open, or would not take, what the client sealed to it. Provider or client may be at fault. */
+  | { readonly kind: 'unopened'; readonly code: UnopenedCode };
+
+const UNOPENED_CODES = ['unknown_key', 'bad_context', 'expired', 'replayed', 'unsealing_failed'] as const satisfies JobFailureCode[];
+export type UnopenedCode = (typeof UNOPENED_CODES)[number];
 
 export type AttemptOutcome =
   | CompletedAttempt
@@ -56,6 +72,8 @@ export interface AttemptPlan {
   readonly context: JobContext;
   /** For the provider's sealing key. Called once; throws SealingError `bad_key` on a malformed key. */
   readonly encapsulate: () => Encapsulation;
+  /** The client sealed the body to this provider. Left out: the coordinator seals. */
+  readonly candidate?: Pick<SealedCandidate, 'index' | 'enc'>;
   readonly estimate: LatencyEstimate;
   /** Expected time per output token, in milliseconds. */
   readonly tokenMs: number;
@@ -85,7 +103,7 @@ export class Attempt implements JobSink {
   readonly #stallBudget: StallBudget;
   readonly #settle: (outcome: AttemptOutcome) => void;
   /** Null until the request is sealed. */
-  #reader: ResponseReader | null = null;
+  #reader: AnswerReader | null = null;
   #handle: JobHandle | null = null;
   readonly #startedAt = performance.now();
   #firstContentAt: number | null = null;
@@ -126,24 +144,14 @@ export class Attempt implements JobSink {
     return performance.now() - this.#lastActivityAt;
   }
 
-  /** Seals the body for the provider and sends it. */
+  /** Sends the body, sealed for the provider by this coordinator or by the client. */
   start(body: Uint8Array): void {
-    const { slot, context, encapsulate } = this.plan;
+    const { slot } = this.plan;
     this.#group.started(this);
     try {
-      const sealed = sealRequest(context, encapsulate(), body);
-      this.#reader = new ResponseReader(sealed.responses, context, (bytes) => {
-        this.#turnSince ??= performance.now();
-        this.#handle?.grant(bytes);
-      });
-      const message = {
-        type: 'job',
-        context,
-        enc: toBase64(sealed.enc),
-        request_bytes: body.length,
-        credit: INITIAL_CREDIT_BYTES,
-      } as const;
-      const handle = slot.start(message, sealed.frames, this);
+      const { message, frames, reader } = this.#exchange(body);
+      this.#reader = reader;
+      const handle = slot.start(message, frames, this);
       this.#handle = handle;
       if (this.#isOver) handle.cancel();
     } catch (error) {
@@ -244,14 +252,33 @@ export class Attempt implements JobSink {
   }
 
   failed(failure: JobFailure): void {
-    this.#end({ kind: 'failed', failure });
+    this.#end(this.plan.candidate === undefined ? { kind: 'failed', failure } : sealedFailure(failure));
   }
 
   lost(): void {
     this.#end({ kind: 'lost' });
   }
 
-  #receive(frame: Frame, reader: ResponseReader): Violation | null {
+  /** Throws SealingError `bad_key` on a malformed sealing key. */
+  #exchange(body: Uint8Array): { readonly message: JobMessage; readonly frames: readonly Uint8Array[]; readonly reader: AnswerReader } {
+    const { context, candidate, encapsulate } = this.plan;
+    const onCredit = (bytes: number): void => {
+      this.#turnSince ??= performance.now();
+      this.#handle?.grant(bytes);
+    };
+    const job = { type: 'job', context, request_bytes: body.length, credit: INITIAL_CREDIT_BYTES } as const;
+    if (candidate !== undefined) {
+      return {
+        message: { ...job, enc: toBase64(candidate.enc), e2e: { v: 1, recipient: candidate.index } },
+        frames: relayedRequestFrames(context.job_id, body),
+        reader: new RelayedAnswerReader(context.job_id, onCredit),
+      };
+    }
+    const { enc, frames, responses } = sealRequest(context, encapsulate(), body);
+    return { message: { ...job, enc: toBase64(enc) }, frames, reader: new ResponseReader(responses, context, onCredit) };
+  }
+
+  #receive(frame: Frame, reader: AnswerReader): Violation | null {
     if (this.#phase === 'acceptance') return 'out_of_turn';
     const read = reader.read(frame);
     if (typeof read === 'string') return read;
@@ -299,4 +326,10 @@ export class Attempt implements JobSink {
     if (delivery !== null && !delivery.isCommitted) delivery.withdraw();
     this.#settle(outcome);
   }
+}
+
+/** Details of a failure describe the sealed body, so only the code is kept. */
+function sealedFailure({ code }: JobFailure): FailedAttempt {
+  const unopened = UNOPENED_CODES.find((known) => known === code);
+  return unopened === undefined ? { kind: 'failed', failure: { code } } : { kind: 'unopened', code: unopened };
 }

@@ -12,9 +12,25 @@ export interface ReadResponse {
   /** The final frame was opened. */
   readonly finished: boolean;
   readonly responseSha256: string;
-  /** Hashed response bytes. */
+  /** Response bytes as delivered: hashed plaintext, or ciphertext before the final frame of a sealed answer. */
   readonly bytes: number;
+  /** Upper bound of the plaintext bytes. */
+  readonly plaintextBytes: number;
   readonly reportedUsage: UsageReport;
+}
+
+/** Reads the frames of one attempt's response. */
+export interface AnswerReader {
+  /** The provider may send nothing before the client has drained more. */
+  readonly isOutOfCredit: boolean;
+  /** Bytes of the next frame for delivery, or the violated rule. */
+  read(frame: Frame): Uint8Array | ResponseViolation;
+  /** The client's connection took this many bytes. */
+  drained(bytes: number): void;
+  /** The client disconnected: bytes held by the provider may still arrive. */
+  grantClosingCredit(): void;
+  /** Summary of everything read. Called once, at the end. */
+  end(): ReadResponse;
 }
 
 /** Extra credit for bytes written before the provider learned of the client's disconnect. Hashed and dropped. */
@@ -27,32 +43,66 @@ const CR = 0x0d;
 const COLON = 0x3a;
 const COMMENT = Buffer.from('\n:');
 
-export class ResponseReader {
-  readonly #opener: ResponseOpener;
+/** Bytes that a provider may send, granted as the client takes them. */
+export class AnswerCredit {
   readonly #onCredit: (bytes: number) => void;
+  #leftBytes: number;
+  #drainedBytes = 0;
+
+  constructor(initialBytes: number, onCredit: (bytes: number) => void) {
+    this.#leftBytes = initialBytes;
+    this.#onCredit = onCredit;
+  }
+
+  get isUsedUp(): boolean {
+    return this.#leftBytes <= 0;
+  }
+
+  /** False: the provider sent more than it might. */
+  spend(bytes: number): boolean {
+    this.#leftBytes -= bytes;
+    return this.#leftBytes >= 0;
+  }
+
+  drained(bytes: number): void {
+    this.#drainedBytes += bytes;
+    if (this.#drainedBytes < CREDIT_STEP_BYTES) return;
+    this.#grant(this.#drainedBytes);
+    this.#drainedBytes = 0;
+  }
+
+  grantClosing(): void {
+    this.#grant(CLOSING_CREDIT_BYTES);
+  }
+
+  #grant(bytes: number): void {
+    this.#leftBytes += bytes;
+    this.#onCredit(bytes);
+  }
+}
+
+export class ResponseReader implements AnswerReader {
+  readonly #opener: ResponseOpener;
+  readonly #credit: AnswerCredit;
   readonly #hash: ResponseHash = responseHash();
   /** Null: the response is no stream. */
   readonly #lines: StreamLineCheck | null;
   /** Null: images, whose body is parsed when all parts have arrived. */
   readonly #usage: UsageReader | null;
   #bytes = 0;
-  #creditBytes = INITIAL_CREDIT_BYTES;
-  #drainedBytes = 0;
 
   /** `onCredit` is called with additional bytes for the provider to send. */
   constructor(opener: ResponseOpener, { endpoint, stream }: Pick<JobContext, 'endpoint' | 'stream'>, onCredit: (bytes: number) => void) {
     this.#opener = opener;
-    this.#onCredit = onCredit;
+    this.#credit = new AnswerCredit(INITIAL_CREDIT_BYTES, onCredit);
     this.#lines = stream ? new StreamLineCheck() : null;
     this.#usage = endpoint === '/v1/images/generations' ? null : new UsageReader(endpoint, stream);
   }
 
-  /** The provider may send nothing before the client has drained more. */
   get isOutOfCredit(): boolean {
-    return this.#creditBytes <= 0;
+    return this.#credit.isUsedUp;
   }
 
-  /** Plaintext of the next frame, or the violated rule. */
   read(frame: Frame): Uint8Array | ResponseViolation {
     let plaintext: Uint8Array;
     try {
@@ -61,8 +111,7 @@ export class ResponseReader {
       if (error instanceof SealingError) return 'tampered_frame';
       throw error;
     }
-    this.#creditBytes -= plaintext.length;
-    if (this.#creditBytes < 0) return 'credit_exceeded';
+    if (!this.#credit.spend(plaintext.length)) return 'credit_exceeded';
     if (this.#lines?.accepts(plaintext) === false) return 'unverifiable';
     this.#hash.update(plaintext);
     this.#usage?.push(plaintext);
@@ -70,32 +119,22 @@ export class ResponseReader {
     return plaintext;
   }
 
-  /** The client's connection took this many bytes. */
   drained(bytes: number): void {
-    this.#drainedBytes += bytes;
-    if (this.#drainedBytes < CREDIT_STEP_BYTES) return;
-    this.#grant(this.#drainedBytes);
-    this.#drainedBytes = 0;
+    this.#credit.drained(bytes);
   }
 
-  /** The client disconnected: bytes held by the provider may still arrive. */
   grantClosingCredit(): void {
-    this.#grant(CLOSING_CREDIT_BYTES);
+    this.#credit.grantClosing();
   }
 
-  /** Summary of everything read. Called once, at the end. */
   end(): ReadResponse {
     return {
       finished: this.#opener.finished,
       responseSha256: this.#hash.digestHex(),
       bytes: this.#bytes,
+      plaintextBytes: this.#bytes,
       reportedUsage: this.#usage?.end() ?? [],
     };
-  }
-
-  #grant(bytes: number): void {
-    this.#creditBytes += bytes;
-    this.#onCredit(bytes);
   }
 }
 

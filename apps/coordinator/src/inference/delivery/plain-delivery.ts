@@ -1,18 +1,17 @@
 /** Delivers a plain response: holds the body in memory, bounded, and sends it with the signature once verified. */
-import type { ApiError, SignedParts, TextFormat } from '@inference/formats';
-import { MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
+import type { ApiError, HttpError, SignedParts } from '@inference/formats';
 import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { ClientConnection } from './client-connection.js';
 import type { Delivery } from './delivery.js';
-import { ignoredHeader, providerHeaders, signatureHeaders } from './response-headers.js';
 
 interface PlainOptions {
   readonly client: ClientConnection;
-  readonly format: Pick<TextFormat, 'error'>;
-  readonly requestId: string;
-  /** Members of the request without effect. */
-  readonly ignored: readonly string[];
+  readonly errorResponse: (error: ApiError) => HttpError;
+  /** Headers of a verified response, besides length and cost. */
+  readonly headers: (provider: ProviderConnection, signed: SignedParts) => Readonly<Record<string, string>>;
+  /** Maximum bytes held in memory; more are a provider's fault. */
+  readonly maxBytes: number;
 }
 
 export class PlainDelivery implements Delivery {
@@ -44,7 +43,7 @@ export class PlainDelivery implements Delivery {
 
   push(bytes: Uint8Array): boolean {
     this.#bytes += bytes.length;
-    if (this.#bytes > MAX_PLAIN_RESPONSE_BYTES) return false;
+    if (this.#bytes > this.#options.maxBytes) return false;
     this.#parts.push(bytes);
     this.#grant(bytes.length);
     return true;
@@ -56,16 +55,13 @@ export class PlainDelivery implements Delivery {
   }
 
   deliver(signed: SignedParts, cost: MicroUsd | null): void {
-    const { client, ignored } = this.#options;
+    const { client, headers } = this.#options;
     if (client.isDisconnected || this.#provider === null) return;
     const [only, ...more] = this.#parts;
     const body = only !== undefined && more.length === 0 ? only : Buffer.concat(this.#parts);
     client.response.writeHead(200, {
-      'Content-Type': 'application/json; charset=utf-8',
+      ...headers(this.#provider, signed),
       'Content-Length': body.length,
-      ...providerHeaders(this.#provider),
-      ...signatureHeaders(signed),
-      ...ignoredHeader(ignored),
       ...(cost === null ? {} : { 'X-Inference-Cost-Micro-Usd': cost }),
     });
     client.end(body);
@@ -74,7 +70,7 @@ export class PlainDelivery implements Delivery {
 
   fail(error: ApiError): void {
     this.#parts = [];
-    const { client, format, requestId } = this.#options;
-    client.answerError(format.error(error, requestId));
+    const { client, errorResponse } = this.#options;
+    client.answerError(errorResponse(error));
   }
 }

@@ -24,6 +24,16 @@ export function providerHeaders(provider: ProviderConnection): Headers {
   };
 }
 
+/** Headers of a verified plain response. */
+export function plainHeaders(provider: ProviderConnection, signed: SignedParts, ignored: readonly string[]): Headers {
+  return {
+    'Content-Type': 'application/json; charset=utf-8',
+    ...providerHeaders(provider),
+    ...signatureHeaders(signed),
+    ...ignoredHeader(ignored),
+  };
+}
+
 /** Headers with the enclave's signature and receipt. */
 export function signatureHeaders(signed: SignedParts): Headers {
   return {

@@ -1,44 +1,30 @@
 /**
  * Delivers a stream, unchanged. Bytes of one turn of the event loop go out in one write, one window at a time. Credit returns only
- * for bytes taken by the client. SSE comments fill silence between two events.
+ * for bytes taken by the client. Keep-alives of the framing fill silence.
  */
-import {
-  type AnswerFormat,
-  type ApiError,
-  type ResponseMetadata,
-  type SignatureForm,
-  type SignedParts,
-  SSE_COMMENT,
-  type TextFormat,
-} from '@inference/formats';
+import type { ApiError, HttpError, SignedParts } from '@inference/formats';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { JobObserver } from '../job-observer.js';
 import type { JobTimings } from '../job-timings.js';
 import { CLIENT_WINDOW_BYTES, type ClientConnection } from './client-connection.js';
 import type { Delivery } from './delivery.js';
-import { ignoredHeader, providerHeaders, signatureHeaders } from './response-headers.js';
+import type { StreamFraming } from './stream-framing.js';
 
 export interface StreamOptions {
   readonly client: ClientConnection;
-  readonly format: Pick<TextFormat, 'error'>;
-  readonly answer: AnswerFormat;
-  readonly responseMetadata: ResponseMetadata;
+  readonly framing: StreamFraming;
+  /** Response to an error before the stream has begun. */
+  readonly errorResponse: (error: ApiError) => HttpError;
+  /** Headers that name the provider. */
+  readonly providerHeaders: (provider: ProviderConnection) => Readonly<Record<string, string>>;
   readonly jobId: string;
-  readonly signatureForm: SignatureForm;
-  /** Members of the request without effect. */
-  readonly ignored: readonly string[];
-  readonly requestId: string;
   /** Maximum content bytes; more are a provider's fault. */
   readonly maxBytes: number;
-  /** The client sent `TE: trailers`. */
-  readonly trailers: boolean;
   readonly timings: Pick<JobTimings, 'keepAliveMs'>;
   readonly observer: JobObserver;
   /** When the request had come (`performance.now`). */
   readonly startedAt: number;
 }
-
-const NEW_LINE = 0x0a;
 
 export class StreamDelivery implements Delivery {
   readonly #options: StreamOptions;
@@ -56,8 +42,6 @@ export class StreamDelivery implements Delivery {
   /** Bytes written while the client is slow, with credit not returned yet. */
   #undrained = 0;
   #keepAlive: NodeJS.Timeout | null = null;
-  #lastByte = NEW_LINE;
-  #secondLastByte = NEW_LINE;
 
   constructor(options: StreamOptions) {
     this.#options = options;
@@ -90,9 +74,11 @@ export class StreamDelivery implements Delivery {
     if (bytes.length === 0 || this.#isOver) return true;
     this.#pushed += bytes.length;
     if (this.#pushed > this.#options.maxBytes) return false;
+    const content = this.#options.framing.take(bytes);
+    if (content.length === 0) return true;
     this.#commit();
     if (!this.#isStalled) this.#oldestAt ??= receivedAt;
-    this.#pending.push(bytes);
+    this.#pending.push(content);
     this.#flush ??= setImmediate(() => this.#writePending());
     return true;
   }
@@ -101,44 +87,32 @@ export class StreamDelivery implements Delivery {
   withdraw(): void {}
 
   deliver(signed: SignedParts): void {
-    const { client, answer, responseMetadata, signatureForm, trailers } = this.#options;
+    const { client, framing } = this.#options;
     this.#commit();
     this.#writePending(true);
     if (!this.#isOver) {
-      if (trailers) client.response.addTrailers(signatureHeaders(signed));
-      client.end(answer.signatureEvent(responseMetadata, signed, signatureForm));
+      const { bytes, trailers } = framing.ending(signed);
+      if (trailers !== null) client.response.addTrailers(trailers);
+      client.end(bytes);
     }
     this.#finish();
   }
 
   fail(error: ApiError): void {
-    const { client, format, answer, requestId } = this.#options;
-    if (!this.#isCommitted) client.answerError(format.error(error, requestId));
+    const { client, framing, errorResponse } = this.#options;
+    if (!this.#isCommitted) client.answerError(errorResponse(error));
     else if (!this.#isOver) {
       this.#writePending(true);
-      // An incomplete event of the provider must not swallow the error after it.
-      client.end((this.#isBetweenEvents ? '' : '\n\n') + answer.streamError(error, requestId));
+      client.end(framing.failure(error));
     }
     this.#finish();
-  }
-
-  get #isBetweenEvents(): boolean {
-    return this.#pending.length === 0 && this.#lastByte === NEW_LINE && this.#secondLastByte === NEW_LINE;
   }
 
   #commit(): void {
     if (this.#isCommitted || this.#isOver || this.#provider === null) return;
     this.#isCommitted = true;
-    const { client, jobId, ignored, trailers, timings } = this.#options;
-    client.response.writeHead(200, {
-      'Content-Type': 'text/event-stream; charset=utf-8',
-      'Cache-Control': 'no-cache',
-      'X-Accel-Buffering': 'no',
-      ...providerHeaders(this.#provider),
-      'X-Inference-Job-ID': jobId,
-      ...ignoredHeader(ignored),
-      ...(trailers ? { Trailer: 'X-Se-Signature, X-Response-Hash, X-Inference-Receipt, X-Inference-Receipt-Signature' } : {}),
-    });
+    const { client, framing, jobId, providerHeaders, timings } = this.#options;
+    client.response.writeHead(200, { ...framing.headers, ...providerHeaders(this.#provider), 'X-Inference-Job-ID': jobId });
     this.#keepAlive = setTimeout(() => this.#sendKeepAlive(), timings.keepAliveMs);
   }
 
@@ -151,8 +125,6 @@ export class StreamDelivery implements Delivery {
     const chunk = last ? all : all.subarray(0, CLIENT_WINDOW_BYTES);
     this.#pending = chunk.length === all.length ? [] : [all.subarray(chunk.length)];
     this.#observe();
-    this.#secondLastByte = chunk.length > 1 ? (chunk[chunk.length - 2] as number) : this.#lastByte;
-    this.#lastByte = chunk[chunk.length - 1] as number;
     this.#write(chunk, chunk.length);
     if (this.#pending.length > 0 && !this.#isStalled) this.#flush ??= setImmediate(() => this.#writePending());
   }
@@ -187,7 +159,9 @@ export class StreamDelivery implements Delivery {
 
   #sendKeepAlive(): void {
     if (this.#isOver) return;
-    if (this.#isBetweenEvents && !this.#isStalled) this.#write(SSE_COMMENT, 0);
+    const { framing } = this.#options;
+    const isBetweenUnits = this.#pending.length === 0 && framing.isBetweenUnits;
+    if (isBetweenUnits && !this.#isStalled) this.#write(framing.keepAlive, 0);
     else this.#keepAlive?.refresh();
   }
 

@@ -4,14 +4,14 @@
  */
 
 import type { ImageRequestParams } from '@inference/formats';
-import type { TrustLevel } from '@inference/protocol';
+import type { ProviderId, TrustLevel } from '@inference/protocol';
 import {
   type Choice,
   type LatencyEstimate,
   type NoPlacementReason,
-  namesProvider,
   type PromptPrefix,
   type SchedulingRequest,
+  selectsProviders,
 } from '@inference/scheduler';
 import type { ProviderSelector } from '../../providers/placement/model-directory.js';
 import type { PlacementChoice } from '../../providers/placement/placement-service.js';
@@ -198,7 +198,7 @@ export class RequestQueue implements Placements {
     return new Promise((resolve) => {
       const { model, accountId, work, exclude, ownFloor = false } = request;
       // The model's own minimum trust level is the same for the whole queue.
-      const isRestricted = namesProvider(request) || exclude.size > 0 || ownFloor;
+      const isRestricted = selectsProviders(request) || exclude.size > 0 || ownFloor;
       const queue = this.#queues.get(model) ?? new FairQueue<Waiter>(this.#maxPerModel);
       const leave = (placement: Placement): void => {
         clearTimeout(timer);
@@ -273,16 +273,24 @@ export class RequestQueue implements Placements {
   #expectedMs(model: string, accountId: string | null, selector: ProviderSelector): number | null {
     const queue = this.#queues.get(model);
     const turnMs = this.#times.waitMs(model, queue?.aheadOf(accountId) ?? 0, this.#registry.models.slotCount(model));
-    const { providerSerial, providerId = null, trustFloor } = selector;
-    const isForNamed = namesProvider(selector);
-    if (!isForNamed && trustFloor !== 'hardware') return turnMs;
+    const { providerSerial, providerId = null, candidates = null, trustFloor } = selector;
+    const isForSelected = selectsProviders(selector);
+    if (!isForSelected && trustFloor !== 'hardware') return turnMs;
     const wantsTheSame = ({ request }: Waiter): boolean =>
-      isForNamed
-        ? request.providerSerial === providerSerial && (request.providerId ?? null) === providerId
+      isForSelected
+        ? request.providerSerial === providerSerial &&
+          (request.providerId ?? null) === providerId &&
+          overlap(request.candidates ?? null, candidates)
         : request.trustFloor === trustFloor;
     const ownMs = this.#times.waitMs(model, queue?.aheadOf(accountId, wantsTheSame) ?? 0, this.#registry.models.slotCount(model, selector));
     return turnMs === null || ownMs === null ? null : Math.max(turnMs, ownMs);
   }
+}
+
+/** Whether two candidate sets, null for any provider, have a provider in common. A request for any provider matches only its like. */
+function overlap(some: ReadonlySet<ProviderId> | null, others: ReadonlySet<ProviderId> | null): boolean {
+  if (some === null || others === null) return some === others;
+  return [...some].some((providerId) => others.has(providerId));
 }
 
 function placedOn({ takeSlot, estimate, why }: PlacedChoice): Placed {

@@ -27,6 +27,7 @@ import type { MicroUsd } from '../../billing/micro-usd.js';
 import { DEFAULT_MAX_TOKENS } from '../job-timings.js';
 import { type ImageJob, imageTokens } from './image-job.js';
 import type { PrefixHashes } from './prefix-hashes.js';
+import type { SealedRequest } from './sealed-request.js';
 
 const PROVIDER_ID = new RegExp(PROVIDER_ID_PATTERN);
 /** Of a body, on average. */
@@ -49,10 +50,12 @@ export interface JobRequest {
   /** Keyed prefix hashes of the prompt; never stored. */
   readonly chain: readonly PromptPrefix[];
   readonly responseMetadata: ResponseMetadata;
-  /** Format of the response parts written by the coordinator. */
-  readonly answer: AnswerFormat;
-  /** The client's body, byte for byte. */
+  /** The client's body, byte for byte: JSON, or a sealed request. */
   readonly body: Uint8Array;
+  /** Bytes of the JSON body; of a sealed request, as its context names them. */
+  readonly jsonBytes: number;
+  /** Terms of a request that the client sealed to its candidates; null: the coordinator reads and seals the body. */
+  readonly sealed: SealedRequest | null;
   readonly requestSha256: string;
   readonly clientNonce: string | null;
   /** Minimum trust level required by the client; null: the model's. */
@@ -62,6 +65,12 @@ export interface JobRequest {
   readonly ignored: readonly string[];
   /** The only provider allowed; null: any. */
   readonly providerId: ProviderId | null;
+}
+
+/** A request whose body the coordinator has read. */
+export interface ReadJobRequest extends JobRequest {
+  /** Format of the response parts written by the coordinator. */
+  readonly answer: AnswerFormat;
 }
 
 /** Request parameters outside the body, and the caller. */
@@ -84,7 +93,7 @@ export interface RequestInput {
 }
 
 /** Parses a request for text or embeddings. Throws RequestError. */
-export function readJobRequest(input: RequestInput & { readonly endpoint: Exclude<Endpoint, ImagesEndpoint> }): JobRequest {
+export function readJobRequest(input: RequestInput & { readonly endpoint: Exclude<Endpoint, ImagesEndpoint> }): ReadJobRequest {
   const { request, params, answer, ignored } = formatFor(input.endpoint).parse(input.body, input);
   // Embeddings use the whole text, so no prefix is cached.
   const chain = request.task === 'embed' ? [] : input.prefixHashes.chain(request, input.accountId);
@@ -98,11 +107,54 @@ export function imageJobRequest(
   input: RequestInput,
   { params, answer, ignored }: Pick<ParsedImages, 'params' | 'answer' | 'ignored'>,
   { model, images }: { readonly model: string; readonly images: ImageJob },
-): JobRequest {
+): ReadJobRequest {
   return jobOf(input, { params: { ...params, model }, answer, chain: [], images, ignored });
 }
 
-function jobOf(input: RequestInput, parsed: Pick<JobRequest, 'params' | 'answer' | 'chain' | 'images' | 'ignored'>): JobRequest {
+/** Job of a sealed request. The trust header applies as to other requests; the candidates replace the naming of a provider. */
+export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: SealedRequest): JobRequest {
+  const { endpoint, model, stream, max_tokens: maxTokens, body_bytes: jsonBytes } = sealed.context;
+  const jobId = newJobId(input.now);
+  const { accountId, apiKeyId, keySpendLimit, body } = input;
+  return {
+    jobId,
+    accountId,
+    apiKeyId,
+    keySpendLimit,
+    endpoint,
+    params: { endpoint, model, stream, maxTokens, providerSerial: null },
+    images: null,
+    chain: [],
+    responseMetadata: { responseId: RESPONSE_ID_PREFIXES[endpoint] + jobId.replaceAll('-', ''), created: Math.floor(input.now / 1000), model },
+    body,
+    jsonBytes,
+    sealed,
+    requestSha256: sha256Hex(body),
+    clientNonce: null,
+    trustFloor: readTrustFloor(input.trustHeader),
+    signatureForm: 'event',
+    ignored: [],
+    providerId: null,
+  };
+}
+
+/** Of responses to sealed requests, whose bodies the coordinator has not read. */
+const RESPONSE_ID_PREFIXES: Readonly<Record<Endpoint, string>> = {
+  '/v1/chat/completions': 'chatcmpl-',
+  '/v1/completions': 'cmpl-',
+  '/v1/responses': 'resp_',
+  '/v1/messages': 'msg_',
+  '/v1/messages/count_tokens': '',
+  '/v1/embeddings': '',
+  '/v1/images/generations': '',
+};
+
+/** Images that the request asks for; 0: text or vectors. */
+export function requestedImages({ images, sealed }: Pick<JobRequest, 'images' | 'sealed'>): number {
+  return images?.count ?? sealed?.context.images ?? 0;
+}
+
+function jobOf(input: RequestInput, parsed: Pick<ReadJobRequest, 'params' | 'answer' | 'chain' | 'images' | 'ignored'>): ReadJobRequest {
   const { params, answer } = parsed;
   const clientNonce = readNonce(input.nonceHeader);
   const trustFloor = readTrustFloor(input.trustHeader);
@@ -122,6 +174,8 @@ function jobOf(input: RequestInput, parsed: Pick<JobRequest, 'params' | 'answer'
       model: params.model,
     },
     body: input.body,
+    jsonBytes: input.body.length,
+    sealed: null,
     requestSha256: sha256Hex(input.body),
     clientNonce,
     trustFloor,
@@ -133,8 +187,8 @@ function jobOf(input: RequestInput, parsed: Pick<JobRequest, 'params' | 'answer'
 interface ContextInput {
   readonly providerId: ProviderId;
   readonly keyId: KeyId;
-  /** Separates the prefix caches of accounts; see `CacheScopes`. */
-  readonly cacheScope: string;
+  /** Separates the prefix caches of accounts; see `CacheScopes`. Null: the scope comes from the sealed head. */
+  readonly cacheScope: string | null;
   /** Milliseconds. */
   readonly now: number;
   readonly lifetimeMs: number;
@@ -144,7 +198,7 @@ interface ContextInput {
 export function jobContext(job: JobRequest, { providerId, keyId, cacheScope, now, lifetimeMs }: ContextInput): JobContext {
   // Members in canonical order, which saves the sorting.
   return {
-    cache_scope: cacheScope,
+    ...(cacheScope === null ? {} : { cache_scope: cacheScope }),
     ...(job.clientNonce === null ? {} : { client_nonce: job.clientNonce }),
     created: job.responseMetadata.created,
     endpoint: job.endpoint,
@@ -171,10 +225,10 @@ function overridesOf({ params, images }: JobRequest): JobContext['overrides'] {
 }
 
 /** Expected work, estimated from sizes alone. */
-export function expectedWork({ body, params, images }: JobRequest): Work {
+export function expectedWork({ jsonBytes, params, images }: JobRequest): Work {
   if (images !== null) return { promptTokens: 1, completionTokens: imageTokens(images) };
   return {
-    promptTokens: Math.ceil(body.length / BYTES_PER_TOKEN),
+    promptTokens: Math.ceil(jsonBytes / BYTES_PER_TOKEN),
     completionTokens: Math.min(params.maxTokens ?? DEFAULT_MAX_TOKENS, TYPICAL_COMPLETION_TOKENS),
   };
 }

@@ -8,7 +8,7 @@ import { promptTokenBound } from '../../billing/prices/settlement-bounds.js';
 import { within } from '../deadline.js';
 import { DEFAULT_MAX_TOKENS } from '../job-timings.js';
 import { pixelCount } from '../request/image-job.js';
-import type { JobRequest } from '../request/job-request.js';
+import { type JobRequest, requestedImages } from '../request/job-request.js';
 import { Bill, type BillDependencies } from './bill.js';
 
 interface BillingOptions extends Omit<BillDependencies, 'stopping'> {
@@ -48,7 +48,8 @@ export class Billing {
     if (job.endpoint === '/v1/messages/count_tokens') return null;
     const { model, maxTokens } = job.params;
     const price = this.#options.prices.current(model);
-    const { images } = job;
+    const images = requestedImages(job);
+    const pixels = job.images === null ? (job.sealed?.imagePixels ?? null) : pixelCount(job.images.pixels);
     const isEmbedding = job.endpoint === '/v1/embeddings';
     // A request for vectors may hold many texts, each as long as the context.
     const max = isEmbedding ? Number.MAX_SAFE_INTEGER : (contextLength ?? Number.MAX_SAFE_INTEGER);
@@ -59,10 +60,10 @@ export class Billing {
       keySpendLimit: job.keySpendLimit,
       model,
       endpoint: job.endpoint,
-      price: images === null ? price : { ...price, ...imageRates(price, pixelCount(images.pixels)) },
-      maxPromptTokens: Math.min(promptTokenBound(job.body.length), max),
-      ...(images === null ? {} : { images: images.count }),
-      maxCompletionTokens: isEmbedding || images !== null ? 0 : Math.min(maxTokens ?? DEFAULT_MAX_TOKENS, max),
+      price: pixels === null ? price : { ...price, ...imageRates(price, pixels) },
+      maxPromptTokens: Math.min(promptTokenBound(job.jsonBytes), max),
+      ...(images === 0 ? {} : { images }),
+      maxCompletionTokens: isEmbedding || images > 0 ? 0 : Math.min(maxTokens ?? DEFAULT_MAX_TOKENS, max),
       at: this.#options.now(),
     };
   }

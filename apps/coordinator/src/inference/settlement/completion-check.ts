@@ -15,6 +15,7 @@ import {
   type Receipt,
   StatementError,
   toBase64Url,
+  type Usage,
   type UsageReport,
 } from '@inference/protocol';
 import { verifyP256Async, verifyResponseSignatureAsync } from '@inference/protocol/crypto';
@@ -33,9 +34,26 @@ export type CompletionProblem =
   | `usage.${Bound | 'reported' | 'hidden_tokens'}`
   | `image.${string}`;
 
+/** Verified counts of an answer, from a receipt of either mode. */
+export interface VerifiedCounts {
+  readonly model: string;
+  readonly usage: Usage;
+  readonly hidden_tokens: number;
+  readonly weights_sha256?: string | undefined;
+  /** Bytes of the answer in plaintext. */
+  readonly responseBytes: number;
+}
+
 export type CompletionCheck =
-  | { readonly ok: true; readonly receipt: Receipt; readonly signed: SignedParts }
+  | { readonly ok: true; readonly kind: 'answered'; readonly receipt: VerifiedCounts; readonly signed: SignedParts }
+  /** The provider signed that it refused the sealed body. Free of charge. */
+  | { readonly ok: true; readonly kind: 'refused'; readonly signed: SignedParts }
   | { readonly ok: false; readonly problem: CompletionProblem };
+
+/** {@link CompletionCheck} of an answer that the coordinator read. */
+export type PlainCompletionCheck =
+  | { readonly ok: true; readonly receipt: Receipt; readonly signed: SignedParts }
+  | Extract<CompletionCheck, { readonly ok: false }>;
 
 export interface Produced {
   readonly context: JobContext;
@@ -72,7 +90,7 @@ interface HiddenBounds {
 }
 
 /** Both signatures are verified concurrently, off this thread. */
-export async function checkCompletion(message: JobCompleted, produced: Produced): Promise<CompletionCheck> {
+export async function checkCompletion(message: JobCompleted, produced: Produced): Promise<PlainCompletionCheck> {
   if (!produced.finished) return bad('incomplete_response');
   if (message.response_sha256 !== produced.responseSha256) return bad('response_hash');
   const { publicKey } = produced.provider;
@@ -82,7 +100,9 @@ export async function checkCompletion(message: JobCompleted, produced: Produced)
   ]);
   if (!signatureVerified) return bad('response_signature');
   if (receipt === null) return bad('receipt_statement');
-  const problem = receiptProblem(receipt.value, produced) ?? usageProblem(receipt.value, produced);
+  const problem =
+    receiptProblem(receipt.value, produced) ??
+    (agreesWithReceipt(produced.reportedUsage, receipt.value) ? usageProblem(receipt.value, produced) : 'usage.reported');
   if (problem !== null) return bad(problem);
   const signed = {
     signature: message.signature,
@@ -129,9 +149,10 @@ function receiptProblem(
 }
 
 /** First impossible count, or null. Agents respect these bounds, so a count beyond them is false. */
-function usageProblem(receipt: Receipt, { context, reportedUsage, possible }: Produced): CompletionProblem | null {
-  const { usage, hidden_tokens } = receipt;
-  if (!agreesWithReceipt(reportedUsage, receipt)) return 'usage.reported';
+export function usageProblem(
+  { usage, hidden_tokens }: Pick<Receipt, 'usage' | 'hidden_tokens'>,
+  { context, possible }: Pick<Produced, 'context' | 'possible'>,
+): CompletionProblem | null {
   const { lowered } = settlementBounds(
     {
       promptTokens: usage.prompt_tokens,
@@ -155,7 +176,7 @@ function usageProblem(receipt: Receipt, { context, reportedUsage, possible }: Pr
   return hidden.couldDecode(tokensPerSecond) ? null : 'usage.time';
 }
 
-async function signatureVerifies(publicKey: Uint8Array, responseSha256: string, signature: string): Promise<boolean> {
+export async function signatureVerifies(publicKey: Uint8Array, responseSha256: string, signature: string): Promise<boolean> {
   let der: Uint8Array;
   try {
     der = fromBase64(signature);
@@ -166,6 +187,6 @@ async function signatureVerifies(publicKey: Uint8Array, responseSha256: string, 
   return verifyResponseSignatureAsync(publicKey, responseSha256, der);
 }
 
-function bad(problem: CompletionProblem): CompletionCheck {
+function bad(problem: CompletionProblem): PlainCompletionCheck {
   return { ok: false, problem };
 }

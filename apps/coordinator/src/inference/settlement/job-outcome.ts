@@ -1,14 +1,21 @@
 /** How a job ended and which providers took part: for the client, the log, the ledger and the statistics. */
 import { type ApiError, apiError, type SignedParts } from '@inference/formats';
-import type { ProviderId, Receipt, TrustLevel } from '@inference/protocol';
+import type { ProviderId, TrustLevel } from '@inference/protocol';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { AttemptPlan } from '../attempt/attempt.js';
 import type { Placement } from '../queue/request-queue.js';
 import { unknownModel } from '../request/unknown-model.js';
 import type { Charge, JobUsage } from './bill.js';
-import type { CompletionProblem } from './completion-check.js';
+import type { CompletionProblem, VerifiedCounts } from './completion-check.js';
 
-export type JobOutcome = (AttemptSummary & { readonly kind: 'delivered'; readonly billed: Billed }) | FailedJob | ClientDisconnected;
+export type JobOutcome =
+  | (AttemptSummary & { readonly kind: 'delivered'; readonly billed: Billed })
+  | RefusedJob
+  | FailedJob
+  | ClientDisconnected;
+
+/** A provider refused a sealed body, signed, inside the seal. Delivered and free of charge. */
+type RefusedJob = AttemptSummary & { readonly kind: 'refused'; readonly signed: SignedParts; readonly billed: null };
 
 /** The client disconnected. `billed`: the delivered part of its stream, if signed. */
 type ClientDisconnected = AttemptSummary & { readonly kind: 'client_gone'; readonly billed: Billed | null };
@@ -23,7 +30,7 @@ export type FailedJob = AttemptSummary & {
 
 /** A verified response, the billed usage, and the charge. */
 export interface Billed {
-  readonly receipt: Receipt;
+  readonly receipt: VerifiedCounts;
   readonly signed: SignedParts;
   readonly usage: JobUsage;
   readonly charge: Charge;
@@ -69,7 +76,7 @@ interface NotPlacedContext {
   /** Minimum trust level requested by the client itself. */
   readonly trustFloor: TrustLevel | null;
   /** How the client named its provider, if at all. */
-  readonly namedBy: 'serial' | 'id';
+  readonly namedBy: 'serial' | 'id' | 'candidates';
   readonly summary: AttemptSummary;
   /** Outcome of the last attempt. */
   readonly last: JobOutcome | null;
@@ -85,7 +92,8 @@ export function notPlaced(
     case 'aborted':
       return isClientDisconnected ? clientDisconnected(summary) : failed(summary, apiError('shutting_down'), 'shutting_down');
     case 'no_such_serial':
-      return failed(summary, providerNotAvailable(namedBy), reason);
+      // After an attempt, the remaining candidates have left.
+      return (namedBy === 'candidates' ? last : null) ?? failed(summary, providerNotAvailable(namedBy), reason);
     case 'queue_full':
       return failed(summary, apiError('rate_limit_exceeded', { message: 'Too many requests wait for this model.', ...retryAfter }), reason);
     case 'all_failed':
@@ -100,6 +108,7 @@ export function notPlaced(
 }
 
 function providerNotAvailable(namedBy: NotPlacedContext['namedBy']): ApiError {
+  if (namedBy === 'candidates') return apiError('stale_key');
   if (namedBy === 'serial') return apiError('provider_not_available', { param: 'provider_serial' });
   const message = 'The provider that X-Inference-Provider-Id names is not connected or does not serve this model.';
   return apiError('provider_not_available', { param: 'X-Inference-Provider-Id', message });

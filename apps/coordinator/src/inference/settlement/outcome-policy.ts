@@ -5,7 +5,7 @@
  */
 import { type ApiError, apiError } from '@inference/formats';
 import { JOB_FAILURES, type JobFailure, type JobFailureCode } from '@inference/protocol';
-import type { AttemptOutcome, FailedAttempt } from '../attempt/attempt.js';
+import type { AttemptOutcome, FailedAttempt, UnopenedCode } from '../attempt/attempt.js';
 import type { CompletionProblem } from './completion-check.js';
 
 /** Result of an attempt after verification, including results not reported by the provider. */
@@ -13,6 +13,8 @@ export type AttemptResult =
   | Exclude<AttemptOutcome, { kind: 'completed' }>
   /** The provider's sealing key expired before the job could be sent. */
   | { readonly kind: 'key_expired' }
+  /** The provider no longer has the key that the client sealed to, or does not serve the end-to-end mode. */
+  | { readonly kind: 'stale_key' }
   /** Signature, receipt, counts or images do not verify. */
   | { readonly kind: 'unverified'; readonly problem: CompletionProblem }
   /** Verified images could not be stored for download. */
@@ -70,6 +72,10 @@ export function outcomePolicy(result: AttemptResult): OutcomePolicy {
       return policy(true, 'misbehaved', apiError('provider_failed'), result.violation);
     case 'unsealable':
       return policy(true, 'misbehaved', apiError('provider_failed'), 'unusable_key');
+    case 'unopened':
+      return policy(true, 'none', unopenedError(result.code), `unopened_${result.code}`);
+    case 'stale_key':
+      return policy(true, 'none', apiError('stale_key'), 'stale_key');
     // The coordinator is shutting down, or the client disconnected and gets no error.
     case 'stopped':
       return policy(false, 'none', apiError('shutting_down'), 'shutting_down');
@@ -85,6 +91,26 @@ export function outcomePolicy(result: AttemptResult): OutcomePolicy {
       return refusalPolicy(result.failure, result.credibility);
     default:
       return result satisfies never;
+  }
+}
+
+function unopenedError(code: UnopenedCode): ApiError {
+  switch (code) {
+    case 'unknown_key':
+      return apiError('stale_key');
+    case 'replayed':
+      return apiError('sealed_request_replayed');
+    case 'expired':
+      return apiError('invalid_request', {
+        param: 'context.expires_at',
+        message: 'The sealed request has expired. Seal the request again.',
+      });
+    case 'bad_context':
+      return apiError('invalid_request', { param: 'context', message: 'A candidate refused the context of the sealed request.' });
+    case 'unsealing_failed':
+      return apiError('invalid_request', { message: 'No candidate could open the sealed request.' });
+    default:
+      return code satisfies never;
   }
 }
 

@@ -4,7 +4,7 @@
  * answer, and refusals far more frequent than those of the model's other providers, count as failures.
  */
 import { modelTypeOf } from '@inference/formats';
-import type { JobFailure, ModelOffer, ProviderId, Receipt } from '@inference/protocol';
+import type { JobFailure, ModelOffer, ProviderId } from '@inference/protocol';
 import { namesProvider } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { promptTokenBound } from '../../billing/prices/settlement-bounds.js';
@@ -12,6 +12,7 @@ import type { PlacementService } from '../../providers/placement/placement-servi
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { JobRequest } from '../request/job-request.js';
 import { providerIdOf, type RunningJob } from '../running-job.js';
+import type { VerifiedCounts } from './completion-check.js';
 import type { JobOutcome } from './job-outcome.js';
 import { type AttemptResult, FALSE_REFUSAL } from './outcome-policy.js';
 import { RefusalRates } from './refusal-rates.js';
@@ -151,9 +152,9 @@ export function contradictsOffer(failure: JobFailure, offer: ModelOffer | undefi
  * Whether no prompt of the request's size can exceed the offered context: each token covers at least a byte. Tokenizers of
  * embedding models normalize Unicode first, expanding U+FDFA into 18 characters.
  */
-function isImpossible({ failure, offer }: ProviderRefusal, { endpoint, body }: JobRequest): boolean {
+function isImpossible({ failure, offer }: ProviderRefusal, { endpoint, jsonBytes }: JobRequest): boolean {
   if (endpoint === '/v1/embeddings' || offer === undefined) return false;
-  return failure.code === 'context_length_exceeded' && promptTokenBound(body.length) < offer.context_length;
+  return failure.code === 'context_length_exceeded' && promptTokenBound(jsonBytes) < offer.context_length;
 }
 
 /** Whether the agent version may explain the refusal: versions differ in supported features. */
@@ -164,7 +165,7 @@ function isOtherAgent({ failure, provider: { registration } }: ProviderRefusal, 
 }
 
 /** Whether an answer to the same request proves the refusal wrong. Engines differ in supported features. */
-function isContradicted({ failure, offer }: ProviderRefusal, { usage }: Receipt): boolean {
+function isContradicted({ failure, offer }: ProviderRefusal, { usage }: VerifiedCounts): boolean {
   switch (failure.code) {
     case 'context_length_exceeded':
       return offer !== undefined && usage.prompt_tokens < LIMIT_TOLERANCE * offer.context_length;

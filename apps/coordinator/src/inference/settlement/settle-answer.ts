@@ -2,21 +2,25 @@
  * Settles a completed response: verifies it, bounds and charges the usage, reports measurements of the provider, and only then
  * delivers the response.
  */
-import { INITIAL_CREDIT_BYTES, type JobContext, type Receipt } from '@inference/protocol';
+import type { SignedParts } from '@inference/formats';
+import { INITIAL_CREDIT_BYTES, type JobContext } from '@inference/protocol';
 import type { AnswerSample } from '@inference/scheduler';
 import { type BoundedUsage, type ClaimedUsage, promptTokenBound, settlementBounds } from '../../billing/prices/settlement-bounds.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { AttemptPlan, CompletedAttempt } from '../attempt/attempt.js';
 import { imageTokens } from '../request/image-job.js';
+import { requestedImages } from '../request/job-request.js';
 import { attemptSummary, providerIdOf, type RunningJob } from '../running-job.js';
 import { chargedCost } from './bill.js';
-import { type CompletionCheck, checkCompletion, type Produced } from './completion-check.js';
+import { type CompletionCheck, checkCompletion, type Produced, type VerifiedCounts } from './completion-check.js';
 import { clientDisconnected, type JobOutcome } from './job-outcome.js';
 import type { AttemptResult } from './outcome-policy.js';
+import { checkSealedCompletion } from './sealed-completion-check.js';
 
-/** `rejected`: nothing was charged or delivered. */
+/** `rejected`: nothing was charged or delivered. `refused`: verified, and not delivered yet. */
 export type SettledAnswer =
-  | Exclude<JobOutcome, { kind: 'failed' }>
+  | Exclude<JobOutcome, { kind: 'failed' | 'refused' }>
+  | { readonly kind: 'refused'; readonly signed: SignedParts }
   | { readonly kind: 'rejected'; readonly result: AttemptResult & { readonly kind: 'unverified' | 'images_not_stored' } };
 
 /** Verifies, charges and delivers. `onImageStoreError`: verified images could not be stored for download. */
@@ -30,6 +34,7 @@ export async function settleAnswer(
   const summary = attemptSummary(provider, running);
   const check = await verifyAnswer(completed, running, provider, context);
   if (!check.ok) return { kind: 'rejected', result: { kind: 'unverified', problem: check.problem } };
+  if (check.kind === 'refused') return { kind: 'refused', signed: check.signed };
   provider.report({ kind: 'answer_verified' });
   const { receipt, signed } = check;
   // A connected client still gets its undrained bytes.
@@ -46,14 +51,14 @@ export async function settleAnswer(
   }
   const claimed = {
     ...deliveredUsage(receipt, { delivered, signed: completed.bytes }),
-    images: job.images === null ? 0 : (receipt.usage.images ?? 0),
+    images: receipt.usage.images ?? 0,
   };
   // Verification checked the whole response; these bounds are for the part paid by a disconnected client.
   const { lowered: _, ...usage } = settlementBounds(claimed, {
-    maxImages: job.images?.count ?? 0,
-    maxPromptTokens: promptTokenBound(job.body.length),
+    maxImages: requestedImages(job),
+    maxPromptTokens: promptTokenBound(job.jsonBytes),
     maxCompletionTokens: context.max_tokens,
-    deliveredBytes: delivered,
+    deliveredBytes: deliveredPlaintext(receipt.responseBytes, { delivered, signed: completed.bytes }),
     elapsedMs: completed.elapsedMs,
   });
   const { hidden_tokens: hiddenTokens } = receipt;
@@ -77,9 +82,15 @@ export async function settleAnswer(
   return { kind: 'delivered', billed, ...summary };
 }
 
+/** Plaintext bytes in the delivered share of an answer. */
+function deliveredPlaintext(responseBytes: number, { delivered, signed }: DeliveredBytes): number {
+  if (delivered >= signed) return Math.max(1, responseBytes);
+  return Math.ceil((responseBytes * delivered) / Math.max(1, signed));
+}
+
 /** Verifies the signatures, the receipt, and attachments beside the signed bytes. */
 async function verifyAnswer(
-  { message, finished, recalled, responseSha256, reportedUsage, bytes, elapsedMs }: CompletedAttempt,
+  { message, finished, recalled, responseSha256, reportedUsage, bytes, plaintextBytes, elapsedMs }: CompletedAttempt,
   { job, delivery: { attachments } }: RunningJob,
   provider: ProviderConnection,
   context: JobContext,
@@ -94,13 +105,15 @@ async function verifyAnswer(
     responseSha256,
     completedAt: context.issued_at + elapsedMs,
     reportedUsage,
-    possible: { requestBytes: job.body.length, responseBytes: bytes, elapsedMs, hidden: hiddenBounds(provider, context.model) },
+    possible: { requestBytes: job.jsonBytes, responseBytes: plaintextBytes, elapsedMs, hidden: hiddenBounds(provider, context.model) },
   };
+  if (job.sealed !== null) return checkSealedCompletion(message, { ...produced, sealed: job.sealed });
   const signed = finished && attachments !== undefined ? attachments.signedSha256() : { sha256: responseSha256 };
   if ('problem' in signed) return { ok: false, problem: signed.problem };
   const check = await checkCompletion(message, { ...produced, responseSha256: signed.sha256 });
   const problem = check.ok && attachments !== undefined ? await attachments.verify(check.receipt) : null;
-  return problem === null ? check : { ok: false, problem };
+  if (problem !== null) return { ok: false, problem };
+  return check.ok ? { ...check, kind: 'answered', receipt: { ...check.receipt, responseBytes: bytes } } : check;
 }
 
 function hiddenBounds(provider: ProviderConnection, model: string): Produced['possible']['hidden'] {
@@ -114,7 +127,7 @@ function hiddenBounds(provider: ProviderConnection, model: string): Produced['po
 function throughputSample(
   { bytes, recalled, elapsedMs, firstContentMs }: CompletedAttempt,
   { job }: RunningJob,
-  receipt: Receipt,
+  receipt: VerifiedCounts,
   {
     usage,
     otherJobCount,
@@ -122,7 +135,8 @@ function throughputSample(
 ): AnswerSample | null {
   // A response within the initial credit never waits for the client.
   const isPacedByProvider = bytes <= INITIAL_CREDIT_BYTES || job.images !== null;
-  if (!isPacedByProvider || recalled) return null;
+  // The size of sealed images is not known.
+  if (!isPacedByProvider || recalled || (job.images === null && requestedImages(job) > 0)) return null;
   return {
     promptTokens: usage.promptTokens,
     cachedTokens: usage.cachedTokens,
@@ -148,7 +162,7 @@ interface DeliveredBytes {
  * full; visible tokens count by the delivered share of the bytes, rounded up.
  */
 export function deliveredUsage(
-  { usage, hidden_tokens }: Pick<Receipt, 'usage' | 'hidden_tokens'>,
+  { usage, hidden_tokens }: Pick<VerifiedCounts, 'usage' | 'hidden_tokens'>,
   { delivered, signed }: DeliveredBytes,
 ): ClaimedUsage {
   const { prompt_tokens: promptTokens, cached_tokens: cachedTokens = 0 } = usage;

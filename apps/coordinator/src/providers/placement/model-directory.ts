@@ -3,10 +3,10 @@ import type { ImageOffer, ModelOffer, ModelType, TrustLevel } from '@inference/p
 import {
   type ModelIndex,
   meetsTrustFloor,
-  namedMembers,
-  namesProvider,
   type PlacementConstraints,
   type ProviderPool,
+  selectedMembers,
+  selectsProviders,
 } from '@inference/scheduler';
 import type { ProviderSnapshot } from '../provider-snapshot.js';
 import type { ConnectedProviders } from '../session/connected-providers.js';
@@ -16,7 +16,7 @@ import { listedModels, MAX_NAMES_PER_PROVIDER } from './listed-models.js';
 import type { ProviderMeasurements } from './provider-measurements.js';
 
 /** Which providers a request may go to. */
-export type ProviderSelector = Pick<PlacementConstraints, 'providerSerial' | 'providerId' | 'trustFloor'>;
+export type ProviderSelector = Pick<PlacementConstraints, 'providerSerial' | 'providerId' | 'candidates' | 'trustFloor'>;
 
 const ANY_PROVIDER: ProviderSelector = { providerSerial: null, trustFloor: null };
 
@@ -85,9 +85,9 @@ export class ModelDirectory {
     const { trustFloor } = selector;
     const pool = this.#pool(model);
     if (pool === undefined) return 0;
-    if (!namesProvider(selector)) return trustFloor === 'hardware' ? pool.hardwareSlots : pool.slots;
+    if (!selectsProviders(selector)) return trustFloor === 'hardware' ? pool.hardwareSlots : pool.slots;
     let slots = 0;
-    for (const { subject, facts, load } of namedMembers(pool, selector)) {
+    for (const { subject, facts, load } of selectedMembers(pool, selector)) {
       if (load.kind !== 'cold' && meetsTrustFloor(facts.trustLevel, trustFloor) && this.#isServing(subject)) slots += facts.slots;
     }
     return slots;
@@ -105,12 +105,12 @@ export class ModelDirectory {
   }
 
   /** Longest context among the providers of the model, or among the named ones, in tokens. Null: no provider serves the model. */
-  contextLength(model: string, named: Pick<PlacementConstraints, 'providerSerial' | 'providerId'> | null): number | null {
+  contextLength(model: string, named: Pick<PlacementConstraints, 'providerSerial' | 'providerId' | 'candidates'> | null): number | null {
     const pool = this.#pool(model);
     if (pool === undefined) return null;
-    if (named === null || !namesProvider(named)) return pool.maxContextTokens;
+    if (named === null || !selectsProviders(named)) return pool.maxContextTokens;
     let longest: number | null = null;
-    for (const { subject, contextTokens } of namedMembers(pool, named)) {
+    for (const { subject, contextTokens } of selectedMembers(pool, named)) {
       if (this.#isServing(subject)) longest = Math.max(longest ?? 0, contextTokens);
     }
     return longest;

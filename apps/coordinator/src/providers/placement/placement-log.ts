@@ -4,7 +4,7 @@
  * placements since it began.
  */
 
-import { namesProvider, type PlacementRequest, type PoolMember, type ProviderPool, type SchedulingDecision } from '@inference/scheduler';
+import { type PlacementRequest, type PoolMember, type ProviderPool, type SchedulingDecision, selectsProviders } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { chosenVerdict, type PlacementVerdict, passedVerdict } from './placement-verdict.js';
 
@@ -105,7 +105,7 @@ export class PlacementLog<S extends LoggedProvider> {
       this.#countPlaced(model);
     }
     // A request for a named provider says nothing about the others.
-    if (namesProvider(request)) return;
+    if (selectsProviders(request)) return;
     for (let looked = 0; looked < Math.min(MAX_OTHERS, pool.size); looked++) {
       const member = this.#next(pool);
       if (member === null) return;

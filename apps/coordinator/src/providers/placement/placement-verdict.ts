@@ -8,12 +8,12 @@ import {
   costOf,
   type IneligibleReason,
   ineligibleReason,
-  namesProvider,
   nearTieMs,
   type PlacementRequest,
   type PoolMember,
   type SchedulerConstants,
   type SchedulingDecision,
+  selectsProviders,
   traitsOf,
   type UnavailableReason,
 } from '@inference/scheduler';
@@ -43,7 +43,7 @@ const PASSED_REASONS: Readonly<Partial<Record<Choice<unknown>['why'], PassedReas
 
 /** The verdict for the first choice of a decision. */
 export function chosenVerdict({ why }: Choice<unknown>, request: PlacementRequest): PlacementVerdict & { outcome: 'chosen' } {
-  if (namesProvider(request)) return { outcome: 'chosen', reason: 'named', ms: null };
+  if (selectsProviders(request)) return { outcome: 'chosen', reason: 'named', ms: null };
   return { outcome: 'chosen', reason: why === 'alternate' ? 'near_tie' : why, ms: null };
 }
 

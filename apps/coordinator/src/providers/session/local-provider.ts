@@ -1,5 +1,5 @@
 /** A provider whose session this process holds, as the inference layer sees it. */
-import type { JobMessage, ModelOffer, TrustLevel } from '@inference/protocol';
+import type { JobMessage, KeyId, ModelOffer, TrustLevel } from '@inference/protocol';
 import type { ProviderMeasurements } from '../placement/provider-measurements.js';
 import type { JobFinding, JobHandle, JobSink, ProviderConnection, ProviderSlot } from '../provider-connection.js';
 import type { ReputationRegistry } from '../reputation/reputation-registry.js';
@@ -33,6 +33,10 @@ export class LocalProvider implements ProviderConnection {
 
   get key(): SealingKey | null {
     return this.#session.evidence.key;
+  }
+
+  acceptsKey(keyId: KeyId): boolean {
+    return this.#session.evidence.acceptsKey(keyId);
   }
 
   get ownerAccountId(): string | null {

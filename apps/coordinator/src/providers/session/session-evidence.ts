@@ -1,5 +1,5 @@
 /** The evidence of one connection: attestation, sealing key, challenges, and device findings; and the trust that follows from it. */
-import type { Posture, SignedStatement } from '@inference/protocol';
+import type { KeyId, Posture, SignedStatement } from '@inference/protocol';
 import type { DeviceEvidence, DeviceFindings } from '../verification/evidence.js';
 import { SessionTrust } from '../verification/session-trust.js';
 import { isPartOk, MAX_MANAGEMENT_AGE_MS, type TrustVerdict } from '../verification/trust-policy.js';
@@ -23,6 +23,8 @@ export class SessionEvidence {
   readonly #trust: SessionTrust;
   #identity: Identity | null = null;
   #key: SealingKey | null = null;
+  /** Replaced by a newer key, and accepted until its end: clients may have sealed to it just before. */
+  #previousKey: SealingKey | null = null;
   #challenges: SessionChallenges | null = null;
 
   constructor(rules: SessionOptions, counters: SessionCounters, events: EvidenceEvents) {
@@ -53,6 +55,12 @@ export class SessionEvidence {
   /** Key that jobs are sealed to now; null after the key's expiry until a new one arrives. */
   get key(): SealingKey | null {
     return this.#key !== null && this.#key.notAfter > this.#rules.now() ? this.#key : null;
+  }
+
+  /** Whether the provider opens requests sealed to this key: its newest one or the one before, until their ends. */
+  acceptsKey(keyId: KeyId): boolean {
+    const now = this.#rules.now();
+    return [this.#key, this.#previousKey].some((key) => key?.keyId === keyId && key.notAfter > now);
   }
 
   get posture(): Posture | null {
@@ -88,7 +96,9 @@ export class SessionEvidence {
   /** Replaces the sealing key. Throws a {@link Refusal} for an invalid statement. */
   updateKey(statement: SignedStatement): void {
     if (this.#identity === null) return;
-    this.#key = checkKey(statement, this.#identity, this.#rules.now());
+    const key = checkKey(statement, this.#identity, this.#rules.now());
+    if (key.keyId !== this.#key?.keyId) this.#previousKey = this.#key;
+    this.#key = key;
     this.#trust.sealingKeyChanged(this.#key);
     this.#events.changed();
   }

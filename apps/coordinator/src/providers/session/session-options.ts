@@ -51,6 +51,8 @@ export interface Registration {
   readonly slots: number;
   /** Version of the receipts that the provider signs. */
   readonly receiptVersion: 1 | 2;
+  /** Supported versions of the end-to-end profile. */
+  readonly e2eVersions: readonly number[];
   readonly agentName: string;
   readonly agentVersion: string;
   readonly registeredAt: number;

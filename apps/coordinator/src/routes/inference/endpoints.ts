@@ -2,8 +2,8 @@
  * Inference endpoints of all formats except images, including token counting: each request is run as a job, and its verified response
  * is delivered as a stream or as one body.
  */
-import { apiError, formatFor, inferenceRouteSchema } from '@inference/formats';
-import { type Endpoint, EndpointSchema } from '@inference/protocol';
+import { type ApiError, apiError, formatFor, type HttpError, inferenceRouteSchema, type SignedParts } from '@inference/formats';
+import { type Endpoint, EndpointSchema, MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { microUsd } from '../../billing/micro-usd.js';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
@@ -11,18 +11,21 @@ import type { ReceiptRepository } from '../../database/providers/receipt-reposit
 import { ClientConnection } from '../../inference/delivery/client-connection.js';
 import type { Delivery } from '../../inference/delivery/delivery.js';
 import { PlainDelivery } from '../../inference/delivery/plain-delivery.js';
+import { plainHeaders, providerHeaders } from '../../inference/delivery/response-headers.js';
 import { SendQueues } from '../../inference/delivery/send-queues.js';
+import { SseFraming } from '../../inference/delivery/sse-framing.js';
 import { StreamDelivery } from '../../inference/delivery/stream-delivery.js';
 import type { Tracer, TraceSpan } from '../../inference/job-observer.js';
 import type { JobRunner } from '../../inference/job-runner.js';
 import { DEFAULT_MAX_TOKENS, type JobTimings, MAX_STREAM_BYTES } from '../../inference/job-timings.js';
 import type { CountTokensLimit } from '../../inference/request/count-tokens-limit.js';
-import { type JobRequest, type RequestInput, readJobRequest } from '../../inference/request/job-request.js';
+import { type JobRequest, type ReadJobRequest, type RequestInput, readJobRequest } from '../../inference/request/job-request.js';
 import type { PrefixHashes } from '../../inference/request/prefix-hashes.js';
 import { chargedCost } from '../../inference/settlement/bill.js';
 import type { Billed, JobOutcome } from '../../inference/settlement/job-outcome.js';
 import type { NetworkLimit } from '../../limits/network-limits.js';
 import { errorFacts, type Log } from '../../log.js';
+import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { keyOf, requireModel } from '../plugins/api-key-auth.js';
 import { bytesOf } from '../plugins/request-bodies.js';
@@ -69,11 +72,11 @@ function addEndpoint(
 }
 
 /** False: the request is answered with 429. */
-async function mayCountTokens(
+export async function mayCountTokens(
   request: FastifyRequest,
   reply: FastifyReply,
   { accountId }: ApiKey,
-  { countTokensLimit, countTokensNetworkLimit }: InferenceRoutes,
+  { countTokensLimit, countTokensNetworkLimit }: Pick<InferenceRoutes, 'countTokensLimit' | 'countTokensNetworkLimit'>,
 ): Promise<boolean> {
   const { length } = bytesOf(request);
   const admission = countTokensLimit.admit(accountId, length);
@@ -143,7 +146,8 @@ export async function runJob(
   const startMs = performance.now();
   try {
     const outcome = await routes.runner.run(job, delivery, client.signal, span);
-    if (outcome.kind !== 'failed' && outcome.billed !== null) storeReceipt(routes, job, outcome.billed);
+    const proof = outcome.kind === 'refused' ? outcome : outcome.kind === 'failed' ? null : outcome.billed;
+    if (proof !== null) storeReceipt(routes, job, proof.signed);
     const durationMs = performance.now() - startMs;
     logJob(routes, job, outcome, durationMs);
     countJob(routes, job, { outcome, responseBytes: delivery.delivered, durationMs });
@@ -157,24 +161,33 @@ export async function runJob(
   }
 }
 
-function deliveryFor(routes: InferenceRoutes, job: JobRequest, client: ClientConnection, request: FastifyRequest): Delivery {
-  const shared = { client, format: formatFor(job.endpoint), requestId: request.id, ignored: job.ignored };
-  if (!job.params.stream) return new PlainDelivery(shared);
+function deliveryFor(routes: InferenceRoutes, job: ReadJobRequest, client: ClientConnection, request: FastifyRequest): Delivery {
+  const { answer, responseMetadata, signatureForm, ignored } = job;
+  const errorResponse = (error: ApiError): HttpError => formatFor(job.endpoint).error(error, request.id);
+  if (!job.params.stream) {
+    const headers = (provider: ProviderConnection, signed: SignedParts) => plainHeaders(provider, signed, ignored);
+    return new PlainDelivery({ client, errorResponse, headers, maxBytes: MAX_PLAIN_RESPONSE_BYTES });
+  }
+  const trailers = /(?:^|,)\s*trailers\s*(?:[;,]|$)/i.test(headerValue(request, 'te') ?? '');
   return new StreamDelivery({
-    ...shared,
-    answer: job.answer,
-    responseMetadata: job.responseMetadata,
+    client,
+    framing: new SseFraming({ answer, responseMetadata, signatureForm, ignored, requestId: request.id, trailers }),
+    errorResponse,
+    providerHeaders,
     jobId: job.jobId,
-    signatureForm: job.signatureForm,
-    maxBytes: MAX_STREAM_BYTES.base + MAX_STREAM_BYTES.perToken * (job.params.maxTokens ?? DEFAULT_MAX_TOKENS),
-    trailers: /(?:^|,)\s*trailers\s*(?:[;,]|$)/i.test(headerValue(request, 'te') ?? ''),
+    maxBytes: maxStreamBytes(job),
     timings: routes.timings,
     observer: routes.metrics,
     startedAt: performance.now(),
   });
 }
 
-function storeReceipt(routes: Pick<InferenceRoutes, 'receipts' | 'now'>, job: JobRequest, { signed }: Billed): void {
+/** Maximum bytes of a streamed response. */
+export function maxStreamBytes({ params }: Pick<JobRequest, 'params'>): number {
+  return MAX_STREAM_BYTES.base + MAX_STREAM_BYTES.perToken * (params.maxTokens ?? DEFAULT_MAX_TOKENS);
+}
+
+function storeReceipt(routes: Pick<InferenceRoutes, 'receipts' | 'now'>, job: JobRequest, signed: SignedParts): void {
   routes.receipts.add({
     jobId: job.jobId,
     accountId: job.accountId,
@@ -193,6 +206,7 @@ function countJob(
   const billed = outcome.kind === 'failed' ? null : outcome.billed;
   metrics.job({
     endpoint: job.endpoint,
+    isSealed: job.sealed !== null,
     stream: job.params.stream,
     outcome: outcome.kind === 'failed' ? outcome.error.code : outcome.kind,
     cancelled: outcome.kind !== 'client_gone' ? null : responseBytes === 0 ? 'before_content' : 'after_content',
@@ -227,6 +241,7 @@ function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, outcome: 
     provider: outcome.provider?.registration.identity.providerId ?? null,
     model: outcome.provider === null ? null : job.params.model,
     stream: job.params.stream,
+    ...(job.sealed === null ? {} : { sealed: true }),
     ms: Math.round(durationMs),
     attempts: outcome.attempts,
     ...(outcome.attemptRecords.length < 2
@@ -235,6 +250,7 @@ function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, outcome: 
   };
   switch (outcome.kind) {
     case 'delivered':
+    case 'refused':
     case 'client_gone':
       routes.log.info({ ...fields, status: outcome.kind, ...billedFields(outcome.billed) }, 'job');
       return;

@@ -3,6 +3,7 @@
  * runs. Without a delivered response, the allotment is dropped.
  */
 import { type ApiError, apiError, formatFor, inferenceRouteSchema, openAiError, type ParsedImages, RequestError } from '@inference/formats';
+import { MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
 import type { DeferredReceipts } from '../../images/deferred-receipts.js';
@@ -10,6 +11,7 @@ import type { ImageAllocation, ImageStore } from '../../images/image-store.js';
 import { ClientConnection } from '../../inference/delivery/client-connection.js';
 import { ImageDelivery } from '../../inference/delivery/image-delivery.js';
 import { PlainDelivery } from '../../inference/delivery/plain-delivery.js';
+import { plainHeaders } from '../../inference/delivery/response-headers.js';
 import type { ImageSupply } from '../../inference/queue/image-supply.js';
 import { type ImageJob, maxBodyBytes, maxBytesOf } from '../../inference/request/image-job.js';
 import { imageJobRequest, type RequestInput } from '../../inference/request/job-request.js';
@@ -106,7 +108,12 @@ async function runImageJob(
   { model, work, allocation }: { readonly model: string; readonly work: ImageJob; readonly allocation: ImageAllocation | null },
 ): Promise<Refusal | null> {
   const job = imageJobRequest(input, parsed, { model, images: work });
-  const plain = new PlainDelivery({ client, format: formatFor(ENDPOINT), requestId: request.id, ignored: job.ignored });
+  const plain = new PlainDelivery({
+    client,
+    errorResponse: (error) => formatFor(ENDPOINT).error(error, request.id),
+    headers: (provider, signed) => plainHeaders(provider, signed, job.ignored),
+    maxBytes: MAX_PLAIN_RESPONSE_BYTES,
+  });
   const noRoom = new AbortController();
   const onNoRoom = (): void => noRoom.abort();
   const delivery = new ImageDelivery({ plain, responseMetadata: job.responseMetadata, work, allocation, onNoRoom, maxMs: MAX_TRANSFER_MS });

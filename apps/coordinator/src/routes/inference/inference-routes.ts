@@ -4,6 +4,7 @@ import type { PriceRepository } from '../../billing/prices/price-repository.js';
 import type { NetworkViews } from '../../cluster/views.js';
 import type { CatalogueRepository } from '../../database/providers/catalogue-repository.js';
 import type { ReceiptRepository } from '../../database/providers/receipt-repository.js';
+import type { SealedNonceRepository } from '../../database/sealed-nonce-repository.js';
 import type { DeferredReceipts } from '../../images/deferred-receipts.js';
 import type { ImageStore } from '../../images/image-store.js';
 import type { Tracer } from '../../inference/job-observer.js';
@@ -13,6 +14,7 @@ import type { NetworkModels } from '../../inference/placements.js';
 import type { ImageSupply } from '../../inference/queue/image-supply.js';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import { CountTokensLimit } from '../../inference/request/count-tokens-limit.js';
+import { FreeRefusals } from '../../inference/request/free-refusals.js';
 import type { PrefixHashes } from '../../inference/request/prefix-hashes.js';
 import type { NetworkLimit, NetworkLimits } from '../../limits/network-limits.js';
 import type { Log } from '../../log.js';
@@ -24,6 +26,7 @@ import { addImageFiles } from './image-files.js';
 import { addImages } from './image-generations.js';
 import { addModels } from './models.js';
 import { addReceipts } from './receipts.js';
+import { addSealedRequests } from './sealed-requests.js';
 
 interface InferenceRoutesDeps {
   readonly runner: JobRunner;
@@ -38,6 +41,7 @@ interface InferenceRoutesDeps {
   readonly directory: NetworkModels;
   readonly views: NetworkViews;
   readonly catalogue: CatalogueRepository;
+  readonly sealedNonces: SealedNonceRepository;
   readonly prices: PriceRepository;
   readonly timings: JobTimings;
   readonly metrics: Metrics;
@@ -59,8 +63,18 @@ interface InferenceRoutesDeps {
 export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (server, deps) => {
   const { runner, prefixHashes, receipts, deferredReceipts, timings, log, now, metrics, tracer, providers, views } = deps;
   const inference = { runner, receipts, timings, prefixHashes, log, now, metrics, tracer };
-  const countTokensLimit = new CountTokensLimit({ bytesPerMinute: deps.countTokensBytesPerMinute });
-  addInference(server, { ...inference, countTokensLimit, countTokensNetworkLimit: countTokensNetworkLimit(deps) });
+  const countTokens = {
+    countTokensLimit: new CountTokensLimit({ bytesPerMinute: deps.countTokensBytesPerMinute }),
+    countTokensNetworkLimit: countTokensNetworkLimit(deps),
+  };
+  addInference(server, { ...inference, ...countTokens });
+  addSealedRequests(server, {
+    ...inference,
+    ...countTokens,
+    nonces: deps.sealedNonces,
+    freeRefusals: new FreeRefusals(now),
+    directory: deps.directory,
+  });
   addImages(server, {
     ...inference,
     store: deps.imageStore,

@@ -1,6 +1,6 @@
 /** `GET /v1/receipts/{job_id}`: signed receipt of a finished job, for the account that ran the job. */
 import { apiError } from '@inference/formats';
-import { fromBase64Url, fromUtf8, type Receipt, ReceiptSchema } from '@inference/protocol';
+import { type E2eReceipt, E2eReceiptSchema, fromBase64Url, fromUtf8, type Receipt, ReceiptSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import type { NetworkViews } from '../../cluster/views.js';
@@ -14,10 +14,15 @@ export const SignedReceiptSchema = Type.Object({
   object: Type.Literal('inference.receipt'),
   job_id: Type.String(),
   receipt: Type.String({ description: 'base64url of the canonical JSON of the claims.' }),
-  receipt_signature: Type.String({ description: 'Base64 of the DER signature over "inference/receipt/v1", a zero byte, and the receipt.' }),
-  response_hash: Type.String({ description: 'SHA-256 of the response, in hexadecimal.' }),
+  receipt_signature: Type.String({
+    description:
+      'Base64 of the DER signature over the kind of the receipt, a zero byte, and the receipt. Kind: inference/receipt/v1; for a sealed request, inference/e2e-receipt/v1.',
+  }),
+  response_hash: Type.String({
+    description: 'SHA-256 of the response, in hexadecimal; for a sealed request, of the sealed answer before its final frame.',
+  }),
   se_signature: Type.String({ description: 'Base64 of the DER signature over the 64 hexadecimal digits of response_hash.' }),
-  claims: ReceiptSchema,
+  claims: Type.Union([ReceiptSchema, E2eReceiptSchema]),
 });
 
 const id = Type.String({ maxLength: 128 });
@@ -60,13 +65,13 @@ export function addReceipts(server: FastifyInstance, receipts: DeferredReceipts,
         return reply;
       }
       // Receipts are verified before storage.
-      const claims = JSON.parse(fromUtf8(fromBase64Url(stored.receipt))) as Receipt;
+      const claims = JSON.parse(fromUtf8(fromBase64Url(stored.receipt))) as Receipt | E2eReceipt;
       return {
         object: 'inference.receipt',
         job_id: stored.jobId,
         receipt: stored.receipt,
         receipt_signature: stored.receiptSignature,
-        response_hash: claims.response_sha256,
+        response_hash: 'response_sha256' in claims ? claims.response_sha256 : claims.sealed_response_sha256,
         se_signature: stored.responseSignature,
         claims,
       };

@@ -14,6 +14,7 @@ export const EXPOSED_HEADERS = [
   'anthropic-ratelimit-requests-remaining',
   'anthropic-ratelimit-requests-reset',
   'content-disposition',
+  'inference-e2e-recipient',
   'request-id',
   'retry-after',
   'x-attestation-device-serial',

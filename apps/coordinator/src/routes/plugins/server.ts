@@ -70,9 +70,9 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   return server;
 }
 
-/** Where cookies are taken, and where bodies are forms (RFC 6749). */
+/** Where cookies are taken, where bodies are forms (RFC 6749), and where a body is a sealed request. */
 function requiresContentType(url: string): boolean {
-  return url.startsWith('/console/') || url.startsWith('/admin/') || url.startsWith('/oauth/');
+  return url.startsWith('/v1/e2e/') || url.startsWith('/console/') || url.startsWith('/admin/') || url.startsWith('/oauth/');
 }
 
 function newRequestId(): string {

@@ -94,6 +94,7 @@ export class Handshake {
       ...plausibleHardware(message.hardware, admitted.identity.attestation),
       slots: message.slots,
       receiptVersion: message.receipt_version ?? 1,
+      e2eVersions: message.e2e_versions ?? [],
       agentName: this.#agent.name,
       agentVersion: this.#agent.version,
       registeredAt: now,

@@ -1,0 +1,84 @@
+/**
+ * Relays an end-to-end exchange with one provider: request frames carry the client's sealed bytes, response frames the sealed answer.
+ * Both are ciphertext for the coordinator, which checks structure, credit and order, and hashes the answer.
+ */
+import {
+  E2eAnswerMeter,
+  E2eError,
+  encodeFrame,
+  type Frame,
+  INITIAL_CREDIT_BYTES,
+  type JobId,
+  REQUEST_CHUNK_BYTES,
+} from '@inference/protocol';
+import { nodeE2eCrypto } from '@inference/protocol/crypto';
+import { AnswerCredit, type AnswerReader, type ReadResponse, type ResponseViolation } from './response-reader.js';
+import { SealedFrameTracker } from './sealed-frame-tracker.js';
+
+/** Encoded request frames with the sealed request as clear payload. */
+export function relayedRequestFrames(jobId: JobId, sealed: Uint8Array): readonly Uint8Array[] {
+  const count = Math.max(1, Math.ceil(sealed.length / REQUEST_CHUNK_BYTES));
+  return Array.from({ length: count }, (_, seq) =>
+    encodeFrame({
+      type: 'request',
+      final: seq === count - 1,
+      seq,
+      jobId,
+      payload: sealed.subarray(seq * REQUEST_CHUNK_BYTES, (seq + 1) * REQUEST_CHUNK_BYTES),
+    }),
+  );
+}
+
+/** Reads the sealed answer of one attempt. */
+export class RelayedAnswerReader implements AnswerReader {
+  readonly #jobId: JobId;
+  readonly #credit: AnswerCredit;
+  readonly #meter = new E2eAnswerMeter(nodeE2eCrypto);
+  readonly #tracker = new SealedFrameTracker();
+  #seq = 0;
+  #isFinished = false;
+  #contentBytes = 0;
+
+  /** `onCredit` is called with additional bytes for the provider to send. */
+  constructor(jobId: JobId, onCredit: (bytes: number) => void) {
+    this.#jobId = jobId;
+    this.#credit = new AnswerCredit(INITIAL_CREDIT_BYTES, onCredit);
+  }
+
+  get isOutOfCredit(): boolean {
+    return this.#credit.isUsedUp;
+  }
+
+  read({ type, jobId, seq, final, payload }: Frame): Uint8Array | ResponseViolation {
+    if (this.#isFinished || type !== 'response' || jobId !== this.#jobId || seq !== this.#seq) return 'tampered_frame';
+    this.#seq++;
+    this.#isFinished = final;
+    if (!this.#credit.spend(payload.length)) return 'credit_exceeded';
+    try {
+      this.#meter.push(payload);
+    } catch (error) {
+      if (error instanceof E2eError) return 'tampered_frame';
+      throw error;
+    }
+    this.#contentBytes += this.#tracker.push(payload);
+    return payload;
+  }
+
+  drained(bytes: number): void {
+    this.#credit.drained(bytes);
+  }
+
+  grantClosingCredit(): void {
+    this.#credit.grantClosing();
+  }
+
+  end(): ReadResponse {
+    return {
+      finished: this.#isFinished && this.#meter.isFinal,
+      responseSha256: this.#meter.sealedSha256 ?? '',
+      bytes: this.#contentBytes,
+      plaintextBytes: this.#meter.sealedBytes,
+      reportedUsage: [],
+    };
+  }
+}

@@ -1,0 +1,41 @@
+/**
+ * Frames of a sealed answer. Keep-alives and aborts stand between frames, in clear. The final frame, with the provider's proof, is
+ * withheld until the job is verified and charged.
+ */
+import { type ApiError, ERRORS } from '@inference/formats';
+import { concatBytes, E2E_RESPONSE_CONTENT_TYPE, E2E_RESPONSE_NONCE_BYTES, e2eKeepAlive, encodeE2eAbort } from '@inference/protocol';
+import { SealedFrameTracker } from '../attempt/sealed-frame-tracker.js';
+import type { StreamFraming } from './stream-framing.js';
+
+const NOTHING = new Uint8Array(0);
+
+export class SealedFraming implements StreamFraming {
+  readonly #tracker = new SealedFrameTracker();
+  #final: Uint8Array[] = [];
+  readonly keepAlive = e2eKeepAlive();
+  readonly headers = { 'Content-Type': E2E_RESPONSE_CONTENT_TYPE, 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' };
+
+  take(bytes: Uint8Array): Uint8Array {
+    const contentBytes = this.#tracker.push(bytes);
+    if (contentBytes === bytes.length) return bytes;
+    this.#final.push(bytes.subarray(contentBytes));
+    return bytes.subarray(0, contentBytes);
+  }
+
+  get isBetweenUnits(): boolean {
+    return this.#tracker.isAtBoundary;
+  }
+
+  ending(): ReturnType<StreamFraming['ending']> {
+    return { bytes: concatBytes(...this.#final), trailers: null };
+  }
+
+  /** A frame that the provider began and did not end leaves no place for an abort: the answer just ends, without its final frame. */
+  failure(error: ApiError): Uint8Array {
+    const abort = encodeE2eAbort({ status: ERRORS[error.code].status, code: error.code, message: error.message });
+    const isAfterContent = this.isBetweenUnits || this.#final.length > 0;
+    if (isAfterContent) return abort;
+    // An answer begins with a nonce. Before the provider's own, any will do: nothing is sealed under it.
+    return this.#tracker.isEmpty ? concatBytes(new Uint8Array(E2E_RESPONSE_NONCE_BYTES), abort) : NOTHING;
+  }
+}

@@ -1,0 +1,60 @@
+/** Server-sent events: comments between events as keep-alive, the signature event at the end. */
+import { type AnswerFormat, type ApiError, type ResponseMetadata, type SignatureForm, type SignedParts, SSE_COMMENT } from '@inference/formats';
+import { ignoredHeader, signatureHeaders } from './response-headers.js';
+import type { StreamFraming } from './stream-framing.js';
+
+interface SseOptions {
+  readonly answer: AnswerFormat;
+  readonly responseMetadata: ResponseMetadata;
+  readonly signatureForm: SignatureForm;
+  /** Members of the request without effect. */
+  readonly ignored: readonly string[];
+  readonly requestId: string;
+  /** The client sent `TE: trailers`. */
+  readonly trailers: boolean;
+}
+
+const NEW_LINE = 0x0a;
+
+export class SseFraming implements StreamFraming {
+  readonly #options: SseOptions;
+  #lastByte = NEW_LINE;
+  #secondLastByte = NEW_LINE;
+  readonly keepAlive = SSE_COMMENT;
+
+  constructor(options: SseOptions) {
+    this.#options = options;
+  }
+
+  get headers(): Readonly<Record<string, string>> {
+    const { ignored, trailers } = this.#options;
+    return {
+      'Content-Type': 'text/event-stream; charset=utf-8',
+      'Cache-Control': 'no-cache',
+      'X-Accel-Buffering': 'no',
+      ...ignoredHeader(ignored),
+      ...(trailers ? { Trailer: 'X-Se-Signature, X-Response-Hash, X-Inference-Receipt, X-Inference-Receipt-Signature' } : {}),
+    };
+  }
+
+  take(bytes: Uint8Array): Uint8Array {
+    this.#secondLastByte = bytes.at(-2) ?? this.#lastByte;
+    this.#lastByte = bytes.at(-1) ?? this.#lastByte;
+    return bytes;
+  }
+
+  get isBetweenUnits(): boolean {
+    return this.#lastByte === NEW_LINE && this.#secondLastByte === NEW_LINE;
+  }
+
+  ending(signed: SignedParts): ReturnType<StreamFraming['ending']> {
+    const { answer, responseMetadata, signatureForm, trailers } = this.#options;
+    return { bytes: answer.signatureEvent(responseMetadata, signed, signatureForm), trailers: trailers ? signatureHeaders(signed) : null };
+  }
+
+  /** An incomplete event of the provider must not swallow the error after it. */
+  failure(error: ApiError): string {
+    const { answer, requestId } = this.#options;
+    return (this.isBetweenUnits ? '' : '\n\n') + answer.streamError(error, requestId);
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * Refusals of sealed requests are free, because the coordinator cannot read a body before a provider does. So their number and bytes
+ * are limited per API key: beyond, further sealed requests wait for the end of the hour.
+ */
+import { BoundedMap } from '@inference/scheduler/bounded-map';
+
+const WINDOW_MS = 3_600_000;
+/** Maximum free refusals per key and hour. */
+export const MAX_FREE_REFUSALS = 60;
+/** Maximum bytes of refused sealed requests per key and hour. */
+const MAX_FREE_BYTES = 64 * 1024 * 1024;
+const MAX_KEYS = 20_000;
+
+interface Usage {
+  readonly since: number;
+  readonly count: number;
+  readonly bytes: number;
+}
+
+export class FreeRefusals {
+  readonly #now: () => number;
+  readonly #keys = new BoundedMap<string, Usage>(MAX_KEYS);
+
+  /** `now`: milliseconds. */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** Seconds until the key may send sealed requests again; null: now. */
+  retryAfterSeconds(apiKeyId: string): number | null {
+    const { since, count, bytes } = this.#usageOf(apiKeyId);
+    if (count < MAX_FREE_REFUSALS && bytes < MAX_FREE_BYTES) return null;
+    return Math.max(1, Math.ceil((since + WINDOW_MS - this.#now()) / 1000));
+  }
+
+  /** Counts a refused request of this many bytes. */
+  count(apiKeyId: string, bytes: number): void {
+    const usage = this.#usageOf(apiKeyId);
+    this.#keys.set(apiKeyId, { since: usage.since, count: usage.count + 1, bytes: usage.bytes + bytes });
+  }
+
+  #usageOf(apiKeyId: string): Usage {
+    const now = this.#now();
+    const known = this.#keys.get(apiKeyId);
+    return known === undefined || Math.abs(now - known.since) >= WINDOW_MS ? { since: now, count: 0, bytes: 0 } : known;
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * A sealed request of the end-to-end mode, reduced to its clear terms. Without a key, the coordinator validates structure, times and
+ * sizes; only a candidate opens the body.
+ */
+import { apiError, RequestError } from '@inference/formats';
+import {
+  CLOCK_TOLERANCE_MS,
+  type E2eContext,
+  E2eError,
+  type E2eRequestHeader,
+  type KeyId,
+  type ProviderId,
+  parseE2eRequest,
+} from '@inference/protocol';
+import { sha256Hex } from '@inference/protocol/crypto';
+
+/** Maximum validity of a sealed request, in milliseconds: bounds the memory of nonces here and at the providers. */
+export const MAX_SEALED_LIFETIME_MS = 3_600_000;
+
+/** A provider that can open the request, with the key that the client chose. */
+export interface SealedCandidate {
+  /** Position in the context's `recipients`. */
+  readonly index: number;
+  readonly keyId: KeyId;
+  /** HPKE encapsulated key of the wrapped data key, 32 bytes. */
+  readonly enc: Uint8Array;
+}
+
+export interface SealedRequest {
+  readonly context: E2eContext;
+  /** Lowercase hexadecimal SHA-256 of the context's canonical JSON. */
+  readonly contextSha256: string;
+  readonly candidates: ReadonlyMap<ProviderId, SealedCandidate>;
+  /** Pixels that each image is priced by; null: no images. The context names no size. */
+  readonly imagePixels: number | null;
+}
+
+/** Validates a sealed request at `now`, in milliseconds. Throws RequestError that names the field. */
+export function readSealedRequest(body: Uint8Array, now: number): Omit<SealedRequest, 'imagePixels'> {
+  const { context, contextBytes, wrappedKeys } = parseOrRefuse(body);
+  requireTimes(context, now);
+  const candidates = new Map<ProviderId, SealedCandidate>();
+  for (const [index, { provider_id, key_id: keyId }] of context.recipients.entries()) {
+    const wrapped = wrappedKeys[index];
+    if (wrapped !== undefined) candidates.set(provider_id, { index, keyId, enc: wrapped.enc });
+  }
+  return { context, contextSha256: sha256Hex(contextBytes), candidates };
+}
+
+function parseOrRefuse(body: Uint8Array): E2eRequestHeader {
+  try {
+    return parseE2eRequest(body);
+  } catch (error) {
+    if (!(error instanceof E2eError)) throw error;
+    throw new RequestError('invalid_request', fieldOf(error), `The sealed request is not valid (${error.code}): ${error.message}.`);
+  }
+}
+
+/** Member of the context at fault, such as `context.max_tokens`; null: the fault is elsewhere. */
+function fieldOf({ code, message }: E2eError): string | null {
+  if (code === 'size_mismatch') return 'context.body_bytes';
+  const [, pointer] = /^context: \/([A-Za-z0-9_/]{1,64})/.exec(message) ?? [];
+  return pointer === undefined ? null : `context.${pointer.replaceAll('/', '.')}`;
+}
+
+function requireTimes({ issued_at, expires_at }: E2eContext, now: number): void {
+  if (issued_at > now + CLOCK_TOLERANCE_MS) throw badTime('issued_at', 'lies in the future. Check the clock.');
+  if (expires_at < now - CLOCK_TOLERANCE_MS) throw badTime('expires_at', 'has passed. Seal the request again.');
+  if (expires_at - issued_at > MAX_SEALED_LIFETIME_MS) throw badTime('expires_at', 'is more than one hour after issued_at.');
+}
+
+function badTime(member: string, fault: string): RequestError {
+  const param = `context.${member}`;
+  const { code, message } = apiError('invalid_request', { message: `${param} ${fault}` });
+  return new RequestError(code, param, message);
+}

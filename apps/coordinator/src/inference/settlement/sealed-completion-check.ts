@@ -1,0 +1,89 @@
+/**
+ * Verifies a completed end-to-end answer without reading it: the enclave's signature over the hash of the relayed ciphertext, and every
+ * receipt member that the coordinator knows. The client verifies the commitments to request and response.
+ */
+import {
+  CLOCK_TOLERANCE_MS,
+  type E2eReceipt,
+  e2eReceiptMismatch,
+  type JobCompleted,
+  type OpenedStatement,
+  openE2eReceiptAsync,
+  StatementError,
+  toBase64Url,
+} from '@inference/protocol';
+import { verifyP256Async } from '@inference/protocol/crypto';
+import type { SealedRequest } from '../request/sealed-request.js';
+import { type CompletionCheck, type CompletionProblem, type Produced, signatureVerifies, usageProblem } from './completion-check.js';
+
+/** Facts of a sealed job. `responseSha256` and the response bytes are those of the ciphertext before the final frame. */
+export interface SealedProduced extends Omit<Produced, 'receiptVersion' | 'reportedUsage'> {
+  readonly sealed: SealedRequest;
+}
+
+export async function checkSealedCompletion(message: JobCompleted, produced: SealedProduced): Promise<CompletionCheck> {
+  if (!produced.finished) return { ok: false, problem: 'incomplete_response' };
+  if (message.response_sha256 !== produced.responseSha256) return { ok: false, problem: 'response_hash' };
+  const { publicKey } = produced.provider;
+  const [signatureVerified, opened] = await Promise.all([
+    signatureVerifies(publicKey, produced.responseSha256, message.signature),
+    openedReceipt(message, publicKey),
+  ]);
+  if (!signatureVerified) return { ok: false, problem: 'response_signature' };
+  if (opened === null) return { ok: false, problem: 'receipt_statement' };
+  const receipt = opened.value;
+  const { usage } = receipt;
+  const problem = receiptProblem(receipt, produced);
+  if (problem !== null) return { ok: false, problem };
+  const signed = {
+    signature: message.signature,
+    responseSha256: produced.responseSha256,
+    receipt: toBase64Url(opened.payload),
+    receiptSignature: message.receipt.signature,
+  };
+  if (usage === undefined) return { ok: true, kind: 'refused', signed };
+  const possible = { ...produced.possible, responseBytes: receipt.response_bytes };
+  const excess = usageProblem({ usage, hidden_tokens: receipt.hidden_tokens }, { context: produced.context, possible });
+  if (excess !== null) return { ok: false, problem: excess };
+  const { model, hidden_tokens, weights_sha256, response_bytes } = receipt;
+  return { ok: true, kind: 'answered', receipt: { model, usage, hidden_tokens, weights_sha256, responseBytes: response_bytes }, signed };
+}
+
+/** The receipt, or null if this key did not sign it. */
+async function openedReceipt(message: JobCompleted, publicKey: Uint8Array): Promise<OpenedStatement<E2eReceipt> | null> {
+  try {
+    return await openE2eReceiptAsync(message.receipt, publicKey, verifyP256Async);
+  } catch (error) {
+    if (error instanceof StatementError) return null;
+    throw error;
+  }
+}
+
+/** First receipt member that contradicts the job, or null. */
+function receiptProblem(receipt: E2eReceipt, produced: SealedProduced): CompletionProblem | null {
+  const { context, provider, sealed, recalled, completedAt, possible } = produced;
+  const mismatch = e2eReceiptMismatch(receipt, {
+    job_id: context.job_id,
+    provider_id: provider.providerId,
+    se_key_sha256: provider.publicKeySha256,
+    model: context.model,
+    endpoint: context.endpoint,
+    context_sha256: sealed.contextSha256,
+    sealed_request_sha256: context.request_sha256,
+    sealed_response_sha256: produced.responseSha256,
+  });
+  if (mismatch !== null) return `receipt.${mismatch}`;
+  if (receipt.response_bytes > possible.responseBytes) return 'receipt.response_bytes';
+  if (receipt.finish_reason === 'cancelled' && !recalled) return 'receipt.finish_reason';
+  if (receipt.started_at < context.issued_at - CLOCK_TOLERANCE_MS) return 'receipt.started_at';
+  if (receipt.completed_at < receipt.started_at) return 'receipt.completed_at';
+  if (receipt.completed_at > completedAt + CLOCK_TOLERANCE_MS) return 'receipt.completed_at';
+  const { usage } = receipt;
+  if (usage === undefined) return null;
+  const images = sealed.context.images ?? 0;
+  if ((usage.images ?? 0) !== images) return 'receipt.usage.images';
+  if ((receipt.image_commitments?.length ?? 0) !== images) return 'receipt.image_commitments';
+  if (usage.total_tokens !== usage.prompt_tokens + usage.completion_tokens) return 'receipt.usage.total_tokens';
+  if (usage.completion_tokens > context.max_tokens) return 'receipt.usage.completion_tokens';
+  return receipt.hidden_tokens > usage.completion_tokens ? 'receipt.hidden_tokens' : null;
+}

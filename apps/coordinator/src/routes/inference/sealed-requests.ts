@@ -1,0 +1,155 @@
+/**
+ * `POST /v1/e2e/requests`: a request that the client sealed to its candidates. The coordinator places, relays, meters and settles the
+ * ciphertext; it holds no key.
+ */
+import { type ApiError, apiError, RequestError, sealedRequestError } from '@inference/formats';
+import {
+  CLOCK_TOLERANCE_MS,
+  E2E_REQUEST_CONTENT_TYPE,
+  E2E_RESPONSE_CONTENT_TYPE,
+  type ImageOffer,
+  MAX_PLAIN_RESPONSE_BYTES,
+} from '@inference/protocol';
+import { sha256Hex } from '@inference/protocol/crypto';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { SealedNonceRepository } from '../../database/sealed-nonce-repository.js';
+import { ClientConnection } from '../../inference/delivery/client-connection.js';
+import type { Delivery } from '../../inference/delivery/delivery.js';
+import { PlainDelivery } from '../../inference/delivery/plain-delivery.js';
+import { SealedFraming } from '../../inference/delivery/sealed-framing.js';
+import { SendQueues } from '../../inference/delivery/send-queues.js';
+import { StreamDelivery } from '../../inference/delivery/stream-delivery.js';
+import type { NetworkModels } from '../../inference/placements.js';
+import type { FreeRefusals } from '../../inference/request/free-refusals.js';
+import { pixelCount } from '../../inference/request/image-job.js';
+import { type JobRequest, sealedJobRequest } from '../../inference/request/job-request.js';
+import { readSealedRequest, type SealedRequest } from '../../inference/request/sealed-request.js';
+import type { ProviderConnection } from '../../providers/provider-connection.js';
+import { keyOf, requireModel } from '../plugins/api-key-auth.js';
+import { errorResponses } from '../plugins/route-schemas.js';
+import { sendError } from '../plugins/send-error.js';
+import { type InferenceRoutes, maxStreamBytes, mayCountTokens, requestInput, runJob, startSpan } from './endpoints.js';
+
+interface SealedRoutes extends InferenceRoutes {
+  readonly nonces: Pick<SealedNonceRepository, 'add'>;
+  readonly freeRefusals: FreeRefusals;
+  /** Models of the whole network. */
+  readonly directory: Pick<NetworkModels, 'imageOffers'>;
+}
+
+const PATH = '/v1/e2e/requests';
+/** Held bytes of an answer that is not streamed: padding adds up to an eighth, and the final frame some kilobytes. */
+const MAX_HELD_BYTES = Math.ceil(1.125 * MAX_PLAIN_RESPONSE_BYTES) + 128 * 1024;
+
+const SCHEMA = {
+  summary: 'Runs a request that is sealed to chosen providers. Only they can read the body, and only the client the answer.',
+  description: 'The context of the sealed request names endpoint, model, limits and candidates in clear. Each request is accepted once.',
+  tags: ['Inference'],
+  consumes: [E2E_REQUEST_CONTENT_TYPE],
+  headers: {
+    type: 'object',
+    properties: {
+      'X-Inference-Trust': { type: 'string', enum: ['self_signed', 'hardware'], description: 'Minimum trust level of the provider.' },
+    },
+  },
+  body: { content: { [E2E_REQUEST_CONTENT_TYPE]: { schema: { type: 'string', format: 'binary' } } } },
+  response: {
+    200: {
+      description: 'The sealed answer of one candidate: its status, headers and body are inside.',
+      headers: {
+        'Inference-E2E-Recipient': {
+          type: 'string',
+          description: 'Position of the answering provider among the recipients of the context.',
+        },
+        'X-Inference-Job-ID': { type: 'string', description: 'Id of the job, for its receipt.' },
+      },
+      content: { [E2E_RESPONSE_CONTENT_TYPE]: { schema: { type: 'string', format: 'binary' } } },
+    },
+    422: {
+      description: 'No candidate is connected with the key that the request names. Read the keyset again and seal anew.',
+      content: { 'application/problem+json': { schema: { type: 'object' } } },
+    },
+    ...errorResponses(400, 401, 402, 403, 404, 409, 413, 415, 429, 500, 502, 503, 504),
+  },
+};
+
+export function addSealedRequests(server: FastifyInstance, routes: SealedRoutes): void {
+  const queues = new SendQueues();
+  server.post(PATH, { schema: SCHEMA, onRequest: server.guards.apiKey }, async (request, reply) => {
+    const key = keyOf(request);
+    requireContentType(request);
+    const input = requestInput(request, key, routes);
+    const read = readSealedRequest(input.body, input.now);
+    requireModel(key, read.context.model);
+    const job = sealedJobRequest(input, { ...read, imagePixels: imagePixels(read, routes.directory) });
+    if (job.endpoint === '/v1/messages/count_tokens' && !(await mayCountTokens(request, reply, key, routes))) return;
+    const retryAfter = routes.freeRefusals.retryAfterSeconds(key.id);
+    if (retryAfter !== null) {
+      const message =
+        'Providers refused too many sealed requests of this API key in the last hour. Correct the requests and try again later.';
+      sendError(reply, apiError('rate_limit_exceeded', { message, retryAfter }));
+      return;
+    }
+    if (!(await takeNonce(routes, job, read))) {
+      sendError(reply, apiError('sealed_request_replayed'));
+      return;
+    }
+    reply.hijack();
+    const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues);
+    const delivery = deliveryFor(routes, job, read, client);
+    const end = await runJob(routes, job, { client, delivery, span: startSpan(routes, request, job) });
+    if (end?.kind === 'refused') routes.freeRefusals.count(key.id, job.body.length);
+  });
+}
+
+function requireContentType({ headers }: FastifyRequest): void {
+  const [type = ''] = (headers['content-type'] ?? '').split(';');
+  if (type.trim().toLowerCase() !== E2E_REQUEST_CONTENT_TYPE) {
+    throw new RequestError('not_sealed', 'Content-Type', apiError('not_sealed').message);
+  }
+}
+
+/** False: the account has sent a request with this nonce before, here or at another coordinator. */
+function takeNonce({ nonces }: SealedRoutes, { accountId }: JobRequest, { context }: Pick<SealedRequest, 'context'>): Promise<boolean> {
+  const { nonce, issued_at, expires_at } = context;
+  return nonces.add(sha256Hex(Buffer.from(`${accountId} ${nonce}`)), expires_at - issued_at + 2 * CLOCK_TOLERANCE_MS);
+}
+
+/** Pixels of the largest size that a provider of the model makes: the context names no size. Null: no images. */
+function imagePixels({ context }: Pick<SealedRequest, 'context'>, directory: SealedRoutes['directory']): number | null {
+  if (context.images === undefined) return null;
+  const offers: readonly ImageOffer[] = directory.imageOffers().get(context.model) ?? [];
+  return Math.max(0, ...offers.flatMap(({ sizes }) => sizes.map((size) => pixelCount(size))));
+}
+
+function deliveryFor(
+  routes: SealedRoutes,
+  job: JobRequest,
+  { candidates }: Pick<SealedRequest, 'candidates'>,
+  client: ClientConnection,
+): Delivery {
+  const recipient = (provider: ProviderConnection): Record<string, string> => ({
+    'Inference-E2E-Recipient': String(candidates.get(provider.registration.identity.providerId)?.index ?? ''),
+  });
+  const errorResponse = (error: ApiError) => sealedRequestError(error);
+  if (!job.params.stream) {
+    const headers = (provider: ProviderConnection) => ({
+      'Content-Type': E2E_RESPONSE_CONTENT_TYPE,
+      'Cache-Control': 'no-store',
+      ...recipient(provider),
+      'X-Inference-Job-ID': job.jobId,
+    });
+    return new PlainDelivery({ client, errorResponse, headers, maxBytes: MAX_HELD_BYTES });
+  }
+  return new StreamDelivery({
+    client,
+    framing: new SealedFraming(),
+    errorResponse,
+    providerHeaders: recipient,
+    jobId: job.jobId,
+    maxBytes: maxStreamBytes(job),
+    timings: routes.timings,
+    observer: routes.metrics,
+    startedAt: performance.now(),
+  });
+}
