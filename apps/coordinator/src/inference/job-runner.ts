@@ -116,6 +116,8 @@ export class JobRunner {
         refusals: [],
         attemptCount: 0,
         imageWaitAttempt: null,
+        sealedRefusal: null,
+        reserved: null,
       };
       this.#jobs.add(running);
       return await this.#attempts.run(running).finally(() => this.#jobs.delete(running));

@@ -4,7 +4,7 @@ import type { ProviderConnection } from '../providers/provider-connection.js';
 import type { AttemptOutcome, AttemptPlan } from './attempt/attempt.js';
 import type { Delivery } from './delivery/delivery.js';
 import type { TraceSpan } from './job-observer.js';
-import type { SlotRequest } from './queue/request-queue.js';
+import type { Placed, SlotRequest } from './queue/request-queue.js';
 import type { JobRequest } from './request/job-request.js';
 import type { Bill } from './settlement/bill.js';
 import type { EngineFailure } from './settlement/engine-failures.js';
@@ -31,6 +31,10 @@ export interface RunningJob {
   readonly refusals: ProviderRefusal[];
   /** Attempts begun. */
   attemptCount: number;
+  /** Provider whose sealed refusal a second candidate was asked to confirm. */
+  sealedRefusal: ProviderConnection | null;
+  /** Slot of the next attempt, reserved already. */
+  reserved: Placed | null;
   /** `attemptCount` at the last wait for an image provider: the job waits at most once between two attempts. */
   imageWaitAttempt: number | null;
 }

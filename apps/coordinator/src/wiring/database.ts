@@ -4,6 +4,7 @@ import { ApiKeyCache } from '../database/accounts/api-key-cache.js';
 import { OperatorAuditLog } from '../database/accounts/operator-audit-log.js';
 import { ATTEMPT_NAMES_SECRET, AttemptRepository } from '../database/attempt-repository.js';
 import { openDatabase } from '../database/connection/open-database.js';
+import { KeysetRepository } from '../database/keyset-repository.js';
 import { everyPeriod } from '../database/periodic-work.js';
 import { CatalogueRepository } from '../database/providers/catalogue-repository.js';
 import { LastSeenRepository } from '../database/providers/last-seen-repository.js';
@@ -48,6 +49,7 @@ export interface Repositories {
   /** Counters of guesses and mails. */
   readonly attempts: AttemptCounters;
   readonly sealedNonces: SealedNonceRepository;
+  readonly keysets: KeysetRepository;
   /** Models of the jobs before this process started. */
   readonly recentModels: readonly string[];
 }
@@ -97,6 +99,7 @@ export async function openRepositories(context: StartContext, database: Database
     prefixHashes: new PrefixHashes(context.config.cluster === null ? undefined : await sharedSecret(database, PREFIX_HASH_SECRET)),
     attempts: await openAttempts(context, database),
     sealedNonces: openSealedNonces(context, database),
+    keysets: new KeysetRepository(database),
     recentModels: await modelsOfLatestJobs(database, now() - RECENTLY_SEEN_MS),
   };
 }

@@ -62,6 +62,7 @@ export async function openInference(context: StartContext, deps: InferenceDeps):
     encapsulationPool,
     now,
     observer: metrics,
+    random: context.random,
     onImageStoreError: (error) => log.error({ error: errorFacts(error) }, 'images could not be stored'),
   });
   registerProviderGauges(metrics, providers, requestQueue, endedSessions);

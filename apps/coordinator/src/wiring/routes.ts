@@ -13,6 +13,7 @@ import { adminRoutes } from '../routes/admin/admin-routes.js';
 import { billingRoutes } from '../routes/billing/billing-routes.js';
 import { MIN_DEPOSIT_MICRO_USD, MIN_WITHDRAWAL_MICRO_USD } from '../routes/billing/console-billing.js';
 import { deviceRoutes } from '../routes/devices/device-routes.js';
+import { e2eRoutes } from '../routes/e2e/e2e-routes.js';
 import { inferenceRoutes } from '../routes/inference/inference-routes.js';
 import { serveUpgradesAsRequests } from '../routes/plugins/connections/unsupported-upgrades.js';
 import { guards } from '../routes/plugins/guards.js';
@@ -126,6 +127,14 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     releases: deps.releases,
     now,
     onFailure,
+  });
+  await server.register(e2eRoutes, {
+    registry: providers,
+    anchor: devices.anchor,
+    views,
+    keysets: deps.repositories.keysets,
+    keysetLog: null,
+    now,
   });
   await server.register(deviceRoutes, { devices: devices.management, now });
   await server.register(adminRoutes, {

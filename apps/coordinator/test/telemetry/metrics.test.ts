@@ -50,7 +50,7 @@ describe('metrics', () => {
     await harness.until(() => harness.app.providers.connections === 0);
     await harness.provider();
     expect((await harness.chat()).status).toBe(200);
-    await (await harness.chat({ stream: true })).text();
+    await (await harness.chat({ isSealed: false, stream: true })).text();
     const after = await read();
     const moved = (name: string, labels: Readonly<Record<string, string>> = {}): number =>
       sumOf(after, name, labels) - sumOf(before, name, labels);

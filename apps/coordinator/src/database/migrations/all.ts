@@ -24,6 +24,7 @@ import { sharedCounters } from './0055-shared-counters.js';
 import { webhookDigests } from './0056-webhook-digests.js';
 import { leaseRecalls } from './0060-lease-recalls.js';
 import { transparencyLog } from './0061-transparency-log.js';
+import { e2eKeysets } from './0062-e2e-keysets.js';
 import { sealedNonces } from './0063-sealed-nonces.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -51,5 +52,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0056_webhook_digests': webhookDigests,
   '0060_lease_recalls': leaseRecalls,
   '0061_transparency_log': transparencyLog,
+  '0062_e2e_keysets': e2eKeysets,
   '0063_sealed_nonces': sealedNonces,
 };

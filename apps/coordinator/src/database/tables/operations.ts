@@ -31,4 +31,6 @@ export interface OperationTables {
   webhook_digests: { digest: string; expires_at: number };
   /** Nonces of sealed requests already taken. `digest`: hexadecimal SHA-256 of account and nonce. */
   sealed_nonces: { digest: string; expires_at: number };
+  /** Published keysets of the end-to-end mode. `body`: JSON, as served. */
+  e2e_keysets: { epoch: number; body: string; issued_at: number };
 }

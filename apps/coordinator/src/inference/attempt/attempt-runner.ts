@@ -44,12 +44,17 @@ export interface AttemptRunnerOptions {
   /** Milliseconds. */
   readonly now: () => number;
   readonly observer: JobObserver;
+  /** Numbers in [0, 1). */
+  readonly random: () => number;
   /** Verified images could not be stored for download. */
   readonly onImageStoreError: (error: unknown) => void;
 }
 
 /** Maximum wait for a second provider after a proven one has refused, in milliseconds. */
 const CONFIRMATION_WAIT_MS = 2000;
+
+/** Share of refused sealed requests that a second candidate is asked to confirm. */
+const CONFIRMED_SHARE = 1 / 20;
 
 /** `retry`: the outcome if no other provider can be tried. */
 type Step = { readonly done: JobOutcome } | { readonly retry: JobOutcome };
@@ -76,6 +81,9 @@ export class AttemptRunner {
     const outcome = await this.#tryProviders(running);
     this.#recorders.engineFailures.settle(running, outcome.kind === 'delivered' || outcome.kind === 'client_gone');
     this.#recorders.refusals.settle(running, outcome);
+    if (outcome.kind === 'delivered' && running.sealedRefusal !== null) {
+      this.#recorders.refusals.contradicted(running.job.accountId, running.sealedRefusal);
+    }
     return outcome;
   }
 
@@ -97,7 +105,8 @@ export class AttemptRunner {
     /** Refusal of a proven provider. The client sees the refusal unless another provider answers or contradicts it. */
     let provenRefusal: JobOutcome | null = null;
     for (;;) {
-      const placement = await this.#place(running, provenRefusal !== null);
+      const placement = running.reserved ?? (await this.#place(running, provenRefusal !== null));
+      running.reserved = null;
       if (placement.kind === 'refused') {
         if (provenRefusal !== null && placement.reason !== 'aborted') return provenRefusal;
         const supply = await this.#waitForImages(running, last, placement.reason);
@@ -115,7 +124,10 @@ export class AttemptRunner {
       if (refusal?.isProven === true && !refusal.isFalse && refusal.provider === last.provider) provenRefusal = last;
       const retried = this.canRetry(running);
       if (last.kind === 'failed') observer.event({ type: 'attempt_failed', reason: last.reason, retried });
-      if (!retried) return provenRefusal ?? last;
+      if (!retried) {
+        running.reserved?.slot.release();
+        return provenRefusal ?? last;
+      }
     }
   }
 
@@ -302,6 +314,25 @@ export class AttemptRunner {
     return { retry: failed(summary, error, reason) };
   }
 
+  /**
+   * Reserves a second candidate for a share of the sealed refusals, because the coordinator cannot read their reasons. Null: the refusal
+   * stands, also where no candidate is idle. A streamed answer has begun, so only others are confirmed.
+   */
+  async #secondCandidate(running: RunningJob): Promise<Placed | null> {
+    const { sealedRefusal, slotRequest, attemptRecords } = running;
+    if (sealedRefusal !== null || !this.canRetry(running) || this.#options.random() >= CONFIRMED_SHARE) return null;
+    const exclude = new Set([...slotRequest.exclude, ...attemptRecords.map(({ providerId }) => providerId)]);
+    return this.#options.placements.placeOnIdleProvider({ ...slotRequest, exclude });
+  }
+
+  #askSecond(second: Placed, provider: ProviderConnection, running: RunningJob, summary: AttemptSummary): Step {
+    running.delivery.withdraw();
+    running.sealedRefusal = provider;
+    running.reserved = second;
+    running.slotRequest.exclude.add(providerIdOf(provider));
+    return { retry: failed(summary, apiError('provider_failed'), 'refusal_unconfirmed') };
+  }
+
   /** Nothing is charged, and the reservation ends before the client reads the refusal. */
   async #deliverRefusal(signed: SignedParts, { bill, clientSignal, delivery }: RunningJob, summary: AttemptSummary): Promise<JobOutcome> {
     await bill.close();
@@ -316,7 +347,11 @@ export class AttemptRunner {
     const summary = attemptSummary(provider, running);
     if (outcome.kind === 'completed') {
       const settled = await settleAnswer(outcome, plan, running, this.#options.onImageStoreError);
-      if (settled.kind === 'refused') return { done: await this.#deliverRefusal(settled.signed, running, summary) };
+      if (settled.kind === 'refused') {
+        const second = await this.#secondCandidate(running);
+        if (second !== null) return this.#askSecond(second, provider, running, summary);
+        return { done: await this.#deliverRefusal(settled.signed, running, summary) };
+      }
       if (settled.kind !== 'rejected') return { done: settled };
       const { result } = settled;
       recordResult(plan, result, outcome.elapsedMs, running, this.#recorders);

@@ -113,6 +113,11 @@ export class RefusalTracker {
     }
   }
 
+  /** A second candidate answered a sealed request that the provider had refused. */
+  contradicted(accountId: string, provider: ProviderConnection): void {
+    if (this.#count(accountId, providerIdOf(provider))) provider.report({ kind: 'fault', fault: 'failed', reason: CONTRADICTED_REFUSAL });
+  }
+
   /** Counts one more failure caused by this account. False: the account has reached its maximum. */
   #count(accountId: string, providerId: ProviderId): boolean {
     const key = `${accountId} ${providerId}`;

@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import Type from 'typebox';
 import { PAYMENT_SCHEMAS } from '../billing/payment-schemas.js';
+import { E2E_SCHEMAS } from '../e2e/e2e-routes.js';
 import { CATALOGUE_SCHEMAS } from '../inference/catalogue-schemas.js';
 import { MODEL_SCHEMAS } from '../inference/model-schemas.js';
 import { SignedReceiptSchema } from '../inference/receipts.js';
@@ -18,6 +19,7 @@ export const COMPONENT_SCHEMAS = {
   ...MODEL_SCHEMAS,
   SignedReceipt: SignedReceiptSchema,
   Attestations: AttestationFeedSchema,
+  ...E2E_SCHEMAS,
   ProviderStatus: ProviderStatusSchema,
   MachineEarnings: MachineEarningsSchema,
   Health: Type.Object({ status: Type.Literal('ok') }),

@@ -31,6 +31,9 @@ describe('GET /openapi.json', () => {
           '/v1/payments/balance',
           '/v1/payments/usage',
           '/v1/prices',
+          '/v1/e2e/requests',
+          '/v1/e2e/keyset',
+          '/v1/e2e/records/{record_sha256}',
           '/v1/stats',
           '/v1/leaderboard',
           '/v1/network/totals',
@@ -48,8 +51,8 @@ describe('GET /openapi.json', () => {
       for (const [path, operations] of Object.entries(document.paths)) {
         const [method = ''] = Object.keys(operations);
         const reached = await fetch(harness.url + path.replace(/\{\w+\}/, 'x'), { method: method.toUpperCase() });
-        // No image has that name, and the route takes no key.
-        const open = path === '/v1/images/files/{file}' ? 404 : 200;
+        // No image has that name, and no record that hash; both routes take no key.
+        const open = path === '/v1/images/files/{file}' || path === '/v1/e2e/records/{record_sha256}' ? 404 : 200;
         expect([path, reached.status]).toEqual([path, 'security' in (operations[method] as object) ? open : 401]);
       }
     } finally {

@@ -1,0 +1,85 @@
+/** Public routes of the end-to-end mode: the keyset, and the attestation records that its entries name. */
+import { apiError } from '@inference/formats';
+import { E2eKeysetSchema, Sha256HexSchema } from '@inference/protocol';
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
+import Type from 'typebox';
+import type { NetworkViews } from '../../cluster/views.js';
+import type { KeysetRepository } from '../../database/keyset-repository.js';
+import { newestRegistrations } from '../../providers/newest-registrations.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
+import { addPublicRoute } from '../plugins/public-route.js';
+import { errorResponses, jsonResponse, pathParams } from '../plugins/route-schemas.js';
+import { sendError } from '../plugins/send-error.js';
+import type { KeysetLog } from './keyset-log.js';
+import { KEYSET_MAX_AGE_MS, KeysetPublisher } from './keyset-publisher.js';
+import { KeysetPartSchema, LocalKeyset } from './local-keyset.js';
+
+interface E2eRoutesDeps {
+  readonly registry: ProviderRegistry;
+  readonly anchor: TrustAnchor;
+  readonly views: NetworkViews;
+  readonly keysets: KeysetRepository;
+  /** Null: keysets are in no transparency log. */
+  readonly keysetLog: KeysetLog | null;
+  readonly now: () => number;
+}
+
+/** Named schemas for the OpenAPI document. */
+export const E2E_SCHEMAS = { E2eKeyset: E2eKeysetSchema };
+
+/** A record never changes under its hash. */
+const RECORD_CACHE = 'public, max-age=3600, immutable';
+const SHA256_HEX = /^[0-9a-f]{64}$/;
+const RecordQuerySchema = Type.Object({ sha256: Sha256HexSchema });
+const RecordSchema = Type.Object({ text: Type.String({ maxLength: 1024 * 1024 }) });
+
+export const e2eRoutes: FastifyPluginAsync<E2eRoutesDeps> = async (server, { registry, anchor, views, keysets, keysetLog, now }) => {
+  const local = new LocalKeyset({ registry, anchor, now });
+  const readParts = views.define('e2e_keyset', { query: Type.Object({}), part: KeysetPartSchema }, () => local.part());
+  const publisher = new KeysetPublisher({
+    repository: keysets,
+    providers: async () => newestRegistrations(await readParts({})).map(({ entry }) => entry),
+    log: keysetLog,
+    now,
+  });
+  addKeyset(server, publisher);
+  addRecords(server, local, views);
+};
+
+function addKeyset(server: FastifyInstance, publisher: KeysetPublisher): void {
+  const schema = {
+    summary: 'Sealing keys of all providers that serve the end-to-end mode. The same bytes for everybody.',
+    tags: ['Verification'],
+    response: { 200: jsonResponse('E2eKeyset'), ...errorResponses(503) },
+  };
+  addPublicRoute(server, '/v1/e2e/keyset', schema, async (request, reply) => {
+    const { value, ageSeconds } = await publisher.current();
+    reply.headers({ etag: value.etag, 'cache-control': `public, max-age=${KEYSET_MAX_AGE_MS / 1000}`, age: String(ageSeconds) });
+    if (request.headers['if-none-match'] === value.etag) return reply.code(304).send();
+    return reply.header('content-type', 'application/json; charset=utf-8').send(value.body);
+  });
+}
+
+/** The attestation feed shows a provider's record of now; a record of the keyset may be some seconds older. */
+function addRecords(server: FastifyInstance, local: LocalKeyset, views: NetworkViews): void {
+  const find = views.defineLookup('e2e_record', { query: RecordQuerySchema, part: RecordSchema }, ({ sha256 }) => {
+    const text = local.record(sha256);
+    return text === null ? null : { text };
+  });
+  const schema = {
+    summary: 'Attestation record that an entry of the keyset names by its SHA-256, as canonical JSON.',
+    tags: ['Verification'],
+    params: pathParams('record_sha256'),
+    response: { 200: { description: 'The record.', type: 'object' }, ...errorResponses(404) },
+  };
+  addPublicRoute(server, '/v1/e2e/records/:record_sha256', schema, async (request, reply) => {
+    const { record_sha256: sha256 } = request.params as { record_sha256: string };
+    const found = SHA256_HEX.test(sha256) ? await find({ sha256 }) : null;
+    if (found === null) {
+      sendError(reply, apiError('not_found', { message: 'No current keyset names this record. Read the keyset again.' }));
+      return reply;
+    }
+    return reply.headers({ 'content-type': 'application/json; charset=utf-8', 'cache-control': RECORD_CACHE }).send(found.text);
+  });
+}

@@ -1,0 +1,94 @@
+/** Keyset entries of the providers connected here, with the attestation records that the entries name by hash. */
+import {
+  canonicalJsonBytes,
+  type E2eKeysetProvider,
+  E2eKeysetProviderSchema,
+  fromUtf8,
+  type JsonValue,
+  type ProviderId,
+  toBase64,
+} from '@inference/protocol';
+import { sha256Hex } from '@inference/protocol/crypto';
+import Type, { type Static } from 'typebox';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
+import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
+import { TimedCache } from '../../telemetry/statistics/timed-cache.js';
+import { attestationRecord } from '../providers/attestation-record.js';
+
+/** Version of the profile that providers must serve. */
+const E2E_VERSION = 1;
+/** Maximum models per entry and maximum weight (protocol: `E2eKeysetProviderSchema`). */
+const MAX_MODELS = 64;
+const MAX_WEIGHT = 1024;
+/** Minimum time between two computations, in milliseconds. */
+const MIN_INTERVAL_MS = 2000;
+
+export const KeysetPartSchema = Type.Array(
+  Type.Object({ provider_id: Type.Unsafe<ProviderId>(Type.String()), registered_at: Type.Number(), entry: E2eKeysetProviderSchema }),
+);
+export type KeysetPart = Static<typeof KeysetPartSchema>;
+
+interface LocalKeysetOptions {
+  readonly registry: ProviderRegistry;
+  readonly anchor: TrustAnchor;
+  readonly now: () => number;
+}
+
+export class LocalKeyset {
+  readonly #options: LocalKeysetOptions;
+  readonly #part: TimedCache<KeysetPart>;
+  /** Canonical JSON of records by SHA-256: of this computation and of the one before, which clients may still read. */
+  #records = new Map<string, string>();
+  #previousRecords = new Map<string, string>();
+
+  constructor(options: LocalKeysetOptions) {
+    this.#options = options;
+    this.#part = new TimedCache({ maxAgeMs: MIN_INTERVAL_MS, now: options.now, make: async () => this.#compute() });
+  }
+
+  async part(): Promise<KeysetPart> {
+    return (await this.#part.get()).value;
+  }
+
+  /** Canonical JSON of the record with this hash; null: no connected provider has, or just had, such a record. */
+  record(sha256: string): string | null {
+    return this.#records.get(sha256) ?? this.#previousRecords.get(sha256) ?? null;
+  }
+
+  #compute(): KeysetPart {
+    const { registry, anchor } = this.#options;
+    const { namesOf } = registry.models.listing();
+    const records = new Map<string, string>();
+    const part: KeysetPart = [];
+    for (const provider of registry.snapshots()) {
+      const models = namesOf(provider);
+      const entry = entryOf(provider, models);
+      if (entry === null) continue;
+      const record = canonicalJsonBytes(attestationRecord(provider, models, anchor) as unknown as JsonValue);
+      const record_sha256 = sha256Hex(record);
+      records.set(record_sha256, fromUtf8(record));
+      part.push({ provider_id: entry.provider_id, registered_at: provider.registration.registeredAt, entry: { ...entry, record_sha256 } });
+    }
+    if ([...records.keys()].some((sha256) => !this.#records.has(sha256))) this.#previousRecords = this.#records;
+    this.#records = records;
+    return part;
+  }
+}
+
+/** Null: no request can be sealed to the provider now. */
+function entryOf(
+  { registration, key, trust, status }: ProviderSnapshot,
+  models: readonly string[],
+): Omit<E2eKeysetProvider, 'record_sha256'> | null {
+  const { identity, e2eVersions, slots } = registration;
+  if (key === null || trust.level === null || status !== 'online' || models.length === 0 || !e2eVersions.includes(E2E_VERSION)) return null;
+  return {
+    provider_id: identity.providerId,
+    key_id: key.keyId,
+    x25519: toBase64(key.publicKey),
+    not_after: key.notAfter,
+    models: [...models].sort().slice(0, MAX_MODELS),
+    weight: Math.min(slots, MAX_WEIGHT),
+  };
+}

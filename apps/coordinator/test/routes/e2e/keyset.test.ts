@@ -1,0 +1,58 @@
+/** `GET /v1/e2e/keyset` and the records that its entries name. */
+import { E2eKeysetSchema, keysetPublicKey } from '@inference/protocol';
+import { nodeE2eCrypto, sha256Hex } from '@inference/protocol/crypto';
+import type { Static } from 'typebox';
+import { Value } from 'typebox/value';
+import { afterEach, expect, it } from 'vitest';
+import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
+
+let harness: Harness;
+afterEach(() => harness.close());
+
+type Keyset = Static<typeof E2eKeysetSchema>;
+
+const read = async (): Promise<Keyset> => (await (await harness.get('/v1/e2e/keyset', null)).json()) as Keyset;
+
+it('lists the keys of providers that serve the mode, the same for everybody', async () => {
+  let now = Date.now();
+  harness = await startHarness({ now: () => now });
+  const provider = await harness.provider({ onSealedJob: (job) => job.answer(), slots: 3 });
+  await harness.provider();
+  const response = await harness.get('/v1/e2e/keyset', null);
+  expect(response.headers.get('access-control-allow-origin')).toBe('*');
+  const text = await response.text();
+  expect(await (await harness.get('/v1/e2e/keyset')).text()).toBe(text);
+  const keyset = JSON.parse(text) as Keyset;
+  expect(Value.Check(E2eKeysetSchema, keyset)).toBe(true);
+  expect(keyset.providers).toMatchObject([{ provider_id: provider.providerId, models: [MODEL], weight: 3 }]);
+  const [entry] = keyset.providers;
+  if (entry === undefined) throw new Error('no entry');
+  expect(keysetPublicKey(nodeE2eCrypto, entry)).toEqual(new Uint8Array(provider.sealingKey.publicKey));
+  const record = await (await harness.get(`/v1/e2e/records/${entry.record_sha256}`, null)).text();
+  expect(sha256Hex(Buffer.from(record))).toBe(entry.record_sha256);
+  expect(JSON.parse(record)).toMatchObject({ provider_id: provider.providerId });
+  expect((await harness.get(`/v1/e2e/records/${'0'.repeat(64)}`, null)).status).toBe(404);
+  const etag = response.headers.get('etag') ?? '';
+  expect((await fetch(`${harness.url}/v1/e2e/keyset`, { headers: { 'if-none-match': etag } })).status).toBe(304);
+  // Unchanged content keeps its epoch until it must be renewed.
+  now += 10_000;
+  expect((await read()).epoch).toBe(keyset.epoch);
+  now += 60_000;
+  expect(await read()).toMatchObject({ epoch: keyset.epoch + 1, issued_at: now });
+});
+
+it('follows providers that come and go', async () => {
+  let now = Date.now();
+  harness = await startHarness({ now: () => now });
+  expect(await read()).toMatchObject({ providers: [] });
+  const provider = await harness.provider({ onSealedJob: (job) => job.answer() });
+  now += 6000;
+  const listed = await read();
+  expect(listed.providers.map(({ provider_id }) => provider_id)).toEqual([provider.providerId]);
+  provider.close();
+  await until(async () => {
+    now += 6000;
+    return (await read()).providers.length === 0;
+  });
+  expect((await read()).epoch).toBeGreaterThan(listed.epoch);
+});
