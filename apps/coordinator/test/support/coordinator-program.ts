@@ -12,6 +12,8 @@ export interface CoordinatorProgram {
   readonly url: string;
   readonly apiKey: string;
   readonly adminKey: string;
+  readonly pid: number;
+  readonly dataDir: string;
   /** Lines of the log so far. */
   log(): Record<string, unknown>[];
   /** Value of a metric with labels: `inference_x{state="y"}`. 0 when absent. */
@@ -44,6 +46,8 @@ export async function startProgram(env: Record<string, string> = {}): Promise<Co
     url,
     apiKey: keys.api_key,
     adminKey: keys.admin_key,
+    pid: child.pid ?? 0,
+    dataDir,
     log,
     async metric(name) {
       const text = await (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${keys.admin_key}` } })).text();

@@ -50,12 +50,12 @@ describe('metrics', () => {
     await harness.until(() => harness.app.providers.connections === 0);
     await harness.provider();
     expect((await harness.chat()).status).toBe(200);
-    await (await harness.chat({ isSealed: false, stream: true })).text();
+    await (await harness.chat({ stream: true })).text();
     const after = await read();
     const moved = (name: string, labels: Readonly<Record<string, string>> = {}): number =>
       sumOf(after, name, labels) - sumOf(before, name, labels);
-    expect(moved('inference_jobs_total', { endpoint: CHAT, stream: 'false', end: 'delivered' })).toBe(1);
-    expect(moved('inference_jobs_total', { endpoint: CHAT, stream: 'true', end: 'delivered' })).toBe(1);
+    expect(moved('inference_jobs_total', { endpoint: CHAT, stream: 'false', outcome: 'delivered' })).toBe(1);
+    expect(moved('inference_jobs_total', { endpoint: CHAT, stream: 'true', outcome: 'delivered' })).toBe(1);
     expect(moved('inference_jobs_total', { end: 'provider_failed' })).toBe(1);
     expect(moved('inference_failed_attempts_total', { reason: 'engine_failed' })).toBe(1);
     expect(moved('inference_first_token_seconds')).toBe(1);
@@ -94,7 +94,16 @@ describe('metrics', () => {
   it('escape a model name chosen by a provider', async () => {
     const metrics = new Metrics();
     const model = 'a"b\\c\nd';
-    const job = { endpoint: CHAT, stream: true, outcome: 'delivered', cancelled: null, ms: 1, requestBytes: 1, responseBytes: 1 } as const;
+    const job = {
+      endpoint: CHAT,
+      isSealed: false,
+      stream: true,
+      outcome: 'delivered',
+      cancelled: null,
+      ms: 1,
+      requestBytes: 1,
+      responseBytes: 1,
+    } as const;
     metrics.job({ ...job, billed: { model, promptTokens: 3, completionTokens: 4 } });
     const { text } = await metrics.read();
     expect(sumOf(text, 'inference_tokens_total')).toBe(7);

@@ -105,8 +105,7 @@ export class AttemptRunner {
     /** Refusal of a proven provider. The client sees the refusal unless another provider answers or contradicts it. */
     let provenRefusal: JobOutcome | null = null;
     for (;;) {
-      const placement = running.reserved ?? (await this.#place(running, provenRefusal !== null));
-      running.reserved = null;
+      const placement = takeReserved(running) ?? (await this.#place(running, provenRefusal !== null));
       if (placement.kind === 'refused') {
         if (provenRefusal !== null && placement.reason !== 'aborted') return provenRefusal;
         const supply = await this.#waitForImages(running, last, placement.reason);
@@ -125,7 +124,7 @@ export class AttemptRunner {
       const retried = this.canRetry(running);
       if (last.kind === 'failed') observer.event({ type: 'attempt_failed', reason: last.reason, retried });
       if (!retried) {
-        running.reserved?.slot.release();
+        takeReserved(running)?.slot.release();
         return provenRefusal ?? last;
       }
     }
@@ -370,6 +369,12 @@ export class AttemptRunner {
     const end = failed(summary, error, reason);
     return retry ? { retry: end } : { done: end };
   }
+}
+
+function takeReserved(running: RunningJob): Placed | null {
+  const { reserved } = running;
+  running.reserved = null;
+  return reserved;
 }
 
 /** Key that the body is sealed to: the provider's newest, or the client's choice. Null: the provider does not open it any more. */

@@ -1,0 +1,52 @@
+/** The coordinator program never holds the plaintext of a sealed request or answer: not in memory, log or data directory. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fromUtf8, utf8 } from '@inference/protocol';
+import { afterEach, expect, it } from 'vitest';
+import { type CoordinatorProgram, startProgram } from '../support/coordinator-program.js';
+import { MODEL } from '../support/harness.js';
+import { textsInMemory } from '../support/process-memory.js';
+import { ScriptedProvider } from '../support/scripted-provider.js';
+import type { ScriptedSealedJob } from '../support/scripted-sealed-job.js';
+import { postSealed, seal } from '../support/sealed-calls.js';
+
+const PROMPT = 'canary-prompt-5f1d2c';
+const OUTPUT = 'canary-output-9b7e4a';
+
+let program: CoordinatorProgram;
+afterEach(() => program.close());
+
+// Only Linux lets a program read the memory of its child.
+it.runIf(process.platform === 'linux')('finds the context of a running sealed job in memory, and nothing of its texts', async () => {
+  program = await startProgram();
+  const jobs: ScriptedSealedJob[] = [];
+  const provider = await ScriptedProvider.connect(program.url, {
+    models: [MODEL],
+    onSealedJob: (job) => {
+      jobs.push(job);
+      job.tokens = 1;
+      job.begin([`data: ${OUTPUT}\n\n`]);
+    },
+  });
+  const sealed = seal([provider], { stream: true }, utf8(`{"messages":[{"role":"user","content":"${PROMPT}"}]}`));
+  const response = await postSealed(program, sealed.bytes);
+  expect(response.status).toBe(200);
+  expect(fromUtf8(jobs[0]?.opened.body ?? new Uint8Array())).toContain(PROMPT);
+  // While the job runs, the coordinator holds the sealed request for another attempt.
+  const { nonce } = sealed.context;
+  expect(await textsInMemory(program.pid, [PROMPT, OUTPUT, nonce])).toEqual(new Set([nonce]));
+  jobs[0]?.complete();
+  await response.arrayBuffer();
+  expect(await textsInMemory(program.pid, [PROMPT, OUTPUT])).toEqual(new Set());
+  const stored = [JSON.stringify(program.log()), ...filesUnder(program.dataDir).map((path) => readFileSync(path, 'latin1'))].join('');
+  expect(stored).toContain(jobs[0]?.context.job_id);
+  expect(stored).not.toContain(PROMPT);
+  expect(stored).not.toContain(OUTPUT);
+  provider.close();
+});
+
+function filesUnder(directory: string): string[] {
+  return readdirSync(directory, { withFileTypes: true, recursive: true }).flatMap((entry) =>
+    entry.isFile() ? [join(entry.parentPath, entry.name)] : [],
+  );
+}
