@@ -120,6 +120,20 @@ describe('a choice', () => {
     expect(place([slow, fast], { ...named, exclude: new Set([id('slow')]) })).toMatchObject({ kind: 'none', reason: 'all_failed' });
   });
 
+  it('falls on the best candidate that is left, or on none', () => {
+    const sealed = { ...anyone, candidates: new Set([id('slow'), id('fast'), id('gone')]) };
+    const all = [
+      provider('slow', {}, { decodeTps: 2 }),
+      provider('fast', {}, { decodeTps: 900 }),
+      provider('other', {}, { decodeTps: 2000 }),
+    ];
+    expect(namesOf(place(all, sealed))[0]).toBe('fast');
+    expect(namesOf(place(all, { ...sealed, exclude: new Set([id('fast')]) }))).toEqual(['slow']);
+    expect(place([provider('slow', { usedSlots: 4 }), provider('other')], sealed)).toMatchObject({ kind: 'busy' });
+    expect(place([provider('other')], sealed)).toMatchObject({ kind: 'none', reason: 'no_such_serial' });
+    expect(ineligibleReasons(poolOf(all).members(), sealed, NOW)).toEqual(new Map([[id('other'), 'other_serial']]));
+  });
+
   it('falls on no provider that claims the serial number of one with a certificate chain, busy or not', () => {
     const named = { ...anyone, providerSerial: 'S' };
     const copy = provider('copy', { serialNumber: 'S' }, { decodeTps: 900 });

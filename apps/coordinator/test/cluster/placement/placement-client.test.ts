@@ -92,6 +92,14 @@ it.each([
   expect(calls).toEqual(expected);
 });
 
+it('takes no slot on a provider that is no candidate, from an owner that does not know candidates', async () => {
+  const { client, outcomes, calls } = clientOf(says(PLACED));
+  const candidates = new Set(['c'.repeat(32) as ProviderId]);
+  expect(await client.ask('far', { ...REQUEST, candidates }, 0, null)).toMatchObject({ kind: 'refused', reason: 'none_routable' });
+  expect(outcomes).toEqual(['unverified']);
+  expect(calls).toEqual(['close']);
+});
+
 it('closes the stream when the request is aborted, which frees the slot at the owner', async () => {
   const { client, calls } = clientOf(() => {});
   const controller = new AbortController();

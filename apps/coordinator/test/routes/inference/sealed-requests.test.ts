@@ -1,6 +1,6 @@
 /** `POST /v1/e2e/requests` with real sealing on both ends: delivery, settlement, refusals and errors. */
 import { E2E_RESPONSE_CONTENT_TYPE, type E2eReceipt, openE2eReceipt, toBase64Url, utf8 } from '@inference/protocol';
-import { verifyP256 } from '@inference/protocol/crypto';
+import { generateSealingKeyPair, keyIdOf, verifyP256 } from '@inference/protocol/crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { costOf } from '../../../src/billing/prices/price.js';
 import { MAX_FREE_REFUSALS } from '../../../src/inference/request/free-refusals.js';
@@ -349,4 +349,17 @@ describe('a request', () => {
     expect(response.status).toBe(400);
     expect((await errorOf(response)).message).toContain('could open');
   });
+});
+
+it('opens with the key before the newest one, until its end', async () => {
+  await start();
+  const provider = await harness.provider({ onSealedJob: answers });
+  const sealed = seal([provider]);
+  const opened = provider.sealingKey;
+  provider.sealingKey = generateSealingKeyPair();
+  provider.send({ type: 'key_update', key: provider.keyStatement() });
+  await until(() => harness.app.providers.snapshot(provider.providerId)?.key?.keyId === keyIdOf(provider.sealingKey.publicKey));
+  // The scripted provider opens with one key: the older one.
+  provider.sealingKey = opened;
+  await openAnswer(sealed, await postSealed(harness, sealed.bytes));
 });
