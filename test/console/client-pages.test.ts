@@ -215,6 +215,7 @@ describeInBrowser('every client page', () => {
   const PAGES = [
     { path: '/sign-in', who: null },
     { path: '/quick-start', who: 'newcomer' },
+    { path: '/quick-start?request=end-to-end', who: 'user' },
     { path: '/balance', who: 'user' },
     { path: '/usage', who: 'user' },
     { path: '/keys', who: 'user' },
@@ -226,10 +227,27 @@ describeInBrowser('every client page', () => {
   )('$path is accessible and holds still, $theme and $width', async ({ path, who, theme, width }) => {
     const page = await openPage(path, { theme, width, ...(who === null ? {} : { signedInAs: people[who] }) });
     await expect.poll(() => page.locator('[aria-busy="true"], .skeleton, .chart-waiting').count()).toBe(0);
-    await screenshot(page, `${path.slice(1)}-${theme}-${width}`);
+    await screenshot(page, `${path.slice(1).replaceAll(/\W+/g, '-')}-${theme}-${width}`);
     await expectAccessible(page);
     await expectStill(page);
     expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);
+  });
+});
+
+describeInBrowser('the quick start', () => {
+  it('leads from the page about modes to requests in end-to-end mode', async () => {
+    const person = await newPerson(await sharedNetwork(), { deposit: 5_000_000 });
+    const page = await openPage('/verify', { signedInAs: person });
+    await page.getByRole('link', { name: 'plain or end-to-end' }).click();
+    await page.getByRole('heading', { name: 'Plain and end-to-end mode' }).waitFor();
+    await page.getByRole('link', { name: 'Set up end-to-end mode' }).click();
+    await page.locator('pre', { hasText: 'createVerifiedFetch({ baseURL' }).waitFor();
+    await page.getByText('npx inference-verify proxy --base-url').waitFor();
+    await page.locator('pre', { hasText: 'ANTHROPIC_BASE_URL=http://127.0.0.1:8086' }).waitFor();
+    await page.getByRole('tab', { name: 'curl' }).click();
+    await expect.poll(() => new URL(page.url()).search).toBe('');
+    await page.getByRole('tab', { name: 'End-to-end' }).click();
+    await expect.poll(() => new URL(page.url()).search).toBe('?request=end-to-end');
   });
 });
 

@@ -45,6 +45,7 @@ describeInBrowser('the playground', () => {
 
   it('shows a verified response with machine, tokens and cost, continues the conversation, and stores nothing', async () => {
     const page = await open();
+    await page.getByText(/the page cannot promise end-to-end encryption/).waitFor();
     await expectAccessible(page);
     await page.getByLabel('System prompt').fill('Be brief.');
     await page.getByText('Parameters').click();

@@ -27,6 +27,7 @@ const PAGES: readonly { name: string; path: () => Promise<string>; heading: RegE
   { name: 'provider', path: async () => `/providers/${await providerId()}`, heading: /\w/, shows: /This is a simulation/ },
   { name: 'leaderboard', path: async () => '/leaderboard', heading: /Leaderboard/, shows: /renewed every five minutes/ },
   { name: 'verify', path: async () => '/verify', heading: /Verify a record/, shows: /JSON of a record/ },
+  { name: 'modes', path: async () => '/modes', heading: /Plain and end-to-end mode/, shows: /Only a list of allowed enclave keys/ },
 ];
 
 describeInBrowser('every public page', () => {

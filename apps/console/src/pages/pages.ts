@@ -7,6 +7,7 @@ import {
   Coins,
   Computer,
   Cpu,
+  EyeOff,
   HandCoins,
   HeartPulse,
   KeyRound,
@@ -26,7 +27,7 @@ import type { PageRoute } from '../routing/page-route.js';
 import { PATHS } from '../routing/paths.js';
 
 export const PAGES: readonly PageRoute[] = [
-  // Public pages: network state, providers, leaderboard, verification.
+  // Public pages: network state, providers, leaderboard, verification, modes.
   {
     path: PATHS.network,
     title: 'Network',
@@ -55,6 +56,13 @@ export const PAGES: readonly PageRoute[] = [
     access: 'public',
     load: () => import('./network/verify-page.js'),
     nav: { section: 'network', label: 'Verify a record', icon: BadgeCheck },
+  },
+  {
+    path: PATHS.modes,
+    title: 'Plain and end-to-end mode',
+    access: 'public',
+    load: () => import('./network/modes-page.js'),
+    nav: { section: 'network', label: 'Who sees what', icon: EyeOff },
   },
   // Route of the playground.
   {

@@ -5,6 +5,7 @@ export const PATHS = {
   providers: '/providers',
   provider: '/providers/:id',
   verify: '/verify',
+  modes: '/modes',
 
   signIn: '/sign-in',
   signUp: '/sign-up',

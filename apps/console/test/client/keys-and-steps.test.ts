@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { firstSteps, nextStep } from '../../src/features/account/first-steps.js';
+import { endToEndSnippets, proxyCommand } from '../../src/pages/client/end-to-end-snippets.js';
 import { EMPTY_KEY_FORM, keyBody, keyForm } from '../../src/pages/client/key-form.js';
 import { imageSnippet, textSnippets } from '../../src/pages/client/snippets.js';
 
@@ -62,6 +63,20 @@ describe('first requests', () => {
     expect(snippets.filter(({ code }) => code.includes('/v1')).length).toBeGreaterThan(3);
     // Clients of the Messages format append /v1 themselves.
     for (const id of ['anthropic-js', 'anthropic-python']) expect(snippets.find((one) => one.id === id)?.code).not.toContain('/v1');
+  });
+
+  it('in end-to-end mode name the coordinator only to the verified fetch and the proxy', () => {
+    const [verifiedFetch, ...throughProxy] = endToEndSnippets(facts);
+    expect(verifiedFetch.code).toContain("const baseURL = 'https://gateway.example/v1'");
+    expect(proxyCommand(facts.base)).toContain('--base-url https://gateway.example --listen 127.0.0.1:8086');
+    expect(throughProxy.map(({ id }) => id)).toEqual(['proxy-curl', 'proxy-claude-code']);
+    for (const { id, code } of throughProxy) {
+      // A request to the coordinator itself would leave the computer in plain mode.
+      expect(code, id).not.toContain('gateway.example');
+      expect(code, id).toContain('http://127.0.0.1:8086');
+      expect(code, id).toContain('KEY');
+      expect(code, id).toContain('org/model-1');
+    }
   });
 });
 

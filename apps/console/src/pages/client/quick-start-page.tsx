@@ -15,7 +15,9 @@ import { Button } from '../../ui/forms/button.js';
 import { CopyField } from '../../ui/forms/copy-field.js';
 import { Select } from '../../ui/forms/field.js';
 import { Tabs } from '../../ui/navigation/tabs.js';
-import { imageSnippet, KEY_PLACEHOLDER, type Snippet, textSnippets } from './snippets.js';
+import { useUrlChoice } from '../../ui/navigation/url-state.js';
+import { EndToEndRequest } from './end-to-end-request.js';
+import { imageSnippet, KEY_PLACEHOLDER, type Snippet, type SnippetFacts, textSnippets } from './snippets.js';
 
 export function Page() {
   useMe();
@@ -94,11 +96,6 @@ function FirstRequest({ models, secret }: FirstRequestProps) {
       </Card>
     );
   }
-  const facts = { base: window.location.origin, key: secret ?? KEY_PLACEHOLDER };
-  const snippets: readonly Snippet[] = [
-    ...textSnippets({ ...facts, model: model.id }),
-    ...(image === undefined ? [] : [imageSnippet({ ...facts, model: image.id })]),
-  ];
   return (
     <Card
       title="First request"
@@ -114,19 +111,36 @@ function FirstRequest({ models, secret }: FirstRequestProps) {
         )
       }
     >
-      <Tabs
-        label="Languages"
-        tabs={snippets.map(({ id, title, before, code }) => ({
-          value: id,
-          label: title,
-          content: (
-            <div className="stack-small">
-              {before === null ? null : /^(?:npm|pip) /.test(before) ? <CopyField label="Install" value={before} /> : <p>{before}</p>}
-              <CopyField label={title} hideLabel value={code} multiline />
-            </div>
-          ),
-        }))}
-      />
+      <Requests facts={{ base: window.location.origin, key: secret ?? KEY_PLACEHOLDER, model: model.id }} imageModel={image?.id ?? null} />
     </Card>
+  );
+}
+
+const END_TO_END = 'end-to-end';
+
+/** A tab per language, and one for end-to-end mode. The selected one is part of the URL. */
+function Requests({ facts, imageModel }: { readonly facts: SnippetFacts; readonly imageModel: string | null }) {
+  const [first, ...others] = textSnippets(facts);
+  const snippets = [first, ...others, ...(imageModel === null ? [] : [imageSnippet({ ...facts, model: imageModel })])];
+  const [tab, setTab] = useUrlChoice('request', [first.id, ...snippets.slice(1).map(({ id }) => id), END_TO_END]);
+  return (
+    <Tabs
+      label="Languages"
+      value={tab}
+      onValue={setTab}
+      tabs={[
+        ...snippets.map((snippet) => ({ value: snippet.id, label: snippet.title, content: <PlainRequest snippet={snippet} /> })),
+        { value: END_TO_END, label: 'End-to-end', content: <EndToEndRequest facts={facts} /> },
+      ]}
+    />
+  );
+}
+
+function PlainRequest({ snippet: { title, before, code } }: { readonly snippet: Snippet }) {
+  return (
+    <div className="stack-small">
+      {before === null ? null : /^(?:npm|pip) /.test(before) ? <CopyField label="Install" value={before} /> : <p>{before}</p>}
+      <CopyField label={title} hideLabel value={code} multiline />
+    </div>
   );
 }

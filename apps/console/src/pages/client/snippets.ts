@@ -1,6 +1,6 @@
 /** Code snippets for a first request, with the actual base URL, model and key. */
 
-interface SnippetFacts {
+export interface SnippetFacts {
   /** Origin of the API, without `/v1`. */
   readonly base: string;
   /** API key or its placeholder; never a stored key. */
@@ -17,22 +17,27 @@ export interface Snippet {
 }
 
 export const KEY_PLACEHOLDER = 'YOUR_API_KEY';
-const QUESTION = 'What is the capital of France?';
+export const QUESTION = 'What is the capital of France?';
 
-/** First requests with a text model. */
-export function textSnippets({ base, key, model }: SnippetFacts): Snippet[] {
+/** First request with curl. */
+export function curlSnippet({ base, key, model }: SnippetFacts): Snippet {
   const body = JSON.stringify({ model, messages: [{ role: 'user', content: QUESTION }] });
-  const text = JSON.stringify;
-  return [
-    {
-      id: 'curl',
-      title: 'curl',
-      before: null,
-      code: `curl ${base}/v1/chat/completions \\
+  return {
+    id: 'curl',
+    title: 'curl',
+    before: null,
+    code: `curl ${base}/v1/chat/completions \\
   -H "Authorization: Bearer ${key}" \\
   -H "Content-Type: application/json" \\
   -d '${body.replaceAll("'", "'\\''")}'`,
-    },
+  };
+}
+
+/** First requests with a text model. */
+export function textSnippets({ base, key, model }: SnippetFacts): readonly [Snippet, ...Snippet[]] {
+  const text = JSON.stringify;
+  return [
+    curlSnippet({ base, key, model }),
     {
       id: 'openai-js',
       title: 'OpenAI, JavaScript',

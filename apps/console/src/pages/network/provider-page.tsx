@@ -12,6 +12,7 @@ import { Note } from '../../ui/feedback/note.js';
 import { EmptyState } from '../../ui/feedback/placeholders.js';
 import { Button, LinkButton } from '../../ui/forms/button.js';
 import { CopyField } from '../../ui/forms/copy-field.js';
+import { ModesHint } from './modes-hint.js';
 import { downloadFeed, useFeedOf, useStats } from './queries.js';
 import { StatusBadge, shortId, statusText, TRUST_MEANINGS, TrustBadge } from './status-badges.js';
 import { PART_TEXTS, REASON_TEXTS, STATE_LABELS } from './trust-texts.js';
@@ -87,13 +88,16 @@ function Verify({ id }: { readonly id: string }) {
         </Button>
       }
     >
-      {verification.state === 'idle' ? (
-        <p className="muted">
-          The result shows what the enclave key signed, what Apple certified, what only the coordinator states, and what nobody can prove.
-        </p>
-      ) : (
-        <VerificationView verification={verification} />
-      )}
+      <div className="stack-small">
+        {verification.state === 'idle' ? (
+          <p className="muted">
+            The result shows what the enclave key signed, what Apple certified, what only the coordinator states, and what nobody can prove.
+          </p>
+        ) : (
+          <VerificationView verification={verification} />
+        )}
+        <ModesHint />
+      </div>
     </Card>
   );
 }

@@ -5,6 +5,7 @@ import { useRef, useState } from 'react';
 import { Card, PageHeader } from '../../ui/display/page.js';
 import { Button } from '../../ui/forms/button.js';
 import { CheckField, TextAreaField } from '../../ui/forms/field.js';
+import { ModesHint } from './modes-hint.js';
 import { NotARecordError } from './verify/run-verification.js';
 import { useVerification } from './verify/use-verification.js';
 import { VerificationView } from './verify/verification-view.js';
@@ -96,6 +97,7 @@ export function Page() {
             <VerificationView verification={verification} />
           </Card>
         )}
+        <ModesHint />
       </div>
     </>
   );

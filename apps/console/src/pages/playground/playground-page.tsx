@@ -12,6 +12,7 @@ import { Skeleton } from '../../ui/feedback/placeholders.js';
 import { Segmented } from '../../ui/forms/field.js';
 import { ChatView } from './chat/chat-view.js';
 import { ImagesView } from './images/images-view.js';
+import { PlainModeNote } from './plain-mode-note.js';
 
 type Mode = 'chat' | 'images';
 
@@ -53,6 +54,7 @@ export function Page() {
           ) : (
             <>
               {steps !== null && balance !== undefined && balance.balance_micro_usd <= 0 ? <FirstSteps steps={steps} /> : null}
+              <PlainModeNote />
               {mode === 'chat' ? <ChatView models={models.data} /> : <ImagesView models={models.data} />}
             </>
           )}

@@ -25,7 +25,7 @@ export type AnswerCheck =
 /** Limits of verification in a browser, whatever the result. */
 export const NOT_PROVED: readonly string[] = [
   'That the named model was used. The machine signs the name; its weights cannot be inspected.',
-  'That nobody read the conversation in the memory of the machine. In standard mode the coordinator can read it too.',
+  'That nobody read the conversation in the memory of the machine. In plain mode, which this page uses, the coordinator can read it too.',
   'That the key is in the attested Mac: another machine could relay requests to it.',
 ];
 

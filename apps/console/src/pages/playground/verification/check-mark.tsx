@@ -100,13 +100,16 @@ function Details({
           Request <code className="breakable">{check.jobId}</code>
         </p>
       ) : null}
-      {provider === null ? null : (
-        <div>
+      <div className="row">
+        {provider === null ? null : (
           <LinkButton href={pathWithId(PATHS.provider, provider.id)} kind="secondary" size="small">
             View attestation record
           </LinkButton>
-        </div>
-      )}
+        )}
+        <LinkButton href={PATHS.modes} kind="quiet" size="small">
+          Who sees what
+        </LinkButton>
+      </div>
     </div>
   );
 }

@@ -1,0 +1,42 @@
+/** Texts about plain and end-to-end mode. They claim no more than docs/security-model.md. */
+
+/** The promise of end-to-end mode, with its limit. */
+export const END_TO_END_PROMISE =
+  "End-to-end encrypted between your program and the machine that answers. Our servers relay it and cannot read it. The machine's owner could, with a changed program; we prove which Mac and its protections, not which program.";
+
+interface Observer {
+  readonly who: string;
+  /** What the observer sees in plain mode. */
+  readonly plain: string;
+  /** What the observer sees in end-to-end mode. */
+  readonly endToEnd: string;
+}
+
+/** Who sees what of requests and responses. */
+export const OBSERVERS: readonly Observer[] = [
+  {
+    who: 'The coordinator',
+    plain: 'Everything, in memory',
+    endToEnd: 'Account, address, model, endpoint, token limit, sizes, timing, tokens, machine',
+  },
+  {
+    who: 'The machine that answers (owner with root rights, changed agent)',
+    plain: 'Everything',
+    endToEnd: 'Everything',
+  },
+  {
+    who: 'The other machines that the request is sealed to',
+    plain: 'Not applicable',
+    endToEnd: 'Everything, if the coordinator sends it to them',
+  },
+  {
+    who: 'An operator that enrols machines of its own',
+    plain: 'Has no need to: the coordinator sees everything',
+    endToEnd: 'Its share of the traffic. Only a list of allowed enclave keys prevents this.',
+  },
+  {
+    who: 'A thief of the sealing key of a machine',
+    plain: 'The recorded traffic of the hour in which the key was valid',
+    endToEnd: 'The same',
+  },
+];
