@@ -1,4 +1,4 @@
-/** Links between documents, and from documents to files, lead to existing files. */
+/** Links between documents, and from documents to files, lead to existing files. Test files that a document names exist. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -24,5 +24,25 @@ describe('links in documents', () => {
   it.each(documents)('of %s exist', (document) => {
     const links = linksOf(readFileSync(join(ROOT, document), 'utf8'));
     expect(links.filter((target) => !existsSync(join(ROOT, dirname(document), target)))).toEqual([]);
+  });
+});
+
+/** Paths of test files that a Markdown text names. */
+function testsIn(text: string): string[] {
+  return [...text.matchAll(/`([^`\s]+\.test\.ts)`/g)].map(([, path = '']) => path);
+}
+
+describe('test files that security documents name', () => {
+  it.each(['docs/security-model.md', 'docs/security.md'])('of %s exist', (document) => {
+    const paths = testsIn(readFileSync(join(ROOT, document), 'utf8'));
+    expect(paths.length).toBeGreaterThan(2);
+    expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+  });
+
+  it('stand at each claim of the security model', () => {
+    const text = readFileSync(join(ROOT, 'docs/security-model.md'), 'utf8');
+    const claims = text.split(/^(?=- \*\*|#)/m).filter((part) => /^- \*\*[\w-]+: (?:prevented|detected|limited)/.test(part));
+    expect(claims.length).toBeGreaterThan(15);
+    expect(claims.filter((claim) => testsIn(claim).length === 0)).toEqual([]);
   });
 });

@@ -7,7 +7,7 @@ import { baseAddress, downloadJson, readJson } from './download.js';
 
 export const NOT_PROVED = [
   'Not proved by any of this: that the enclave key lives in the attested machine (whoever holds the key can relay),',
-  'which program runs there and what it retains, and what the coordinator does with prompts, which it sees.',
+  'which program runs there and what it retains, and what the coordinator does with prompts, which it sees in plain mode.',
 ].join('\n');
 
 const LABELS: Record<Finding['result'], string> = {

@@ -24,7 +24,7 @@ const NOT_PROVED = [
   'that a certificate has not been revoked: Apple publishes no revocation for these;',
   'that the key is kept in a Secure Enclave, unless enclave_evidence is certified: secure_enclave and X-Provider-Secure-Enclave are a claim of the machine, which any program could make;',
   'with trust_level self_signed, anything about the machine beyond its own statements. secure_enclave false means that the key is in software.',
-  'The coordinator itself sees requests and responses in its memory while it relays them.',
+  'In plain mode, the coordinator itself sees requests and responses in its memory while it relays them.',
 ] as const;
 
 export function verificationInstructions(anchor: TrustAnchor): string {
