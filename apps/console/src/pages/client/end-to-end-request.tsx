@@ -28,8 +28,8 @@ export function EndToEndRequest({ facts }: { readonly facts: SnippetFacts }) {
         ))}
       </section>
       <p className="field-hint">
-        Both refuse simulated machines. For a development network, add <code>allowSimulated: true</code> to the policy, or{' '}
-        <code>--allow-simulated</code> to the command.
+        Both accept only machines that Apple certified. In a development network with simulated machines, add{' '}
+        <code>allowSimulated: true</code> to the policy, or <code>--allow-simulated</code> to the command.
       </p>
     </div>
   );
