@@ -52,6 +52,12 @@ const PACKAGE_LAYERS: readonly Layer[] = Object.entries({
   'json-schema-grammar': { '': { uses: ['validation/time-limit.ts'], isNodeFree: true }, 'validation/time-limit.ts': { uses: [] } },
   enclave: { '': { uses: ['protocol', 'protocol/crypto'] } },
   verifier: { '': { uses: ['protocol'], isNodeFree: true }, cli: { uses: ['verifier', 'protocol'] } },
+  client: {
+    '': { uses: ['verifier', 'formats', 'protocol'], isNodeFree: true },
+    'node.ts': { uses: ['client', 'client/file-store.ts', 'protocol/crypto'] },
+    'file-store.ts': { uses: ['client'] },
+    proxy: { uses: ['client', 'client/node.ts'] },
+  },
   'device-simulation': { '': { uses: ['protocol', 'protocol/crypto'] } },
 }).flatMap(([name, table]) => packageLayers(name, table));
 

@@ -1,0 +1,260 @@
+/** Turns the coordinator's response into the response that the caller's SDK expects: opened, verified, in plain mode's bytes. */
+import {
+  concatBytes,
+  E2E_RESPONSE_CONTENT_TYPE,
+  type E2eAnswerHead,
+  type E2eAnswerOpener,
+  type E2eCrypto,
+  E2eError,
+  type E2ePart,
+  fromBase64,
+  MAX_PLAIN_RESPONSE_BYTES,
+  parseE2eAnswerHead,
+  type SealedE2eRequest,
+  toBase64,
+  toBase64Url,
+  toHex,
+  UsageReader,
+  utf8,
+} from '@inference/protocol';
+import type { VerifiedProvider } from '../network/verified-provider.js';
+import { E2ERefused } from '../refusal.js';
+import type { SealableRequest } from '../request/sealable-request.js';
+import { type E2eVerdict, setVerdict, VerdictCell } from '../verdict.js';
+import { openParts } from './open-parts.js';
+import { TerminalEventGate } from './terminal-event.js';
+import { type VerifiedProof, verifyProof } from './verify-proof.js';
+
+const JOB_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+/** Headers of the sealed head that callers see. All others are the client's own. */
+const PASSED_HEADERS = /^(?:x-should-retry|x-inference-ignored|retry-after)$/;
+
+export interface AnswerToOpen {
+  readonly crypto: E2eCrypto;
+  /** Status 200 and the content type are not checked yet. */
+  readonly response: Response;
+  readonly request: SealableRequest;
+  readonly sealed: SealedE2eRequest;
+  /** In the order of the recipients. */
+  readonly providers: readonly VerifiedProvider[];
+  readonly onFinal: (verdict: E2eVerdict) => void;
+}
+
+/**
+ * Response for the caller. A plain answer is verified before this resolves. A stream gives authenticated bytes at once, and its end
+ * after the verification; otherwise the stream fails with {@link E2ERefused}. Rejects with {@link E2ERefused}.
+ */
+export async function openAnswer(input: AnswerToOpen): Promise<Response> {
+  const { response, sealed } = input;
+  const origin = originOf(input);
+  const candidate = sealed.candidates[origin.index];
+  if (candidate === undefined) throw new E2ERefused('downgraded', 'The answer names no candidate of this request.');
+  const opener = candidate.answerOpener();
+  const parts = openParts(response.body, opener);
+  const first = await parts.next();
+  if (first.done) throw new E2ERefused('truncated', 'The answer has no head.');
+  const answer = new AnswerReader(input, origin, headOf(first.value), opener);
+  return answer.isStream ? streamed(parts, answer, input) : collected(parts, answer, input);
+}
+
+interface Origin {
+  /** Position among the recipients. */
+  readonly index: number;
+  readonly provider: VerifiedProvider;
+  readonly jobId: string;
+}
+
+function originOf({ response, providers }: AnswerToOpen): Origin {
+  const contentType = response.headers.get('content-type') ?? '';
+  if (response.status !== 200 || contentType !== E2E_RESPONSE_CONTENT_TYPE) {
+    throw new E2ERefused('downgraded', `The answer is not sealed (status ${response.status}, ${contentType || 'no content type'}).`);
+  }
+  const text = response.headers.get('inference-e2e-recipient') ?? '';
+  const provider = /^[0-7]$/.test(text) ? providers[Number(text)] : undefined;
+  if (provider === undefined) throw new E2ERefused('downgraded', 'The answer names no candidate of this request.');
+  const jobId = response.headers.get('x-inference-job-id') ?? '';
+  if (!JOB_ID.test(jobId)) throw new E2ERefused('downgraded', 'The answer names no job.');
+  return { index: Number(text), provider, jobId };
+}
+
+function headOf(part: E2ePart): E2eAnswerHead {
+  try {
+    return parseE2eAnswerHead(part.bytes);
+  } catch (error) {
+    if (error instanceof E2eError) throw new E2ERefused('bad_proof', 'The head of the answer is not valid.', null, { cause: error });
+    throw error;
+  }
+}
+
+/** Hashes and counts the content of one answer, and verifies its proof. */
+class AnswerReader {
+  readonly head: E2eAnswerHead;
+  readonly origin: Origin;
+  readonly isStream: boolean;
+  readonly #input: AnswerToOpen;
+  readonly #opener: E2eAnswerOpener;
+  readonly #hash: ReturnType<E2eCrypto['createSha256']>;
+  readonly #usage: UsageReader;
+  readonly #imageHashes: Uint8Array[] = [];
+  #responseBytes = 0;
+  #proof: Uint8Array | null = null;
+
+  constructor(input: AnswerToOpen, origin: Origin, head: E2eAnswerHead, opener: E2eAnswerOpener) {
+    this.#input = input;
+    this.#opener = opener;
+    this.head = head;
+    this.origin = origin;
+    this.isStream = head.content_type.startsWith('text/event-stream');
+    this.#hash = input.crypto.createSha256();
+    this.#usage = new UsageReader(input.request.endpoint, this.isStream);
+  }
+
+  /** Body bytes of a part; null for other parts. */
+  take({ kind, bytes }: E2ePart): Uint8Array | null {
+    if (kind === 'proof') {
+      this.#proof = bytes;
+      return null;
+    }
+    this.#responseBytes += bytes.length;
+    if (kind === 'image') {
+      this.#imageHashes.push(this.#input.crypto.sha256(bytes));
+      return null;
+    }
+    this.#hash.update(bytes);
+    this.#usage.push(bytes);
+    return bytes;
+  }
+
+  /** Verifies the proof, after the last part. Throws {@link E2ERefused}. */
+  verify(): VerifiedProof {
+    const { sealedSha256 } = this.#opener;
+    if (this.#proof === null || sealedSha256 === null) throw new E2ERefused('truncated', 'The answer ends without its proof.');
+    const { crypto, sealed, request } = this.#input;
+    const candidate = sealed.candidates[this.origin.index];
+    if (candidate === undefined) throw new E2ERefused('downgraded', 'The answer names no candidate of this request.');
+    const hash = this.#hash.digest();
+    return verifyProof(this.#proof, {
+      sealed,
+      candidate,
+      provider: this.origin.provider,
+      jobId: this.origin.jobId,
+      head: this.head,
+      requestHash: crypto.sha256(request.body),
+      responseHash: { bytes: hash, hex: toHex(hash) },
+      imageHashes: this.#imageHashes,
+      responseBytes: this.#responseBytes,
+      sealedSha256,
+      usage: this.#usage.end(),
+    });
+  }
+}
+
+type Parts = AsyncGenerator<E2ePart, void, undefined>;
+
+/** Collects and verifies a plain answer. */
+async function collected(parts: Parts, answer: AnswerReader, input: AnswerToOpen): Promise<Response> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of parts) {
+    const piece = answer.take(part);
+    if (piece === null) continue;
+    length += piece.length;
+    if (length > MAX_PLAIN_RESPONSE_BYTES) throw new E2ERefused('bad_proof', `The answer has over ${MAX_PLAIN_RESPONSE_BYTES} bytes.`);
+    pieces.push(piece);
+  }
+  const verified = answer.verify();
+  const headers = { ...headersOf(answer, 'verified'), ...signatureHeaders(verified) };
+  const response = new Response(concatBytes(...pieces), { status: answer.head.status, headers });
+  return setVerdict(response, new VerdictCell(verifiedVerdict(answer, verified), input.onFinal));
+}
+
+/** Passes a stream on as the caller reads it, so that a slow caller slows the provider down. */
+function streamed(parts: Parts, answer: AnswerReader, { request, onFinal }: AnswerToOpen): Response {
+  const { provider, jobId } = answer.origin;
+  const cell = new VerdictCell({ state: 'pending', provider, jobId }, onFinal);
+  const gate = new TerminalEventGate(request.endpoint);
+  const refuse = (error: unknown): void => {
+    const refusal =
+      error instanceof E2ERefused ? error : new E2ERefused('truncated', 'The caller cancelled the answer.', null, { cause: error });
+    cell.settle({ state: 'refused', refusal });
+  };
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          for (;;) {
+            const { done, value } = await parts.next();
+            if (done) break;
+            const piece = answer.take(value);
+            const passed = piece === null ? null : gate.push(piece);
+            if (passed === null || passed.length === 0) continue;
+            controller.enqueue(passed);
+            return;
+          }
+          const verified = answer.verify();
+          controller.enqueue(concatBytes(gate.release(), utf8(endOfStream(request, verified))));
+          cell.settle(verifiedVerdict(answer, verified));
+          controller.close();
+        } catch (error) {
+          refuse(error);
+          controller.error(error);
+        }
+      },
+      async cancel(reason) {
+        refuse(reason);
+        await parts.return();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return setVerdict(new Response(body, { status: answer.head.status, headers: headersOf(answer, 'pending') }), cell);
+}
+
+/** Signature as a comment, which every SDK ignores, and the format's terminator. */
+function endOfStream({ answer, model }: SealableRequest, { proof }: VerifiedProof): string {
+  return answer.signatureEvent({ responseId: '', created: 0, model }, signedParts(proof), 'comment');
+}
+
+function signedParts(proof: VerifiedProof['proof']) {
+  return {
+    signature: proof.se_signature,
+    responseSha256: proof.response_hash,
+    receipt: toBase64Url(fromBase64(proof.receipt.payload)),
+    receiptSignature: proof.receipt.signature,
+  };
+}
+
+function verifiedVerdict({ origin: { provider, jobId } }: AnswerReader, { receipt }: VerifiedProof): E2eVerdict {
+  return { state: 'verified', provider, jobId, receipt };
+}
+
+/** Headers of plain mode, from the verified record instead of the coordinator. `x-inference-e2e` is `pending` for a stream. */
+function headersOf({ head, origin: { provider, jobId } }: AnswerReader, state: 'verified' | 'pending'): Record<string, string> {
+  const passed = Object.entries(head.headers ?? {}).filter(([name]) => PASSED_HEADERS.test(name));
+  return {
+    ...Object.fromEntries(passed),
+    'content-type': head.content_type,
+    'x-inference-e2e': state,
+    'x-inference-job-id': jobId,
+    'x-provider-id': provider.providerId,
+    'x-provider-chip': headerText(provider.chipName),
+    'x-provider-model': headerText(provider.hardwareModel),
+    'x-provider-serial': headerText(provider.serialNumber),
+    'x-attestation-se-public-key': toBase64(provider.enclaveKey),
+  };
+}
+
+function signatureHeaders({ proof }: VerifiedProof): Record<string, string> {
+  const { signature, responseSha256, receipt, receiptSignature } = signedParts(proof);
+  return {
+    'x-se-signature': signature,
+    'x-response-hash': responseSha256,
+    'x-inference-receipt': receipt,
+    'x-inference-receipt-signature': receiptSignature,
+  };
+}
+
+/** A provider's text as a header carries it: visible ASCII, trimmed (RFC 9110 section 5.5). */
+function headerText(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, '?').trim();
+}

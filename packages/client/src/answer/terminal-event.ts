@@ -1,0 +1,60 @@
+/**
+ * Withholds the event that ends a stream for its SDK until the answer is verified. Passes on whole events only. Chat and legacy
+ * streams end with `[DONE]`, which the client writes itself.
+ */
+import { concatBytes, type Endpoint } from '@inference/protocol';
+
+/** First lines of events after which an SDK considers the answer complete. */
+const TERMINAL: Partial<Record<Endpoint, RegExp>> = {
+  '/v1/messages': /^event: message_stop\n/,
+  '/v1/responses': /^event: response\.(?:completed|incomplete|failed)\n/,
+};
+const LF = 0x0a;
+const EMPTY = new Uint8Array(0);
+
+export class TerminalEventGate {
+  readonly #terminal: RegExp | null;
+  #pending: Uint8Array = EMPTY;
+  #isHolding = false;
+
+  constructor(endpoint: Endpoint) {
+    this.#terminal = TERMINAL[endpoint] ?? null;
+  }
+
+  /** Bytes to pass on now: whole events before the terminal one. */
+  push(bytes: Uint8Array): Uint8Array {
+    if (this.#terminal === null) return bytes;
+    this.#pending = this.#pending.length === 0 ? bytes : concatBytes(this.#pending, bytes);
+    if (this.#isHolding) return EMPTY;
+    let start = 0;
+    for (let end = eventEnd(this.#pending, start); end !== -1; end = eventEnd(this.#pending, start)) {
+      if (this.#terminal.test(firstLine(this.#pending.subarray(start, end)))) {
+        this.#isHolding = true;
+        break;
+      }
+      start = end;
+    }
+    const passed = this.#pending.subarray(0, start);
+    this.#pending = this.#pending.subarray(start);
+    return passed;
+  }
+
+  /** The withheld rest, once the answer is verified. */
+  release(): Uint8Array {
+    const rest = this.#pending;
+    this.#pending = EMPTY;
+    return rest;
+  }
+}
+
+/** Position after the blank line that ends the event at `start`; -1 while the event is incomplete. */
+function eventEnd(bytes: Uint8Array, start: number): number {
+  for (let at = bytes.indexOf(LF, start); at !== -1; at = bytes.indexOf(LF, at + 1)) if (bytes[at + 1] === LF) return at + 2;
+  return -1;
+}
+
+function firstLine(event: Uint8Array): string {
+  const line = event.subarray(0, event.indexOf(LF) + 1);
+  // An event name is ASCII and short; another line is content.
+  return line.length > 64 ? '' : String.fromCharCode(...line);
+}

@@ -1,0 +1,10 @@
+/** Entry for browsers and every runtime without `node:crypto`. */
+import { nobleE2eCrypto } from './crypto/noble-crypto.js';
+import { type VerifiedFetch, type VerifiedFetchOptions, verifiedFetch } from './verified-fetch.js';
+
+export * from './exports.js';
+
+/** Creates a verified fetch. See {@link VerifiedFetchOptions}; throws `PolicyError` or `TypeError` for an invalid option. */
+export function createVerifiedFetch(options: VerifiedFetchOptions): VerifiedFetch {
+  return verifiedFetch(nobleE2eCrypto, options);
+}

@@ -1,0 +1,70 @@
+/** Downloads of public evidence: bounded, without redirects, and without credentials unless given. */
+import { concatBytes, fromUtf8 } from '@inference/protocol';
+import { E2ERefused } from '../refusal.js';
+
+export type Fetch = (input: string, init: RequestInit) => Promise<Response>;
+
+/** Maximum keyset or record, in bytes. */
+const MAX_BYTES = 16 * 1024 * 1024;
+const TIMEOUT_MS = 30_000;
+
+export interface DownloadOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | null;
+}
+
+/** JSON at an address. Throws {@link E2ERefused} `downgraded` for a redirect or a 404, `coordinator_said` for other errors. */
+export async function downloadJson(fetch: Fetch, url: string, { headers = {}, signal }: DownloadOptions = {}): Promise<unknown> {
+  const timeout = AbortSignal.timeout(TIMEOUT_MS);
+  const response = await fetch(url, {
+    headers: { accept: 'application/json', ...headers },
+    credentials: 'omit',
+    redirect: 'error',
+    signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+  });
+  const path = new URL(url).pathname;
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    const isMissing = response.status === 404 || (response.status >= 300 && response.status < 400);
+    if (isMissing) throw new E2ERefused('downgraded', `${path} answered ${response.status}: no end-to-end mode.`);
+    throw new E2ERefused('coordinator_said', `${path} answered ${response.status}.`, response.status);
+  }
+  const bytes = await boundedBytes(response, MAX_BYTES);
+  try {
+    return JSON.parse(fromUtf8(bytes)) as unknown;
+  } catch {
+    throw new E2ERefused('downgraded', `${path} is not JSON.`);
+  }
+}
+
+/** Body of a response. Throws {@link E2ERefused} `coordinator_said` beyond `maxBytes`. */
+export async function boundedBytes(response: Response, maxBytes: number): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of chunksOf(response.body)) {
+    length += piece.length;
+    if (length > maxBytes) throw new E2ERefused('coordinator_said', `An answer has more than ${maxBytes} bytes.`, 502);
+    pieces.push(piece);
+  }
+  return concatBytes(...pieces);
+}
+
+/** Chunks of a body. Leaving the loop cancels the body. */
+export async function* chunksOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array, void, undefined> {
+  if (body === null) return;
+  const reader = body.getReader();
+  let isDone = false;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) {
+        isDone = true;
+        return;
+      }
+      yield value;
+    }
+  } finally {
+    if (!isDone) await reader.cancel().catch(() => {});
+    reader.releaseLock();
+  }
+}

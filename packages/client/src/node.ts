@@ -1,0 +1,11 @@
+/** Entry for Node: the same client on `node:crypto`, and a store in a file. */
+import { nodeE2eCrypto } from '@inference/protocol/crypto';
+import { type VerifiedFetch, type VerifiedFetchOptions, verifiedFetch } from './verified-fetch.js';
+
+export * from './exports.js';
+export { fileStore } from './file-store.js';
+
+/** Creates a verified fetch. See {@link VerifiedFetchOptions}; throws `PolicyError` or `TypeError` for an invalid option. */
+export function createVerifiedFetch(options: VerifiedFetchOptions): VerifiedFetch {
+  return verifiedFetch(nodeE2eCrypto, options);
+}

@@ -1,0 +1,46 @@
+/** Reasons for refusing to send a request or to accept an answer. The list is closed: callers switch over the codes. */
+export const E2E_REFUSAL_CODES = [
+  /** A sealing key is not the one that the provider's enclave signed. */
+  'key_unbound',
+  /** A key, challenge, certificate chain, keyset or checkpoint is too old. */
+  'stale',
+  /** Part of the answer does not open: altered, out of order, or of another answer or candidate. */
+  'open_failed',
+  /** The answer ends before its final frame or its proof. */
+  'truncated',
+  /** The coordinator offers less than end-to-end mode: a plain answer, a redirect, no keyset, or an empty one. */
+  'downgraded',
+  /** The receipt names another model or endpoint. */
+  'wrong_model',
+  /** The receipt or the signature of the answer does not verify, or belongs to another exchange. */
+  'bad_proof',
+  /** The coordinator's error: unauthenticated, and never part of the output. */
+  'coordinator_said',
+  /** The provider's protections are off, or the provider is revoked. */
+  'revoked',
+  /** The transparency log does not include the keyset, or contradicts the log that this client saw. */
+  'split_view',
+  /** Keys or evidence made for this client alone, too few or too new providers, or simulated ones where real ones were. */
+  'targeted',
+  /** The evidence verifies but is below the policy, or is contradicted. */
+  'policy',
+  /** No provider in the keyset serves the model. */
+  'no_candidates',
+  /** A request that end-to-end mode cannot carry: another origin, path or method, or an unsupported option. */
+  'not_sealable',
+] as const;
+export type E2ERefusalCode = (typeof E2E_REFUSAL_CODES)[number];
+
+export class E2ERefused extends Error {
+  override readonly name = 'E2ERefused';
+
+  constructor(
+    readonly code: E2ERefusalCode,
+    message: string,
+    /** HTTP status of a refusal whose code is `coordinator_said`; null otherwise. */
+    readonly status: number | null = null,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}

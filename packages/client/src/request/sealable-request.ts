@@ -1,0 +1,99 @@
+/** Reads an HTTP request of an SDK into the terms of a sealed request. */
+import { type AnswerFormat, formatFor, type HttpError, RequestError } from '@inference/formats';
+import { type Endpoint, EndpointSchema, fromBase64Url, MAX_E2E_BODY_BYTES } from '@inference/protocol';
+import { E2ERefused } from '../refusal.js';
+
+/** Tokens that a request without a limit may generate, as in plain mode. */
+const DEFAULT_MAX_TOKENS = 8192;
+
+const ENDPOINTS: ReadonlySet<string> = new Set(EndpointSchema.anyOf.map((literal) => literal.const));
+
+export interface SealableRequest {
+  readonly endpoint: Endpoint;
+  /** Exact bytes that the caller would have sent. */
+  readonly body: Uint8Array;
+  readonly model: string;
+  readonly stream: boolean;
+  readonly maxTokens: number;
+  /** Writes the end of a stream. */
+  readonly answer: Pick<AnswerFormat, 'signatureEvent'>;
+  /** Number of requested images; null: not an image request. */
+  readonly images: number | null;
+  /** `X-Inference-Nonce` of the caller; null: none. */
+  readonly clientNonce: string | null;
+  /** `X-Inference-Provider-Id` of the caller; null: any provider. */
+  readonly providerId: string | null;
+  /** Headers of the caller's API key: all that is sent outside the seal. */
+  readonly authorization: Readonly<Record<string, string>>;
+}
+
+/** A request that the caller must correct, as an HTTP error in the endpoint's format. */
+export class InvalidRequest extends Error {
+  constructor(readonly response: HttpError) {
+    super('the request is not valid');
+  }
+}
+
+/** Endpoint at a path below the base; null: not sealed. */
+export function endpointOf(path: string): Endpoint | null {
+  return ENDPOINTS.has(path) ? (path as Endpoint) : null;
+}
+
+/** Reads a POST. Throws {@link InvalidRequest}, or {@link E2ERefused} `not_sealable`. */
+export async function readSealableRequest(request: Request, endpoint: Endpoint): Promise<SealableRequest> {
+  if (request.headers.has('content-encoding')) throw new E2ERefused('not_sealable', 'A sealed request has no content-encoding.');
+  const body = new Uint8Array(await request.arrayBuffer());
+  const beta = request.headers.has('anthropic-beta');
+  try {
+    if (body.length > MAX_E2E_BODY_BYTES)
+      throw new RequestError('body_too_large', null, `The request body is over ${MAX_E2E_BODY_BYTES} bytes.`);
+    return {
+      endpoint,
+      body,
+      ...termsOf(endpoint, body, beta ? 'refuse_misspelt' : 'refuse'),
+      clientNonce: nonceOf(request.headers.get('x-inference-nonce')),
+      providerId: request.headers.get('x-inference-provider-id'),
+      authorization: authorizationOf(request.headers),
+    };
+  } catch (error) {
+    if (error instanceof RequestError) throw new InvalidRequest(formatFor(endpoint).error(error));
+    throw error;
+  }
+}
+
+/** Headers of an API key, in either SDK's form. */
+export function authorizationOf(headers: Headers): Record<string, string> {
+  const sent: Record<string, string> = {};
+  for (const name of ['authorization', 'x-api-key']) {
+    const value = headers.get(name);
+    if (value !== null) sent[name] = value;
+  }
+  return sent;
+}
+
+function termsOf(
+  endpoint: Endpoint,
+  body: Uint8Array,
+  unknownMembers: 'refuse' | 'refuse_misspelt',
+): Pick<SealableRequest, 'model' | 'stream' | 'maxTokens' | 'images' | 'answer'> {
+  const { facts, answer } = formatFor(endpoint).parse(body, { unknownMembers });
+  const { model, stream } = facts;
+  if (model === null) throw new RequestError('invalid_request', 'model', 'model is required in end-to-end mode.');
+  if (facts.providerSerial !== null) {
+    throw new RequestError('invalid_request', 'provider_serial', 'End-to-end mode chooses providers by the policy of the client.');
+  }
+  if (facts.image?.responseFormat === 'url') {
+    throw new RequestError('invalid_request', 'response_format', 'End-to-end mode returns images as b64_json only.');
+  }
+  return { model, stream, maxTokens: facts.maxTokens ?? DEFAULT_MAX_TOKENS, images: facts.image?.count ?? null, answer };
+}
+
+function nonceOf(header: string | null): string | null {
+  if (header === null) return null;
+  try {
+    if (fromBase64Url(header).length === 32) return header;
+  } catch {
+    // Falls through to the error below.
+  }
+  throw new RequestError('invalid_request', 'X-Inference-Nonce', 'X-Inference-Nonce must be 32 bytes in base64url without padding.');
+}

@@ -1,0 +1,247 @@
+/**
+ * A `fetch` for inference SDKs: seals each request to providers that it verified, and opens and verifies the answers. The
+ * coordinator relays both and reads neither.
+ */
+import { E2E_REQUEST_CONTENT_TYPE, type E2eCrypto, fromBase64Url, fromUtf8, type SealedE2eRequest } from '@inference/protocol';
+import { refusalResponse } from './answer/errors.js';
+import { openAnswer } from './answer/open-answer.js';
+import { boundedBytes, type Fetch } from './network/download.js';
+import type { LogVerifier } from './network/log-verifier.js';
+import { Network } from './network/network.js';
+import { ClientState, memoryStore, type Store } from './network/store.js';
+import type { VerifiedProvider } from './network/verified-provider.js';
+import { type PolicyInput, parsePolicy } from './policy/policy.js';
+import { E2ERefused } from './refusal.js';
+import { sealRequest } from './request/seal.js';
+import { authorizationOf, endpointOf, InvalidRequest, readSealableRequest, type SealableRequest } from './request/sealable-request.js';
+import { type E2eVerdict, setVerdict, VerdictCell } from './verdict.js';
+
+/** Maximum error body of the coordinator, in bytes. */
+const MAX_ERROR_BYTES = 64 * 1024;
+/** Headers of the coordinator's errors that SDKs act on. */
+const RETRY_HEADERS = ['retry-after', 'x-should-retry'];
+
+export interface VerifiedFetchOptions {
+  /** Address of the coordinator, with or without `/v1`. */
+  readonly baseURL: string;
+  /** Default: a certificate chain of the manufacturer is required, and three candidates. */
+  readonly policy?: PolicyInput;
+  /** Default: the memory of this process. */
+  readonly store?: Store;
+  /** Transport. Default: the runtime's `fetch`. */
+  readonly fetch?: Fetch;
+  readonly logVerifier?: LogVerifier;
+  /** base64url of 32 bytes. Requests with the same secret share prefix-cache entries at a provider. Default: none are shared. */
+  readonly cacheSecret?: string;
+  /** Called with each response's final verdict. */
+  readonly onVerdict?: (verdict: E2eVerdict, exchange: Exchange) => void;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+/** Names an exchange without its content. */
+export interface Exchange {
+  readonly method: string;
+  readonly path: string;
+}
+
+export interface VerifiedFetch {
+  (input: string | URL | Request, init?: RequestInit): Promise<Response>;
+  /** Resolves when the keyset is verified. Rejects with {@link E2ERefused}. */
+  ready(): Promise<void>;
+  /** The providers that the next request for a model is sealed to. Rejects with {@link E2ERefused}. */
+  candidates(model: string): Promise<readonly VerifiedProvider[]>;
+}
+
+/**
+ * Creates a verified fetch over `crypto`. Throws `PolicyError` for an invalid policy, `TypeError` for an invalid option.
+ *
+ * POSTs to inference endpoints are sealed. A refusal of one is a response with status 403, code and explanation, which SDKs report
+ * without repeating the request; see `verdictOf`. GETs are relayed, unverified. Everything else rejects with {@link E2ERefused}.
+ */
+export function verifiedFetch(crypto: E2eCrypto, options: VerifiedFetchOptions): VerifiedFetch {
+  const client = new VerifiedClient(crypto, options);
+  return Object.assign((input: string | URL | Request, init?: RequestInit) => client.fetch(input, init), {
+    ready: () => client.ready(),
+    candidates: (model: string) => client.candidates(model),
+  });
+}
+
+class VerifiedClient {
+  readonly #crypto: E2eCrypto;
+  readonly #base: string;
+  readonly #transport: Fetch;
+  readonly #network: Network;
+  readonly #cacheSecret: string | null;
+  readonly #onVerdict: (verdict: E2eVerdict, exchange: Exchange) => void;
+  readonly #now: () => number;
+
+  constructor(crypto: E2eCrypto, options: VerifiedFetchOptions) {
+    this.#crypto = crypto;
+    this.#base = baseOf(options.baseURL);
+    this.#transport = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+    this.#cacheSecret = cacheSecretOf(options.cacheSecret);
+    this.#onVerdict = options.onVerdict ?? (() => {});
+    this.#now = options.now ?? Date.now;
+    this.#network = new Network({
+      crypto,
+      policy: parsePolicy(options.policy),
+      state: new ClientState(options.store ?? memoryStore()),
+      logVerifier: options.logVerifier ?? null,
+      fetch: this.#transport,
+      base: this.#base,
+      now: this.#now,
+    });
+  }
+
+  async ready(): Promise<void> {
+    await this.#network.keyset();
+  }
+
+  async candidates(model: string): Promise<readonly VerifiedProvider[]> {
+    return (await this.#network.candidates(model)).providers;
+  }
+
+  async fetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+    // Node requires `duplex` for streamed bodies, and its types do not know the member.
+    const request = new Request(input, { ...init, ...(init.body ? { duplex: 'half' } : {}) } as RequestInit);
+    const path = this.#pathOf(request.url);
+    const exchange = { method: request.method, path };
+    if (request.method === 'GET' || request.method === 'HEAD') return this.#relay(request, exchange);
+    const endpoint = endpointOf(path);
+    if (request.method !== 'POST' || endpoint === null) {
+      throw new E2ERefused('not_sealable', `${request.method} ${path} is no inference request, and would be sent in clear.`);
+    }
+    const onFinal = (verdict: E2eVerdict): void => this.#onVerdict(verdict, exchange);
+    try {
+      const sealable = await readSealableRequest(request, endpoint);
+      return await this.#exchange(sealable, request.signal, onFinal);
+    } catch (error) {
+      if (error instanceof InvalidRequest) {
+        const { status, headers, body } = error.response;
+        return setVerdict(new Response(body, { status, headers }), new VerdictCell({ state: 'unverified' }, onFinal));
+      }
+      if (!(error instanceof E2ERefused)) throw error;
+      const retry = error instanceof CoordinatorError ? error.headers : {};
+      return setVerdict(refusalResponse(endpoint, error, retry), new VerdictCell({ state: 'refused', refusal: error }, onFinal));
+    }
+  }
+
+  async #exchange(request: SealableRequest, signal: AbortSignal, onFinal: (verdict: E2eVerdict) => void): Promise<Response> {
+    let hasRefreshed = false;
+    for (;;) {
+      signal.throwIfAborted();
+      const { authorization, providerId } = request;
+      const candidates = await this.#network.candidates(request.model, { authorization, only: providerId });
+      signal.throwIfAborted();
+      const sealed = sealRequest(this.#crypto, request, candidates, { now: this.#now(), cacheSecret: this.#cacheSecret });
+      const response = await this.#send(sealed, authorization, signal);
+      if (isStaleKey(response) && !hasRefreshed) {
+        hasRefreshed = true;
+        await response.body?.cancel();
+        this.#network.invalidate();
+        continue;
+      }
+      if (response.status >= 400 && response.status !== 404) throw await coordinatorError(response);
+      const input = { crypto: this.#crypto, response, request, sealed, providers: candidates.providers, onFinal };
+      return openAnswer(input).catch(async (error: unknown) => {
+        // A body that was not read yet is not read any more.
+        if (response.body?.locked === false) await response.body.cancel();
+        throw error;
+      });
+    }
+  }
+
+  /** Sends the sealed bytes, with nothing of the caller's request but the API key. */
+  async #send(sealed: SealedE2eRequest, authorization: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Response> {
+    const response = await this.#transport(`${this.#base}/v1/e2e/requests`, {
+      method: 'POST',
+      headers: { ...authorization, 'content-type': E2E_REQUEST_CONTENT_TYPE },
+      // A copy on its own buffer: `BodyInit` excludes views of shared memory.
+      body: new Uint8Array(sealed.bytes),
+      credentials: 'omit',
+      redirect: 'error',
+      signal,
+    });
+    return response;
+  }
+
+  async #relay(request: Request, exchange: Exchange): Promise<Response> {
+    const response = await this.#transport(request.url, {
+      method: request.method,
+      headers: { ...authorizationOf(request.headers), accept: request.headers.get('accept') ?? '*/*' },
+      credentials: 'omit',
+      redirect: 'error',
+      signal: request.signal,
+    });
+    const onFinal = (verdict: E2eVerdict): void => this.#onVerdict(verdict, exchange);
+    return setVerdict(response, new VerdictCell({ state: 'unverified' }, onFinal));
+  }
+
+  /** Path below the base address. Throws {@link E2ERefused} `not_sealable` for another origin. */
+  #pathOf(address: string): string {
+    const base = new URL(this.#base);
+    const url = new URL(address);
+    const prefix = base.pathname.replace(/\/$/, '');
+    if (url.origin !== base.origin || !`${url.pathname}/`.startsWith(`${prefix}/`)) {
+      throw new E2ERefused('not_sealable', `${url.origin}${url.pathname} is not below ${this.#base}.`);
+    }
+    return url.pathname.slice(prefix.length);
+  }
+}
+
+/** The coordinator's error, with headers for the SDK's retries. */
+class CoordinatorError extends E2ERefused {
+  constructor(
+    message: string,
+    status: number,
+    readonly headers: Readonly<Record<string, string>>,
+  ) {
+    super('coordinator_said', message, status);
+  }
+}
+
+async function coordinatorError(response: Response): Promise<CoordinatorError> {
+  const headers = RETRY_HEADERS.flatMap((name) => {
+    const value = response.headers.get(name);
+    return value === null ? [] : [[name, value] as const];
+  });
+  const said = messageIn(await boundedBytes(response, MAX_ERROR_BYTES));
+  const message = `The coordinator answered ${response.status} (not authenticated)${said === '' ? '.' : `: ${said}`}`;
+  return new CoordinatorError(message, response.status, Object.fromEntries(headers));
+}
+
+/** Message of an error body in the OpenAI form or of RFC 9457; empty if there is none. */
+function messageIn(body: Uint8Array): string {
+  try {
+    const value = JSON.parse(fromUtf8(body)) as { error?: { message?: unknown }; detail?: unknown } | null;
+    const message = value?.error?.message ?? value?.detail;
+    return typeof message === 'string' ? message.slice(0, 512) : '';
+  } catch {
+    return '';
+  }
+}
+
+/** RFC 9457 answer with status 422: a candidate's key is no longer in use. */
+function isStaleKey(response: Response): boolean {
+  return response.status === 422 && (response.headers.get('content-type') ?? '').startsWith('application/problem+json');
+}
+
+function baseOf(text: string): string {
+  if (!URL.canParse(text)) throw new TypeError(`baseURL is no address: ${JSON.stringify(text)}`);
+  const { protocol, origin, pathname, search, username } = new URL(text);
+  if (!/^https?:$/.test(protocol) || search !== '' || username !== '') {
+    throw new TypeError('baseURL is an http or https address without query and credentials');
+  }
+  return origin + pathname.replace(/\/+$/, '').replace(/\/v1$/, '');
+}
+
+function cacheSecretOf(text: string | undefined): string | null {
+  if (text === undefined) return null;
+  try {
+    if (fromBase64Url(text).length === 32) return text;
+  } catch {
+    // Falls through to the error below.
+  }
+  throw new TypeError('cacheSecret is 32 bytes in base64url without padding');
+}
