@@ -105,6 +105,7 @@ class VerifiedClient {
   async fetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
     // Node requires `duplex` for streamed bodies, and its types do not know the member.
     const request = new Request(input, { ...init, ...(init.body ? { duplex: 'half' } : {}) } as RequestInit);
+    request.signal.throwIfAborted();
     const path = this.#pathOf(request.url);
     const exchange = { method: request.method, path };
     if (request.method === 'GET' || request.method === 'HEAD') return this.#relay(request, exchange);
