@@ -1,0 +1,200 @@
+/** Choice, refresh and memory of candidates, and the checks of the log. */
+import type { E2eKeysetProvider } from '@inference/protocol';
+import { nodeE2eCrypto } from '@inference/protocol/crypto';
+import { describe, expect, test } from 'vitest';
+import { orderedCandidates } from '../src/network/candidates.js';
+import { createVerifiedFetch, E2ERefused, type LogVerifier, memoryStore, type PolicyInput, type Store } from '../src/node.js';
+import { hello } from './answers.js';
+import { BASE_URL, MODEL, NOW, POLICY, ScriptedNetwork, scriptedProvider } from './scripted-network.js';
+
+const DAY_MS = 86_400_000;
+const PROVIDERS = Array.from({ length: 5 }, () => scriptedProvider());
+
+interface ClientOptions {
+  readonly network: ScriptedNetwork;
+  readonly store?: Store;
+  readonly policy?: PolicyInput;
+  readonly now?: () => number;
+  readonly logVerifier?: LogVerifier;
+}
+
+function client({ network, policy = POLICY, now = () => NOW, ...rest }: ClientOptions) {
+  return createVerifiedFetch({ baseURL: BASE_URL, policy, fetch: network.fetch, now, ...rest });
+}
+
+async function idsOf(fetch: ReturnType<typeof client>): Promise<string[]> {
+  return (await fetch.candidates(MODEL)).map(({ providerId }) => providerId);
+}
+
+function requestsTo(network: ScriptedNetwork, path: string): number {
+  return network.received.filter(({ url }) => new URL(url).pathname === path).length;
+}
+
+describe('candidates', () => {
+  test('are three, the same in every run with the same store, and others after stickyFor', async () => {
+    const network = new ScriptedNetwork(hello, 5, PROVIDERS);
+    const store = memoryStore();
+    const first = await idsOf(client({ network, store }));
+    expect(new Set(first).size).toBe(3);
+    for (let run = 0; run < 3; run++) expect(await idsOf(client({ network, store }))).toEqual(first);
+    const stored = JSON.parse((await store.load()) as string) as { choices: { chosen_at: number; provider_ids: string[] }[] };
+    expect(stored.choices).toMatchObject([{ provider_ids: first, chosen_at: NOW }]);
+    const later = memoryStore();
+    await later.save(JSON.stringify({ ...stored, choices: [{ ...stored.choices[0], chosen_at: NOW - 8 * DAY_MS }] }));
+    await idsOf(client({ network, store: later }));
+    expect(JSON.parse((await later.load()) as string)).toMatchObject({ choices: [{ chosen_at: NOW }] });
+  });
+
+  test('that leave are replaced, and come back first', async () => {
+    const store = memoryStore();
+    const all = new ScriptedNetwork(hello, 5, PROVIDERS);
+    const first = await idsOf(client({ network: all, store }));
+    const without = new ScriptedNetwork(
+      hello,
+      4,
+      PROVIDERS.filter(({ record }) => record.provider_id !== first[0]),
+    );
+    const second = await idsOf(client({ network: without, store }));
+    expect(second.slice(0, 2)).toEqual(first.slice(1));
+    expect(second).not.toContain(first[0]);
+    expect(await idsOf(client({ network: all, store }))).toEqual(first);
+  });
+
+  test('that fail their checks are passed over', async () => {
+    const [first, second, ...rest] = PROVIDERS.slice(0, 4).map((provider) => ({ ...provider, entry: { ...provider.entry } }));
+    if (first === undefined || second === undefined) throw new Error('not enough providers');
+    first.entry.record_sha256 = '0'.repeat(64);
+    second.entry.key_id = '0'.repeat(16) as typeof second.entry.key_id;
+    const ids = await idsOf(client({ network: new ScriptedNetwork(hello, 4, [first, second, ...rest]) }));
+    expect(ids.sort()).toEqual(rest.map(({ record }) => record.provider_id as string).sort());
+  });
+
+  test('are drawn in proportion to their weights', () => {
+    const entry = (provider_id: string, weight: number) => ({ provider_id, weight }) as E2eKeysetProvider;
+    const entries = [entry('a', 1), entry('b', 3)];
+    let state = 1;
+    // Park-Miller generator: a fixed sequence.
+    const randomBytes = (length: number) =>
+      Uint8Array.from({ length }, () => {
+        state = (state * 48_271) % 2_147_483_647;
+        return state >>> 8;
+      });
+    let heavyFirst = 0;
+    for (let draw = 0; draw < 4000; draw++) {
+      const [first] = orderedCandidates({ randomBytes }, entries, null, { now: 0, stickyFor: 0 });
+      if (first?.provider_id === 'b') heavyFirst += 1;
+    }
+    expect(heavyFirst / 4000).toBeGreaterThan(0.72);
+    expect(heavyFirst / 4000).toBeLessThan(0.78);
+  });
+
+  test('of a damaged store are an error, and the store stays as it is', async () => {
+    const store = memoryStore();
+    await store.save('{');
+    await expect(idsOf(client({ network: new ScriptedNetwork(hello, 1, PROVIDERS.slice(0, 1)), store }))).rejects.toThrow('not valid');
+    expect(await store.load()).toBe('{');
+  });
+});
+
+describe('the keyset', () => {
+  test('is downloaded once for concurrent requests, and again after five minutes', async () => {
+    let now = NOW;
+    const network = new ScriptedNetwork(hello, 3, PROVIDERS.slice(0, 3));
+    const fetch = client({ network, now: () => now });
+    await Promise.all([fetch.ready(), fetch.ready(), fetch.candidates(MODEL)]);
+    expect(requestsTo(network, '/v1/e2e/keyset')).toBe(1);
+    expect(requestsTo(network, '/v1/providers/attestation')).toBe(3);
+    now += 299_000;
+    await fetch.candidates(MODEL);
+    expect(requestsTo(network, '/v1/e2e/keyset')).toBe(1);
+    now += 1000;
+    await fetch.candidates(MODEL);
+    expect(requestsTo(network, '/v1/e2e/keyset')).toBe(2);
+    expect(requestsTo(network, '/v1/providers/attestation')).toBe(6);
+  });
+
+  test('carries no credentials', async () => {
+    const network = new ScriptedNetwork(hello, 1, PROVIDERS.slice(0, 1));
+    await client({ network }).ready();
+    expect(network.received.map(({ init }) => [Object.keys(init.headers as object), init.credentials])).toEqual([[['accept'], 'omit']]);
+  });
+
+  test('is downloaded again when a record changed since', async () => {
+    let now = NOW;
+    const provider = { ...scriptedProvider() };
+    const network = new ScriptedNetwork(hello, 1, [provider]);
+    const fetch = client({ network, now: () => now });
+    await fetch.ready();
+    const { record, entry } = scriptedProvider();
+    Object.assign(provider, { record, entry });
+    now += 60_000;
+    expect(await idsOf(fetch).catch((error: unknown) => error)).toMatchObject({ length: 1 });
+    expect(requestsTo(network, '/v1/e2e/keyset')).toBe(2);
+  });
+});
+
+describe('the log', () => {
+  const required: PolicyInput = { ...POLICY, log: 'required' };
+  const network = () => {
+    const scripted = new ScriptedNetwork(hello, 1, [{ ...(PROVIDERS[0] as (typeof PROVIDERS)[0]) }]);
+    scripted.keyset = (keyset) => ({
+      ...keyset,
+      providers: keyset.providers.map((provider) => ({ ...provider, log_index: 5 })),
+      log: { checkpoint: 'note', leaf_index: 1, inclusion_proof: [] },
+    });
+    return scripted;
+  };
+  const head = { size: 9, root: 'a'.repeat(64) };
+
+  test('is verified with the stored state, and its head travels in the request', async () => {
+    const states: (string | null)[] = [];
+    const logVerifier: LogVerifier = {
+      verifyKeyset: (_keyset, state) => {
+        states.push(state);
+        return { head, state: 'state 1' };
+      },
+      loggedAt: () => NOW - DAY_MS,
+    };
+    const store = memoryStore();
+    const scripted = network();
+    for (let run = 0; run < 2; run++) {
+      const fetch = client({ network: scripted, policy: { ...required, minLogAge: DAY_MS }, store, logVerifier });
+      const body = JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'hi' }] });
+      expect((await fetch(`${BASE_URL}/v1/chat/completions`, { method: 'POST', body })).status).toBe(200);
+    }
+    expect(states).toEqual([null, 'state 1']);
+    expect(scripted.opened[0]?.context.log).toEqual(head);
+  });
+
+  test.each([
+    ['split_view', { verifyKeyset: () => Promise.reject(new E2ERefused('split_view', 'Inconsistent.')), loggedAt: () => null }],
+    ['targeted', { verifyKeyset: () => ({ head, state: '' }), loggedAt: () => NOW - DAY_MS + 1 }],
+    ['targeted', { verifyKeyset: () => ({ head, state: '' }), loggedAt: () => null }],
+  ])('is refused as %s', async (code, logVerifier) => {
+    const fetch = client({ network: network(), policy: { ...required, minLogAge: DAY_MS }, logVerifier });
+    await expect(fetch.candidates(MODEL)).rejects.toMatchObject({ name: 'E2ERefused', code });
+  });
+});
+
+test('both implementations of the primitives agree', async () => {
+  const { nobleE2eCrypto } = await import('../src/crypto/noble-crypto.js');
+  const [key, nonce, aad, plaintext] = [32, 12, 9, 700].map((length) => new Uint8Array(length).fill(length)) as [
+    Uint8Array,
+    Uint8Array,
+    Uint8Array,
+    Uint8Array,
+  ];
+  const [noble, node] = [nobleE2eCrypto, nodeE2eCrypto];
+  const sealed = noble.aesGcmSeal(key, nonce, aad, plaintext);
+  expect(sealed).toEqual(node.aesGcmSeal(key, nonce, aad, plaintext));
+  expect(noble.aesGcmOpen(key, nonce, aad, sealed)).toEqual(plaintext);
+  sealed[0] = (sealed[0] as number) ^ 1;
+  expect(noble.aesGcmOpen(key, nonce, aad, sealed)).toBeNull();
+  expect(noble.aesGcmOpen(key, nonce, aad, sealed.subarray(0, 15))).toBeNull();
+  expect(noble.hmacSha256(key, aad, plaintext)).toEqual(node.hmacSha256(key, aad, plaintext));
+  expect(noble.sha256(plaintext)).toEqual(node.sha256(plaintext));
+  const [a, b] = [noble.generateX25519(), node.generateX25519()];
+  expect(a.agree(b.publicKey)).toEqual(b.agree(a.publicKey));
+  expect(a.agree(new Uint8Array(32))).toBeNull();
+  expect(a.agree(new Uint8Array(31))).toBeNull();
+});
