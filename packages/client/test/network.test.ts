@@ -166,7 +166,7 @@ describe('the log', () => {
     expect(scripted.opened[0]?.context.log).toEqual(head);
   });
 
-  test.each([
+  test.each<[string, LogVerifier]>([
     ['split_view', { verifyKeyset: () => Promise.reject(new E2ERefused('split_view', 'Inconsistent.')), loggedAt: () => null }],
     ['targeted', { verifyKeyset: () => ({ head, state: '' }), loggedAt: () => NOW - DAY_MS + 1 }],
     ['targeted', { verifyKeyset: () => ({ head, state: '' }), loggedAt: () => null }],

@@ -56,7 +56,7 @@ const PACKAGE_LAYERS: readonly Layer[] = Object.entries({
     '': { uses: ['verifier', 'formats', 'protocol'], isNodeFree: true },
     'node.ts': { uses: ['client', 'client/file-store.ts', 'protocol/crypto'] },
     'file-store.ts': { uses: ['client'] },
-    proxy: { uses: ['client', 'client/node.ts'] },
+    proxy: { uses: ['client', 'client/node.ts', 'protocol'] },
   },
   'device-simulation': { '': { uses: ['protocol', 'protocol/crypto'] } },
 }).flatMap(([name, table]) => packageLayers(name, table));

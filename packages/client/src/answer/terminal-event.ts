@@ -23,12 +23,11 @@ export class TerminalEventGate {
 
   /** Bytes to pass on now: whole events before the terminal one. */
   push(bytes: Uint8Array): Uint8Array {
-    if (this.#terminal === null) return bytes;
     this.#pending = this.#pending.length === 0 ? bytes : concatBytes(this.#pending, bytes);
     if (this.#isHolding) return EMPTY;
     let start = 0;
     for (let end = eventEnd(this.#pending, start); end !== -1; end = eventEnd(this.#pending, start)) {
-      if (this.#terminal.test(firstLine(this.#pending.subarray(start, end)))) {
+      if (this.#terminal?.test(firstLine(this.#pending.subarray(start, end)))) {
         this.#isHolding = true;
         break;
       }

@@ -1,0 +1,2 @@
+#!/usr/bin/env node
+import '../dist/proxy/main.js';
