@@ -1,5 +1,6 @@
 /** Entry for browsers and every runtime without `node:crypto`. */
 import { nobleE2eCrypto } from './crypto/noble-crypto.js';
+import { type CheckpointVerifier, keysetLog, type LogVerifier } from './network/log-verifier.js';
 import { type VerifiedFetch, type VerifiedFetchOptions, verifiedFetch } from './verified-fetch.js';
 
 export * from './exports.js';
@@ -7,4 +8,9 @@ export * from './exports.js';
 /** Creates a verified fetch. See {@link VerifiedFetchOptions}; throws `PolicyError` or `TypeError` for an invalid option. */
 export function createVerifiedFetch(options: VerifiedFetchOptions): VerifiedFetch {
   return verifiedFetch(nobleE2eCrypto, options);
+}
+
+/** Checks keysets in the transparency log, for `logVerifier`. */
+export function createLogVerifier<Stored>(verifier: CheckpointVerifier<Stored>): LogVerifier {
+  return keysetLog(nobleE2eCrypto, verifier);
 }

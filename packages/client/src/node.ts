@@ -1,5 +1,6 @@
 /** Entry for Node: the same client on `node:crypto`, and a store in a file. */
 import { nodeE2eCrypto } from '@inference/protocol/crypto';
+import { type CheckpointVerifier, keysetLog, type LogVerifier } from './network/log-verifier.js';
 import { type VerifiedFetch, type VerifiedFetchOptions, verifiedFetch } from './verified-fetch.js';
 
 export * from './exports.js';
@@ -8,4 +9,9 @@ export { fileStore } from './file-store.js';
 /** Creates a verified fetch. See {@link VerifiedFetchOptions}; throws `PolicyError` or `TypeError` for an invalid option. */
 export function createVerifiedFetch(options: VerifiedFetchOptions): VerifiedFetch {
   return verifiedFetch(nodeE2eCrypto, options);
+}
+
+/** Checks keysets in the transparency log, for `logVerifier`. */
+export function createLogVerifier<Stored>(verifier: CheckpointVerifier<Stored>): LogVerifier {
+  return keysetLog(nodeE2eCrypto, verifier);
 }

@@ -143,7 +143,7 @@ class VerifiedClient {
         this.#network.invalidate();
         continue;
       }
-      if (response.status >= 400 && response.status !== 404) throw await coordinatorError(response);
+      if (response.status >= 400) throw await coordinatorError(response);
       const input = { crypto: this.#crypto, response, request, sealed, providers: candidates.providers, onFinal };
       return openAnswer(input).catch(async (error: unknown) => {
         // A body that was not read yet is not read any more.
@@ -202,13 +202,15 @@ class CoordinatorError extends E2ERefused {
   }
 }
 
-async function coordinatorError(response: Response): Promise<CoordinatorError> {
+/** A 404 means that the coordinator does not offer the mode, or not this model. */
+async function coordinatorError(response: Response): Promise<E2ERefused> {
   const headers = RETRY_HEADERS.flatMap((name) => {
     const value = response.headers.get(name);
     return value === null ? [] : [[name, value] as const];
   });
   const said = messageIn(await boundedBytes(response, MAX_ERROR_BYTES));
   const message = `The coordinator answered ${response.status} (not authenticated)${said === '' ? '.' : `: ${said}`}`;
+  if (response.status === 404) return new E2ERefused('downgraded', message);
   return new CoordinatorError(message, response.status, Object.fromEntries(headers));
 }
 

@@ -1,5 +1,5 @@
 /** Bodies of answers as providers render them, before anything that the client adds. */
-import type { OpenedE2eRequest } from '@inference/protocol';
+import { type OpenedE2eRequest, toBase64 } from '@inference/protocol';
 import { MODEL, type ScriptedAnswer } from './scripted-network.js';
 
 const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
@@ -81,6 +81,7 @@ const BODIES: Readonly<Record<string, readonly string[]>> = {
     event('response.output_text.delta', { sequence_number: 1, item_id: 'item_1', output_index: 0, content_index: 0, delta: 'Hello' }),
     event('response.completed', { sequence_number: 2, response: { ...response, status: 'completed', output, usage: responseUsage } }),
   ],
+  '/v1/messages/count_tokens': [JSON.stringify({ input_tokens: 1 })],
   '/v1/embeddings': [
     JSON.stringify({
       object: 'list',
@@ -90,3 +91,13 @@ const BODIES: Readonly<Record<string, readonly string[]>> = {
     }),
   ],
 };
+
+/** Images of an answer, in base64 inside its body. */
+export const IMAGES = [Uint8Array.of(1, 2, 3), Uint8Array.of(4, 5)];
+export const IMAGES_BODY = JSON.stringify({
+  created: 1,
+  data: IMAGES.map((image) => ({ b64_json: toBase64(image) })),
+  output_format: 'png',
+  size: '8x8',
+  usage: { input_tokens: 1, input_tokens_details: { image_tokens: 0, text_tokens: 1 }, output_tokens: 2, total_tokens: 3 },
+});

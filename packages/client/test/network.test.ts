@@ -3,7 +3,15 @@ import type { E2eKeysetProvider } from '@inference/protocol';
 import { nodeE2eCrypto } from '@inference/protocol/crypto';
 import { describe, expect, test } from 'vitest';
 import { orderedCandidates } from '../src/network/candidates.js';
-import { createVerifiedFetch, E2ERefused, type LogVerifier, memoryStore, type PolicyInput, type Store } from '../src/node.js';
+import {
+  createLogVerifier,
+  createVerifiedFetch,
+  type LoggedLeaf,
+  type LogVerifier,
+  memoryStore,
+  type PolicyInput,
+  type Store,
+} from '../src/node.js';
 import { hello } from './answers.js';
 import { BASE_URL, MODEL, NOW, POLICY, ScriptedNetwork, scriptedProvider } from './scripted-network.js';
 
@@ -144,36 +152,66 @@ describe('the log', () => {
     });
     return scripted;
   };
-  const head = { size: 9, root: 'a'.repeat(64) };
+  const root = new Uint8Array(32).fill(1);
+  const head = { size: 9, root: '01'.repeat(32) };
+  const post = (fetch: ReturnType<typeof client>) =>
+    fetch(`${BASE_URL}/v1/chat/completions`, {
+      method: 'POST',
+      body: JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'hi' }] }),
+    });
 
-  test('is verified with the stored state, and its head travels in the request', async () => {
-    const states: (string | null)[] = [];
-    const logVerifier: LogVerifier = {
-      verifyKeyset: (_keyset, state) => {
-        states.push(state);
-        return { head, state: 'state 1' };
+  test('is verified with the stored checkpoint, and its head travels in the request', async () => {
+    const calls: { leaf: LoggedLeaf; stored: string | null }[] = [];
+    const logVerifier = createLogVerifier<string>({
+      verify: (leaf, stored) => {
+        calls.push({ leaf, stored });
+        return Promise.resolve({ ok: true, checkpoint: { size: 9, root }, stored: 'checkpoint 9' });
       },
-      loggedAt: () => NOW - DAY_MS,
-    };
+    });
     const store = memoryStore();
     const scripted = network();
     for (let run = 0; run < 2; run++) {
-      const fetch = client({ network: scripted, policy: { ...required, minLogAge: DAY_MS }, store, logVerifier });
-      const body = JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'hi' }] });
-      expect((await fetch(`${BASE_URL}/v1/chat/completions`, { method: 'POST', body })).status).toBe(200);
+      expect((await post(client({ network: scripted, policy: required, store, logVerifier }))).status).toBe(200);
     }
-    expect(states).toEqual([null, 'state 1']);
+    expect(calls.map(({ stored }) => stored)).toEqual([null, 'checkpoint 9']);
+    expect(calls[0]?.leaf).toMatchObject({ checkpoint: 'note', leafIndex: 1 });
+    expect(JSON.parse(new TextDecoder().decode(calls[0]?.leaf.entry))).toMatchObject({ v: 1, kind: 'keyset', epoch: 7 });
     expect(scripted.opened[0]?.context.log).toEqual(head);
   });
 
-  test.each<[string, LogVerifier]>([
-    ['split_view', { verifyKeyset: () => Promise.reject(new E2ERefused('split_view', 'Inconsistent.')), loggedAt: () => null }],
-    ['targeted', { verifyKeyset: () => ({ head, state: '' }), loggedAt: () => NOW - DAY_MS + 1 }],
-    ['targeted', { verifyKeyset: () => ({ head, state: '' }), loggedAt: () => null }],
-  ])('is refused as %s', async (code, logVerifier) => {
-    const fetch = client({ network: network(), policy: { ...required, minLogAge: DAY_MS }, logVerifier });
-    await expect(fetch.candidates(MODEL)).rejects.toMatchObject({ name: 'E2ERefused', code });
+  test.each(['stale', 'split_view'] as const)('is refused as %s', async (code) => {
+    const logVerifier = createLogVerifier({ verify: () => Promise.resolve({ ok: false, code, reason: 'Inconsistent' }) });
+    await expect(client({ network: network(), policy: required, logVerifier }).ready()).rejects.toMatchObject({ name: 'E2ERefused', code });
   });
+
+  test('dates a provider by the first tree that this client accepted with it', async () => {
+    let now = NOW;
+    let size = 5;
+    const logVerifier = createLogVerifier<null>({
+      verify: () => Promise.resolve({ ok: true, checkpoint: { size, root }, stored: null }),
+    });
+    const store = memoryStore();
+    const policy = { ...required, minLogAge: 60_000 };
+    const candidates = () => client({ network: network(), policy, store, logVerifier, now: () => now }).candidates(MODEL);
+    await expect(candidates()).rejects.toMatchObject({ code: 'targeted', message: expect.stringContaining('minLogAge') as string });
+    // The provider's index is 5: the sixth entry.
+    size = 6;
+    now -= 7 * 3_600_000;
+    const early = memoryStore();
+    await expect(
+      client({ network: olderKeyset(now), policy, store: early, logVerifier, now: () => now }).candidates(MODEL),
+    ).rejects.toMatchObject({ name: 'E2ERefused' });
+    now = NOW;
+    expect(await client({ network: network(), policy, store: early, logVerifier, now: () => now }).candidates(MODEL)).toHaveLength(1);
+  });
+
+  /** The network as it was at an earlier time, whose keys are not valid any more. */
+  function olderKeyset(now: number): ScriptedNetwork {
+    const scripted = network();
+    const { keyset } = scripted;
+    scripted.keyset = (value, headers) => ({ ...keyset(value, headers), issued_at: now });
+    return scripted;
+  }
 });
 
 test('both implementations of the primitives agree', async () => {

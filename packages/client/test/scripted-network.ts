@@ -137,6 +137,8 @@ export class ScriptedNetwork {
   recipient = 0;
   answer: (opened: OpenedE2eRequest) => ScriptedAnswer;
   changes: AnswerChanges = {};
+  /** Further members of the receipt. */
+  receiptOf: (opened: OpenedE2eRequest) => { readonly [member: string]: JsonValue } = () => ({});
   /** Alters the keyset; `headers` are those of the request. */
   keyset: (keyset: E2eKeyset, headers: Headers) => E2eKeyset = (keyset) => keyset;
   /** Alters the record of the feed. */
@@ -191,7 +193,12 @@ export class ScriptedNetwork {
   #relay(bytes: Uint8Array): Response {
     const { provider, opened } = this.open(bytes, this.recipient);
     this.opened.push(opened);
-    const frames = this.frames(sealedAnswer(provider, opened, this.answer(opened), this.changes));
+    const frames = this.frames(
+      sealedAnswer(provider, opened, this.answer(opened), {
+        ...this.changes,
+        receipt: { ...this.receiptOf(opened), ...this.changes.receipt },
+      }),
+    );
     return sealedResponse(frames, this.recipient);
   }
 

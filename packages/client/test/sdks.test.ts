@@ -1,10 +1,12 @@
 /** The official SDKs on a verified fetch, against a scripted network. */
 import Anthropic from '@anthropic-ai/sdk';
+import { type OpenedE2eRequest, toBase64 } from '@inference/protocol';
+import { nodeE2eCrypto } from '@inference/protocol/crypto';
 import OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
 import { createVerifiedFetch as createForBrowsers } from '../src/index.js';
 import { createVerifiedFetch as createForNode, verdictOf } from '../src/node.js';
-import { hello } from './answers.js';
+import { hello, IMAGES, IMAGES_BODY } from './answers.js';
 import { BASE_URL, MODEL, NOW, POLICY, ScriptedNetwork } from './scripted-network.js';
 
 const CANARY = 'a prompt that nobody else reads';
@@ -59,6 +61,20 @@ describe.each([
     expect((await anthropic.messages.create(body)).content).toEqual([{ type: 'text', text: 'Hello' }]);
     const stream = anthropic.messages.stream(body);
     expect((await stream.finalMessage()).content).toMatchObject([{ type: 'text', text: 'Hello' }]);
+  });
+
+  test('serves images inside the answer, each committed to in the receipt', async () => {
+    const { openai, network } = clients();
+    network.answer = () => ({ body: [IMAGES_BODY] });
+    const committed = (images: readonly Uint8Array[]) => (opened: OpenedE2eRequest) => ({
+      image_commitments: images.map((image, index) => opened.commitments.image(index, nodeE2eCrypto.sha256(image))),
+    });
+    network.receiptOf = committed(IMAGES);
+    const ask = () => openai.images.generate({ model: MODEL, prompt: CANARY, n: 2, response_format: 'b64_json' });
+    expect((await ask()).data?.map(({ b64_json }) => b64_json)).toEqual(IMAGES.map((image) => toBase64(image)));
+    expect(network.opened[0]?.context.images).toBe(2);
+    network.receiptOf = committed([...IMAGES].reverse());
+    await expect(ask()).rejects.toMatchObject({ status: 403, code: 'bad_proof' });
   });
 
   test('sends nothing outside the seal but the key, and the same to three candidates', async () => {

@@ -17,6 +17,7 @@ import {
   UsageReader,
   utf8,
 } from '@inference/protocol';
+import { imagesIn } from '@inference/verifier';
 import type { VerifiedProvider } from '../network/verified-provider.js';
 import { E2ERefused } from '../refusal.js';
 import type { SealableRequest } from '../request/sealable-request.js';
@@ -65,7 +66,7 @@ interface Origin {
 }
 
 function originOf({ response, providers }: AnswerToOpen): Origin {
-  const contentType = response.headers.get('content-type') ?? '';
+  const [contentType = ''] = (response.headers.get('content-type') ?? '').split(';');
   if (response.status !== 200 || contentType !== E2E_RESPONSE_CONTENT_TYPE) {
     throw new E2ERefused('downgraded', `The answer is not sealed (status ${response.status}, ${contentType || 'no content type'}).`);
   }
@@ -125,8 +126,8 @@ class AnswerReader {
     return bytes;
   }
 
-  /** Verifies the proof, after the last part. Throws {@link E2ERefused}. */
-  verify(): VerifiedProof {
+  /** Verifies the proof, after the last part. `body`: of a plain answer, which may contain images. Throws {@link E2ERefused}. */
+  verify(body: Uint8Array | null): VerifiedProof {
     const { sealedSha256 } = this.#opener;
     if (this.#proof === null || sealedSha256 === null) throw new E2ERefused('truncated', 'The answer ends without its proof.');
     const { crypto, sealed, request } = this.#input;
@@ -141,11 +142,18 @@ class AnswerReader {
       head: this.head,
       requestHash: crypto.sha256(request.body),
       responseHash: { bytes: hash, hex: toHex(hash) },
-      imageHashes: this.#imageHashes,
+      imageHashes: this.#imageHashes.length > 0 || body === null ? this.#imageHashes : this.#hashesOfImagesIn(body),
       responseBytes: this.#responseBytes,
       sealedSha256,
       usage: this.#usage.end(),
     });
+  }
+
+  /** Images in base64 inside the body of an image request's answer. */
+  #hashesOfImagesIn(body: Uint8Array): readonly Uint8Array[] {
+    const { crypto, request } = this.#input;
+    if (request.images === null || this.head.status !== 200) return [];
+    return (imagesIn(body)?.held ?? []).map((image) => crypto.sha256(image));
   }
 }
 
@@ -162,9 +170,10 @@ async function collected(parts: Parts, answer: AnswerReader, input: AnswerToOpen
     if (length > MAX_PLAIN_RESPONSE_BYTES) throw new E2ERefused('bad_proof', `The answer has over ${MAX_PLAIN_RESPONSE_BYTES} bytes.`);
     pieces.push(piece);
   }
-  const verified = answer.verify();
+  const body = concatBytes(...pieces);
+  const verified = answer.verify(body);
   const headers = { ...headersOf(answer, 'verified'), ...signatureHeaders(verified) };
-  const response = new Response(concatBytes(...pieces), { status: answer.head.status, headers });
+  const response = new Response(body, { status: answer.head.status, headers });
   return setVerdict(response, new VerdictCell(verifiedVerdict(answer, verified), input.onFinal));
 }
 
@@ -191,7 +200,7 @@ function streamed(parts: Parts, answer: AnswerReader, { request, onFinal }: Answ
             controller.enqueue(passed);
             return;
           }
-          const verified = answer.verify();
+          const verified = answer.verify(null);
           controller.enqueue(concatBytes(gate.release(), utf8(endOfStream(request, verified))));
           cell.settle(verifiedVerdict(answer, verified));
           controller.close();

@@ -1,5 +1,17 @@
 /** Verification of the transparency log, as the client uses it. */
-import type { E2eKeyset, E2eLogHead } from '@inference/protocol';
+import {
+  canonicalJsonBytes,
+  type E2eCrypto,
+  type E2eKeyset,
+  type E2eLogHead,
+  fromBase64OrNull,
+  keysetLeafBytes,
+  Sha256HexSchema,
+  toHex,
+} from '@inference/protocol';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { E2ERefused } from '../refusal.js';
 
 export interface AcceptedKeyset {
   /** Tree head that requests carry, so that providers can compare theirs. */
@@ -13,7 +25,89 @@ export interface LogVerifier {
    * Verifies the checkpoint's signature and age, its consistency with the last accepted state (null: none), and the inclusion of
    * the keyset's leaf. Throws E2ERefused `stale` or `split_view`. `now` in milliseconds.
    */
-  verifyKeyset(keyset: E2eKeyset, state: string | null, now: number): Promise<AcceptedKeyset> | AcceptedKeyset;
-  /** Time of the leaf of a provider, in milliseconds; null when the log has none. */
-  loggedAt(logIndex: number): Promise<number | null> | number | null;
+  verifyKeyset(keyset: E2eKeyset, state: string | null, now: number): Promise<AcceptedKeyset>;
+  /** Time before which a leaf was certainly in the log, in milliseconds, by the accepted state; null: unknown. */
+  loggedBefore(logIndex: number, state: string | null): number | null;
+}
+
+/** Verifier of checkpoints: of C2SP tlog-checkpoint, with RFC 6962 proofs. `Stored` is JSON. */
+export interface CheckpointVerifier<Stored> {
+  verify(leaf: LoggedLeaf, stored: Stored | null, now: number): Promise<CheckpointVerdict<Stored>>;
+}
+
+export interface LoggedLeaf {
+  /** Signed note. */
+  readonly checkpoint: string;
+  /** Bytes of the entry. */
+  readonly entry: Uint8Array;
+  readonly leafIndex: number;
+  readonly inclusionProof: readonly Uint8Array[];
+}
+
+export type CheckpointVerdict<Stored> =
+  | { readonly ok: true; readonly checkpoint: { readonly size: number; readonly root: Uint8Array }; readonly stored: Stored }
+  | { readonly ok: false; readonly code: 'stale' | 'split_view'; readonly reason: string };
+
+/** Maximum remembered tree heads. */
+const MAX_HEADS = 64;
+/** Minimum time between two remembered tree heads, in milliseconds. */
+const HEAD_INTERVAL_MS = 6 * 60 * 60_000;
+
+const StateSchema = Type.Object({
+  stored: Type.Unknown(),
+  /** Tree sizes and the times at which this client accepted them, oldest first. */
+  heads: Type.Array(Type.Object({ size: Type.Integer({ minimum: 0 }), root: Sha256HexSchema, accepted_at: Type.Integer({ minimum: 0 }) }), {
+    maxItems: MAX_HEADS,
+  }),
+});
+type State = Static<typeof StateSchema>;
+const stateValidator = Compile(StateSchema);
+
+/**
+ * A {@link LogVerifier} over a verifier of checkpoints. The log has no times of entries, so the age of an entry is counted from the
+ * first tree that this client accepted with it.
+ */
+export function keysetLog<Stored>(crypto: Pick<E2eCrypto, 'sha256'>, verifier: CheckpointVerifier<Stored>): LogVerifier {
+  return {
+    async verifyKeyset(keyset, text, now) {
+      const { log } = keyset;
+      if (log === undefined) throw new E2ERefused('split_view', 'The keyset is not in a transparency log.');
+      const state = stateOf(text);
+      const leaf = {
+        checkpoint: log.checkpoint,
+        entry: keysetEntry(crypto, keyset),
+        leafIndex: log.leaf_index,
+        inclusionProof: log.inclusion_proof.map((hash) => fromBase64OrNull(hash) ?? new Uint8Array()),
+      };
+      // The state was written by this verifier, under its own schema.
+      const verdict = await verifier.verify(leaf, (state?.stored ?? null) as Stored | null, now);
+      if (!verdict.ok) throw new E2ERefused(verdict.code, `The transparency log is refused: ${verdict.reason}.`);
+      const head = { size: verdict.checkpoint.size, root: toHex(verdict.checkpoint.root) };
+      const next: State = { stored: verdict.stored, heads: headsAfter(state?.heads ?? [], head, now) };
+      return { head, state: JSON.stringify(next) };
+    },
+    loggedBefore(logIndex, text) {
+      return stateOf(text)?.heads.find(({ size }) => size > logIndex)?.accepted_at ?? null;
+    },
+  };
+}
+
+/** Entry of a keyset in the log: canonical JSON (RFC 8785). */
+function keysetEntry(crypto: Pick<E2eCrypto, 'sha256'>, keyset: E2eKeyset): Uint8Array {
+  return canonicalJsonBytes({ v: 1, kind: 'keyset', epoch: keyset.epoch, sha256: toHex(crypto.sha256(keysetLeafBytes(keyset))) });
+}
+
+/** The first head stays: it dates the oldest entries. */
+function headsAfter(heads: State['heads'], { size, root }: E2eLogHead, now: number): State['heads'] {
+  const last = heads.at(-1);
+  if (last !== undefined && (last.size >= size || now - last.accepted_at < HEAD_INTERVAL_MS)) return heads;
+  const next = [...heads, { size, root, accepted_at: now }];
+  return next.length > MAX_HEADS ? [...next.slice(0, 1), ...next.slice(2)] : next;
+}
+
+function stateOf(text: string | null): State | null {
+  if (text === null) return null;
+  const value: unknown = JSON.parse(text);
+  if (!stateValidator.Check(value)) throw new Error('The stored state of the transparency log is not valid. Restore or delete it.');
+  return value;
 }

@@ -173,7 +173,7 @@ export class Network {
     if (cached !== undefined && isSame && now - cached.verifiedAt < REFRESH_AFTER_MS && cached.provider.usableUntil > now) {
       return cached.provider;
     }
-    if (policy.minLogAge > 0) await this.#requireLogAge(entry, logVerifier, now);
+    if (policy.minLogAge > 0) this.#requireLogAge(entry, logVerifier, now);
     const options: DownloadOptions = {};
     const { record, simulatedAnchor } = await downloadRecord(this.#options, entry.provider_id, options);
     const provider = verifyProvider(crypto, { entry, record, simulatedAnchor, policy, hasSeenReal: state.hasSeenReal, now });
@@ -184,9 +184,10 @@ export class Network {
     return provider;
   }
 
-  async #requireLogAge(entry: E2eKeysetProvider, logVerifier: LogVerifier | null, now: number): Promise<void> {
-    const loggedAt = entry.log_index === undefined ? null : await logVerifier?.loggedAt(entry.log_index);
-    if (loggedAt === undefined || loggedAt === null || now - loggedAt < this.#options.policy.minLogAge) {
+  #requireLogAge(entry: E2eKeysetProvider, logVerifier: LogVerifier | null, now: number): void {
+    const { state, policy } = this.#options;
+    const loggedBefore = entry.log_index === undefined ? null : (logVerifier?.loggedBefore(entry.log_index, state.log) ?? null);
+    if (loggedBefore === null || now - loggedBefore < policy.minLogAge) {
       throw new E2ERefused('targeted', `Provider ${entry.provider_id}: it is not in the transparency log for long enough (minLogAge).`);
     }
   }
