@@ -1,8 +1,7 @@
 /** The local proxy over real sockets, and its program. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +11,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { createProxy, type LocalProxy } from '../src/proxy/server.js';
 import type { LoggedVerdict } from '../src/proxy/verdict-log.js';
 import { hello } from './answers.js';
-import { BASE_URL, MODEL, NOW, POLICY, ScriptedNetwork, scriptedProvider } from './scripted-network.js';
+import { BASE_URL, MODEL, NOW, POLICY, ScriptedNetwork, scriptedProvider, serveNetwork } from './scripted-network.js';
 
 const ONLY = scriptedProvider();
 const messages = [{ role: 'user' as const, content: 'a prompt that nobody else reads' }];
@@ -174,7 +173,8 @@ describe('inference-proxy', () => {
 
   test('prints a line per request, and ends by a signal', async () => {
     const network = new ScriptedNetwork(hello, 1, [ONLY]);
-    const coordinator = await served(network);
+    const { base: coordinator, close } = await serveNetwork(network);
+    closing.push(close);
     const scratch = mkdtempSync(join(tmpdir(), 'inference-policy-'));
     closing.push(() => rmSync(scratch, { recursive: true }));
     const policy = join(scratch, 'policy.json');
@@ -191,21 +191,3 @@ describe('inference-proxy', () => {
     expect(await exited).toBe(0);
   });
 });
-
-/** A scripted network behind a socket. */
-async function served(network: ScriptedNetwork): Promise<string> {
-  const server: Server = createServer(async (incoming, outgoing) => {
-    const pieces: Buffer[] = [];
-    for await (const piece of incoming as AsyncIterable<Buffer>) pieces.push(piece);
-    const body = pieces.length === 0 ? null : new Uint8Array(Buffer.concat(pieces));
-    const response = await network.fetch(BASE_URL + incoming.url, { method: incoming.method ?? 'GET', headers: {}, body });
-    outgoing.writeHead(response.status, [...response.headers].flat());
-    outgoing.end(new Uint8Array(await response.arrayBuffer()));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closing.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}

@@ -1,8 +1,9 @@
 /** A coordinator and its providers in memory, behind a `fetch`, with every message open to be altered by a test. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import {
   type AttestationRecord,
   canonicalJsonBytes,
-  concatBytes,
   E2E_RESPONSE_CONTENT_TYPE,
   type E2eAnswerHead,
   type E2eKeyset,
@@ -16,7 +17,15 @@ import {
   utf8,
 } from '@inference/protocol';
 import { e2eKeyPair, generateSealingKeyPair, nodeE2eCrypto, type SealingKeyPair } from '@inference/protocol/crypto';
-import { feedOf, hardwareRecord, NOW, type RecordOptions, signed, simulatedAnchor } from '../../verifier/test/published-record.js';
+import {
+  feedOf,
+  hardwareRecord,
+  NOW,
+  type RecordOptions,
+  selfSignedRecord,
+  signed,
+  simulatedAnchor,
+} from '../../verifier/test/published-record.js';
 import { type EnclaveKey, generateEnclaveKey, sha256, signDer } from '../../verifier/test/signed-answers.js';
 import type { Fetch } from '../src/network/download.js';
 import type { PolicyInput } from '../src/policy/policy.js';
@@ -37,17 +46,25 @@ export interface ScriptedProvider {
   entry: E2eKeysetProvider;
 }
 
-export function scriptedProvider(options: RecordOptions = {}): ScriptedProvider {
+/** `isSimulated`: without certificates, as a provider in software at any time. */
+export interface ProviderOptions extends RecordOptions {
+  readonly isSimulated?: boolean;
+}
+
+export function scriptedProvider({ isSimulated = false, ...options }: ProviderOptions = {}): ScriptedProvider {
   const enclaveKey = generateEnclaveKey();
   const sealingKey = generateSealingKeyPair();
   const key_id = sha256(sealingKey.publicKey).slice(0, 16);
   const x25519 = toBase64(sealingKey.publicKey);
-  const record = hardwareRecord({ key: enclaveKey, ...options, sealing: { key_id, x25519_public_key: x25519, ...options.sealing } });
+  const sealing = { key_id, x25519_public_key: x25519, ...options.sealing };
+  const record = isSimulated
+    ? selfSignedRecord({ key: enclaveKey, keyProtection: 'software', ...options, sealing })
+    : hardwareRecord({ key: enclaveKey, ...options, sealing });
   const entry = {
     provider_id: record.provider_id,
     key_id,
     x25519,
-    not_after: NOW + 1_800_000,
+    not_after: (options.now ?? NOW) + 1_800_000,
     models: [MODEL],
     weight: 1,
     record_sha256: recordSha256(record),
@@ -133,6 +150,8 @@ export class ScriptedNetwork {
   readonly received: Received[] = [];
   /** Bodies that providers opened, in order. */
   readonly opened: OpenedE2eRequest[] = [];
+  /** Time of the keyset, in milliseconds. */
+  now = NOW;
   /** Recipient that answers. */
   recipient = 0;
   answer: (opened: OpenedE2eRequest) => ScriptedAnswer;
@@ -181,7 +200,7 @@ export class ScriptedNetwork {
 
   #keyset(headers: Headers): E2eKeyset {
     const providers = this.providers.map(({ entry }) => entry).sort((a, b) => (a.provider_id < b.provider_id ? -1 : 1));
-    return this.keyset({ v: 1, epoch: 7, issued_at: NOW - 1000, providers }, headers);
+    return this.keyset({ v: 1, epoch: 7, issued_at: this.now - 1000, providers }, headers);
   }
 
   #feed(providerId: string | null): unknown {
@@ -235,6 +254,20 @@ export function sealedResponse(frames: readonly Uint8Array[], recipient: number,
   });
 }
 
-export function joined(frames: readonly Uint8Array[]): Uint8Array {
-  return concatBytes(...frames);
+/** A scripted network behind a socket on a free port. */
+export async function serveNetwork(network: ScriptedNetwork): Promise<{ readonly base: string; readonly close: () => void }> {
+  const server = createServer(async (incoming, outgoing) => {
+    const pieces: Buffer[] = [];
+    for await (const piece of incoming as AsyncIterable<Buffer>) pieces.push(piece);
+    const body = pieces.length === 0 ? null : new Uint8Array(Buffer.concat(pieces));
+    const response = await network.fetch(BASE_URL + incoming.url, { method: incoming.method ?? 'GET', headers: {}, body });
+    outgoing.writeHead(response.status, [...response.headers].flat());
+    outgoing.end(new Uint8Array(await response.arrayBuffer()));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const close = (): void => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { base: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
 }
