@@ -8,7 +8,7 @@ import { allOk, type Check, check, type ResponseVerdict } from './checks.js';
 import { sha256Hex } from './digest.js';
 import { unsupportedHeaders } from './provider-headers.js';
 import type { Expected } from './receipt-checks.js';
-import { openFeed, type RecordVerdict, verifyRecord } from './record/verify-record.js';
+import { type AcceptedAnchors, openFeed, type RecordVerdict, verifyRecord } from './record/verify-record.js';
 import { type HeaderSource, headerOf } from './response-proof.js';
 import { verifyResponse, verifyStream } from './verify-response.js';
 
@@ -28,6 +28,8 @@ export interface ReceivedAnswer {
   readonly weightsSha256?: string;
   /** The attestation feed as downloaded. */
   readonly feed: unknown;
+  /** Default: `published`. */
+  readonly acceptedAnchors?: AcceptedAnchors;
 }
 
 export interface AnswerVerdict extends ResponseVerdict {
@@ -46,7 +48,7 @@ export interface AnswerVerdict extends ResponseVerdict {
  */
 export function verifyAnswer(answer: ReceivedAnswer, now: number | 'receipt'): AnswerVerdict {
   const { headers } = answer;
-  const { feed, anchor } = openFeed(answer.feed);
+  const { feed, anchor } = openFeed(answer.feed, answer.acceptedAnchors);
   const providerId = headerOf(headers, 'x-provider-id');
   const published = feed.providers.find(({ provider_id }) => provider_id === providerId) ?? null;
   const namedKey = headerOf(headers, 'x-attestation-se-public-key');

@@ -166,6 +166,14 @@ describe('a feed', () => {
     expect(verdict.records.map(({ consistent }) => consistent)).toEqual([true, false]);
   });
 
+  test("whose own anchor is a simulation is contradicted for a caller that accepts the manufacturer's alone", () => {
+    const feed = feedOf(hardwareRecord());
+    expect(verifyFeed(feed, NOW)).toMatchObject({ anchor: 'simulated', records: [{ consistent: true, enclave: 'simulated' }] });
+    const { anchor, records } = verifyFeed(feed, NOW, 'maker');
+    expect(anchor).toBe('maker');
+    expect(records).toMatchObject([{ consistent: false, enclave: 'claimed' }]);
+  });
+
   test("cannot pass its own anchor off as Apple's", () => {
     const feed = feedOf(hardwareRecord());
     const verdict = verifyFeed({ ...feed, trust_anchor: { ...feed.trust_anchor, simulated: false } }, NOW);

@@ -180,6 +180,7 @@ function report(answer: Answer, { required, weightsSha256 }: Wanted): Report {
     feed,
     ...(images === null ? {} : { images }),
     ...(weightsSha256 === null ? {} : { weightsSha256 }),
+    ...(required === 'hardware' ? { acceptedAnchors: 'maker' as const } : {}),
   };
   const verdict = orUnavailable(() => verifyAnswer(received, answer.isSaved ? 'receipt' : Date.now()));
   const { checks, record, enclave, receipt } = verdict;

@@ -49,9 +49,15 @@ export interface StageVerdict {
   readonly chain: DeviceChainVerdict | null;
 }
 
+/**
+ * Anchors that a caller accepts. `maker`: the pinned root alone, for callers that expect real hardware. `published`: also the root of a
+ * feed that calls itself a simulation.
+ */
+export type AcceptedAnchors = 'maker' | 'published';
+
 /** Evaluates a downloaded feed. Throws {@link FeedError} for an invalid feed. `now` in milliseconds. */
-export function verifyFeed(downloaded: unknown, now: number): FeedVerdict {
-  const { feed, anchor } = openFeed(downloaded);
+export function verifyFeed(downloaded: unknown, now: number, accepted: AcceptedAnchors = 'published'): FeedVerdict {
+  const { feed, anchor } = openFeed(downloaded, accepted);
   return {
     anchor: anchor.simulated ? 'simulated' : 'maker',
     records: feed.providers.map((record) => verifyRecord(record, now, anchor)),
@@ -59,9 +65,12 @@ export function verifyFeed(downloaded: unknown, now: number): FeedVerdict {
 }
 
 /** Checks the shape of a feed and selects the anchor of its chains. Throws {@link FeedError} for an invalid feed. */
-export function openFeed(downloaded: unknown): { readonly feed: AttestationFeed; readonly anchor: ActiveTrustAnchor } {
+export function openFeed(
+  downloaded: unknown,
+  accepted: AcceptedAnchors = 'published',
+): { readonly feed: AttestationFeed; readonly anchor: ActiveTrustAnchor } {
   const feed = readFeed(downloaded);
-  return { feed, anchor: anchorOf(feed) };
+  return { feed, anchor: accepted === 'maker' ? APPLE : anchorOf(feed) };
 }
 
 /** Evaluates one record. Default anchor: the manufacturer's. */
