@@ -35,7 +35,7 @@ async function idsOf(fetch: ReturnType<typeof client>): Promise<string[]> {
 }
 
 function requestsTo(network: ScriptedNetwork, path: string): number {
-  return network.received.filter(({ url }) => new URL(url).pathname === path).length;
+  return network.received.filter(({ url }) => new URL(url).pathname.startsWith(path)).length;
 }
 
 describe('candidates', () => {
@@ -111,14 +111,14 @@ describe('the keyset', () => {
     const fetch = client({ network, now: () => now });
     await Promise.all([fetch.ready(), fetch.ready(), fetch.candidates(MODEL)]);
     expect(requestsTo(network, '/v1/e2e/keyset')).toBe(1);
-    expect(requestsTo(network, '/v1/providers/attestation')).toBe(3);
+    expect(requestsTo(network, '/v1/e2e/records/')).toBe(3);
     now += 299_000;
     await fetch.candidates(MODEL);
     expect(requestsTo(network, '/v1/e2e/keyset')).toBe(1);
     now += 1000;
     await fetch.candidates(MODEL);
     expect(requestsTo(network, '/v1/e2e/keyset')).toBe(2);
-    expect(requestsTo(network, '/v1/providers/attestation')).toBe(6);
+    expect(requestsTo(network, '/v1/e2e/records/')).toBe(6);
   });
 
   test('carries no credentials', async () => {

@@ -21,6 +21,9 @@ import {
 const CANARY = 'a prompt that nobody else reads';
 const PATH = `${BASE_URL}/v1/chat/completions`;
 
+/** Answers are verified alike for every number of candidates. */
+const ONLY = scriptedProvider();
+
 interface Setup {
   readonly network?: ScriptedNetwork;
   readonly policy?: PolicyInput;
@@ -194,8 +197,11 @@ describe('keys and evidence', () => {
     const network = new ScriptedNetwork(hello);
     const store = memoryStore();
     expect((await setup({ network, store }).post()).status).toBe(200);
-    network.isSimulated = true;
+    network.providers.splice(0, 3, scriptedProvider({ keyProtection: 'software' }));
     expect(await refusalOf({ network, store })).toBe('targeted');
+    // Certificates of another authority than the manufacturer's.
+    network.providers.splice(0, 1, ONLY);
+    expect(await refusalOf({ network, store, policy: {} })).toBe('targeted');
     expect(network.sealedRequests).toHaveLength(1);
   });
 
@@ -350,9 +356,6 @@ function flipped(frame: Uint8Array | undefined): Uint8Array {
   copy[8] = (copy[8] ?? 0) ^ 1;
   return copy;
 }
-
-/** Answers are verified alike for every number of candidates. */
-const ONLY = scriptedProvider();
 
 describe('answers', () => {
   test.each(ANSWERS)('%s is refused as %s when plain', async (_name, code, change) => {

@@ -160,7 +160,7 @@ export class ScriptedNetwork {
   receiptOf: (opened: OpenedE2eRequest) => { readonly [member: string]: JsonValue } = () => ({});
   /** Alters the keyset; `headers` are those of the request. */
   keyset: (keyset: E2eKeyset, headers: Headers) => E2eKeyset = (keyset) => keyset;
-  /** Alters the record of the feed. */
+  /** Alters a record. */
   recordOf: (record: AttestationRecord) => AttestationRecord = (record) => record;
   /** Whether the feed calls its anchor simulated. */
   isSimulated = false;
@@ -192,6 +192,7 @@ export class ScriptedNetwork {
     const override = this.everywhere?.(url);
     if (override) return override;
     if (url.pathname === '/v1/e2e/keyset') return Response.json(this.#keyset(new Headers(init.headers)));
+    if (url.pathname.startsWith('/v1/e2e/records/')) return this.#record(url.pathname.slice('/v1/e2e/records/'.length));
     if (url.pathname === '/v1/providers/attestation') return Response.json(this.#feed(url.searchParams.get('provider_id')));
     if (url.pathname === '/v1/models') return Response.json({ object: 'list', data: [{ id: MODEL, object: 'model' }] });
     if (url.pathname === '/v1/e2e/requests' && init.body instanceof Uint8Array) return this.instead?.() ?? this.#relay(init.body);
@@ -203,9 +204,14 @@ export class ScriptedNetwork {
     return this.keyset({ v: 1, epoch: 7, issued_at: this.now - 1000, providers }, headers);
   }
 
+  #record(recordSha256: string): Response {
+    const provider = this.providers.find(({ entry }) => entry.record_sha256 === recordSha256);
+    return provider === undefined ? new Response('gone', { status: 404 }) : Response.json(this.recordOf(provider.record));
+  }
+
   #feed(providerId: string | null): unknown {
     const records = this.providers.map(({ record }) => record).filter(({ provider_id }) => provider_id === providerId);
-    const feed = feedOf(...records.map((record) => this.recordOf(record)));
+    const feed = feedOf(...records);
     return this.isSimulated ? feed : { ...feed, trust_anchor: { ...feed.trust_anchor, simulated: false } };
   }
 

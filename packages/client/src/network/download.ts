@@ -1,6 +1,6 @@
 /** Downloads of public evidence: bounded, without redirects, and without credentials unless given. */
 import { concatBytes, fromUtf8 } from '@inference/protocol';
-import { E2ERefused } from '../refusal.js';
+import { type E2ERefusalCode, E2ERefused } from '../refusal.js';
 
 export type Fetch = (input: string, init: RequestInit) => Promise<Response>;
 
@@ -10,23 +10,27 @@ const TIMEOUT_MS = 30_000;
 
 export interface DownloadOptions {
   readonly headers?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal | null;
+  /** Refusal for a redirect or a 404. Default: `downgraded`. */
+  readonly whenMissing?: E2ERefusalCode;
 }
 
-/** JSON at an address. Throws {@link E2ERefused} `downgraded` for a redirect or a 404, `coordinator_said` for other errors. */
-export async function downloadJson(fetch: Fetch, url: string, { headers = {}, signal }: DownloadOptions = {}): Promise<unknown> {
-  const timeout = AbortSignal.timeout(TIMEOUT_MS);
+/** JSON at an address. Throws {@link E2ERefused}; `coordinator_said` for errors other than a 404. */
+export async function downloadJson(
+  fetch: Fetch,
+  url: string,
+  { headers = {}, whenMissing = 'downgraded' }: DownloadOptions = {},
+): Promise<unknown> {
   const response = await fetch(url, {
     headers: { accept: 'application/json', ...headers },
     credentials: 'omit',
     redirect: 'error',
-    signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    signal: AbortSignal.timeout(TIMEOUT_MS),
   });
   const path = new URL(url).pathname;
   if (response.status !== 200) {
     await response.body?.cancel();
     const isMissing = response.status === 404 || (response.status >= 300 && response.status < 400);
-    if (isMissing) throw new E2ERefused('downgraded', `${path} answered ${response.status}: no end-to-end mode.`);
+    if (isMissing) throw new E2ERefused(whenMissing, `${path} answered ${response.status}.`);
     throw new E2ERefused('coordinator_said', `${path} answered ${response.status}.`, response.status);
   }
   const bytes = await boundedBytes(response, MAX_BYTES);

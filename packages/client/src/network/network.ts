@@ -3,10 +3,9 @@ import type { E2eCrypto, E2eKeyset, E2eKeysetProvider, E2eLogHead } from '@infer
 import type { Policy } from '../policy/policy.js';
 import { E2ERefused } from '../refusal.js';
 import { nextChoice, orderedCandidates } from './candidates.js';
-import type { DownloadOptions } from './download.js';
 import { downloadKeyset, type KeysetSource, requireSameKeyset } from './keyset.js';
 import type { LogVerifier } from './log-verifier.js';
-import { downloadRecord } from './records.js';
+import { downloadRecord, downloadSimulatedAnchor } from './records.js';
 import type { ClientState } from './store.js';
 import { type VerifiedProvider, verifyProvider } from './verified-provider.js';
 
@@ -174,8 +173,8 @@ export class Network {
       return cached.provider;
     }
     if (policy.minLogAge > 0) this.#requireLogAge(entry, logVerifier, now);
-    const options: DownloadOptions = {};
-    const { record, simulatedAnchor } = await downloadRecord(this.#options, entry.provider_id, options);
+    const record = await downloadRecord(this.#options, entry);
+    const simulatedAnchor = policy.allowSimulated ? await downloadSimulatedAnchor(this.#options, entry.provider_id) : null;
     const provider = verifyProvider(crypto, { entry, record, simulatedAnchor, policy, hasSeenReal: state.hasSeenReal, now });
     this.#verified.delete(entry.provider_id);
     this.#verified.set(entry.provider_id, { recordSha256: entry.record_sha256, keyId: entry.key_id, provider, verifiedAt: now });

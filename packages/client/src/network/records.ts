@@ -1,33 +1,29 @@
-/** Download of one provider's attestation record. */
-import { AttestationFeedSchema, type AttestationRecord, type ProviderId } from '@inference/protocol';
+/** Downloads of attestation records, and of the anchor of a simulated network. */
+import { AttestationFeedSchema, type AttestationRecord, type E2eKeysetProvider } from '@inference/protocol';
 import { type ActiveTrustAnchor, FeedError, openFeed } from '@inference/verifier';
 import { Compile } from 'typebox/compile';
 import { E2ERefused } from '../refusal.js';
-import { type DownloadOptions, downloadJson } from './download.js';
+import { downloadJson } from './download.js';
 import type { KeysetSource } from './keyset.js';
 
-const validator = Compile(AttestationFeedSchema);
+const validator = Compile(AttestationFeedSchema.properties.providers.items);
 
-export interface DownloadedRecord {
-  readonly record: AttestationRecord;
-  /** Anchor that the feed publishes when it calls itself simulated; null otherwise. */
-  readonly simulatedAnchor: ActiveTrustAnchor | null;
-}
-
-/** Throws {@link E2ERefused} `targeted` without such a record, `policy` for an invalid one. */
+/**
+ * The record that a keyset entry names. The caller compares its hash. Throws {@link E2ERefused} `stale` when the record is gone,
+ * `policy` when it is not valid.
+ */
 export async function downloadRecord(
   { fetch, base }: KeysetSource,
-  providerId: ProviderId,
-  options: DownloadOptions,
-): Promise<DownloadedRecord> {
-  const feed = await downloadJson(fetch, `${base}/v1/providers/attestation?provider_id=${providerId}`, options);
-  if (!validator.Check(feed)) throw new E2ERefused('policy', `Provider ${providerId}: its attestation record is not valid.`);
-  const record = feed.providers.find(({ provider_id }) => provider_id === providerId);
-  if (record === undefined) throw new E2ERefused('targeted', `Provider ${providerId}: the attestation feed does not name it.`);
-  return { record, simulatedAnchor: simulatedAnchorOf(feed) };
+  { provider_id, record_sha256 }: Pick<E2eKeysetProvider, 'provider_id' | 'record_sha256'>,
+): Promise<AttestationRecord> {
+  const record = await downloadJson(fetch, `${base}/v1/e2e/records/${record_sha256}`, { whenMissing: 'stale' });
+  if (!validator.Check(record)) throw new E2ERefused('policy', `Provider ${provider_id}: its attestation record is not valid.`);
+  return record;
 }
 
-function simulatedAnchorOf(feed: unknown): ActiveTrustAnchor | null {
+/** Anchor that the public feed names when it calls itself simulated; null otherwise. For clients that accept simulations. */
+export async function downloadSimulatedAnchor({ fetch, base }: KeysetSource, providerId: string): Promise<ActiveTrustAnchor | null> {
+  const feed = await downloadJson(fetch, `${base}/v1/providers/attestation?provider_id=${providerId}`, {});
   try {
     const { anchor } = openFeed(feed);
     return anchor.simulated ? anchor : null;

@@ -50,7 +50,7 @@ export interface VerifiedProvider {
 export interface ProviderToVerify {
   readonly entry: E2eKeysetProvider;
   readonly record: AttestationRecord;
-  /** Anchor that the feed publishes when it calls itself simulated; null otherwise. */
+  /** Anchor of a simulated network, for a policy that accepts one; null otherwise. */
   readonly simulatedAnchor: ActiveTrustAnchor | null;
   readonly policy: Policy;
   /** Whether this client has verified a real provider of this network. */
@@ -68,9 +68,6 @@ export function verifyProvider(crypto: E2eCrypto, input: ProviderToVerify): Veri
   if (record.provider_id !== entry.provider_id || recordSha256(crypto, record) !== entry.record_sha256) {
     refuse('targeted', 'its attestation record is not the one that the keyset names.');
   }
-  const isSimulation = input.simulatedAnchor !== null || record.simulated;
-  if (isSimulation && input.hasSeenReal && !policy.allowSimulated)
-    refuse('targeted', 'it is simulated, in a network that had real machines.');
   const { recipient, usableUntil, enclaveKey } = sealingKeyOf(crypto, input, refuse);
   requirePosture(input, enclaveKey, refuse);
   const evidence = evidenceOf(input, refuse);
@@ -142,10 +139,11 @@ function requirePosture({ record, policy, now }: ProviderToVerify, enclaveKey: U
 }
 
 /** The strongest evidence under one of the policy's anchors. */
-function evidenceOf({ record, policy, simulatedAnchor, now }: ProviderToVerify, refuse: Refuse): EnclaveEvidence {
+function evidenceOf(input: ProviderToVerify, refuse: Refuse): EnclaveEvidence {
+  const { record, policy, simulatedAnchor, now } = input;
   const verdicts = anchorsOf(policy, simulatedAnchor).map((anchor) => ({ anchor, verdict: verifyRecord(record, now, anchor) }));
   const consistent = verdicts.find(({ verdict }) => verdict.consistent);
-  if (consistent === undefined) return refuse(...contradictionOf(record, verdicts[0]?.verdict.findings ?? []));
+  if (consistent === undefined) return refuse(...contradictionOf(input, verdicts[0]?.verdict.findings ?? []));
   const chain = record.mda_cert_chain_b64;
   if (consistent.verdict.enclave === 'certified' && chain !== undefined) {
     const expected = { serial: record.serial_number, maxAgeMs: policy.maxChainAge };
@@ -161,10 +159,12 @@ interface Contradiction {
   readonly explanation: string;
 }
 
-function contradictionOf(record: AttestationRecord, findings: readonly Contradiction[]): [E2ERefusalCode, string] {
+function contradictionOf({ record, hasSeenReal }: ProviderToVerify, findings: readonly Contradiction[]): [E2ERefusalCode, string] {
   const first = findings.find(({ result }) => result === 'contradicted');
   const isOld = record.mda_verified && /: (?:too_old|leaf_expired|issuer_expired)\.$/.test(first?.explanation ?? '');
-  return [isOld ? 'stale' : 'policy', `its evidence contradicts ${first?.claim ?? 'its record'}. ${first?.explanation ?? ''}`];
+  const isSimulation = record.simulated || /: anchor_(?:name|signature)\.$/.test(first?.explanation ?? '');
+  const code = isOld ? 'stale' : isSimulation && hasSeenReal ? 'targeted' : 'policy';
+  return [code, `its evidence contradicts ${first?.claim ?? 'its record'}. ${first?.explanation ?? ''}`];
 }
 
 function anchorsOf(policy: Policy, simulatedAnchor: ActiveTrustAnchor | null): readonly ActiveTrustAnchor[] {
@@ -173,9 +173,9 @@ function anchorsOf(policy: Policy, simulatedAnchor: ActiveTrustAnchor | null): r
   return policy.allowSimulated && simulatedAnchor !== null ? [...anchors, simulatedAnchor] : anchors;
 }
 
-function requireEvidence({ record, policy }: ProviderToVerify, evidence: EnclaveEvidence, refuse: Refuse): void {
+function requireEvidence({ record, policy, hasSeenReal }: ProviderToVerify, evidence: EnclaveEvidence, refuse: Refuse): void {
   if (evidence === 'simulated') {
-    if (!policy.allowSimulated) refuse('policy', 'it is simulated, and allowSimulated is not set.');
+    if (!policy.allowSimulated) refuse(hasSeenReal ? 'targeted' : 'policy', 'it is simulated, and allowSimulated is not set.');
     return;
   }
   if (policy.evidence === 'enclave') return;
