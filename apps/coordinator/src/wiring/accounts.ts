@@ -57,7 +57,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
   const secret = config.console.authSecret ?? (await authSecret(context, database));
   const accounts = new AccountRepository({ database, now, onChange: (id) => apiKeyCache.changed(id) });
   const playgroundKeys = new PlaygroundKeyRepository({ database, apiKeyCache, now });
-  const passwords = new PasswordHasher();
+  const passwords = new PasswordHasher({ cost: options.passwordCost });
   disposal.defer(() => passwords.close());
   const signInQueue = new SignInQueue({ maxRunning: MAX_HASHES_AT_ONCE });
   registerPasswordGauges(metrics, passwords, signInQueue);

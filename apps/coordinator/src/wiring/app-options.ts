@@ -41,6 +41,8 @@ export interface AppOptions {
   readonly deviceIntervalMs?: number;
   /** Polling interval of an agent whose device code has not been approved yet, in milliseconds. */
   readonly linkPollMs?: number;
+  /** Cost parameter N of scrypt for passwords. */
+  readonly passwordCost?: number;
 }
 
 export interface App {

@@ -13,6 +13,8 @@ import { migratedFile } from './fresh-database.js';
 import { type ProviderOptions, ScriptedProvider } from './scripted-provider.js';
 
 export const MODEL = 'test/model-1';
+/** Accounts of tests need no protection; the default cost takes 85 ms of a processor for each sign-up and sign-in. */
+const PASSWORD_COST = 2;
 export const NO_RATE_LIMITS = { keyPerMinute: 0, addressPerMinute: 0, badKeysPerMinute: 0, authPerMinute: 0, emailPerQuarter: 0 };
 
 /** A small console: the routes of all files of the real one would take a third of the start. */
@@ -69,6 +71,7 @@ export async function startCoordinator(options: HarnessOptions = {}): Promise<Ha
   if ((config?.databaseUrl ?? null) === null) await addMigratedDatabase(dataDir);
   const app = await startApp({
     log: createLog('trace', { write: (line: string) => void log.push(line) }),
+    passwordCost: PASSWORD_COST,
     ...rest,
     config: {
       ...readConfig({ PORT: '0', DEVELOPMENT: '1', ALLOW_SIMULATED_ENCLAVE: '1', DATA_DIR: dataDir, CONSOLE_DIR }),

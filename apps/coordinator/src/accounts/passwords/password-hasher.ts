@@ -7,7 +7,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { type Derivation, type DerivedKey, KEY_BYTES } from './thread-messages.js';
+import { type Derivation, type DerivedKey, KEY_BYTES, SCRYPT_COST } from './thread-messages.js';
 
 /** One hash occupies a processor for about 85 ms. */
 export const MAX_HASHES_AT_ONCE = 2;
@@ -21,12 +21,15 @@ interface Task {
 }
 
 interface PasswordHasherOptions {
+  /** Cost parameter N of scrypt, a power of two. Default: that of the sign-in library. Hashes verify only at their own cost. */
+  readonly cost?: number | undefined;
   /** Default: all processors but one. Never above `MAX_HASHES_AT_ONCE`. */
   readonly maxThreads?: number;
   readonly startThread?: () => Worker;
 }
 
 export class PasswordHasher {
+  readonly #cost: number;
   readonly #startThread: () => Worker;
   readonly #maxThreads: number;
   readonly #idle: Worker[] = [];
@@ -35,6 +38,7 @@ export class PasswordHasher {
   #closed = false;
 
   constructor(options: PasswordHasherOptions = {}) {
+    this.#cost = options.cost ?? SCRYPT_COST;
     this.#startThread = options.startThread ?? startThread;
     this.#maxThreads = Math.min(MAX_HASHES_AT_ONCE, options.maxThreads ?? Math.max(1, availableParallelism() - 1));
   }
@@ -71,7 +75,7 @@ export class PasswordHasher {
   #derive(password: string, salt: string): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(new Error('password hashing has stopped'));
-      this.#waiting.push({ derivation: { password: password.normalize('NFKC'), salt }, resolve, reject });
+      this.#waiting.push({ derivation: { password: password.normalize('NFKC'), salt, cost: this.#cost }, resolve, reject });
       this.#runNext();
     });
   }

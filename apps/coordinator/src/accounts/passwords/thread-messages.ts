@@ -1,7 +1,9 @@
 /** Messages between the coordinator and its password threads, and the parameters of stored hashes. */
 
-/** Parameters of the sign-in library (@better-auth/utils/password), so its stored hashes stay valid. */
-export const SCRYPT = { N: 16_384, r: 16, p: 1, maxmem: 128 * 16_384 * 16 * 2 } as const;
+/** Cost parameter N of the sign-in library (@better-auth/utils/password), so its stored hashes stay valid. */
+export const SCRYPT_COST = 16_384;
+/** The library's other parameters; the memory limit is twice the need of the default cost (RFC 7914). */
+export const SCRYPT = { r: 16, p: 1, maxmem: 128 * SCRYPT_COST * 16 * 2 } as const;
 export const KEY_BYTES = 64;
 
 export interface Derivation {
@@ -9,6 +11,8 @@ export interface Derivation {
   readonly password: string;
   /** As stored: the hexadecimal text itself is the salt. */
   readonly salt: string;
+  /** Cost parameter N of scrypt: a power of two. */
+  readonly cost: number;
 }
 
 export interface DerivedKey {

@@ -3,9 +3,10 @@ import { scryptSync } from 'node:crypto';
 import { parentPort } from 'node:worker_threads';
 import { type Derivation, type DerivedKey, KEY_BYTES, SCRYPT } from './thread-messages.js';
 
-parentPort?.on('message', ({ password, salt }: Derivation) => {
+parentPort?.on('message', ({ password, salt, cost }: Derivation) => {
   try {
-    parentPort?.postMessage({ key: new Uint8Array(scryptSync(password, salt, KEY_BYTES, SCRYPT)) } satisfies DerivedKey);
+    const key = new Uint8Array(scryptSync(password, salt, KEY_BYTES, { N: cost, ...SCRYPT }));
+    parentPort?.postMessage({ key } satisfies DerivedKey);
   } catch {
     parentPort?.postMessage({ key: null } satisfies DerivedKey);
   }

@@ -45,6 +45,31 @@ it('hashes like the sign-in library, and verifies hashes of both', async () => {
   await expect(hasher.verify({ hash: 'damaged', password: 'x' })).rejects.toThrow('damaged');
 });
 
+it('derives at the cost of the sign-in library unless another is set', async () => {
+  const costs: number[] = [];
+  const startThread = () => {
+    const thread = new HeldThread();
+    const post = thread.postMessage.bind(thread);
+    thread.postMessage = (derivation) => {
+      costs.push(derivation.cost);
+      post(derivation);
+      thread.answer();
+    };
+    return thread as unknown as Worker;
+  };
+  await open({ startThread }).hash('secret');
+  await open({ startThread, cost: 2 }).hash('secret');
+  expect(costs).toEqual([16_384, 2]);
+});
+
+it('verifies hashes at another cost, and none of the default cost with it', async () => {
+  const cheap = open({ cost: 2 });
+  const hash = await cheap.hash('secret');
+  expect(await cheap.verify({ hash, password: 'secret' })).toBe(true);
+  expect(await cheap.verify({ hash, password: 'Secret' })).toBe(false);
+  expect(await open().verify({ hash, password: 'secret' })).toBe(false);
+});
+
 it('runs at most two hashes at once, in arrival order', async () => {
   const threads: HeldThread[] = [];
   const hasher = open({
