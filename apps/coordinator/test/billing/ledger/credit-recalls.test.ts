@@ -54,7 +54,8 @@ describePostgres('recalled credit', (fresh) => {
         providerSharePercent: 90,
         ownMachinesFree: false,
         separateReservations: true,
-        leases: { minPerSecond: 1, ms, ...(hints === undefined ? {} : { hints }) },
+        // The first reservation asks for less than a lease's minimum, after which the account would wait five seconds.
+        leases: { minPerSecond: 1, ms, pauseMs: 0, ...(hints === undefined ? {} : { hints }) },
         now: () => T0,
         onError: (error) => {
           throw error;
