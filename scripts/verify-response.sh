@@ -76,24 +76,43 @@ member() { tr -d '\n\r' | awk -v name="\"$1\"" '
     rest = substr($0, at + length(name)); if (!sub(/^ *: *"/, "", rest)) exit
     end = index(rest, "\""); if (end) print substr(rest, 1, end - 1) }'; }
 
+newline='
+'
+
+# Sets "found" to the rest of the last line that begins with a text: find_last LINES TEXT
+# For subshells only, as it changes how words are split. Built-ins alone: a process for each value would take seconds in all.
+find_last() {
+  set -f
+  IFS=$newline
+  found=''
+  for line in $1; do case $line in "$2"*) found=${line#"$2"} ;; esac; done
+}
+
 # Value of a response header, the last one of that name, in any case: header NAME
-header() { awk -v name="$1" '{ sub(/\r$/, ""); at = index($0, ":")
-  if (at && tolower(substr($0, 1, at - 1)) == name) { value = substr($0, at + 1); gsub(/^[ \t]+|[ \t]+$/, "", value) } }
-  END { print value }' "$work/headers.txt"; }
+header() { find_last "$headers" "$1:" && printf '%s\n' "$found"; }
 
 sha256() { digest=$(openssl dgst -sha256 <"$1") && echo "${digest##*= }"; }
 
-# Decodes canonical base64 (standard, padded): decode TEXT FILE
-decode() {
-  { printf %s "$1" | fold -w 64 && echo; } | openssl base64 -d >"$2" 2>/dev/null
-  [ -s "$2" ] && [ "$(openssl base64 <"$2" | tr -d '\n')" = "$1" ]
+# Whether a text is canonical base64 (RFC 4648 section 3.5: standard alphabet, padded, no stray bits): canonical TEXT
+canonical() {
+  [ $((${#1} % 4)) = 0 ] || return 1
+  case $1 in
+    '' | *[!A-Za-z0-9+/=]* | *=*[!=]* | *===) return 1 ;;
+    *[AQgw]==) ;;
+    *==) return 1 ;;
+    *[AEIMQUYcgkosw048]=) ;;
+    *=) return 1 ;;
+  esac
 }
 
-# Verifies the signature of a statement and splits its payload into lines: statement KIND PAYLOAD SIGNATURE FILE
+# Decodes canonical base64: decode TEXT FILE
+decode() { canonical "$1" && { printf %s "$1" | fold -w 64 && echo; } | openssl base64 -d >"$2" 2>/dev/null && [ -s "$2" ]; }
+
+# Verifies the signature of a statement, and prints its payload's lines: statement KIND PAYLOAD SIGNATURE FILE
 statement() {
   decode "$2" "$4.json" && decode "$3" "$4.der" && { printf 'inference/%s/v1\000' "$1" && cat "$4.json"; } |
     openssl dgst -sha256 -verify "$scratch/key.pem" -signature "$4.der" >/dev/null 2>&1 &&
-    lines 1 <"$4.json" >"$4.lines"
+    lines 1 <"$4.json"
 }
 
 # Whether a number is a whole number of milliseconds: milliseconds TEXT
@@ -107,7 +126,8 @@ standard_base64() {
 }
 
 # Rewrites JSON without spaces outside texts, with line breaks around all members down to a depth: lines DEPTH <JSON
-lines() { tr -d '\n\r' | tr '"' '\n' | awk -v deepest="$1" '
+lines() { awk -v deepest="$1" -v RS='"' '
+  { gsub(/[\n\r]/, "") }
   text {
     printf "\"%s", $0
     for (k = 0; substr($0, length($0) - k, 1) == "\\"; k++);
@@ -128,18 +148,15 @@ lines() { tr -d '\n\r' | tr '"' '\n' | awk -v deepest="$1" '
   }
   END { printf "\n" }'; }
 
-# What the pattern keeps of the last member of that name in a file that "lines" made: last_member FILE NAME PATTERN
-last_member() { sed -n "/^\"$2\":.*[^,],\{0,1\}\$/h
-\${
-g
-s/^\"$2\":$3,\{0,1\}\$/\1/p
-}" "$1"; }
+# Value of the last member of that name as it stands in what "lines" made: field LINES NAME
+field() { find_last "$1" "\"$2\":" && printf '%s\n' "${found%,}"; }
 
-# Value of the last member of that name as it stands in such a file: field FILE NAME
-field() { last_member "$1" "$2" '\(.*[^,]\)'; }
-
-# The same for a text, without its quotation marks: text_field FILE NAME
-text_field() { last_member "$1" "$2" '"\(.*\)"'; }
+# The same for a text, without its quotation marks: text_field LINES NAME
+text_field() {
+  find_last "$1" "\"$2\":"
+  found=${found%,}
+  case $found in \"*\") found=${found#\"} && printf '%s\n' "${found%\"}" ;; esac
+}
 
 # Number of times a fixed text occurs in a line: count LINE TEXT
 count() { printf '%s\n' "$1" | awk -v text="$2" '{ while ((at = index($0, text)) > 0) { n++; $0 = substr($0, at + length(text)) } } END { print n + 0 }'; }
@@ -218,6 +235,9 @@ else
 fi
 
 status=$(awk '/^HTTP\// { status = $2 } END { print status }' "$work/headers.txt")
+headers=$(awk '{ at = index($0, ":"); value = substr($0, at + 1); gsub(/^[ \t]+|[ \t\r]+$/, "", value)
+  if (at) print tolower(substr($0, 1, at - 1)) ":" value }' "$work/headers.txt")
+endpoint=$(cat "$work/path.txt")
 if [ "$status" != 200 ]; then
   head -c 400 "$work/body.bin" >&2 && echo >&2
   fail "HTTP status $status"
@@ -333,42 +353,42 @@ note 'response signature by the enclave key'
 
 # ---- the receipt: signed, whole, and about this key, this response and this request
 
-decode "$(standard_base64 "$receipt")" "$scratch/receipt.json" || fail 'receipt: missing or not base64url'
-statement receipt "$(openssl base64 <"$scratch/receipt.json" | tr -d '\n')" "$receipt_signature" "$scratch/receipt" || fail 'receipt signature'
+receipt=$(standard_base64 "$receipt")
+canonical "$receipt" || fail 'receipt: missing or not base64url'
+receipt_lines=$(statement receipt "$receipt" "$receipt_signature" "$scratch/receipt") || fail 'receipt signature'
 # Canonical JSON (RFC 8785): no spaces, members sorted, none twice. No reader takes another member than this one.
-sed -n 's/^"\([^"]*\)":.*/\1/p' "$scratch/receipt.lines" >"$scratch/receipt.names"
-tr -d '\n' <"$scratch/receipt.lines" | cmp -s - "$scratch/receipt.json" && sort -cu "$scratch/receipt.names" 2>/dev/null ||
+printf '%s\n' "$receipt_lines" | sed -n 's/^"\([^"]*\)":.*/\1/p' >"$scratch/receipt.names"
+printf %s "$receipt_lines" | tr -d '\n' | cmp -s - "$scratch/receipt.json" && sort -cu "$scratch/receipt.names" 2>/dev/null ||
   fail 'receipt: not canonical JSON'
-of_receipt() { text_field "$scratch/receipt.lines" "$1"; }
+of_receipt() { text_field "$receipt_lines" "$1"; }
 names() { [ "$(of_receipt "$1")" = "$2" ] || fail "receipt: it names another $3"; }
 known='completed_at endpoint finish_reason hidden_tokens job_id model overrides provider_id request_sha256 response_sha256 se_key_sha256 started_at usage v'
 lacking=$(awk -v known="$known" '{ present[$0] = 1 }
   END { count = split(known, names, " "); for (i = 1; i <= count; i++) if (!(names[i] in present)) { print names[i]; exit } }' "$scratch/receipt.names")
 [ -z "$lacking" ] || fail "receipt: it lacks $lacking"
 # Members that must be understood (RFC 7515 section 4.1.11).
-for name in $(field "$scratch/receipt.lines" crit | tr '[],"' '    '); do
+for name in $(field "$receipt_lines" crit | tr '[],"' '    '); do
   case " $known client_nonce image_sha256 engine weights_sha256 template_sha256 sampling " in *" $name "*) ;; *) fail "receipt: this script does not know $name, which it must" ;; esac
 done
 # Version 2 says what computed the answer; version 1 has none of that.
 grep -qx engine "$scratch/receipt.names" && version=2 || version=1
-[ "$(field "$scratch/receipt.lines" v)" = $version ] || fail 'receipt: an unknown version, or members of another one'
+[ "$(field "$receipt_lines" v)" = $version ] || fail 'receipt: an unknown version, or members of another one'
 [ $version = 2 ] || ! grep -qxE 'weights_sha256|template_sha256|sampling' "$scratch/receipt.names" ||
   fail 'receipt: an unknown version, or members of another one'
-field "$scratch/receipt.lines" usage | lines 1 >"$scratch/usage"
+usage_lines=$(field "$receipt_lines" usage | lines 1)
 for name in prompt_tokens completion_tokens total_tokens; do
-  milliseconds "$(field "$scratch/usage" $name)" || fail "receipt: its usage lacks $name"
+  milliseconds "$(field "$usage_lines" $name)" || fail "receipt: its usage lacks $name"
 done
-completed=$(field "$scratch/receipt.lines" completed_at)
+completed=$(field "$receipt_lines" completed_at)
 milliseconds "$completed" || fail 'receipt: completed_at is not a time'
 names se_key_sha256 "$key_hash" 'enclave key'
 names provider_id "$provider" provider
 names response_sha256 "$hash" response
 names request_sha256 "$(sha256 "$work/request.json")" request
-names endpoint "$(cat "$work/path.txt")" endpoint
+names endpoint "$endpoint" endpoint
 [ ! -f "$work/nonce.txt" ] || names client_nonce "$(cat "$work/nonce.txt")" nonce
 [ -z "$(header x-inference-job-id)" ] || names job_id "$(header x-inference-job-id)" job
-lines 1 <"$work/request.json" >"$scratch/request.lines"
-asked=$(text_field "$scratch/request.lines" model | sed 's|\\/|/|g')
+asked=$(text_field "$(lines 1 <"$work/request.json")" model | sed 's|\\/|/|g')
 [ -z "$asked" ] || names model "$asked" model
 case $(of_receipt finish_reason) in
   stop | length | tool_calls) ;;
@@ -378,9 +398,9 @@ esac
 
 # ---- the receipt's counts: those that the answer itself reports, and possible for the bytes
 
-awk -v endpoint="$(cat "$work/path.txt")" -v stream="$streamed" -v prompt="$(field "$scratch/usage" prompt_tokens)" \
-  -v completion="$(field "$scratch/usage" completion_tokens)" -v total="$(field "$scratch/usage" total_tokens)" \
-  -v cached="$(field "$scratch/usage" cached_tokens)" -v hidden="$(field "$scratch/receipt.lines" hidden_tokens)" \
+awk -v endpoint="$endpoint" -v stream="$streamed" -v prompt="$(field "$usage_lines" prompt_tokens)" \
+  -v completion="$(field "$usage_lines" completion_tokens)" -v total="$(field "$usage_lines" total_tokens)" \
+  -v cached="$(field "$usage_lines" cached_tokens)" -v hidden="$(field "$receipt_lines" hidden_tokens)" \
   -v bytes="$(wc -c <"$scratch/signed.bin")" -v request="$(wc -c <"$work/request.json")" '
   # Path of the value that follows, as far as a usage can be: usage.prompt_tokens, response.usage.output_tokens
   function path(  at, text) { for (at = 1; at <= depth && at < 5; at++) text = text (at > 1 ? "." : "") (kind[at] == "{" ? key[at] : "[]"); return text }
@@ -451,7 +471,7 @@ engine=$(of_receipt engine)
 
 # ---- images: their hashes stand in the receipt, in their order
 
-if [ "$streamed" = no ] && [ "$(cat "$work/path.txt")" = /v1/images/generations ]; then
+if [ "$streamed" = no ] && [ "$endpoint" = /v1/images/generations ]; then
   : >"$scratch/images"
   image_members b64_json <"$scratch/signed.bin" | while read -r image; do
     decode "$image" "$scratch/image" || exit 1
@@ -461,7 +481,7 @@ if [ "$streamed" = no ] && [ "$(cat "$work/path.txt")" = /v1/images/generations 
     [ ! -f "$image" ] || sha256 "$image" >>"$scratch/images"
   done
   if [ -s "$scratch/images" ]; then
-    [ "$(field "$scratch/receipt.lines" image_sha256 | tr -d '[]"')" = "$(tr '\n' ',' <"$scratch/images" | sed 's/,$//')" ] ||
+    [ "$(field "$receipt_lines" image_sha256 | tr -d '[]"')" = "$(tr '\n' ',' <"$scratch/images" | sed 's/,$//')" ] ||
       fail 'receipt: it names another list of images'
     note "the receipt names the $(wc -l <"$scratch/images" | tr -d ' ') image(s) that came"
   else
@@ -477,63 +497,64 @@ tolerance=120000
 lines 2 <"$work/attestation.json" >"$scratch/feed"
 grep -qF "\"se_public_key\":\"$key\"" "$scratch/feed" || fail 'attestation feed: the key is not in it'
 grep -F "\"provider_id\":\"$provider\"" "$scratch/feed" >"$scratch/candidates"
-: >"$scratch/record"
+record=''
 while IFS= read -r candidate; do
-  printf '%s' "$candidate" | lines 1 >"$scratch/candidate"
-  if [ "$(text_field "$scratch/candidate" provider_id)" = "$provider" ]; then mv "$scratch/candidate" "$scratch/record" && break; fi
+  record=$(printf '%s' "$candidate" | lines 1)
+  [ "$(text_field "$record" provider_id)" != "$provider" ] || break
+  record=''
 done <"$scratch/candidates"
-[ -s "$scratch/record" ] || fail 'attestation feed: the provider is not in it'
-of_record() { field "$scratch/record" "$1"; }
+[ -n "$record" ] || fail 'attestation feed: the provider is not in it'
+of_record() { field "$record" "$1"; }
 [ "$(of_record se_public_key)" = "\"$key\"" ] || fail 'attestation feed: the key is not that of the provider'
 [ "$(header x-provider-id)" = "$provider" ] || fail 'provider id: it does not derive from the key'
 
 contradicted() { fail "provider record: $1"; }
-# Opens a statement that lies in the record or in one of its members: signed_member FILE NAME KIND
+# Opens a statement in the record or in one of its members, and prints its lines: signed_member LINES NAME KIND
 signed_member() {
-  field "$1" "$2" | lines 1 >"$scratch/statement"
-  statement "$3" "$(text_field "$scratch/statement" payload)" "$(text_field "$scratch/statement" signature)" "$scratch/$3" ||
-    contradicted "the enclave key did not sign its $3 statement"
+  signed=$(field "$1" "$2" | lines 1)
+  statement "$3" "$(text_field "$signed" payload)" "$(text_field "$signed" signature)" "$scratch/$3"
 }
-signed_member "$scratch/record" attestation_statement attestation
+unsigned() { contradicted "the enclave key did not sign its $1 statement"; }
+attestation=$(signed_member "$record" attestation_statement attestation) || unsigned attestation
 for name in se_public_key chip_name hardware_model serial_number memory_gb key_protection; do
-  [ "$(of_record $name)" = "$(field "$scratch/attestation.lines" $name)" ] || contradicted "its attestation states another $name"
+  [ "$(of_record $name)" = "$(field "$attestation" $name)" ] || contradicted "its attestation states another $name"
 done
-field "$scratch/attestation.lines" posture | lines 1 >"$scratch/posture"
+posture=$(field "$attestation" posture | lines 1)
 is_simulated=false
-[ "$(of_record key_protection)" != '"software"' ] && [ "$(field "$scratch/posture" secure_enclave)" = true ] || is_simulated=true
+[ "$(of_record key_protection)" != '"software"' ] && [ "$(field "$posture" secure_enclave)" = true ] || is_simulated=true
 [ "$(of_record simulated)" = $is_simulated ] || contradicted 'simulated is not what its attestation says'
 
 is_attested=false
 challenge=$(of_record last_challenge)
 if [ "$challenge" != null ]; then
-  printf %s "$challenge" | lines 1 >"$scratch/transcript"
-  signed_member "$scratch/transcript" statement challenge
+  transcript=$(printf %s "$challenge" | lines 1)
+  signed_challenge=$(signed_member "$transcript" statement challenge) || unsigned challenge
   for name in nonce session_id; do
-    [ "$(field "$scratch/transcript" $name)" = "$(field "$scratch/challenge.lines" $name)" ] || contradicted "its challenge has another $name"
+    [ "$(field "$transcript" $name)" = "$(field "$signed_challenge" $name)" ] || contradicted "its challenge has another $name"
   done
-  issued=$(field "$scratch/challenge.lines" issued_at)
+  issued=$(field "$signed_challenge" issued_at)
   milliseconds "$issued" || contradicted 'its challenge has no time'
   age=$((moment - issued))
   # Twenty minutes: a challenge comes every five, and may be missed twice.
   if [ "$age" -le 1200000 ] && [ "$age" -ge -$tolerance ]; then
-    field "$scratch/challenge.lines" posture | lines 1 >"$scratch/posture"
-    [ "$(field "$scratch/posture" sip_enabled) $(field "$scratch/posture" secure_boot_enabled)" != 'true true' ] || is_attested=true
+    posture=$(field "$signed_challenge" posture | lines 1)
+    [ "$(field "$posture" sip_enabled) $(field "$posture" secure_boot_enabled)" != 'true true' ] || is_attested=true
   fi
 fi
 [ "$(of_record attested)" = $is_attested ] || contradicted 'attested is not what its newest challenge shows'
 for name in secure_enclave sip_enabled secure_boot_enabled authenticated_root_enabled; do
-  [ "$(of_record $name)" = "$(field "$scratch/posture" $name)" ] || contradicted "$name is not what it signed"
+  [ "$(of_record $name)" = "$(field "$posture" $name)" ] || contradicted "$name is not what it signed"
 done
 
 if [ "$(of_record key_statement)" != null ]; then
-  signed_member "$scratch/record" key_statement key
-  of_key() { text_field "$scratch/key.lines" "$1"; }
+  key_statement=$(signed_member "$record" key_statement key) || unsigned key
+  of_key() { text_field "$key_statement" "$1"; }
   decode "$(of_key x25519_public_key)" "$scratch/x25519" && [ "$(wc -c <"$scratch/x25519" | tr -d ' ')" = 32 ] ||
     contradicted 'its sealing key is not 32 bytes'
   [ "$(of_key key_id)" = "$(sha256 "$scratch/x25519" | cut -c 1-16)" ] || contradicted 'the key_id of its sealing key is not the hash of the key'
   [ "$(of_key provider_id)" = "$provider" ] || contradicted 'its sealing key is for another provider'
   [ "$(of_key attestation_sha256)" = "$(sha256 "$scratch/attestation.json")" ] || contradicted 'its sealing key is bound to another attestation'
-  not_before=$(field "$scratch/key.lines" not_before) not_after=$(field "$scratch/key.lines" not_after)
+  not_before=$(field "$key_statement" not_before) not_after=$(field "$key_statement" not_after)
   milliseconds "$not_before" && milliseconds "$not_after" && [ $((not_after - not_before)) -gt 0 ] &&
     [ $((not_after - not_before)) -le 3600000 ] || contradicted 'its sealing key is valid for longer than an hour, or never'
   [ "$not_before" -le $((moment + tolerance)) ] || contradicted 'its sealing key is not valid yet'
@@ -544,7 +565,7 @@ fi
 borne_out() {
   value=$(header "$1")
   case $value in '' | *\?*) return ;; esac
-  [ "$(text_field "$scratch/record" "$2")" = "$value" ] || fail "provider headers: the feed does not bear out $1"
+  [ "$(text_field "$record" "$2")" = "$value" ] || fail "provider headers: the feed does not bear out $1"
 }
 borne_out x-provider-chip chip_name
 borne_out x-provider-model hardware_model
@@ -561,9 +582,8 @@ note "answered by provider $provider ($(header x-provider-chip), trust level $(h
 
 # ---- what supports the hardware of this machine
 
-lines 1 <"$work/attestation.json" >"$scratch/feed.lines"
-field "$scratch/feed.lines" trust_anchor | lines 1 >"$scratch/anchor"
-if [ "$(of_record mda_verified)" = true ] && [ "$(field "$scratch/anchor" simulated)" = true ]; then is_simulated=true; fi
+anchor=$(field "$(lines 1 <"$work/attestation.json")" trust_anchor | lines 1)
+if [ "$(of_record mda_verified)" = true ] && [ "$(field "$anchor" simulated)" = true ]; then is_simulated=true; fi
 if [ $is_simulated = true ]; then
   note 'SIMULATED machine: its key is kept in software, or certified by a test authority. Nothing is proved about its hardware.'
   [ -z "$required" ] || fail "required evidence: the machine is simulated, and --require $required was given"
