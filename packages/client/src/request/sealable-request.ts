@@ -76,16 +76,16 @@ function termsOf(
   body: Uint8Array,
   unknownMembers: 'refuse' | 'refuse_misspelt',
 ): Pick<SealableRequest, 'model' | 'stream' | 'maxTokens' | 'images' | 'answer'> {
-  const { facts, answer } = formatFor(endpoint).parse(body, { unknownMembers });
-  const { model, stream } = facts;
+  const { params, answer } = formatFor(endpoint).parse(body, { unknownMembers });
+  const { model, stream } = params;
   if (model === null) throw new RequestError('invalid_request', 'model', 'model is required in end-to-end mode.');
-  if (facts.providerSerial !== null) {
+  if (params.providerSerial !== null) {
     throw new RequestError('invalid_request', 'provider_serial', 'End-to-end mode chooses providers by the policy of the client.');
   }
-  if (facts.image?.responseFormat === 'url') {
+  if (params.image?.responseFormat === 'url') {
     throw new RequestError('invalid_request', 'response_format', 'End-to-end mode returns images as b64_json only.');
   }
-  return { model, stream, maxTokens: facts.maxTokens ?? DEFAULT_MAX_TOKENS, images: facts.image?.count ?? null, answer };
+  return { model, stream, maxTokens: params.maxTokens ?? DEFAULT_MAX_TOKENS, images: params.image?.count ?? null, answer };
 }
 
 function nonceOf(header: string | null): string | null {

@@ -1,5 +1,12 @@
 /** Server-sent events: comments between events as keep-alive, the signature event at the end. */
-import { type AnswerFormat, type ApiError, type ResponseMetadata, type SignatureForm, type SignedParts, SSE_COMMENT } from '@inference/formats';
+import {
+  type AnswerFormat,
+  type ApiError,
+  type ResponseMetadata,
+  type SignatureForm,
+  type SignedParts,
+  SSE_COMMENT,
+} from '@inference/formats';
 import { ignoredHeader, signatureHeaders } from './response-headers.js';
 import type { StreamFraming } from './stream-framing.js';
 

@@ -125,7 +125,11 @@ export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: 
     params: { endpoint, model, stream, maxTokens, providerSerial: null },
     images: null,
     chain: [],
-    responseMetadata: { responseId: RESPONSE_ID_PREFIXES[endpoint] + jobId.replaceAll('-', ''), created: Math.floor(input.now / 1000), model },
+    responseMetadata: {
+      responseId: RESPONSE_ID_PREFIXES[endpoint] + jobId.replaceAll('-', ''),
+      created: Math.floor(input.now / 1000),
+      model,
+    },
     body,
     jsonBytes,
     sealed,
