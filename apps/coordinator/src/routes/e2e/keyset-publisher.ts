@@ -23,10 +23,12 @@ interface KeysetPublisherOptions {
   readonly now: () => number;
 }
 
-/** Time for which a keyset is served without another look at the providers, in milliseconds. */
+/** Minimum time between two published keysets, and time for which HTTP caches keep one, in milliseconds. */
 export const KEYSET_MAX_AGE_MS = 5000;
-/** Age after which an unchanged keyset is published again: clients refuse old ones. */
-const RENEW_MS = 60_000;
+/** Minimum time between keysets that differ in records alone: each challenge changes a record, and each keyset is a leaf of the log. */
+const RECORDS_INTERVAL_MS = 60_000;
+/** Age after which an unchanged keyset is published again: clients refuse those older than half an hour. */
+export const RENEW_MS = 600_000;
 
 export class KeysetPublisher {
   readonly #options: KeysetPublisherOptions;
@@ -45,11 +47,18 @@ export class KeysetPublisher {
     const { repository } = this.#options;
     const newest = await repository.newest();
     const age = newest === null ? Number.POSITIVE_INFINITY : now - newest.issuedAt;
+    // A negative age means that the clock was set back.
     if (newest !== null && age >= 0 && age < KEYSET_MAX_AGE_MS) return published(newest);
     const providers = await this.#providers();
-    const isUnchanged = newest !== null && canonicalJson((JSON.parse(newest.body) as E2eKeyset).providers) === canonicalJson(providers);
-    if (isUnchanged && age >= 0 && age < RENEW_MS) return published(newest);
-    const next = await this.#stored({ v: 1, epoch: (newest?.epoch ?? 0) + 1, issued_at: now, providers });
+    const isFresh = newest !== null && age >= 0 && age < RENEW_MS;
+    if (isFresh) {
+      const known = (JSON.parse(newest.body) as E2eKeyset).providers;
+      if (canonicalJson(known) === canonicalJson(providers)) return published(newest);
+      if (age < RECORDS_INTERVAL_MS && withoutRecords(known) === withoutRecords(providers)) return published(newest);
+    }
+    const { isLogged, ...next } = await this.#stored({ v: 1, epoch: (newest?.epoch ?? 0) + 1, issued_at: now, providers });
+    // The log takes a bounded number of keysets. An older one with a proof is better than a new one without.
+    if (isFresh && !isLogged) return published(newest);
     if (await repository.publish(next)) return published(next);
     // Another coordinator was faster.
     return published((await repository.newest()) ?? next);
@@ -60,11 +69,17 @@ export class KeysetPublisher {
     return [...providers].sort((a, b) => (a.provider_id < b.provider_id ? -1 : 1)).slice(0, MAX_KEYSET_PROVIDERS);
   }
 
-  async #stored(keyset: E2eKeyset): Promise<StoredKeyset> {
-    const log = (await this.#options.log?.publish(keysetLeafBytes(keyset))) ?? null;
-    const body = canonicalJson(log === null ? keyset : { ...keyset, log });
-    return { epoch: keyset.epoch, body, issuedAt: keyset.issued_at };
+  /** `isLogged`: the log has the keyset, or there is no log. */
+  async #stored(keyset: E2eKeyset): Promise<StoredKeyset & { readonly isLogged: boolean }> {
+    const { log } = this.#options;
+    const proof = (await log?.publish(keysetLeafBytes(keyset))) ?? null;
+    const body = canonicalJson(proof === null ? keyset : { ...keyset, log: proof });
+    return { epoch: keyset.epoch, body, issuedAt: keyset.issued_at, isLogged: log === null || proof !== null };
   }
+}
+
+function withoutRecords(providers: readonly E2eKeysetProvider[]): string {
+  return canonicalJson(providers.map(({ record_sha256: _, ...entry }) => entry));
 }
 
 function published({ body }: StoredKeyset): PublishedKeyset {

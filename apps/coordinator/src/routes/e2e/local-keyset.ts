@@ -15,12 +15,15 @@ import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 import { TimedCache } from '../../telemetry/statistics/timed-cache.js';
 import { attestationRecord } from '../providers/attestation-record.js';
+import { RENEW_MS } from './keyset-publisher.js';
 
 /** Version of the profile that providers must serve. */
 const E2E_VERSION = 1;
 /** Maximum models per entry and maximum weight (protocol: `E2eKeysetProviderSchema`). */
 const MAX_MODELS = 64;
 const MAX_WEIGHT = 1024;
+/** Longer than any keyset is served. */
+const RECORD_LIFETIME_MS = RENEW_MS + 60_000;
 /** Minimum time between two computations, in milliseconds. */
 const MIN_INTERVAL_MS = 2000;
 
@@ -38,13 +41,12 @@ interface LocalKeysetOptions {
 export class LocalKeyset {
   readonly #options: LocalKeysetOptions;
   readonly #part: TimedCache<KeysetPart>;
-  /** Canonical JSON of records by SHA-256: of this computation and of the one before, which clients may still read. */
-  #records = new Map<string, string>();
-  #previousRecords = new Map<string, string>();
+  /** Canonical JSON of records by SHA-256, as long as a served keyset may name them. A record changes with each challenge. */
+  readonly #records = new Map<string, { readonly text: string; readonly namedAt: number }>();
 
   constructor(options: LocalKeysetOptions) {
     this.#options = options;
-    this.#part = new TimedCache({ maxAgeMs: MIN_INTERVAL_MS, now: options.now, make: async () => this.#compute() });
+    this.#part = new TimedCache({ maxAgeMs: MIN_INTERVAL_MS, now: options.now, make: async (now) => this.#compute(now) });
   }
 
   async part(): Promise<KeysetPart> {
@@ -53,13 +55,12 @@ export class LocalKeyset {
 
   /** Canonical JSON of the record with this hash; null: no connected provider has, or just had, such a record. */
   record(sha256: string): string | null {
-    return this.#records.get(sha256) ?? this.#previousRecords.get(sha256) ?? null;
+    return this.#records.get(sha256)?.text ?? null;
   }
 
-  #compute(): KeysetPart {
+  #compute(now: number): KeysetPart {
     const { registry, anchor } = this.#options;
     const { namesOf } = registry.models.listing();
-    const records = new Map<string, string>();
     const part: KeysetPart = [];
     for (const provider of registry.snapshots()) {
       const models = namesOf(provider);
@@ -67,11 +68,10 @@ export class LocalKeyset {
       if (entry === null) continue;
       const record = canonicalJsonBytes(attestationRecord(provider, models, anchor) as unknown as JsonValue);
       const record_sha256 = sha256Hex(record);
-      records.set(record_sha256, fromUtf8(record));
+      this.#records.set(record_sha256, { text: fromUtf8(record), namedAt: now });
       part.push({ provider_id: entry.provider_id, registered_at: provider.registration.registeredAt, entry: { ...entry, record_sha256 } });
     }
-    if ([...records.keys()].some((sha256) => !this.#records.has(sha256))) this.#previousRecords = this.#records;
-    this.#records = records;
+    for (const [sha256, { namedAt }] of this.#records) if (now - namedAt > RECORD_LIFETIME_MS) this.#records.delete(sha256);
     return part;
   }
 }

@@ -1,9 +1,11 @@
 /** `GET /v1/e2e/keyset` and the records that its entries name. */
-import { E2eKeysetSchema, keysetPublicKey } from '@inference/protocol';
+import { E2eKeysetSchema, fromUtf8, keysetLeafBytes, keysetPublicKey } from '@inference/protocol';
 import { nodeE2eCrypto, sha256Hex } from '@inference/protocol/crypto';
 import type { Static } from 'typebox';
 import { Value } from 'typebox/value';
 import { afterEach, expect, it } from 'vitest';
+import type { StoredKeyset } from '../../../src/database/keyset-repository.js';
+import { KeysetPublisher } from '../../../src/routes/e2e/keyset-publisher.js';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 
 let harness: Harness;
@@ -12,6 +14,16 @@ afterEach(() => harness.close());
 type Keyset = Static<typeof E2eKeysetSchema>;
 
 const read = async (): Promise<Keyset> => (await (await harness.get('/v1/e2e/keyset', null)).json()) as Keyset;
+
+const ENTRY: Keyset['providers'][number] = {
+  provider_id: 'a'.repeat(32) as Keyset['providers'][number]['provider_id'],
+  key_id: 'b'.repeat(16) as Keyset['providers'][number]['key_id'],
+  x25519: '',
+  not_after: 1,
+  models: [MODEL],
+  weight: 1,
+  record_sha256: 'c'.repeat(64),
+};
 
 it('lists the keys of providers that serve the mode, the same for everybody', async () => {
   let now = Date.now();
@@ -35,9 +47,9 @@ it('lists the keys of providers that serve the mode, the same for everybody', as
   const etag = response.headers.get('etag') ?? '';
   expect((await fetch(`${harness.url}/v1/e2e/keyset`, { headers: { 'if-none-match': etag } })).status).toBe(304);
   // Unchanged content keeps its epoch until it must be renewed.
-  now += 10_000;
-  expect((await read()).epoch).toBe(keyset.epoch);
   now += 60_000;
+  expect((await read()).epoch).toBe(keyset.epoch);
+  now += 600_000;
   expect(await read()).toMatchObject({ epoch: keyset.epoch + 1, issued_at: now });
 });
 
@@ -55,4 +67,44 @@ it('follows providers that come and go', async () => {
     return (await read()).providers.length === 0;
   });
   expect((await read()).epoch).toBeGreaterThan(listed.epoch);
+});
+
+it('has a proof where a log takes keysets, and keeps the newest logged keyset while the log takes none', async () => {
+  const stored: StoredKeyset[] = [];
+  const repository = {
+    newest: async () => stored.at(-1) ?? null,
+    publish: async (keyset: StoredKeyset) => stored.push(keyset) > 0,
+  };
+  const leaves: string[] = [];
+  let isTaking = true;
+  let now = 0;
+  let weight = 1;
+  let record = ENTRY.record_sha256;
+  const publisher = new KeysetPublisher({
+    repository,
+    providers: async () => [{ ...ENTRY, weight, record_sha256: record }],
+    log: {
+      publish: async (leaf) => {
+        leaves.push(fromUtf8(leaf));
+        return isTaking ? { checkpoint: 'note', leaf_index: leaves.length - 1, inclusion_proof: [] } : null;
+      },
+    },
+    now: () => now,
+  });
+  const current = async (): Promise<Keyset> => JSON.parse((await publisher.current()).value.body) as Keyset;
+  expect(await current()).toMatchObject({ epoch: 1, log: { checkpoint: 'note', leaf_index: 0 } });
+  expect(leaves).toEqual([fromUtf8(keysetLeafBytes(await current()))]);
+  record = 'd'.repeat(64);
+  now += 30_000;
+  expect(await current()).toMatchObject({ epoch: 1 });
+  weight = 2;
+  now += 6000;
+  expect(await current()).toMatchObject({ epoch: 2, providers: [{ weight: 2 }] });
+  isTaking = false;
+  weight = 3;
+  now += 30_000;
+  expect(await current()).toMatchObject({ epoch: 2 });
+  now += 600_000;
+  expect((await current()).log).toBeUndefined();
+  expect(await current()).toMatchObject({ epoch: 3, providers: [{ weight: 3 }] });
 });
