@@ -63,6 +63,16 @@ describe.each([
     expect((await stream.finalMessage()).content).toMatchObject([{ type: 'text', text: 'Hello' }]);
   });
 
+  test('serves beta requests of the Anthropic SDK, whose query and headers stay here', async () => {
+    const { anthropic, network } = clients();
+    const { content } = await anthropic.beta.messages.create({ model: MODEL, max_tokens: 16, messages, betas: ['context-1m-2025-08-07'] });
+    expect(content).toMatchObject([{ type: 'text', text: 'Hello' }]);
+    expect((await anthropic.messages.countTokens({ model: MODEL, messages })).input_tokens).toBe(1);
+    const posts = network.received.filter(({ init }) => init.method === 'POST');
+    expect(posts.map(({ url }) => url)).toEqual([`${BASE_URL}/v1/e2e/requests`, `${BASE_URL}/v1/e2e/requests`]);
+    expect(Object.keys(posts[0]?.init.headers as object).sort()).toEqual(['authorization', 'content-type']);
+  });
+
   test('serves images inside the answer, each committed to in the receipt', async () => {
     const { openai, network } = clients();
     network.answer = () => ({ body: [IMAGES_BODY] });
