@@ -77,6 +77,21 @@ describe('candidates', () => {
     expect(ids.sort()).toEqual(rest.map(({ record }) => record.provider_id as string).sort());
   });
 
+  test('that fail their checks are not downloaded again for each request', async () => {
+    const [good, bad] = PROVIDERS.slice(0, 2).map((provider) => ({ ...provider, entry: { ...provider.entry } }));
+    if (good === undefined || bad === undefined) throw new Error('not enough providers');
+    bad.entry.key_id = '0'.repeat(16) as typeof bad.entry.key_id;
+    let now = NOW;
+    const network = new ScriptedNetwork(hello, 2, [good, bad]);
+    const fetch = client({ network, now: () => now });
+    for (let request = 0; request < 3; request++) {
+      expect(await idsOf(fetch)).toEqual([good.record.provider_id]);
+      now += 10_000;
+    }
+    expect(requestsTo(network, '/v1/e2e/keyset')).toBe(1);
+    expect(requestsTo(network, '/v1/e2e/records/')).toBe(2);
+  });
+
   test('are drawn in proportion to their weights', () => {
     const entry = (provider_id: string, weight: number) => ({ provider_id, weight }) as E2eKeysetProvider;
     const entries = [entry('a', 1), entry('b', 3)];

@@ -13,7 +13,7 @@ import { type VerifiedProvider, verifyProvider } from './verified-provider.js';
 const REFRESH_AFTER_MS = 5 * 60_000;
 /** Maximum providers that one choice verifies: each costs a download and some 30 ms. */
 const MAX_TRIED = 24;
-/** A record that changed since its keyset gets a second keyset, if the first one is older than this. */
+/** When too few providers verify, a new keyset is tried, if the current one is older than this. */
 const RETRY_AFTER_MS = 1000;
 /** Maximum cached verdicts. */
 const MAX_VERIFIED = 256;
@@ -54,7 +54,7 @@ interface Chosen {
 interface CachedVerdict {
   readonly recordSha256: string;
   readonly keyId: string;
-  readonly provider: VerifiedProvider;
+  readonly result: VerifiedProvider | E2ERefused;
   readonly verifiedAt: number;
 }
 
@@ -91,7 +91,7 @@ export class Network {
   async candidates(model: string, input: CandidatesInput = {}): Promise<Candidates> {
     const first = await this.#chosen(model, input);
     const age = this.#options.now() - (this.#current?.verifiedAt ?? 0);
-    if (first.refusals.length === 0 || age < RETRY_AFTER_MS) return this.#accepted(model, input, first);
+    if (first.providers.length >= this.#options.policy.minCandidates || age < RETRY_AFTER_MS) return this.#accepted(model, input, first);
     this.invalidate();
     return this.#accepted(model, input, await this.#chosen(model, input));
   }
@@ -169,18 +169,20 @@ export class Network {
     const now = this.#options.now();
     const cached = this.#verified.get(entry.provider_id);
     const isSame = cached?.recordSha256 === entry.record_sha256 && cached.keyId === entry.key_id;
-    if (cached !== undefined && isSame && now - cached.verifiedAt < REFRESH_AFTER_MS && cached.provider.usableUntil > now) {
-      return cached.provider;
+    if (cached !== undefined && isSame && now - cached.verifiedAt < REFRESH_AFTER_MS) {
+      if (cached.result instanceof E2ERefused) throw cached.result;
+      if (cached.result.usableUntil > now) return cached.result;
     }
     if (policy.minLogAge > 0) this.#requireLogAge(entry, logVerifier, now);
     const record = await downloadRecord(this.#options, entry);
     const simulatedAnchor = policy.allowSimulated ? await downloadSimulatedAnchor(this.#options, entry.provider_id) : null;
-    const provider = verifyProvider(crypto, { entry, record, simulatedAnchor, policy, hasSeenReal: state.hasSeenReal, now });
+    const result = resultOf(() => verifyProvider(crypto, { entry, record, simulatedAnchor, policy, hasSeenReal: state.hasSeenReal, now }));
     this.#verified.delete(entry.provider_id);
-    this.#verified.set(entry.provider_id, { recordSha256: entry.record_sha256, keyId: entry.key_id, provider, verifiedAt: now });
+    this.#verified.set(entry.provider_id, { recordSha256: entry.record_sha256, keyId: entry.key_id, result, verifiedAt: now });
     const [oldest] = this.#verified.keys();
     if (this.#verified.size > MAX_VERIFIED && oldest !== undefined) this.#verified.delete(oldest);
-    return provider;
+    if (result instanceof E2ERefused) throw result;
+    return result;
   }
 
   #requireLogAge(entry: E2eKeysetProvider, logVerifier: LogVerifier | null, now: number): void {
@@ -189,5 +191,14 @@ export class Network {
     if (loggedBefore === null || now - loggedBefore < policy.minLogAge) {
       throw new E2ERefused('targeted', `Provider ${entry.provider_id}: it is not in the transparency log for long enough (minLogAge).`);
     }
+  }
+}
+
+function resultOf<T>(verify: () => T): T | E2ERefused {
+  try {
+    return verify();
+  } catch (error) {
+    if (error instanceof E2ERefused) return error;
+    throw error;
   }
 }
