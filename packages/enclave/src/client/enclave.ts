@@ -5,7 +5,7 @@
 import { fromBase64, type SignedStatement, toBase64 } from '@inference/protocol';
 import type { EnclaveError } from '../contract/errors.js';
 import type { HelperKind, KeyProtection } from '../contract/replies.js';
-import type { Agent, ReceiptDraft } from '../contract/requests.js';
+import type { Agent, E2eReceiptDraft, ReceiptDraft } from '../contract/requests.js';
 import type { OnEnclaveEvent } from './events.js';
 import { SupervisedHelper } from './supervised-helper.js';
 
@@ -18,6 +18,8 @@ export interface Enclave {
   readonly secureEnclave: boolean;
   /** Receipt versions that the helper signs. */
   readonly receiptVersions: readonly number[];
+  /** Versions of end-to-end receipts that the helper signs; empty: none. */
+  readonly e2eReceiptVersions: readonly number[];
   /** Signed statement of the machine and its current posture. */
   attest(agent: Agent, signal?: AbortSignal): Promise<SignedStatement>;
   /** Signs a challenge (base64 of 32 bytes) of this session, with the current posture. */
@@ -26,8 +28,19 @@ export interface Enclave {
   signKey(request: SealingKeyRequest, signal?: AbortSignal): Promise<SignedStatement>;
   /** Signs the response hash (base64 DER signature over its 64 hex digits) and the receipt. */
   signResponse(receipt: ReceiptDraft, signal?: AbortSignal): Promise<{ signature: string; receipt: SignedStatement }>;
+  /** Signs the hashes of plaintext and sealed bytes of an end-to-end response, and its receipt. */
+  signE2eResponse(responseSha256: string, receipt: E2eReceiptDraft, signal?: AbortSignal): Promise<SignedE2eResponse>;
   /** Ends the helper; resolves when its process has exited. */
   close(): Promise<void>;
+}
+
+/** Signatures are base64 strict-DER. */
+export interface SignedE2eResponse {
+  /** Over the 64 hex digits of the plaintext's hash. */
+  readonly signature: string;
+  /** Over the 64 hex digits of the receipt's `sealed_response_sha256`. */
+  readonly sealedSignature: string;
+  readonly receipt: SignedStatement;
 }
 
 export interface SealingKeyRequest {
@@ -62,6 +75,7 @@ export async function openEnclave(options: OpenEnclaveOptions): Promise<Enclave>
     keyProtection: identity.keyProtection,
     secureEnclave: identity.secureEnclave,
     receiptVersions: identity.receiptVersions,
+    e2eReceiptVersions: identity.e2eReceiptVersions,
     attest: async (agent, signal) => statement(await helper.request('attest', { agent }, signal)),
     answerChallenge: async (nonce, sessionId, signal) =>
       statement(await helper.request('answer_challenge', { nonce, session_id: sessionId }, signal)),
@@ -81,6 +95,10 @@ export async function openEnclave(options: OpenEnclaveOptions): Promise<Enclave>
     signResponse: async (receipt, signal) => {
       const result = await helper.request('sign_response', { receipt }, signal);
       return { signature: result.signature, receipt: statement(result.receipt) };
+    },
+    signE2eResponse: async (responseSha256, receipt, signal) => {
+      const result = await helper.request('sign_e2e_response', { response_sha256: responseSha256, receipt }, signal);
+      return { signature: result.signature, sealedSignature: result.sealed_signature, receipt: statement(result.receipt) };
     },
     close: () => helper.close(),
   };

@@ -23,6 +23,7 @@ interface HelperIdentity {
   readonly keyProtection: KeyProtection;
   readonly secureEnclave: boolean;
   readonly receiptVersions: readonly number[];
+  readonly e2eReceiptVersions: readonly number[];
 }
 
 interface SupervisedHelperOptions {
@@ -161,6 +162,7 @@ export class SupervisedHelper {
       keyProtection: result.key_protection,
       secureEnclave: result.secure_enclave,
       receiptVersions: hello.receipts ?? [1],
+      e2eReceiptVersions: hello.e2e_receipts ?? [],
     };
     if (this.#identity !== null && !sameIdentity(this.#identity, identity)) {
       this.#failed = new EnclaveError('key_changed', 'the enclave helper restarted with another key and is no longer used');

@@ -18,6 +18,8 @@ export const ResultSchemas = {
     version: Type.String({ maxLength: 64 }),
     /** Receipt versions that the helper signs; absent: 1. */
     receipts: Type.Optional(Type.Array(Type.Integer(), { maxItems: 16 })),
+    /** Versions of end-to-end receipts that the helper signs; absent: none. */
+    e2e_receipts: Type.Optional(Type.Array(Type.Integer(), { maxItems: 16 })),
   }),
   identity: Type.Object({
     /** base64 of the 65-byte x963 public key. */
@@ -32,6 +34,14 @@ export const ResultSchemas = {
   sign_response: Type.Object({
     /** base64 strict-DER signature over the 64 ASCII digits of the receipt's `response_sha256`. */
     signature: Base64Schema,
+    receipt: SignedStatementSchema,
+  }),
+  sign_e2e_response: Type.Object({
+    /** base64 strict-DER signature over the 64 ASCII digits of `response_sha256`. */
+    signature: Base64Schema,
+    /** The same over the digits of the receipt's `sealed_response_sha256`. */
+    sealed_signature: Base64Schema,
+    /** Statement of kind `e2e-receipt`. */
     receipt: SignedStatementSchema,
   }),
 } as const satisfies Record<Operation, unknown>;

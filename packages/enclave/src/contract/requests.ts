@@ -3,7 +3,7 @@
  *
  * No operation signs bytes of the caller's choice; each names a statement and its values.
  */
-import { AttestationSchema, MillisecondsSchema, ReceiptSchema, Sha256HexSchema } from '@inference/protocol';
+import { AttestationSchema, E2eReceiptSchema, MillisecondsSchema, ReceiptSchema, Sha256HexSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { closed } from './strict-schema.js';
 
@@ -15,6 +15,10 @@ export const MAX_LINE_BYTES = 64 * 1024;
 /** Receipt without the signer's members; the helper adds `provider_id` and `se_key_sha256`. */
 export const ReceiptDraftSchema = closed(Type.Omit(ReceiptSchema, ['provider_id', 'se_key_sha256']));
 export type ReceiptDraft = Static<typeof ReceiptDraftSchema>;
+
+/** End-to-end receipt without the signer's members, as {@link ReceiptDraftSchema}. */
+export const E2eReceiptDraftSchema = closed(Type.Omit(E2eReceiptSchema, ['provider_id', 'se_key_sha256']));
+export type E2eReceiptDraft = Static<typeof E2eReceiptDraftSchema>;
 
 /** Requesting program, as recorded in the attestation. */
 const AgentSchema = closed(AttestationSchema.properties.agent);
@@ -42,6 +46,14 @@ export const ParameterSchemas = {
     }),
   ),
   sign_response: closed(Type.Object({ receipt: ReceiptDraftSchema })),
+  /** Since helpers that report `e2e_receipts`. */
+  sign_e2e_response: closed(
+    Type.Object({
+      /** SHA-256 of the response's plaintext, which the receipt does not name. */
+      response_sha256: Sha256HexSchema,
+      receipt: E2eReceiptDraftSchema,
+    }),
+  ),
 } as const;
 
 export type Operation = keyof typeof ParameterSchemas;

@@ -8,6 +8,8 @@ import {
   type ChallengeAnswer,
   CLOCK_TOLERANCE_MS,
   canonicalJsonBytes,
+  type E2eReceipt,
+  e2eReceiptProblem,
   fromBase64,
   type JsonValue,
   type KeyStatement,
@@ -43,7 +45,13 @@ export function simulatedOperations(dataDir: string, profile: SimulatedMachine, 
     return cached;
   };
   return {
-    hello: () => ({ contract: CONTRACT_VERSION, kind: 'simulated', version: HELPER_VERSION, receipts: [...RECEIPT_VERSIONS] }),
+    hello: () => ({
+      contract: CONTRACT_VERSION,
+      kind: 'simulated',
+      version: HELPER_VERSION,
+      receipts: [...RECEIPT_VERSIONS],
+      e2e_receipts: [1],
+    }),
     identity: () => ({ se_public_key: toBase64(key().publicKey), key_protection: 'software', secure_enclave: false }),
     attest: ({ agent }) => {
       const machine = readMachine(dataDir, profile, key().publicKey);
@@ -80,10 +88,7 @@ export function simulatedOperations(dataDir: string, profile: SimulatedMachine, 
     sign_response: ({ receipt }) => {
       const problem = receiptVersionProblem(receipt);
       if (problem !== null) throw new Refusal('bad_request', `receipt${problem}`);
-      const { usage } = receipt;
-      if (usage.total_tokens !== usage.prompt_tokens + usage.completion_tokens) throw new Refusal('bad_request', 'usage does not add up');
-      if (receipt.hidden_tokens > usage.completion_tokens) throw new Refusal('bad_request', 'more hidden tokens than tokens');
-      if (receipt.completed_at < receipt.started_at) throw new Refusal('bad_request', 'completed before it started');
+      checkCounts(receipt);
       const keyHash = sha256(key().publicKey);
       const statement: Receipt = { ...receipt, provider_id: providerIdFromKeyHash(keyHash), se_key_sha256: toHex(keyHash) };
       return {
@@ -91,7 +96,28 @@ export function simulatedOperations(dataDir: string, profile: SimulatedMachine, 
         receipt: signStatement(key(), 'receipt', statement),
       };
     },
+    sign_e2e_response: ({ response_sha256, receipt }) => {
+      const problem = e2eReceiptProblem(receipt);
+      if (problem !== null) throw new Refusal('bad_request', `receipt${problem}`);
+      checkCounts(receipt);
+      const keyHash = sha256(key().publicKey);
+      const statement: E2eReceipt = { ...receipt, provider_id: providerIdFromKeyHash(keyHash), se_key_sha256: toHex(keyHash) };
+      return {
+        signature: toBase64(signBytes(key(), utf8(response_sha256))),
+        sealed_signature: toBase64(signBytes(key(), utf8(receipt.sealed_response_sha256))),
+        receipt: signStatement(key(), 'e2e-receipt', statement),
+      };
+    },
   };
+}
+
+/** Rules of both kinds of receipts. */
+function checkCounts(receipt: Pick<E2eReceipt, 'usage' | 'hidden_tokens' | 'started_at' | 'completed_at'>): void {
+  const { usage } = receipt;
+  if (usage !== undefined && usage.total_tokens !== usage.prompt_tokens + usage.completion_tokens)
+    throw new Refusal('bad_request', 'usage does not add up');
+  if (receipt.hidden_tokens > (usage?.completion_tokens ?? 0)) throw new Refusal('bad_request', 'more hidden tokens than tokens');
+  if (receipt.completed_at < receipt.started_at) throw new Refusal('bad_request', 'completed before it started');
 }
 
 /**
