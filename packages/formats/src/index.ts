@@ -5,6 +5,7 @@ export { type EmbeddingsOutput, embeddingsBody } from './embeddings/answer.js';
 export * from './errors/anthropic-error.js';
 export * from './errors/error-table.js';
 export * from './errors/errors.js';
+export { jobFailureError } from './errors/job-failure-error.js';
 export * from './errors/oauth-error.js';
 export * from './errors/open-ai-error.js';
 export * from './errors/problem-error.js';

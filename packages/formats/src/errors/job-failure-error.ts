@@ -1,0 +1,30 @@
+/** Client-visible errors of job failures that blame the request. */
+import type { JobFailure } from '@inference/protocol';
+import { type ApiError, apiError } from './errors.js';
+
+/** Error of a failure with blame `client`; other failures have errors without details of the request. */
+export function jobFailureError(failure: JobFailure): ApiError {
+  const param = failure.param === undefined ? {} : { param: failure.param };
+  if (failure.code === 'unsupported') return apiError('unsupported_parameter', atField(failure, unsupportedText(failure)));
+  if (failure.code !== 'context_length_exceeded') return apiError('invalid_request', atField(failure, 'is not valid.'));
+  const { limit, actual } = failure;
+  if (limit === undefined || actual === undefined) return apiError('context_length_exceeded', param);
+  return apiError('context_length_exceeded', { tooLong: { limit, actual }, ...param });
+}
+
+/** Fields with a JSON Schema, or parts of one. */
+const SCHEMA_FIELD = /schema|^tools|^guided_|^structured_outputs|^format|^response_format\.value/;
+
+/** Grammars enforce schemas while the answer is generated; their size grows with the counts in the schema. */
+function unsupportedText({ param = '', limit }: JobFailure): string {
+  if (limit !== undefined) {
+    return `is limited to ${limit} here, because enforcing the schema takes memory for each item. Lower it, or omit it and validate the answer yourself.`;
+  }
+  if (!SCHEMA_FIELD.test(param)) return 'is not offered for this model.';
+  return 'cannot be enforced while the answer is written: the keyword is not supported, or the schema is too complex. Simplify it, or set strict to false where the format has it.';
+}
+
+/** The message repeats the field, because the Messages format has no other member for it. */
+function atField({ param }: JobFailure, fault: string): { param?: string; message?: string } {
+  return param === undefined ? {} : { param, message: `${param} ${fault}` };
+}
