@@ -158,6 +158,10 @@ export function logJob(log: Logger, { jobId, end, milliseconds }: JobEvent): voi
     log.info({ ...common, outcome: 'completed', finish_reason: finishReason, ...usage }, 'job completed');
     return;
   }
+  if (end.kind === 'refused') {
+    log.info({ ...common, outcome: 'refused', code: end.code }, 'job refused');
+    return;
+  }
   // Log only the stack of an unexpected error: its message could contain words of a prompt.
   const stack = end.cause instanceof Error ? end.cause.stack?.split('\n').slice(1, 4).join(' ') : undefined;
   log[end.failure.code === 'cancelled' ? 'info' : 'warn'](

@@ -49,5 +49,6 @@ export function machineState({ thermal, memoryPressure, power }: HostCondition):
 
 export function outcomeOf({ end }: JobEvent): 'completed' | 'failed' | 'cancelled' {
   if (end.kind === 'completed') return 'completed';
+  if (end.kind === 'refused') return 'failed';
   return end.failure.code === 'cancelled' ? 'cancelled' : 'failed';
 }

@@ -2,20 +2,21 @@
  * One job from its first message to `job_completed` or `job_failed`, of which exactly one is sent. Collects and opens the sealed body,
  * answers the request, has the answer signed, and erases plaintext at the end.
  */
-import type { Enclave, ReceiptDraft } from '@inference/enclave';
-import type { ResponseMetadata } from '@inference/formats';
-import { type Frame, fromBase64, type JobContext, type JobFailure, type JobMessage, type ProviderMessage } from '@inference/protocol';
-import { RequestOpener, responseHash, SealingError } from '@inference/protocol/crypto';
+import type { ResponseMetadata, ErrorCode } from '@inference/formats';
+import type { Frame, JobContext, JobFailure, JobMessage, ProviderMessage } from '@inference/protocol';
 import type { EmbeddingRequest } from '../engine/messages.js';
 import { answerEmbeddings } from './answer/answer-embeddings.js';
 import { answerImages } from './answer/answer-images.js';
 import { type Answered, answer } from './answer/answer-text.js';
-import { computedBy, type ModelIdentity } from './answer/computed-by.js';
+import type { ModelIdentity } from './answer/computed-by.js';
+import { CoordinatorChannel, type CoordinatorChannelDependencies } from './channel/coordinator-channel.js';
+import { E2eChannel, type E2eChannelDependencies } from './channel/e2e-channel.js';
+import type { JobChannel, JobResponse, JobTerms } from './channel/job-channel.js';
 import type { ConstraintCompiler } from './constraint/constraint-compiler.js';
 import { JobError } from './job-error.js';
 import type { ModelLease } from './model-lease.js';
-import { type Opened, readRequest } from './opened-request.js';
-import { type FrameSink, ResponseFrames } from './response-frames.js';
+import { type Opened, openRequest } from './opened-request.js';
+import { requestFault } from './request-fault.js';
 import type { SealingKey } from './sealing-keys.js';
 
 /** Time from a cancel to the signed end of the text written so far, in milliseconds. */
@@ -26,14 +27,12 @@ const PING_AFTER_MS = 10_000;
 /** Well below the coordinator's stall timeout. */
 const PROGRESS_EVERY_MS = 3000;
 
-export interface JobDependencies extends FrameSink {
+export interface JobDependencies extends CoordinatorChannelDependencies, E2eChannelDependencies {
   send(message: ProviderMessage): void;
-  readonly enclave: Pick<Enclave, 'signResponse'>;
+  readonly enclave: CoordinatorChannelDependencies['enclave'] & E2eChannelDependencies['enclave'];
   readonly constraints: Pick<ConstraintCompiler, 'compile'>;
   /** Waits until a model is loaded. Throws {@link JobError}, or the signal's reason. */
   readonly lease: (model: string, signal: AbortSignal) => Promise<ModelLease>;
-  /** Receipt version that the coordinator accepts. Default: 1. */
-  readonly receiptVersion?: 1 | 2;
   /** Silence after which a stream sends a ping, in milliseconds. Default: 10 s. */
   readonly pingAfterMs?: number;
   /** Time for a cancelled stream to send the rest, in milliseconds. Default: 5 s. */
@@ -44,38 +43,37 @@ export interface JobDependencies extends FrameSink {
 
 export type JobEnd =
   | { readonly kind: 'completed'; readonly answered: Answered }
+  /** The client got a sealed error that blames its request. */
+  | { readonly kind: 'refused'; readonly code: ErrorCode }
   | { readonly kind: 'failed'; readonly failure: JobFailure; readonly cause?: unknown };
 
 export class Job {
   readonly #abort = new AbortController();
   readonly #closing = new AbortController();
   #closeTimer: NodeJS.Timeout | null = null;
-  readonly #opener: RequestOpener;
-  readonly #body: Promise<Uint8Array>;
-  #deliver: (body: Uint8Array) => void = () => {};
+  readonly #channel: JobChannel;
+  readonly #request: Promise<void>;
+  #complete: () => void = () => {};
   #refuse: (error: unknown) => void = () => {};
-  #frames: ResponseFrames | null = null;
+  #response: JobResponse | null = null;
   #extraCredit = 0;
   /** Plaintext overwritten at the end of the job. */
   readonly #toErase: Uint8Array[] = [];
 
-  /** Throws {@link JobError} `unsealing_failed` when the encapsulated key is malformed. */
+  /** Throws {@link JobError} `unsealing_failed` when the coordinator's encapsulated key is malformed. */
   constructor(
     private readonly message: JobMessage,
     key: SealingKey,
     private readonly deps: JobDependencies,
   ) {
-    try {
-      this.#opener = new RequestOpener(message.context, fromBase64(message.enc), key.pair, message.request_bytes);
-    } catch {
-      throw new JobError('unsealing_failed');
-    }
-    this.#body = new Promise((resolve, reject) => {
-      this.#deliver = resolve;
+    const { e2e } = message;
+    this.#channel = e2e === undefined ? new CoordinatorChannel(message, key, deps) : new E2eChannel({ ...message, e2e }, key, deps);
+    this.#request = new Promise((resolve, reject) => {
+      this.#complete = resolve;
       this.#refuse = reject;
     });
     // `run` reports the rejection; an abandoned job must not end the process.
-    this.#body.catch(() => {});
+    this.#request.catch(() => {});
   }
 
   get context(): JobContext {
@@ -84,18 +82,17 @@ export class Job {
 
   frame(frame: Frame): void {
     try {
-      const body = this.#opener.accept(frame);
-      if (body !== null) this.#deliver(body);
+      if (this.#channel.accept(frame)) this.#complete();
     } catch (error) {
-      const failure = new JobError(error instanceof SealingError ? 'unsealing_failed' : 'internal');
+      const failure = error instanceof JobError ? error : new JobError('internal');
       this.#refuse(failure);
       this.#abort.abort(failure);
     }
   }
 
   grant(bytes: number): void {
-    if (this.#frames === null) this.#extraCredit += bytes;
-    else this.#frames.grant(bytes);
+    if (this.#response === null) this.#extraCredit += bytes;
+    else this.#response.grant(bytes);
   }
 
   /**
@@ -103,7 +100,7 @@ export class Job {
    * the delivered part can be charged. Other jobs fail with `cancelled`.
    */
   cancel(): void {
-    if (this.context.stream && this.#frames !== null && this.#frames.written > 0) {
+    if (this.context.stream && this.begun) {
       this.#closing.abort();
       // Ends the job even if the coordinator never grants more credit.
       this.#closeTimer ??= setTimeout(() => this.giveUp(), this.deps.closeTimeoutMs ?? CLOSE_TIMEOUT_MS);
@@ -112,7 +109,7 @@ export class Job {
 
   /** Whether the body was opened and passed on to the engine. */
   get accepted(): boolean {
-    return this.#frames !== null;
+    return this.#response !== null;
   }
 
   /** Stops decoding within one batch; the job fails with `cancelled`. */
@@ -122,7 +119,7 @@ export class Job {
 
   /** Whether a part of the answer is sent, so that no other provider can take over. */
   get begun(): boolean {
-    return (this.#frames?.written ?? 0) > 0;
+    return (this.#response?.written ?? 0) > 0;
   }
 
   /** Like {@link giveUp}; a job without output is handed back with `code`, for another provider. */
@@ -139,39 +136,53 @@ export class Job {
   async run(): Promise<JobEnd> {
     const { job_id } = this.context;
     try {
-      const answered = await this.#run();
-      return { kind: 'completed', answered };
+      return await this.#run();
     } catch (error) {
-      const failure = error instanceof JobError ? error.failure : { code: 'internal' as const };
+      const failure = this.#channel.reportedFailure(error instanceof JobError ? error.failure : { code: 'internal' });
       this.#abort.abort(error);
       this.deps.send({ type: 'job_failed', job_id, failure });
       return { kind: 'failed', failure, ...(error instanceof JobError ? {} : { cause: error }) };
     } finally {
       if (this.#closeTimer !== null) clearTimeout(this.#closeTimer);
       for (const bytes of this.#toErase.splice(0)) bytes.fill(0);
-      this.#frames?.erase();
-      this.#opener.erase();
+      this.#response?.erase();
+      this.#channel.erase();
     }
   }
 
-  async #run(): Promise<Answered> {
-    const { context, deps } = this;
-    const { signal } = this.#abort;
-    const body = await this.#bodyInTime();
-    this.#toErase.push(body);
-    const opened = await readRequest(context, body, deps.constraints, signal);
-    deps.send({ type: 'job_accepted', job_id: context.job_id });
+  async #run(): Promise<JobEnd> {
+    await this.#requestInTime();
     const startedAt = Date.now();
-    const hash = responseHash();
-    const frames = new ResponseFrames(this.#opener.responseSealer(), hash, deps, this.message.credit + this.#extraCredit, signal);
-    this.#frames = frames;
-    const { answered, identity } = await this.#answer(opened, frames);
-    await frames.finish();
-    await this.#sign(answered, identity, hash.digestHex(), startedAt);
-    return answered;
+    try {
+      const terms = this.#channel.terms();
+      const opened = await openRequest(terms.parsed, this.deps.constraints, this.#abort.signal);
+      const response = this.#accept();
+      const { answered, identity } = await this.#answer(opened, terms, response);
+      this.deps.send(await response.finish({ answered, identity, startedAt }));
+      return { kind: 'completed', answered };
+    } catch (error) {
+      const { refuse } = this.#channel;
+      const fault = refuse === null || this.begun ? null : requestFault(error);
+      if (refuse === null || fault === null) throw error;
+      this.#accept();
+      this.deps.send(await refuse(fault, startedAt));
+      return { kind: 'refused', code: fault.code };
+    }
   }
 
-  async #answer(opened: Opened, frames: ResponseFrames): Promise<{ readonly answered: Answered; readonly identity: ModelIdentity }> {
+  /** Reports the job as accepted and opens its response, once. */
+  #accept(): JobResponse {
+    if (this.#response !== null) return this.#response;
+    this.deps.send({ type: 'job_accepted', job_id: this.context.job_id });
+    this.#response = this.#channel.openResponse(this.message.credit + this.#extraCredit, this.#abort.signal);
+    return this.#response;
+  }
+
+  async #answer(
+    opened: Opened,
+    { responseId, requestBytes, overrides, cacheScope }: JobTerms,
+    response: JobResponse,
+  ): Promise<{ readonly answered: Answered; readonly identity: ModelIdentity }> {
     const { context, deps } = this;
     const { signal } = this.#abort;
     const work = this.#reportWork();
@@ -181,9 +192,9 @@ export class Job {
       const model = lease;
       const { identity } = model;
       const shared = {
-        responseMetadata: { responseId: context.response_id, created: context.created, model: context.model, ...fingerprintOf(model) },
-        requestBytes: this.message.request_bytes,
-        write: (text: string) => frames.write(text),
+        responseMetadata: { responseId, created: context.created, model: context.model, ...fingerprintOf(model) },
+        requestBytes,
+        write: (text: string) => response.write(text),
         signal,
       };
       if (opened.kind === 'embeddings') {
@@ -194,9 +205,9 @@ export class Job {
         const answered = await answerImages({
           ...shared,
           opened,
-          overrides: context.overrides,
+          overrides,
           model: { ...model, generateImages: (request) => work.watch(model.generateImages(request)) },
-          writeUnsigned: (bytes) => frames.writeUnsigned(bytes),
+          writeImages: (images, body) => response.writeImages(images, body),
           eraseLater: (bytes) => void this.#toErase.push(bytes),
         });
         return { identity, answered };
@@ -206,7 +217,7 @@ export class Job {
         ...shared,
         opened,
         maxTokens: context.max_tokens,
-        cacheScope: context.cache_scope ?? null,
+        cacheScope,
         thinkTags: model.thinkTags,
         thinks: model.thinks,
         generate: (request) => work.watch(model.generate(request)),
@@ -228,7 +239,7 @@ export class Job {
     let seenWritten = 0;
     const timer = setInterval(() => {
       const workCount = watched?.workCount ?? 0;
-      const written = this.#frames?.written ?? 0;
+      const written = this.#response?.written ?? 0;
       // Frames themselves show progress.
       const isSilent = written === seenWritten;
       seenWritten = written;
@@ -244,49 +255,13 @@ export class Job {
     };
   }
 
-  async #bodyInTime(): Promise<Uint8Array> {
+  async #requestInTime(): Promise<void> {
     const timer = setTimeout(() => this.#refuse(new JobError('unsealing_failed')), BODY_TIMEOUT_MS);
     try {
-      return await this.#body;
+      await this.#request;
     } finally {
       clearTimeout(timer);
     }
-  }
-
-  async #sign(answered: Answered, identity: ModelIdentity, responseSha256: string, startedAt: number): Promise<void> {
-    const { context, deps } = this;
-    const version = deps.receiptVersion ?? 1;
-    const draft: ReceiptDraft = {
-      v: version,
-      ...(version === 1 ? {} : computedBy(identity, answered.computation)),
-      job_id: context.job_id,
-      model: context.model,
-      endpoint: context.endpoint,
-      request_sha256: context.request_sha256,
-      overrides: context.overrides,
-      response_sha256: responseSha256,
-      ...(answered.imageSha256 === undefined ? {} : { image_sha256: [...answered.imageSha256] }),
-      ...(context.client_nonce === undefined ? {} : { client_nonce: context.client_nonce }),
-      usage: answered.usage,
-      hidden_tokens: answered.hiddenTokens,
-      finish_reason: answered.finishReason,
-      started_at: startedAt,
-      completed_at: Math.max(startedAt, Date.now()),
-    };
-    let signed: Awaited<ReturnType<Enclave['signResponse']>>;
-    try {
-      signed = await deps.enclave.signResponse(draft, this.#abort.signal);
-    } catch {
-      this.#abort.signal.throwIfAborted();
-      throw new JobError('signing_failed');
-    }
-    deps.send({
-      type: 'job_completed',
-      job_id: context.job_id,
-      response_sha256: responseSha256,
-      signature: signed.signature,
-      receipt: signed.receipt,
-    });
   }
 }
 

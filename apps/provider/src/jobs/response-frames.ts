@@ -34,8 +34,9 @@ export class ResponseFrames {
   #wake: (() => void) | null = null;
 
   constructor(
-    private readonly sealer: ResponseSealer,
-    private readonly hash: ResponseHash,
+    private readonly sealer: Pick<ResponseSealer, 'seal'>,
+    /** Null: the writer hashes; only `writeUnsigned` is used. */
+    private readonly hash: Pick<ResponseHash, 'update'> | null,
     private readonly sink: FrameSink,
     credit: number,
     private readonly signal: AbortSignal,
@@ -58,7 +59,7 @@ export class ResponseFrames {
   async write(text: string): Promise<void> {
     if (text === '') return;
     const bytes = utf8(text);
-    this.hash.update(bytes);
+    this.hash?.update(bytes);
     await this.#push({ bytes, own: true });
   }
 

@@ -2,6 +2,7 @@
 import type { CoordinatorMessage, Frame, JobId, ProviderId, ProviderMessage } from '@inference/protocol';
 import { admit } from './admission-policy.js';
 import type { Answered } from './answer/answer-text.js';
+import { ReplaySet } from './channel/replay-set.js';
 import { Job, type JobDependencies, type JobEnd } from './job.js';
 import { JobError } from './job-error.js';
 import type { SealingKeys } from './sealing-keys.js';
@@ -21,7 +22,7 @@ export interface MeasuredRates {
   readonly prefillTps: number | null;
 }
 
-interface SessionJobsOptions extends JobDependencies {
+interface SessionJobsOptions extends Omit<JobDependencies, 'replays'> {
   readonly providerId: ProviderId;
   readonly keys: Pick<SealingKeys, 'find'>;
   /** Ids of the available models. */
@@ -32,7 +33,6 @@ interface SessionJobsOptions extends JobDependencies {
   readonly away?: () => 'away' | 'busy' | null;
   /** Reported with the load; absent: not reported. */
   readonly machine?: () => MachineState;
-  readonly now?: () => number;
 }
 
 /** Changes of load within this time share one message, in milliseconds. */
@@ -45,7 +45,12 @@ export class SessionJobs {
   #rates: MeasuredRates = { decodeTps: null, prefillTps: null };
   #loadTimer: NodeJS.Timeout | null = null;
 
-  constructor(private readonly options: SessionJobsOptions) {}
+  /** Of this session, whose keys open no request of another. */
+  readonly #deps: JobDependencies;
+
+  constructor(private readonly options: SessionJobsOptions) {
+    this.#deps = { ...options, replays: new ReplaySet() };
+  }
 
   get rates(): MeasuredRates {
     return this.#rates;
@@ -148,7 +153,7 @@ export class SessionJobs {
         away: this.options.away?.() ?? null,
         now: (this.options.now ?? Date.now)(),
       });
-      job = new Job(message, key, this.options);
+      job = new Job(message, key, this.#deps);
     } catch (error) {
       const failure = error instanceof JobError ? error.failure : { code: 'internal' as const };
       this.#send({ type: 'job_failed', job_id: context.job_id, failure });

@@ -2,8 +2,8 @@
  * Answers an image request: images as binary parts beside a body with their URLs, or inside the body. Only the body is signed; the
  * receipt contains the images' hashes.
  */
-import { imageSizeOf, imagesBody, type ParsedImages, pixelsOf, type ResponseMetadata } from '@inference/formats';
-import { bodyPartHeader, imagePartHeader, type Overrides } from '@inference/protocol';
+import { type ResponseMetadata, imageSizeOf, imagesBody, type ParsedImages, pixelsOf } from '@inference/formats';
+import type { Overrides } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import { ImageJobError } from '../../imaging/image-job.js';
 import { MAX_IMAGES_OF_A_JOB } from '../../models/image/image-facts.js';
@@ -19,9 +19,8 @@ interface ImagesOptions {
   readonly model: Pick<ModelLease, 'image' | 'generateImages'>;
   /** Of the request's body. */
   readonly requestBytes: number;
-  /** Each waits while the reader is slow. */
-  readonly write: (text: string) => Promise<void>;
-  readonly writeUnsigned: (bytes: Uint8Array) => Promise<void>;
+  /** Takes images that the body only links, and the body. Waits while the reader is slow. */
+  readonly writeImages: (images: readonly Uint8Array[], body: string) => Promise<void>;
   /** Bytes to overwrite when the job is over. */
   readonly eraseLater: (bytes: Uint8Array) => void;
   /** Aborted when the job is given up. */
@@ -33,7 +32,7 @@ const STEPS = { low: 0.5, medium: 1, high: 1.5 } as const;
 
 /** Throws {@link JobError}, or the signal's reason when the job was given up. */
 export async function answerImages(options: ImagesOptions): Promise<Answered> {
-  const { opened, responseMetadata, overrides, model, write, writeUnsigned, eraseLater, signal } = options;
+  const { opened, responseMetadata, overrides, model, writeImages, eraseLater, signal } = options;
   signal.throwIfAborted();
   const { request } = opened;
   if (model.image === null) throw new JobError('unsupported', { param: 'model' });
@@ -69,14 +68,7 @@ export async function answerImages(options: ImagesOptions): Promise<Answered> {
       size,
       usage,
     });
-    if (urls !== null) {
-      for (const [index, image] of images.entries()) {
-        await writeUnsigned(imagePartHeader(index, image.length));
-        await writeUnsigned(image);
-      }
-    }
-    await writeUnsigned(bodyPartHeader(Buffer.byteLength(body)));
-    await write(body);
+    await writeImages(urls === null ? [] : images, body);
     const computation = { usedTemplate: false, sampling: null };
     return { usage, hiddenTokens: 0, finishReason: 'stop', computation, decodeTps: null, imageSha256: images.map(sha256Hex) };
   } catch (error) {

@@ -1,0 +1,162 @@
+/** Channel of a job that the coordinator sealed: HPKE to this provider, response frames under a key of the same context. */
+import type { Enclave, ReceiptDraft } from '@inference/enclave';
+import { formatFor, RequestError } from '@inference/formats';
+import {
+  bodyPartHeader,
+  type Frame,
+  fromBase64,
+  imagePartHeader,
+  type JobCompleted,
+  type JobContext,
+  type JobFailure,
+  type JobMessage,
+  utf8,
+} from '@inference/protocol';
+import { RequestOpener, type ResponseHash, responseHash, SealingError, sha256Hex } from '@inference/protocol/crypto';
+import { computedBy } from '../answer/computed-by.js';
+import { JobError } from '../job-error.js';
+import { agrees, type Parsed } from '../opened-request.js';
+import { type FrameSink, ResponseFrames } from '../response-frames.js';
+import type { SealingKey } from '../sealing-keys.js';
+import type { JobChannel, JobOutcome, JobResponse, JobTerms } from './job-channel.js';
+import { signing } from './signing.js';
+
+export interface CoordinatorChannelDependencies extends FrameSink {
+  readonly enclave: Pick<Enclave, 'signResponse'>;
+  /** Receipt version that the coordinator accepts. Default: 1. */
+  readonly receiptVersion?: 1 | 2;
+}
+
+export class CoordinatorChannel implements JobChannel {
+  /** The coordinator renders errors from the reported failure. */
+  readonly refuse = null;
+  readonly #opener: RequestOpener;
+  #body: Uint8Array | null = null;
+
+  /** Throws {@link JobError} `unsealing_failed` when the encapsulated key is malformed. */
+  constructor(
+    private readonly message: JobMessage,
+    key: SealingKey,
+    private readonly deps: CoordinatorChannelDependencies,
+  ) {
+    try {
+      this.#opener = new RequestOpener(message.context, fromBase64(message.enc), key.pair, message.request_bytes);
+    } catch {
+      throw new JobError('unsealing_failed');
+    }
+  }
+
+  accept(frame: Frame): boolean {
+    try {
+      this.#body = this.#opener.accept(frame);
+    } catch (error) {
+      throw new JobError(error instanceof SealingError ? 'unsealing_failed' : 'internal');
+    }
+    return this.#body !== null;
+  }
+
+  terms(): JobTerms {
+    const { context, request_bytes: requestBytes } = this.message;
+    const body = this.#body ?? new Uint8Array(0);
+    if (sha256Hex(body) !== context.request_sha256) throw new JobError('bad_context');
+    const parsed = parse(context, body);
+    // The limit comes from the client, or else from the coordinator's override, never from both.
+    const { max_tokens } = context.overrides;
+    const { maxTokens } = parsed.params;
+    const limit = maxTokens === null ? max_tokens : max_tokens === undefined ? maxTokens : null;
+    if (!agrees(parsed.params, context) || limit !== context.max_tokens) throw new JobError('bad_context');
+    const { response_id: responseId, overrides, cache_scope: cacheScope = null } = context;
+    return { parsed, responseId, requestBytes, overrides, cacheScope };
+  }
+
+  openResponse(credit: number, signal: AbortSignal): JobResponse {
+    const hash = responseHash();
+    const frames = new ResponseFrames(this.#opener.responseSealer(), hash, this.deps, credit, signal);
+    return new CoordinatorResponse(this.message.context, frames, hash, this.deps, signal);
+  }
+
+  reportedFailure(failure: JobFailure): JobFailure {
+    return failure;
+  }
+
+  erase(): void {
+    this.#body?.fill(0);
+    this.#opener.erase();
+  }
+}
+
+class CoordinatorResponse implements JobResponse {
+  constructor(
+    private readonly context: JobContext,
+    private readonly frames: ResponseFrames,
+    private readonly hash: ResponseHash,
+    private readonly deps: CoordinatorChannelDependencies,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  get written(): number {
+    return this.frames.written;
+  }
+
+  grant(bytes: number): void {
+    this.frames.grant(bytes);
+  }
+
+  write(text: string): Promise<void> {
+    return this.frames.write(text);
+  }
+
+  /** Only the body is signed; the receipt contains the images' hashes. */
+  async writeImages(images: readonly Uint8Array[], body: string): Promise<void> {
+    for (const [index, image] of images.entries()) {
+      await this.frames.writeUnsigned(imagePartHeader(index, image.length));
+      await this.frames.writeUnsigned(image);
+    }
+    await this.frames.writeUnsigned(bodyPartHeader(utf8(body).length));
+    await this.frames.write(body);
+  }
+
+  async finish({ answered, identity, startedAt }: JobOutcome): Promise<JobCompleted> {
+    await this.frames.finish();
+    const { context, deps } = this;
+    const responseSha256 = this.hash.digestHex();
+    const version = deps.receiptVersion ?? 1;
+    const draft: ReceiptDraft = {
+      v: version,
+      ...(version === 1 ? {} : computedBy(identity, answered.computation)),
+      job_id: context.job_id,
+      model: context.model,
+      endpoint: context.endpoint,
+      request_sha256: context.request_sha256,
+      overrides: context.overrides,
+      response_sha256: responseSha256,
+      ...(answered.imageSha256 === undefined ? {} : { image_sha256: [...answered.imageSha256] }),
+      ...(context.client_nonce === undefined ? {} : { client_nonce: context.client_nonce }),
+      usage: answered.usage,
+      hidden_tokens: answered.hiddenTokens,
+      finish_reason: answered.finishReason,
+      started_at: startedAt,
+      completed_at: Math.max(startedAt, Date.now()),
+    };
+    const { signature, receipt } = await signing(deps.enclave.signResponse(draft, this.signal), this.signal);
+    return { type: 'job_completed', job_id: context.job_id, response_sha256: responseSha256, signature, receipt };
+  }
+
+  erase(): void {
+    this.frames.erase();
+  }
+}
+
+function parse({ endpoint }: JobContext, body: Uint8Array): Parsed {
+  try {
+    return formatFor(endpoint).parse(body);
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    throw new JobError('invalid_request', isParam(error.param) ? { param: error.param } : {});
+  }
+}
+
+/** Passes only names that the wire format allows; other values could contain the client's text. */
+function isParam(param: string | null): param is string {
+  return param !== null && /^[A-Za-z0-9_.[\]]{1,64}$/.test(param);
+}

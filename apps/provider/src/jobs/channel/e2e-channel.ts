@@ -1,0 +1,162 @@
+/**
+ * Channel of a job that the client sealed to this provider (end-to-end mode). The coordinator relays request and answer as
+ * ciphertext, so refusals and their details travel inside the seal, and failures reach the coordinator as bare codes.
+ */
+import type { E2eReceiptDraft, Enclave } from '@inference/enclave';
+import { type ApiError, formatFor, RequestError, type UnknownMembers } from '@inference/formats';
+import {
+  type E2eAnswerHead,
+  type Endpoint,
+  type Frame,
+  fromBase64Url,
+  fromHex,
+  type JobCompleted,
+  type JobFailure,
+  type OpenedE2eRequest,
+  toHex,
+  utf8,
+} from '@inference/protocol';
+import { nodeE2eCrypto, sha256 } from '@inference/protocol/crypto';
+import { agrees, isImages, type Parsed } from '../opened-request.js';
+import type { FrameSink } from '../response-frames.js';
+import type { SealingKey } from '../sealing-keys.js';
+import { type E2eJobMessage, openOnce, SealedRequestCollector } from './e2e-request.js';
+import { E2eResponse, type ReceiptEnd, type SealedContent } from './e2e-response.js';
+import { ignoredHeader } from './ignored-header.js';
+import type { JobChannel, JobResponse, JobTerms } from './job-channel.js';
+import type { ReplaySet } from './replay-set.js';
+import { signing } from './signing.js';
+
+const CACHE_LABEL = utf8('inference/e2e/v1 prefix cache\0');
+
+export interface E2eChannelDependencies extends FrameSink {
+  readonly enclave: Pick<Enclave, 'signE2eResponse'>;
+  readonly replays: ReplaySet;
+  /** Milliseconds since 1970. Default: the clock. */
+  readonly now?: () => number;
+}
+
+export class E2eChannel implements JobChannel {
+  readonly #collector: SealedRequestCollector;
+  #opened: OpenedE2eRequest | null = null;
+  /** Members and tools of the request without effect. */
+  #ignored: readonly string[] = [];
+  #response: E2eResponse | null = null;
+
+  constructor(
+    private readonly message: E2eJobMessage,
+    private readonly key: SealingKey,
+    private readonly deps: E2eChannelDependencies,
+  ) {
+    this.#collector = new SealedRequestCollector(message);
+  }
+
+  accept(frame: Frame): boolean {
+    const bytes = this.#collector.accept(frame);
+    if (bytes === null) return false;
+    const { replays, now = Date.now } = this.deps;
+    this.#opened = openOnce(this.message, bytes, this.key, { replays, now: now() });
+    return true;
+  }
+
+  /** A body that contradicts its own context is the client's fault, and refused. Throws RequestError. */
+  terms(): JobTerms {
+    const { context, body, head } = this.#request;
+    const parsed: Parsed = formatFor(context.endpoint).parse(body, { unknownMembers: unknownMembersOf(context.endpoint) });
+    this.#ignored = parsed.ignored;
+    const { maxTokens } = parsed.params;
+    if (!agrees(parsed.params, context)) throw contradiction('model, stream or endpoint');
+    if (maxTokens !== null && maxTokens !== context.max_tokens) throw contradiction('max_tokens');
+    if (isImages(parsed)) {
+      if (parsed.params.image.count !== context.images) throw contradiction('images');
+      if (parsed.params.image.responseFormat === 'url') {
+        const text = 'An end-to-end answer cannot be stored for download. Set response_format to b64_json.';
+        throw new RequestError('unsupported_parameter', 'response_format', text);
+      }
+    }
+    return {
+      parsed,
+      // As a coordinator names responses, for the format that the body selects.
+      responseId: parsed.answer.idPrefix + this.message.context.job_id.replaceAll('-', ''),
+      requestBytes: context.body_bytes,
+      overrides: {},
+      cacheScope: head.cache_secret === undefined ? null : cacheScopeOf(head.cache_secret),
+    };
+  }
+
+  openResponse(credit: number, signal: AbortSignal): JobResponse {
+    const { context, commitments, answerSealer } = this.#request;
+    this.#response = new E2eResponse({
+      jobId: this.message.context.job_id,
+      stream: context.stream,
+      head: this.#head(context.stream),
+      sealer: answerSealer(),
+      commitImage: (index, sha256) => commitments.image(index, fromHex(sha256)),
+      sign: (content, end) =>
+        signing(this.deps.enclave.signE2eResponse(content.responseSha256, this.#receipt(content, end), signal), signal),
+      sink: this.deps,
+      credit,
+      signal,
+    });
+    return this.#response;
+  }
+
+  readonly refuse = (error: ApiError, startedAt: number): Promise<JobCompleted> => {
+    if (this.#response === null) throw new Error('a refusal needs an open response');
+    return this.#response.refuse(formatFor(this.#request.context.endpoint).error(error), startedAt);
+  };
+
+  /** The code alone: `param`, `limit` and `actual` tell of the plaintext. */
+  reportedFailure({ code }: JobFailure): JobFailure {
+    return { code };
+  }
+
+  erase(): void {
+    this.#opened?.body.fill(0);
+  }
+
+  get #request(): OpenedE2eRequest {
+    if (this.#opened === null) throw new Error('the request is not complete');
+    return this.#opened;
+  }
+
+  #head(stream: boolean): E2eAnswerHead {
+    return {
+      status: 200,
+      content_type: stream ? 'text/event-stream; charset=utf-8' : 'application/json; charset=utf-8',
+      ...ignoredHeader(this.#ignored),
+    };
+  }
+
+  #receipt({ responseSha256, sealedSha256, responseBytes }: SealedContent, end: ReceiptEnd): E2eReceiptDraft {
+    const { context, contextSha256, sealedRequestSha256, body, commitments } = this.#request;
+    return {
+      v: 1,
+      job_id: this.message.context.job_id,
+      model: context.model,
+      endpoint: context.endpoint,
+      context_sha256: contextSha256,
+      sealed_request_sha256: sealedRequestSha256,
+      sealed_response_sha256: sealedSha256,
+      request_commitment: commitments.request(sha256(body)),
+      response_commitment: commitments.response(fromHex(responseSha256)),
+      response_bytes: responseBytes,
+      ...end,
+      completed_at: Math.max(end.started_at, Date.now()),
+    };
+  }
+}
+
+/** As coordinators treat unknown members; clients of the Messages format send members of announced betas. */
+function unknownMembersOf(endpoint: Endpoint): UnknownMembers {
+  return endpoint.startsWith('/v1/messages') ? 'refuse_misspelt' : 'refuse';
+}
+
+function contradiction(member: string): RequestError {
+  return new RequestError('invalid_request', null, `The sealed request's context and its body differ in ${member}.`);
+}
+
+/** Scope of 32 hex digits, as coordinators choose for plain jobs; no coordinator can compute this one. */
+function cacheScopeOf(secret: string): string {
+  return toHex(nodeE2eCrypto.hmacSha256(fromBase64Url(secret), CACHE_LABEL)).slice(0, 32);
+}

@@ -1,0 +1,176 @@
+/**
+ * Sealed answer of an end-to-end job as clear payload of response frames. A plain answer is sealed at once, padded by Padmé. Stream
+ * text is collected for up to 50 ms and padded to 512 bytes, so that sizes and times show less of the tokens.
+ */
+import type { E2eReceiptDraft, SignedE2eResponse } from '@inference/enclave';
+import type { HttpError } from '@inference/formats';
+import {
+  concatBytes,
+  type E2eAnswerHead,
+  type E2eAnswerSealer,
+  type E2ePart,
+  encodeE2eAnswerHead,
+  encodeFrame,
+  type JobCompleted,
+  type JobId,
+  utf8,
+} from '@inference/protocol';
+import { responseHash } from '@inference/protocol/crypto';
+import { computedBy } from '../answer/computed-by.js';
+import { type FrameSink, ResponseFrames } from '../response-frames.js';
+import type { JobOutcome, JobResponse } from './job-channel.js';
+
+/** Minimum time between two frames of a stream, in milliseconds. */
+const FLUSH_EVERY_MS = 50;
+/** Collected text that is sent at once. */
+const FLUSH_BYTES = 64 * 1024;
+
+/** A response's content, complete but for its proof. */
+export interface SealedContent {
+  /** Lowercase hex SHA-256 of the plaintext body. */
+  readonly responseSha256: string;
+  /** Lowercase hex SHA-256 of everything sent before the proof. */
+  readonly sealedSha256: string;
+  /** Bytes of body and image parts. */
+  readonly responseBytes: number;
+}
+
+/** Receipt members that depend on how the job ended. */
+export type ReceiptEnd = Pick<E2eReceiptDraft, 'finish_reason' | 'hidden_tokens' | 'started_at'> &
+  Partial<Pick<E2eReceiptDraft, 'usage' | 'engine' | 'weights_sha256' | 'template_sha256' | 'sampling' | 'image_commitments'>>;
+
+interface E2eResponseOptions {
+  readonly jobId: JobId;
+  readonly stream: boolean;
+  readonly head: E2eAnswerHead;
+  readonly sealer: E2eAnswerSealer;
+  /** Commitment of the receipt to an image. `sha256`: lowercase hex. */
+  readonly commitImage: (index: number, sha256: string) => string;
+  readonly sign: (content: SealedContent, end: ReceiptEnd) => Promise<SignedE2eResponse>;
+  readonly sink: FrameSink;
+  /** Bytes of the sealed answer that may be sent. */
+  readonly credit: number;
+  readonly signal: AbortSignal;
+}
+
+export class E2eResponse implements JobResponse {
+  readonly #frames: ResponseFrames;
+  readonly #hash = responseHash();
+  #head: E2eAnswerHead | null;
+  #pending: Uint8Array[] = [];
+  #pendingBytes = 0;
+  #written = 0;
+  #flushedAt = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | null = null;
+  /** The newest flush; settles when little is held by the frames. */
+  #flushed: Promise<void> = Promise.resolve();
+
+  constructor(private readonly options: E2eResponseOptions) {
+    const { jobId, sink, credit, signal, head } = options;
+    let seq = 0;
+    const clear = { seal: (payload: Uint8Array, final: boolean) => encodeFrame({ type: 'response', final, seq: seq++, jobId, payload }) };
+    this.#frames = new ResponseFrames(clear, null, sink, credit, signal);
+    this.#head = head;
+  }
+
+  /** Plaintext bytes written, sent or not. */
+  get written(): number {
+    return this.#written;
+  }
+
+  /** Adds credit in bytes of the sealed answer. */
+  grant(bytes: number): void {
+    this.#frames.grant(bytes);
+  }
+
+  /** Takes text on. Waits while the reader is slow; rejects with the signal's reason when the job ends meanwhile. */
+  async write(text: string): Promise<void> {
+    if (text === '') return;
+    await this.#flushed;
+    const bytes = utf8(text);
+    this.#hash.update(bytes);
+    this.#written += bytes.length;
+    this.#pending.push(bytes);
+    this.#pendingBytes += bytes.length;
+    if (!this.options.stream) return;
+    const waitMs = this.#flushedAt + FLUSH_EVERY_MS - performance.now();
+    if (waitMs <= 0 || this.#pendingBytes >= FLUSH_BYTES) await this.#flush();
+    else this.#timer ??= setTimeout(() => void this.#flush().catch(() => {}), waitMs);
+  }
+
+  /** Only `b64_json` exists end to end, so the body embeds every image. */
+  async writeImages(images: readonly Uint8Array[], body: string): Promise<void> {
+    if (images.length > 0) throw new RangeError('an end-to-end answer links no images');
+    await this.write(body);
+  }
+
+  finish({ answered, identity, startedAt }: JobOutcome): Promise<JobCompleted> {
+    return this.#finish({
+      ...computedBy(identity, answered.computation),
+      ...(answered.imageSha256 === undefined
+        ? {}
+        : { image_commitments: answered.imageSha256.map((sha256, index) => this.options.commitImage(index, sha256)) }),
+      usage: answered.usage,
+      hidden_tokens: answered.hiddenTokens,
+      finish_reason: answered.finishReason,
+      started_at: startedAt,
+    });
+  }
+
+  /** Answers with an error in place of any content. Throws when content was sent. */
+  async refuse({ status, headers, body }: HttpError, startedAt: number): Promise<JobCompleted> {
+    if (this.#head === null) throw new Error('the answer has begun');
+    const { 'content-type': contentType = 'application/json', ...rest } = headers;
+    this.#head = { status, content_type: contentType, ...(Object.keys(rest).length === 0 ? {} : { headers: rest }) };
+    await this.write(body);
+    return this.#finish({ finish_reason: 'refused', hidden_tokens: 0, started_at: startedAt });
+  }
+
+  async #finish(end: ReceiptEnd): Promise<JobCompleted> {
+    await this.#flushed;
+    if (this.#pendingBytes > 0 || this.#head !== null) await this.#flush();
+    const { jobId, sealer, sign } = this.options;
+    const responseSha256 = this.#hash.digestHex();
+    const sealedSha256 = sealer.sealedSha256();
+    const { signature, sealedSignature, receipt } = await sign({ responseSha256, sealedSha256, responseBytes: sealer.responseBytes }, end);
+    await this.#frames.writeUnsigned(sealer.finish({ response_hash: responseSha256, se_signature: signature, receipt }));
+    await this.#frames.finish();
+    return { type: 'job_completed', job_id: jobId, response_sha256: sealedSha256, signature: sealedSignature, receipt };
+  }
+
+  /** Overwrites unsent plaintext. */
+  erase(): void {
+    this.#stopTimer();
+    for (const bytes of this.#pending.splice(0)) bytes.fill(0);
+    this.#frames.erase();
+  }
+
+  /** One at a time: writers wait for the previous flush. A rejection reaches the next writer. */
+  #flush(): Promise<void> {
+    this.#stopTimer();
+    this.#flushedAt = performance.now();
+    this.#flushed = this.#frames.writeUnsigned(this.#sealPending());
+    return this.#flushed;
+  }
+
+  #sealPending(): Uint8Array {
+    const { sealer, stream } = this.options;
+    const parts: E2ePart[] = [];
+    const isFirst = this.#head !== null;
+    if (this.#head !== null) parts.push(encodeE2eAnswerHead(this.#head));
+    this.#head = null;
+    const body = concatBytes(...this.#pending);
+    for (const bytes of this.#pending.splice(0)) bytes.fill(0);
+    this.#pendingBytes = 0;
+    if (body.length > 0) parts.push({ kind: 'body', bytes: body });
+    const responseNonce = isFirst ? sealer.start() : new Uint8Array(0);
+    const sealed = sealer.seal(parts, stream ? 'stream' : 'padme');
+    body.fill(0);
+    return concatBytes(responseNonce, sealed);
+  }
+
+  #stopTimer(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * Request and response of one job under a seal: between coordinator and provider ({@link CoordinatorChannel}), or end to end between
+ * client and provider ({@link E2eChannel}). A job does not know which.
+ */
+import type { ApiError } from '@inference/formats';
+import type { Frame, JobCompleted, JobFailure, Overrides } from '@inference/protocol';
+import type { Answered } from '../answer/answer-text.js';
+import type { ModelIdentity } from '../answer/computed-by.js';
+import type { Parsed } from '../opened-request.js';
+
+/** What the request's seal says about the job, once the request is complete. */
+export interface JobTerms {
+  readonly parsed: Parsed;
+  /** Begins with the format's `idPrefix`. */
+  readonly responseId: string;
+  /** Bytes of the body, which bound the signed prompt tokens. */
+  readonly requestBytes: number;
+  readonly overrides: Overrides;
+  /** Scope of prompt-prefix sharing; null: no sharing. */
+  readonly cacheScope: string | null;
+}
+
+/** A finished answer, for its receipt. */
+export interface JobOutcome {
+  readonly answered: Answered;
+  readonly identity: ModelIdentity;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+}
+
+/** Response of a job: plaintext in, sealed frames out. */
+export interface JobResponse {
+  /** Plaintext bytes written, sent or not. */
+  readonly written: number;
+  grant(bytes: number): void;
+  /** Waits while the reader is slow. Rejects with the signal's reason when the job ends meanwhile. */
+  write(text: string): Promise<void>;
+  /** An image answer: its body, and images that the body only links. */
+  writeImages(images: readonly Uint8Array[], body: string): Promise<void>;
+  /** Sends the rest and has the answer signed. Throws {@link JobError} `signing_failed`, or the signal's reason. */
+  finish(outcome: JobOutcome): Promise<JobCompleted>;
+  /** Overwrites unsent plaintext. */
+  erase(): void;
+}
+
+export interface JobChannel {
+  /** True once the request is complete and opened. Throws {@link JobError}. */
+  accept(frame: Frame): boolean;
+  /** Parses the request and compares its terms. Throws {@link JobError}, and RequestError where {@link refuse} exists. */
+  terms(): JobTerms;
+  /** Call once, after `terms` or its failure. `credit`: bytes that may be sent. */
+  openResponse(credit: number, signal: AbortSignal): JobResponse;
+  /** Answers with an error that only the client can read, signed. Null: the coordinator renders errors. */
+  readonly refuse: ((error: ApiError, startedAt: number) => Promise<JobCompleted>) | null;
+  /** The failure as the coordinator may learn it. */
+  reportedFailure(failure: JobFailure): JobFailure;
+  /** Overwrites the request's plaintext. */
+  erase(): void;
+}

@@ -1,0 +1,11 @@
+/** Errors that blame the request, as the client reads them inside an end-to-end answer. */
+import { type ApiError, jobFailureError, RequestError } from '@inference/formats';
+import { JOB_FAILURES } from '@inference/protocol';
+import { JobError } from './job-error.js';
+
+/** Null: the request is not at fault. */
+export function requestFault(error: unknown): ApiError | null {
+  if (error instanceof RequestError) return error;
+  if (!(error instanceof JobError) || JOB_FAILURES[error.failure.code].blame !== 'client') return null;
+  return jobFailureError(error.failure);
+}
