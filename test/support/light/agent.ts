@@ -13,7 +13,9 @@ import {
 } from '@inference/protocol';
 import { generateSealingKeyPair, type SealingKeyPair } from '@inference/protocol/crypto';
 import { WebSocket } from 'ws';
+import { ReplaySet } from '../../../apps/provider/src/jobs/channel/replay-set.js';
 import { SoftwareEnclave } from '../software-enclave.js';
+import { LightE2eJob } from './e2e-job.js';
 import { LightJob } from './job.js';
 
 /** Keys of one agent; advance generation keeps the cost out of measurements. */
@@ -38,7 +40,9 @@ export interface LightOptions {
   readonly hardware?: Partial<Register['hardware']>;
   /** Job handling; default: the honest response. */
   readonly onJob?: Behaviour;
-  /** Cancel handling; default: ends the job at its current position. */
+  /** Handling of end-to-end jobs; default: the honest response. */
+  readonly onE2eJob?: (job: LightE2eJob) => void | Promise<void>;
+  /** Cancel handling of jobs that the coordinator sealed; default: ends the job at its current position. */
   readonly onCancel?: Behaviour;
   /** Connects again after the end of a connection, with a growing, jittered pause. */
   readonly staysConnected?: boolean;
@@ -58,7 +62,9 @@ export class LightAgent {
   /** Attestation sent at registration. */
   readonly attestation: SignedStatement;
   readonly #options: LightOptions;
-  readonly #jobs = new Map<string, LightJob>();
+  readonly #jobs = new Map<string, LightJob | LightE2eJob>();
+  /** Of the current connection. */
+  replays = new ReplaySet();
   #socket: WebSocket | null = null;
   #sessionId = '';
   #left = false;
@@ -207,6 +213,7 @@ export class LightAgent {
         this.#sessionId = message.session_id;
         clearTimeout(this.#welcomeDeadline);
         this.#hasPeers = message.heartbeat_ms !== undefined;
+        this.replays = new ReplaySet();
         if (message.heartbeat_ms !== undefined) this.#watchSilence(message.heartbeat_ms);
         this.say(this.#register(message.nonce));
         return;
@@ -221,7 +228,7 @@ export class LightAgent {
         return;
       case 'job':
         this.counts.jobs++;
-        this.#jobs.set(message.context.job_id, new LightJob(this, message));
+        this.#jobs.set(message.context.job_id, this.#jobOf(message));
         this.maxJobs = Math.max(this.maxJobs, this.#jobs.size);
         return;
       case 'credit':
@@ -232,7 +239,7 @@ export class LightAgent {
         const job = this.#jobs.get(message.job_id);
         this.counts.cancels++;
         job?.cancel();
-        if (job !== undefined) void this.#options.onCancel?.(job);
+        if (job instanceof LightJob) void this.#options.onCancel?.(job);
         return;
       }
       case 'rejected':
@@ -255,15 +262,25 @@ export class LightAgent {
       hardware: { chip_family: 'Light', cpu_cores: 1, gpu_cores: 0, bandwidth_gbs: 0, ...this.#options.hardware },
       models: this.offers(),
       slots: this.#options.slots ?? 8,
+      e2e_versions: [1],
     };
+  }
+
+  #jobOf({ e2e, ...message }: CoordinatorMessage & { type: 'job' }): LightJob | LightE2eJob {
+    return e2e === undefined ? new LightJob(this, message) : new LightE2eJob(this, { ...message, e2e });
+  }
+
+  #run(job: LightJob | LightE2eJob): void | Promise<void> {
+    const { onJob, onE2eJob } = this.#options;
+    if (job instanceof LightE2eJob) return onE2eJob === undefined ? job.answer() : onE2eJob(job);
+    return onJob === undefined ? job.answer() : onJob(job);
   }
 
   #frame(bytes: Buffer): void {
     const frame = decodeFrame(bytes);
     const job = this.#jobs.get(frame.jobId);
     if (job === undefined || !job.open(frame)) return;
-    const { onJob } = this.#options;
-    void Promise.resolve(onJob === undefined ? job.answer() : onJob(job))
+    void Promise.resolve(this.#run(job))
       // An abandoned job rejects; mistakes of a script surface at the client.
       .catch(() => {})
       .finally(() => {

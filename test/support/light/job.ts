@@ -2,8 +2,7 @@
  * One job at a light agent: opens the sealed body, renders with the real formats, seals frames within its credit by the agent's own
  * code, and signs. Each step can be called alone, so that a script can omit or corrupt a step.
  */
-import { setTimeout as pause } from 'node:timers/promises';
-import { formatFor, type OutputEvent, type ParsedRequest } from '@inference/formats';
+import { formatFor, type ParsedRequest } from '@inference/formats';
 import {
   type Frame,
   fromBase64,
@@ -18,9 +17,8 @@ import {
 import { RequestOpener, type ResponseHash, type ResponseSealer, responseHash, sha256Hex } from '@inference/protocol/crypto';
 import { ResponseFrames } from '../../../apps/provider/src/jobs/response-frames.js';
 import type { LightAgent } from './agent.js';
-import { type Script, scriptIn, wordOf } from './script.js';
-
-const PROMPT_TOKENS = 7;
+import { renderScript } from './render.js';
+import { PROMPT_TOKENS, type Script, scriptIn } from './script.js';
 
 export interface CompletionChange {
   readonly receipt?: (receipt: Receipt) => Receipt;
@@ -142,26 +140,18 @@ export class LightJob {
   }
 
   /** Sends the response without its final frame. `cut`: cancelled after some output, `nothing`: before any. */
-  async sayAll(): Promise<'whole' | 'cut' | 'nothing'> {
-    const { context, parsed, script } = this;
-    const words = parsed.request.task === 'count' ? 0 : script.words;
-    const responseMetadata = { responseId: context.response_id, created: context.created, model: context.model };
-    const stream = context.stream ? parsed.answer.stream(responseMetadata) : null;
-    const plain = context.stream ? null : parsed.answer.plain(responseMetadata);
-    const emit = async (event: OutputEvent): Promise<void> => {
-      if (stream !== null) await this.frames.write(stream.render(event));
-      else plain?.add(event);
-    };
-    await emit({ type: 'start', promptTokens: PROMPT_TOKENS });
-    for (let index = 0; index < words; index++) {
-      if (script.everyMs !== undefined) await pause(script.everyMs, undefined, { signal: this.#closing.signal }).catch(() => {});
-      if (this.#closing.signal.aborted) return this.frames.written > 0 ? 'cut' : 'nothing';
-      this.tokens++;
-      await emit({ type: 'text', text: wordOf(script, index) });
-    }
-    await emit({ type: 'finish', reason: 'stop', usage: this.#usage, hiddenTokens: 0 });
-    if (plain !== null) await this.frames.write(plain.body());
-    return 'whole';
+  sayAll(): Promise<'whole' | 'cut' | 'nothing'> {
+    const { context, parsed, script, frames } = this;
+    return renderScript({
+      parsed,
+      script,
+      responseMetadata: { responseId: context.response_id, created: context.created, model: context.model },
+      stream: context.stream,
+      write: (text) => frames.write(text),
+      hasWritten: () => frames.written > 0,
+      closing: this.#closing.signal,
+      counter: this,
+    });
   }
 
   /** Reports completion with signed statements, optionally altered. */

@@ -3,6 +3,9 @@
  * response.
  */
 
+/** Prompt tokens that every response reports. */
+export const PROMPT_TOKENS = 7;
+
 export interface Script {
   readonly words: number;
   /** Pause before each word, in milliseconds. */

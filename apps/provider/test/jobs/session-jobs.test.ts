@@ -100,6 +100,9 @@ class Bench {
           if (this.signingFails) throw new Error('the helper is gone');
           return { signature: 'AA==', receipt: { payload: toBase64(Buffer.from(JSON.stringify(receipt))), signature: 'AA==' } };
         },
+        signE2eResponse: async () => {
+          throw new Error('these jobs are sealed by the coordinator');
+        },
       },
       send: (message) => {
         // Load is reported after a delay, which on a busy machine may fall into any step.
