@@ -2,35 +2,20 @@
 import { randomUUID } from 'node:crypto';
 import {
   decodeFrame,
-  E2eAnswerMeter,
-  type E2ePart,
-  type E2eReceipt,
   type E2eRequestHead,
   type E2eRequestTerms,
-  e2eReceiptMismatch,
   encodeFrame,
   type JobContext,
   type JobId,
   type KeyId,
-  openE2eReceipt,
   type ProviderId,
   type ProviderMessage,
-  parseE2eAnswerHead,
-  parseE2eProof,
   REQUEST_CHUNK_BYTES,
   type SealedE2eRequest,
   sealE2eRequest,
   toBase64,
 } from '@inference/protocol';
-import {
-  generateSealingKeyPair,
-  keyIdOf,
-  nodeE2eCrypto,
-  sha256,
-  sha256Hex,
-  verifyP256,
-  verifyResponseSignature,
-} from '@inference/protocol/crypto';
+import { generateSealingKeyPair, keyIdOf, nodeE2eCrypto, sha256Hex } from '@inference/protocol/crypto';
 import { expect, vi } from 'vitest';
 import { SoftwareEnclave } from '../../../../test/support/software-enclave.js';
 import { Embedding } from '../../src/engine/embedding.js';
@@ -41,6 +26,7 @@ import type { ConstraintCompiler } from '../../src/jobs/constraint/constraint-co
 import type { ModelLease } from '../../src/jobs/model-lease.js';
 import type { SealingKey } from '../../src/jobs/sealing-keys.js';
 import { type JobEvent, SessionJobs } from '../../src/jobs/session-jobs.js';
+import { type OpenedE2eAnswer, openE2eAnswer } from '../support/e2e-answer.js';
 
 /** Time of all jobs, in milliseconds. */
 export const NOW = 1_800_000_000_000;
@@ -59,15 +45,6 @@ interface SubmitOptions {
   readonly bytes?: Uint8Array;
   readonly enc?: Uint8Array;
   readonly credit?: number;
-}
-
-/** An answer as the client opens it. */
-interface OpenedAnswer {
-  readonly status: number;
-  readonly contentType: string;
-  readonly headers: Readonly<Record<string, string>> | undefined;
-  readonly body: string;
-  readonly receipt: E2eReceipt;
 }
 
 export function sealingKey(): SealingKey {
@@ -238,47 +215,13 @@ export class E2eBench {
   }
 
   /** Verifies a finished answer as coordinator and client do. */
-  open(sealed: SealedE2eRequest, { job_id: jobId }: JobContext): OpenedAnswer {
+  open(sealed: SealedE2eRequest, { job_id: jobId }: JobContext): OpenedE2eAnswer {
     const completed = this.sent.find((message) => message.type === 'job_completed' && message.job_id === jobId);
     if (completed?.type !== 'job_completed') throw new Error(`no job_completed: ${JSON.stringify(this.sent)}`);
-    const bytes = Buffer.concat(this.payloads(jobId));
-    const meter = new E2eAnswerMeter(nodeE2eCrypto);
-    meter.push(bytes);
-    meter.end();
-    expect(completed.response_sha256).toBe(meter.sealedSha256);
-    expect(verifyResponseSignature(this.enclave.publicKey, completed.response_sha256, Buffer.from(completed.signature, 'base64'))).toBe(
-      true,
-    );
-
-    const candidate = sealed.candidates[1];
-    const opener = candidate?.answerOpener();
-    if (candidate === undefined || opener === undefined) throw new Error('no candidate');
-    const { parts } = opener.push(bytes);
-    opener.end();
-    const [head, ...rest] = parts as [E2ePart, ...E2ePart[]];
-    const proof = parseE2eProof((rest.pop() as E2ePart).bytes);
-    expect(rest.every(({ kind }) => kind === 'body')).toBe(true);
-    const body = Buffer.concat(rest.map((part) => part.bytes));
-    expect(proof.response_hash).toBe(sha256Hex(body));
-    expect(verifyResponseSignature(this.enclave.publicKey, proof.response_hash, Buffer.from(proof.se_signature, 'base64'))).toBe(true);
-    expect(proof.receipt).toEqual(completed.receipt);
-    const { value: receipt } = openE2eReceipt(proof.receipt, this.enclave.publicKey, verifyP256);
-    expect(
-      e2eReceiptMismatch(receipt, {
-        job_id: jobId,
-        provider_id: this.enclave.providerId,
-        model: sealed.context.model,
-        endpoint: sealed.context.endpoint,
-        context_sha256: sealed.contextSha256,
-        sealed_request_sha256: sealed.sealedRequestSha256,
-        sealed_response_sha256: meter.sealedSha256 as string,
-        request_commitment: candidate.commitments.request(sha256(this.#bodies.get(sealed) ?? new Uint8Array(0))),
-        response_commitment: candidate.commitments.response(sha256(body)),
-        response_bytes: body.length,
-      }),
-    ).toBeNull();
-    expect(receipt.response_bytes).toBeLessThanOrEqual(meter.sealedBytes);
-    const { status, content_type: contentType, headers } = parseE2eAnswerHead(head.bytes);
-    return { status, contentType, headers, body: body.toString('utf8'), receipt };
+    const body = this.#bodies.get(sealed) ?? new Uint8Array(0);
+    return openE2eAnswer({
+      ...{ sealed, recipient: 1, body, completed, publicKey: this.enclave.publicKey },
+      bytes: Buffer.concat(this.payloads(jobId)),
+    });
   }
 }

@@ -10,11 +10,15 @@ import {
   type Attestation,
   type CoordinatorMessage,
   decodeFrame,
+  encodeFrame,
+  type Frame,
   fromBase64,
   INITIAL_CREDIT_BYTES,
+  type JobCompleted,
   type JobContext,
   type JobFailure,
   type JobId,
+  type KeyId,
   type KeyStatement,
   openAttestation,
   openChallengeAnswer,
@@ -22,8 +26,10 @@ import {
   openReceipt,
   type ProviderMessage,
   parseProviderMessage,
+  REQUEST_CHUNK_BYTES,
   type Receipt,
   type Register,
+  type SealedE2eRequest,
   toBase64,
 } from '@inference/protocol';
 import {
@@ -59,6 +65,31 @@ export interface SubmitOptions {
   readonly tamper?: (frames: Uint8Array[]) => Uint8Array[];
 }
 
+/** End of an end-to-end job, as the coordinator sees it. */
+export interface RelayedAnswer {
+  readonly jobId: JobId;
+  readonly accepted: boolean;
+  /** The sealed answer. */
+  readonly bytes: Uint8Array;
+  readonly completed: JobCompleted | null;
+  readonly failure: JobFailure | null;
+}
+
+export interface RelayOptions {
+  /** Index of this provider among the recipients. Default: 0. */
+  readonly recipient?: number;
+  readonly context?: Partial<JobContext>;
+  readonly cancelAfterBytes?: number;
+}
+
+interface RelayedJob {
+  readonly cancelAfterBytes: number;
+  readonly settle: (answer: RelayedAnswer) => void;
+  accepted: boolean;
+  bytes: Buffer[];
+  total: number;
+}
+
 interface OpenJob {
   readonly responses: ResponseOpener;
   readonly context: JobContext;
@@ -73,6 +104,7 @@ interface OpenJob {
 export class FakeProviderSession {
   readonly messages: ProviderMessage[] = [];
   readonly #jobs = new Map<JobId, OpenJob>();
+  readonly #relayed = new Map<JobId, RelayedJob>();
   readonly #waiting: { readonly type: string; readonly resolve: (message: ProviderMessage) => void }[] = [];
   register: Register | null = null;
   attestation: Attestation | null = null;
@@ -185,6 +217,38 @@ export class FakeProviderSession {
     });
   }
 
+  /** Relays a request that a client sealed, and resolves when the provider finished. */
+  relay(sealed: SealedE2eRequest, options: RelayOptions = {}): Promise<RelayedAnswer> {
+    const { recipient = 0, cancelAfterBytes = Number.POSITIVE_INFINITY } = options;
+    const { endpoint, model, stream, max_tokens, recipients } = sealed.context;
+    const context: JobContext = {
+      v: 1,
+      job_id: randomUUID() as JobId,
+      provider_id: providerIdOf(this.publicKey),
+      key_id: recipients[recipient]?.key_id ?? ('' as KeyId),
+      ...{ endpoint, model, stream, max_tokens },
+      overrides: {},
+      response_id: `relayed-${randomBytes(8).toString('hex')}`,
+      created: Math.floor(Date.now() / 1000),
+      request_sha256: sealed.sealedRequestSha256,
+      issued_at: Date.now(),
+      expires_at: Date.now() + 60_000,
+      ...options.context,
+    };
+    const { job_id: jobId } = context;
+    return new Promise((settle) => {
+      this.#relayed.set(jobId, { cancelAfterBytes, settle, accepted: false, bytes: [], total: 0 });
+      const enc = toBase64(sealed.candidates[recipient]?.enc ?? new Uint8Array(32));
+      const e2e = { v: 1, recipient } as const;
+      this.send({ type: 'job', context, enc, request_bytes: sealed.bytes.length, credit: INITIAL_CREDIT_BYTES, e2e });
+      const count = Math.ceil(sealed.bytes.length / REQUEST_CHUNK_BYTES);
+      for (let seq = 0; seq < count; seq++) {
+        const payload = sealed.bytes.subarray(seq * REQUEST_CHUNK_BYTES, (seq + 1) * REQUEST_CHUNK_BYTES);
+        this.sendRaw(encodeFrame({ type: 'request', final: seq === count - 1, seq, jobId, payload }));
+      }
+    });
+  }
+
   /** Bytes of the answer so far. */
   received(jobId: JobId): number {
     return this.#jobs.get(jobId)?.total ?? 0;
@@ -203,6 +267,11 @@ export class FakeProviderSession {
 
   #frame(data: Buffer): void {
     const frame = decodeFrame(data);
+    const relayed = this.#relayed.get(frame.jobId);
+    if (relayed !== undefined) {
+      this.#relayedFrame(relayed, frame);
+      return;
+    }
     const job = this.#jobs.get(frame.jobId);
     if (job === undefined) return;
     const bytes = Buffer.from(job.responses.open(frame));
@@ -214,6 +283,31 @@ export class FakeProviderSession {
     if (job.total >= (job.options.cancelAfterBytes ?? Number.POSITIVE_INFINITY)) this.send({ type: 'cancel', job_id: frame.jobId });
   }
 
+  #relayedFrame(job: RelayedJob, { jobId, payload }: Frame): void {
+    job.bytes.push(Buffer.from(payload));
+    job.total += payload.length;
+    if (payload.length > 0) this.send({ type: 'credit', job_id: jobId, bytes: payload.length });
+    if (job.total >= job.cancelAfterBytes) this.send({ type: 'cancel', job_id: jobId });
+  }
+
+  /** True for messages of relayed jobs. */
+  #relayedMessage(message: ProviderMessage): boolean {
+    if (message.type !== 'job_accepted' && message.type !== 'job_completed' && message.type !== 'job_failed') return false;
+    const { job_id: jobId } = message;
+    const job = this.#relayed.get(jobId);
+    if (job === undefined) return false;
+    if (message.type === 'job_accepted') {
+      job.accepted = true;
+      return true;
+    }
+    this.#relayed.delete(jobId);
+    const { accepted } = job;
+    const completed = message.type === 'job_completed' ? message : null;
+    const failure = message.type === 'job_failed' ? message.failure : null;
+    job.settle({ jobId, accepted, bytes: Buffer.concat(job.bytes), completed, failure });
+    return true;
+  }
+
   #message(text: string): void {
     const parsed = parseProviderMessage(text);
     if (parsed.kind !== 'message') throw new Error(`the provider sent ${parsed.kind}: ${text.slice(0, 200)}`);
@@ -222,6 +316,7 @@ export class FakeProviderSession {
     if (waiting >= 0) this.#waiting.splice(waiting, 1)[0]?.resolve(message);
     else this.messages.push(message);
     if (message.type === 'key_update') this.#useKey(message.key, null);
+    if (this.#relayedMessage(message)) return;
     if (message.type === 'job_accepted') {
       const job = this.#jobs.get(message.job_id);
       if (job !== undefined) job.accepted = true;
