@@ -9,6 +9,7 @@ import {
   fromBase64,
   openAttestation,
   openChallengeAnswer,
+  openE2eReceipt,
   openKeyStatement,
   openReceipt,
   type SignedStatement,
@@ -17,7 +18,7 @@ import {
 } from '@inference/protocol';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { RawHelper, type Reply } from './raw-helper.js';
-import { keyRequest, makeDirectory, nonce, receiptDraft, removeDirectory, verifyP256, withDirectory } from './samples.js';
+import { e2eReceiptDraft, keyRequest, makeDirectory, nonce, receiptDraft, removeDirectory, verifyP256, withDirectory } from './samples.js';
 
 /** Command line of the helper for a data directory. */
 export type HelperCommand = (dataDir: string) => readonly string[];
@@ -111,6 +112,46 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       const { value } = openReceipt(reply.receipt as SignedStatement, publicKey, verifyP256);
       const keyHash = sha256Hex(publicKey);
       expect(value).toEqual({ ...receipt, provider_id: keyHash.slice(0, 32), se_key_sha256: keyHash });
+    });
+
+    it('signs both hashes of an end-to-end response over their digits, and its receipt in a domain of its own', async () => {
+      expect((await helper.request('hello')).e2e_receipts).toEqual([1]);
+      const responseSha256 = randomBytes(32).toString('hex');
+      const images = { endpoint: '/v1/images/generations', image_commitments: ['e'.repeat(64)] };
+      for (const changes of [{}, images, { finish_reason: 'refused', usage: undefined, engine: undefined, hidden_tokens: 0 }]) {
+        const receipt = JSON.parse(JSON.stringify(e2eReceiptDraft(changes))) as ReturnType<typeof e2eReceiptDraft>;
+        const reply = await helper.request('sign_e2e_response', { response_sha256: responseSha256, receipt });
+        expect(reply.error).toBeUndefined();
+        expect(verifyP256(publicKey, utf8(responseSha256), fromBase64(reply.signature as string))).toBe(true);
+        const sealedSignature = fromBase64(reply.sealed_signature as string);
+        expect(verifyP256(publicKey, utf8(receipt.sealed_response_sha256), sealedSignature)).toBe(true);
+        const statement = reply.receipt as SignedStatement;
+        const keyHash = sha256Hex(publicKey);
+        expect(openE2eReceipt(statement, publicKey, verifyP256).value).toEqual({
+          ...receipt,
+          provider_id: keyHash.slice(0, 32),
+          se_key_sha256: keyHash,
+        });
+        expect(() => openReceipt(statement, publicKey, verifyP256)).toThrow();
+      }
+    });
+
+    it.each<[string, object]>([
+      ['a refusal with usage', { finish_reason: 'refused', hidden_tokens: 0 }],
+      ['an answer without usage', { usage: undefined }],
+      ['an answer without engine', { engine: undefined }],
+      ['a refusal with hidden tokens', { finish_reason: 'refused', usage: undefined, hidden_tokens: 1 }],
+      ['more hidden tokens than tokens', { hidden_tokens: 23 }],
+      ['usage that does not add up', { usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 3 }, hidden_tokens: 0 }],
+      ['an end before the start', { completed_at: 1 }],
+      ['version 2', { v: 2 }],
+      ['a plaintext hash as member', { response_sha256: 'a'.repeat(64) }],
+      ['a short commitment', { response_commitment: 'a'.repeat(63) }],
+      ['five images', { image_commitments: Array(5).fill('a'.repeat(64)) }],
+      ['the identity of a signer', { provider_id: 'a'.repeat(32) }],
+    ])('refuses an end-to-end receipt with %s', async (_, changes) => {
+      const request = { response_sha256: 'a'.repeat(64), receipt: e2eReceiptDraft(changes) };
+      expect(await helper.request('sign_e2e_response', request)).toMatchObject({ ok: false, error: { code: 'bad_request' } });
     });
 
     it('omits members that the draft omits', async () => {

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { VerifyP256 } from '@inference/protocol';
-import type { ReceiptDraft } from '../src/contract/requests.js';
+import type { E2eReceiptDraft, ReceiptDraft } from '../src/contract/requests.js';
 
 export function nonce(): string {
   return randomBytes(32).toString('base64');
@@ -36,6 +36,28 @@ export function receiptDraft(changes: object = {}): ReceiptDraft {
     completed_at: 1_700_000_001_000,
   };
   return { ...draft, ...changes } as ReceiptDraft;
+}
+
+export function e2eReceiptDraft(changes: object = {}): E2eReceiptDraft {
+  const draft = {
+    v: 1,
+    job_id: randomUUID(),
+    model: 'tiny-model',
+    endpoint: '/v1/chat/completions',
+    context_sha256: 'a'.repeat(64),
+    sealed_request_sha256: 'b'.repeat(64),
+    sealed_response_sha256: randomBytes(32).toString('hex'),
+    request_commitment: 'c'.repeat(64),
+    response_commitment: 'd'.repeat(64),
+    response_bytes: 512,
+    usage: { prompt_tokens: 11, completion_tokens: 22, total_tokens: 33 },
+    hidden_tokens: 3,
+    finish_reason: 'stop',
+    started_at: 1_700_000_000_000,
+    completed_at: 1_700_000_001_000,
+    engine: 'llama.cpp b1 cpu',
+  };
+  return { ...draft, ...changes } as E2eReceiptDraft;
 }
 
 const spkiPrefix = Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex');

@@ -1,6 +1,7 @@
 /** Hand-written lists and limits of the Swift helper equal the contract's schemas. */
 import { readFileSync } from 'node:fs';
 import {
+  E2eFinishReasonSchema,
   EndpointSchema,
   FinishReasonSchema,
   MAX_KEY_LIFETIME_MS,
@@ -10,7 +11,7 @@ import {
   UsageSchema,
 } from '@inference/protocol';
 import { describe, expect, it } from 'vitest';
-import { CONTRACT_VERSION, MAX_LINE_BYTES, ParameterSchemas, ReceiptDraftSchema } from '../src/contract/requests.js';
+import { CONTRACT_VERSION, E2eReceiptDraftSchema, MAX_LINE_BYTES, ParameterSchemas, ReceiptDraftSchema } from '../src/contract/requests.js';
 
 describe('the lists of the Swift helper', () => {
   const requests = readFileSync(new URL('../native/Sources/Requests.swift', import.meta.url), 'utf8');
@@ -40,8 +41,14 @@ describe('the lists of the Swift helper', () => {
     expect(listAfter('"finish_reason", oneOf:')).toEqual(literals(FinishReasonSchema));
   });
 
+  it('has the members, versions and finish reasons of an end-to-end receipt', () => {
+    expect(listAfter('let e2eMembers: Set<String> =')).toEqual(Object.keys(E2eReceiptDraftSchema.properties).sort());
+    expect(requests).toContain('let e2eReceiptVersions: [Int64] = [1]\n');
+    expect(listAfter('let e2eFinishReasons =')).toEqual(literals(E2eFinishReasonSchema));
+  });
+
   it('has the operations', () => {
-    const operations = [...requests.matchAll(/^ {8}case "([a-z_]+)":$/gm)].map((match) => match[1]);
+    const operations = [...requests.matchAll(/^ {8}case "([a-z0-9_]+)":$/gm)].map((match) => match[1]);
     expect(operations.sort()).toEqual(Object.keys(ParameterSchemas).sort());
   });
 

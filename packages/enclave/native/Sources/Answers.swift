@@ -36,7 +36,7 @@ final class Answers {
     private func queue(for request: Request) -> DispatchQueue {
         switch request {
         case .attest, .answerChallenge: return asking
-        case .hello, .identity, .signKey, .signResponse: return signing
+        case .hello, .identity, .signKey, .signResponse, .signE2eResponse: return signing
         }
     }
 

@@ -19,6 +19,7 @@ final class Operations {
             return [
                 "contract": .integer(contractVersion), "kind": .string("secure_enclave"), "version": .string(helperVersion),
                 "receipts": .array(receiptVersions.map { .integer($0) }),
+                "e2e_receipts": .array(e2eReceiptVersions.map { .integer($0) }),
             ]
         case .identity:
             return try currentSigner().identity
@@ -32,6 +33,8 @@ final class Operations {
             return try currentSigner().keyStatement(sealing)
         case .signResponse(let draft):
             return try currentSigner().response(draft)
+        case .signE2eResponse(let responseSha256, let draft):
+            return try currentSigner().e2eResponse(responseSha256: responseSha256, draft)
         }
     }
 

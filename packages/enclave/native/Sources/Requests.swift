@@ -9,6 +9,8 @@ private let clockTolerance: Int64 = 120_000
 private let mostImages = 4
 /// Versions of the receipts that are signed.
 let receiptVersions: [Int64] = [2, 1]
+/// Versions of the end-to-end receipts that are signed.
+let e2eReceiptVersions: [Int64] = [1]
 /// Endpoints whose answers are signed.
 private let endpoints = [
     "/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens",
@@ -22,6 +24,7 @@ enum Request {
     case answerChallenge(nonce: String, session: String)
     case signKey(SealingKey)
     case signResponse(ReceiptDraft)
+    case signE2eResponse(responseSha256: String, E2eReceiptDraft)
 
     /// Throws `unknown_op` or `bad_request`.
     init(operation: String, members: JsonValue, now: Int64) throws {
@@ -45,6 +48,10 @@ enum Request {
             self = .signKey(try SealingKey(closed("x25519_public_key", "not_before", "not_after", "attestation_sha256"), now: now))
         case "sign_response":
             self = .signResponse(try ReceiptDraft(closed("receipt").value("receipt")))
+        case "sign_e2e_response":
+            let members = try closed("response_sha256", "receipt")
+            let responseSha256 = try members.text("response_sha256", like: .sha256Hex)
+            self = .signE2eResponse(responseSha256: responseSha256, try E2eReceiptDraft(members.value("receipt")))
         default:
             throw Refusal(.unknownOperation, "there is no such operation")
         }
@@ -137,7 +144,7 @@ struct ReceiptDraft {
         return members
     }
 
-    private static func sampling(_ value: JsonValue?) throws -> JsonValue {
+    fileprivate static func sampling(_ value: JsonValue?) throws -> JsonValue {
         let sampling = try Members(
             value, of: "receipt.sampling",
             allowed: [
@@ -160,7 +167,7 @@ struct ReceiptDraft {
         return .object(members)
     }
 
-    private static func usage(_ value: JsonValue?) throws -> (value: JsonValue, completion: Int64) {
+    fileprivate static func usage(_ value: JsonValue?) throws -> (value: JsonValue, completion: Int64) {
         let usage = try Members(
             value, of: "receipt.usage", allowed: ["prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens", "images"])
         let prompt = try usage.integer("prompt_tokens", atLeast: 0)
@@ -177,5 +184,65 @@ struct ReceiptDraft {
             members["images"] = .integer(images)
         }
         return (.object(members), completion)
+    }
+}
+
+/// A receipt of an end-to-end job without its signer, every member checked. It names the plaintext by commitments only.
+struct E2eReceiptDraft {
+    let sealedResponseSha256: String
+    /// The members as they are signed, without `provider_id` and `se_key_sha256`.
+    let members: [String: JsonValue]
+
+    private static let e2eMembers: Set<String> = [
+        "v", "job_id", "model", "endpoint", "context_sha256", "sealed_request_sha256", "sealed_response_sha256",
+        "request_commitment", "response_commitment", "image_commitments", "response_bytes",
+        "usage", "hidden_tokens", "finish_reason", "started_at", "completed_at",
+        "engine", "weights_sha256", "template_sha256", "sampling",
+    ]
+    private static let e2eFinishReasons = ["stop", "length", "tool_calls", "cancelled", "refused"]
+
+    fileprivate init(_ value: JsonValue?) throws {
+        let receipt = try Members(value, of: "receipt", allowed: E2eReceiptDraft.e2eMembers)
+        let version = try receipt.integer("v", atLeast: 1)
+        guard e2eReceiptVersions.contains(version) else { throw Refusal(.badRequest, "receipt.v is not known") }
+        sealedResponseSha256 = try receipt.text("sealed_response_sha256", like: .sha256Hex)
+        let finishReason = try receipt.text("finish_reason", oneOf: E2eReceiptDraft.e2eFinishReasons)
+        let hidden = try receipt.integer("hidden_tokens", atLeast: 0)
+        let started = try receipt.integer("started_at", atLeast: 0)
+        let completed = try receipt.integer("completed_at", atLeast: 0)
+        guard completed >= started else { throw Refusal(.badRequest, "completed before it started") }
+        var members: [String: JsonValue] = [
+            "v": .integer(version),
+            "job_id": .string(try receipt.text("job_id", like: .uuid)),
+            "model": .string(try receipt.text("model", 1...256)),
+            "endpoint": .string(try receipt.text("endpoint", oneOf: endpoints)),
+            "sealed_response_sha256": .string(sealedResponseSha256),
+            "response_bytes": .integer(try receipt.integer("response_bytes", atLeast: 0)),
+            "hidden_tokens": .integer(hidden),
+            "finish_reason": .string(finishReason),
+            "started_at": .integer(started),
+            "completed_at": .integer(completed),
+        ]
+        for name in ["context_sha256", "sealed_request_sha256", "request_commitment", "response_commitment"] {
+            members[name] = .string(try receipt.text(name, like: .sha256Hex))
+        }
+        if receipt.has("image_commitments") {
+            members["image_commitments"] = try receipt.texts("image_commitments", like: .sha256Hex, atMost: mostImages)
+        }
+        if finishReason == "refused" {
+            guard !receipt.has("usage") else { throw Refusal(.badRequest, "receipt.usage is no member of a refusal") }
+            guard hidden == 0 else { throw Refusal(.badRequest, "more hidden tokens than tokens") }
+        } else {
+            let usage = try ReceiptDraft.usage(receipt.value("usage"))
+            guard hidden <= usage.completion else { throw Refusal(.badRequest, "more hidden tokens than tokens") }
+            members["usage"] = usage.value
+            guard receipt.has("engine") else { throw Refusal(.badRequest, "receipt.engine is missing") }
+        }
+        if receipt.has("engine") { members["engine"] = .string(try receipt.text("engine", like: .engineName)) }
+        for name in ["weights_sha256", "template_sha256"] where receipt.has(name) {
+            members[name] = .string(try receipt.text(name, like: .sha256Hex))
+        }
+        if receipt.has("sampling") { members["sampling"] = try ReceiptDraft.sampling(receipt.value("sampling")) }
+        self.members = members
     }
 }

@@ -62,6 +62,17 @@ struct Signer {
         return ["signature": .string(signature), "receipt": .object(try statement("receipt", members))]
     }
 
+    func e2eResponse(responseSha256: String, _ draft: E2eReceiptDraft) throws -> [String: JsonValue] {
+        var members = draft.members
+        members["provider_id"] = providerId
+        members["se_key_sha256"] = .string(hex(keyHash[...]))
+        return [
+            "signature": .string(try sign(Array(responseSha256.utf8))),
+            "sealed_signature": .string(try sign(Array(draft.sealedResponseSha256.utf8))),
+            "receipt": .object(try statement("e2e-receipt", members)),
+        ]
+    }
+
     private func statement(_ kind: String, _ members: [String: JsonValue]) throws -> [String: JsonValue] {
         let payload = JsonValue.object(members).canonicalBytes()
         let signature = try sign(Array("inference/\(kind)/v1\0".utf8) + payload)
