@@ -176,7 +176,7 @@ test('neither messages nor events contain prompt, output or field values, howeve
   const failed = await submit(chat({ stream: true }));
   await vi.waitFor(() => expect(bench.generations).toHaveLength(2));
   const generation = await bench.begun([CANARY]);
-  generation.end({ job: generation.job, kind: 'engine_failed' });
+  generation.end({ job: generation.job, kind: 'engine_failed', message: CANARY });
   await bench.ended(failed);
   bench.signingFails = true;
   const unsigned = await submit(chat());
