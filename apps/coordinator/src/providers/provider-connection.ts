@@ -14,8 +14,8 @@ export interface ProviderConnection {
   readonly models: readonly ModelOffer[];
   /** Key that jobs are sealed to now; null after the key's expiry. */
   readonly key: SealingKey | null;
-  /** Whether the provider opens requests that clients sealed to this key. */
-  acceptsKey(keyId: KeyId): boolean;
+  /** Keys that the provider opens requests with which clients sealed. */
+  readonly acceptedKeyIds: readonly KeyId[];
   /** Account that the provider earns for, after its token was checked on this connection; null: none. */
   readonly ownerAccountId: string | null;
   readonly trustLevel: TrustLevel | null;

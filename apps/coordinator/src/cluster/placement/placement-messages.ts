@@ -69,6 +69,8 @@ export const ProviderStateSchema = Type.Object({
   provider_id: ProviderIdSchema,
   session_id: Id,
   key_id: KeyIdSchema,
+  /** Keys that clients may have sealed to. Owners of earlier versions send none: only `key_id`. */
+  accepted_key_ids: Type.Optional(Type.Array(KeyIdSchema, { maxItems: 4 })),
   /** The provider's offer of the requested model. */
   offer: ModelOfferSchema,
   used_slots: Count,

@@ -136,6 +136,7 @@ export class PlacementServer {
         provider_id: providerId,
         session_id: snapshot.sessionId,
         key_id: key.keyId,
+        accepted_key_ids: [...slot.provider.acceptedKeyIds],
         offer,
         used_slots: usedSlots,
         trust_level: trustLevel,

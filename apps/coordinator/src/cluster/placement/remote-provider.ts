@@ -58,9 +58,9 @@ export class RemoteProvider implements ProviderConnection {
     return key.notAfter > this.#now() ? key : null;
   }
 
-  /** The owner describes the newest key only; a client that sealed to the one before seals again. */
-  acceptsKey(keyId: KeyId): boolean {
-    return this.key?.keyId === keyId;
+  /** As the owner reports them; the client has verified the key that it sealed to. */
+  get acceptedKeyIds(): readonly KeyId[] {
+    return this.#state.accepted_key_ids ?? [this.#state.key_id];
   }
 
   get ownerAccountId(): string | null {

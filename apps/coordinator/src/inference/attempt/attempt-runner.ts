@@ -382,7 +382,9 @@ function sealingKeyOf({ sealed }: JobRequest, provider: ProviderConnection): Key
   if (sealed === null) return provider.key?.keyId ?? null;
   const candidate = sealed.candidates.get(providerIdOf(provider));
   const isUsable =
-    candidate !== undefined && provider.registration.e2eVersions.includes(sealed.context.v) && provider.acceptsKey(candidate.keyId);
+    candidate !== undefined &&
+    provider.registration.e2eVersions.includes(sealed.context.v) &&
+    provider.acceptedKeyIds.includes(candidate.keyId);
   return isUsable ? candidate.keyId : null;
 }
 

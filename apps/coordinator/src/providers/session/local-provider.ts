@@ -35,8 +35,8 @@ export class LocalProvider implements ProviderConnection {
     return this.#session.evidence.key;
   }
 
-  acceptsKey(keyId: KeyId): boolean {
-    return this.#session.evidence.acceptsKey(keyId);
+  get acceptedKeyIds(): readonly KeyId[] {
+    return this.#session.evidence.acceptedKeyIds;
   }
 
   get ownerAccountId(): string | null {

@@ -57,10 +57,10 @@ export class SessionEvidence {
     return this.#key !== null && this.#key.notAfter > this.#rules.now() ? this.#key : null;
   }
 
-  /** Whether the provider opens requests sealed to this key: its newest one or the one before, until their ends. */
-  acceptsKey(keyId: KeyId): boolean {
+  /** Keys that the provider opens sealed requests with: its newest one and the one before, until their ends. */
+  get acceptedKeyIds(): readonly KeyId[] {
     const now = this.#rules.now();
-    return [this.#key, this.#previousKey].some((key) => key?.keyId === keyId && key.notAfter > now);
+    return [this.#key, this.#previousKey].flatMap((key) => (key !== null && key.notAfter > now ? [key.keyId] : []));
   }
 
   get posture(): Posture | null {
