@@ -142,6 +142,17 @@ describe('the keyset', () => {
     expect(network.received.map(({ init }) => [Object.keys(init.headers as object), init.credentials])).toEqual([[['accept'], 'omit']]);
   });
 
+  test('is downloaded again for a model that it does not name', async () => {
+    let now = NOW;
+    const network = new ScriptedNetwork(hello, 1, PROVIDERS.slice(0, 1));
+    const fetch = client({ network, now: () => now });
+    await fetch.ready();
+    network.keyset = (keyset) => ({ ...keyset, providers: keyset.providers.map((provider) => ({ ...provider, models: ['new'] })) });
+    now += 10_000;
+    expect(await fetch.candidates('new')).toHaveLength(1);
+    expect(requestsTo(network, '/v1/e2e/keyset')).toBe(2);
+  });
+
   test('is downloaded again when a record changed since', async () => {
     let now = NOW;
     const provider = { ...scriptedProvider() };

@@ -102,7 +102,10 @@ export class Network {
     const serving = current.keyset.providers.filter(
       ({ models, provider_id }) => models.includes(model) && (!input.only || provider_id === input.only),
     );
-    if (serving.length === 0) throw new E2ERefused('no_candidates', `No provider in the keyset serves the model ${JSON.stringify(model)}.`);
+    if (serving.length === 0) {
+      const refusal = new E2ERefused('no_candidates', `No provider in the keyset serves the model ${JSON.stringify(model)}.`);
+      return { providers: [], refusals: [refusal], log: current.log, servingCount: 0 };
+    }
     const times = { now: this.#options.now(), stickyFor: policy.stickyFor };
     const ordered = orderedCandidates(crypto, serving, state.choiceOf(model), times);
     return { ...(await this.#verifyFirst(ordered.slice(0, MAX_TRIED))), log: current.log, servingCount: serving.length };
