@@ -1,6 +1,6 @@
 /** Renders a script as a response, by the format of the request. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ResponseMetadata, OutputEvent, ParsedRequest } from '@inference/formats';
+import type { OutputEvent, ParsedRequest, ResponseMetadata } from '@inference/formats';
 import { PROMPT_TOKENS, type Script, wordOf } from './script.js';
 
 export interface RenderOptions {

@@ -2,7 +2,7 @@
  * One job from its first message to `job_completed` or `job_failed`, of which exactly one is sent. Collects and opens the sealed body,
  * answers the request, has the answer signed, and erases plaintext at the end.
  */
-import type { ResponseMetadata, ErrorCode } from '@inference/formats';
+import type { ErrorCode, ResponseMetadata } from '@inference/formats';
 import type { Frame, JobContext, JobFailure, JobMessage, ProviderMessage } from '@inference/protocol';
 import type { EmbeddingRequest } from '../engine/messages.js';
 import { answerEmbeddings } from './answer/answer-embeddings.js';

@@ -25,7 +25,10 @@ export async function openRequest(parsed: Parsed, constraints: Pick<ConstraintCo
 }
 
 /** Whether the body is for this endpoint, model and kind of delivery. */
-export function agrees(params: RequestParams | ParsedImages['params'], context: Pick<JobContext, 'endpoint' | 'model' | 'stream'>): boolean {
+export function agrees(
+  params: RequestParams | ParsedImages['params'],
+  context: Pick<JobContext, 'endpoint' | 'model' | 'stream'>,
+): boolean {
   return (
     params.endpoint === context.endpoint &&
     // Only image requests may omit the model; the coordinator then chooses.

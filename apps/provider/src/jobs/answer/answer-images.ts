@@ -2,7 +2,7 @@
  * Answers an image request: images as binary parts beside a body with their URLs, or inside the body. Only the body is signed; the
  * receipt contains the images' hashes.
  */
-import { type ResponseMetadata, imageSizeOf, imagesBody, type ParsedImages, pixelsOf } from '@inference/formats';
+import { imageSizeOf, imagesBody, type ParsedImages, pixelsOf, type ResponseMetadata } from '@inference/formats';
 import type { Overrides } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import { ImageJobError } from '../../imaging/image-job.js';
