@@ -53,6 +53,11 @@ export interface KeysetLog {
    * witnesses are missing or the hour's bound is reached.
    */
   publish(keysetBytes: Uint8Array): Promise<E2eKeysetLog | null>;
+  /**
+   * Index of the leaf of a provider's enclave key (x963), appended where missing. Null: the hour's bound is reached. The next
+   * publication contains the leaf.
+   */
+  providerIndex(publicKey: Uint8Array): Promise<number | null>;
 }
 
 const keysetEpoch = Compile(E2eKeysetSchema.properties.epoch);
@@ -122,10 +127,6 @@ export class TransparencyLog implements KeysetLog {
     if (refused.size > 0) throw new Error(`the hourly maximum of log entries is reached: ${[...refused].join(', ')}`);
   }
 
-  /**
-   * Index of the leaf of a provider's enclave key (x963), appended where missing. Null: the hour's bound is reached. The next
-   * publication contains the leaf.
-   */
   async providerIndex(publicKey: Uint8Array): Promise<number | null> {
     const key = toHex(publicKey);
     const known = this.#providerIndexes.get(key);

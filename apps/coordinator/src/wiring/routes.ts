@@ -133,7 +133,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     anchor: devices.anchor,
     views,
     keysets: deps.repositories.keysets,
-    keysetLog: null,
+    keysetLog: deps.transparencyLog,
     now,
   });
   await server.register(deviceRoutes, { devices: devices.management, now });

@@ -8,10 +8,10 @@ import type { KeysetRepository } from '../../database/keyset-repository.js';
 import { newestRegistrations } from '../../providers/newest-registrations.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
+import type { KeysetLog } from '../../transparency-log/transparency-log.js';
 import { addPublicRoute } from '../plugins/public-route.js';
 import { errorResponses, jsonResponse, pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
-import type { KeysetLog } from './keyset-log.js';
 import { KEYSET_MAX_AGE_MS, KeysetPublisher } from './keyset-publisher.js';
 import { KeysetPartSchema, LocalKeyset } from './local-keyset.js';
 
@@ -35,7 +35,7 @@ const RecordQuerySchema = Type.Object({ sha256: Sha256HexSchema });
 const RecordSchema = Type.Object({ text: Type.String({ maxLength: 1024 * 1024 }) });
 
 export const e2eRoutes: FastifyPluginAsync<E2eRoutesDeps> = async (server, { registry, anchor, views, keysets, keysetLog, now }) => {
-  const local = new LocalKeyset({ registry, anchor, now });
+  const local = new LocalKeyset({ registry, anchor, log: keysetLog, now });
   const readParts = views.define('e2e_keyset', { query: Type.Object({}), part: KeysetPartSchema }, () => local.part());
   const publisher = new KeysetPublisher({
     repository: keysets,

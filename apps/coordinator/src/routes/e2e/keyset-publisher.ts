@@ -6,7 +6,7 @@ import { canonicalJson, type E2eKeyset, type E2eKeysetProvider, keysetLeafBytes,
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { KeysetRepository, StoredKeyset } from '../../database/keyset-repository.js';
 import { type Cached, TimedCache } from '../../telemetry/statistics/timed-cache.js';
-import type { KeysetLog } from './keyset-log.js';
+import type { KeysetLog } from '../../transparency-log/transparency-log.js';
 
 export interface PublishedKeyset {
   readonly body: string;
@@ -18,7 +18,8 @@ interface KeysetPublisherOptions {
   readonly repository: Pick<KeysetRepository, 'newest' | 'publish'>;
   /** Entries of the whole network. */
   readonly providers: () => Promise<readonly E2eKeysetProvider[]>;
-  readonly log: KeysetLog | null;
+  /** Null: keysets are in no transparency log. */
+  readonly log: Pick<KeysetLog, 'publish'> | null;
   /** Milliseconds. */
   readonly now: () => number;
 }

@@ -14,6 +14,7 @@ import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 import { TimedCache } from '../../telemetry/statistics/timed-cache.js';
+import type { KeysetLog } from '../../transparency-log/transparency-log.js';
 import { attestationRecord } from '../providers/attestation-record.js';
 import { RENEW_MS } from './keyset-publisher.js';
 
@@ -35,6 +36,8 @@ export type KeysetPart = Static<typeof KeysetPartSchema>;
 interface LocalKeysetOptions {
   readonly registry: ProviderRegistry;
   readonly anchor: TrustAnchor;
+  /** Null: entries have no `log_index`. */
+  readonly log: Pick<KeysetLog, 'providerIndex'> | null;
   readonly now: () => number;
 }
 
@@ -46,7 +49,7 @@ export class LocalKeyset {
 
   constructor(options: LocalKeysetOptions) {
     this.#options = options;
-    this.#part = new TimedCache({ maxAgeMs: MIN_INTERVAL_MS, now: options.now, make: async (now) => this.#compute(now) });
+    this.#part = new TimedCache({ maxAgeMs: MIN_INTERVAL_MS, now: options.now, make: (now) => this.#compute(now) });
   }
 
   async part(): Promise<KeysetPart> {
@@ -58,7 +61,7 @@ export class LocalKeyset {
     return this.#records.get(sha256)?.text ?? null;
   }
 
-  #compute(now: number): KeysetPart {
+  async #compute(now: number): Promise<KeysetPart> {
     const { registry, anchor } = this.#options;
     const { namesOf } = registry.models.listing();
     const part: KeysetPart = [];
@@ -69,10 +72,18 @@ export class LocalKeyset {
       const record = canonicalJsonBytes(attestationRecord(provider, models, anchor) as unknown as JsonValue);
       const record_sha256 = sha256Hex(record);
       this.#records.set(record_sha256, { text: fromUtf8(record), namedAt: now });
-      part.push({ provider_id: entry.provider_id, registered_at: provider.registration.registeredAt, entry: { ...entry, record_sha256 } });
+      const { identity, registeredAt } = provider.registration;
+      const logged = await this.#logIndex(identity.publicKey);
+      part.push({ provider_id: entry.provider_id, registered_at: registeredAt, entry: { ...entry, record_sha256, ...logged } });
     }
     for (const [sha256, { namedAt }] of this.#records) if (now - namedAt > RECORD_LIFETIME_MS) this.#records.delete(sha256);
     return part;
+  }
+
+  /** Without an index while the log takes no entry: a provider stays usable for clients that follow no log. */
+  async #logIndex(publicKey: Uint8Array): Promise<Pick<E2eKeysetProvider, 'log_index'>> {
+    const index = (await this.#options.log?.providerIndex(publicKey).catch(() => null)) ?? null;
+    return index === null ? {} : { log_index: index };
   }
 }
 
