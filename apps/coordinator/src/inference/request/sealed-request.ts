@@ -57,10 +57,9 @@ function parseOrRefuse(body: Uint8Array): E2eRequestHeader {
 }
 
 /** Member of the context at fault, such as `context.max_tokens`; null: the fault is elsewhere. */
-function fieldOf({ code, message }: E2eError): string | null {
+function fieldOf({ code, member }: E2eError): string | null {
   if (code === 'size_mismatch') return 'context.body_bytes';
-  const [, pointer] = /^context: \/([A-Za-z0-9_/]{1,64})/.exec(message) ?? [];
-  return pointer === undefined ? null : `context.${pointer.replaceAll('/', '.')}`;
+  return member === null ? null : `context.${member.replaceAll('/', '.')}`;
 }
 
 function requireTimes({ issued_at, expires_at }: E2eContext, now: number): void {

@@ -169,7 +169,7 @@ describe('candidates', () => {
     const answer = await openAnswer(sealed, await postSealed(harness, sealed.bytes));
     expect(answer.recipient).toBe(1);
     await until(() => jobOf(late).isCancelled);
-    expect(await line()).toMatchObject({ tries: ['first overtaken', 'hedge answered'] });
+    expect(await line()).toMatchObject({ attempt_outcomes: ['first overtaken', 'hedge answered'] });
   });
 
   it('whose keys are gone lead to a problem that says so', async () => {
@@ -337,6 +337,22 @@ describe('a request', () => {
   ])('with a bad time names it: %s', async (param, terms) => {
     const provider = await harness.provider({ onSealedJob: answers });
     const response = await postSealed(harness, seal([provider], terms).bytes);
+    expect(response.status).toBe(400);
+    expect((await errorOf(response)).param).toBe(param);
+  });
+
+  it.each([
+    ['context.max_tokens', '"max_tokens":100', '"max_tokens":"1"'],
+    ['context.stream', '"stream":false', '"stream":12345'],
+    ['context.v', '"v":1', '"v":2'],
+    ['context.recipients.0.key_id', '"key_id":"', '"key_id":"/'],
+  ])('with a bad member of the context names it: %s', async (param, from, to) => {
+    const provider = await harness.provider({ onSealedJob: answers });
+    const { bytes } = seal([provider]);
+    const text = Buffer.from(bytes).toString('latin1');
+    const at = text.indexOf(from);
+    const changed = text.slice(0, at) + to + text.slice(at + to.length);
+    const response = await postSealed(harness, Buffer.from(changed, 'latin1'));
     expect(response.status).toBe(400);
     expect((await errorOf(response)).param).toBe(param);
   });
