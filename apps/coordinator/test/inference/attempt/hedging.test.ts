@@ -38,7 +38,7 @@ describe('when the first content is late', () => {
     if (stream) expect((await expectSignedStream(response)).signed).toContain('here');
     else expect((await expectSignedPlain(response, '/v1/chat/completions')).receipt.provider_id).toBe(good.providerId);
     await until(() => jobOf(late).cancelled.aborted);
-    expect(await line()).toMatchObject({ attempts: 2, provider: good.providerId, tries: ['first overtaken', 'hedge answered'] });
+    expect(await line()).toMatchObject({ attempts: 2, provider: good.providerId, attempt_outcomes: ['first overtaken', 'hedge answered'] });
     const price = costOf(harness.app.prices.current(MODEL), { promptTokens: 7, completionTokens: 4 });
     await until(async () => (await harness.money()).reserved === 0);
     expect((await harness.money()).balance).toBe(FULL - price);
@@ -61,7 +61,7 @@ describe('when the first content is late', () => {
     expect(response.headers.get('x-provider-id')).toBe(first.providerId);
     expect((await expectSignedStream(response)).signed).toContain('first');
     await until(() => jobOf(second).cancelled.aborted);
-    expect(await line()).toMatchObject({ tries: ['hedge overtaken', 'first answered'] });
+    expect(await line()).toMatchObject({ attempt_outcomes: ['hedge overtaken', 'first answered'] });
     expect((await harness.money(`provider:${second.providerId}`)).balance).toBe(0);
   });
 
@@ -94,7 +94,7 @@ describe('when the first content is late', () => {
     const response = await asked;
     expect(response.headers.get('x-provider-id')).toBe(third.providerId);
     await expectSignedStream(response);
-    expect(await line()).toMatchObject({ attempts: 3, tries: ['first engine_failed', 'hedge engine_failed', 'retry answered'] });
+    expect(await line()).toMatchObject({ attempts: 3, attempt_outcomes: ['first engine_failed', 'hedge engine_failed', 'retry answered'] });
   });
 
   it('and one provider refuses the request, the other continues; the client sees a refusal by both', async () => {
@@ -109,7 +109,7 @@ describe('when the first content is late', () => {
     jobOf(second).fail(tooLong);
     const response = await asked;
     expect([response.status, (await errorOf(response)).code]).toEqual([400, 'context_length_exceeded']);
-    expect(await line()).toMatchObject({ tries: ['first context_length_exceeded', 'hedge context_length_exceeded'] });
+    expect(await line()).toMatchObject({ attempt_outcomes: ['first context_length_exceeded', 'hedge context_length_exceeded'] });
   });
 
   it('and the client disconnects, both attempts are cancelled and nothing is paid', async () => {
@@ -122,7 +122,7 @@ describe('when the first content is late', () => {
     await asked;
     await until(() => jobOf(first).cancelled.aborted && jobOf(second).cancelled.aborted);
     await allFree();
-    expect(await line()).toMatchObject({ status: 'client_gone', tries: ['first stopped', 'hedge stopped'] });
+    expect(await line()).toMatchObject({ status: 'client_gone', attempt_outcomes: ['first stopped', 'hedge stopped'] });
     expect(await harness.money()).toEqual({ balance: FULL, reserved: 0 });
   });
 
@@ -235,7 +235,7 @@ describe('a silent provider', () => {
       await response.text();
       if (stream) expect(jobOf(dead).cancelled.aborted).toBe(true);
     }
-    expect(harness.jobLines()[0]).toMatchObject({ tries: ['first timeout_first_content', 'retry answered'] });
+    expect(harness.jobLines()[0]).toMatchObject({ attempt_outcomes: ['first timeout_first_content', 'retry answered'] });
     await until(() => harness.app.providers.reputations.summaryOf(dead.providerId).recentFailures >= 1);
   });
 });
