@@ -54,8 +54,8 @@ describe('metrics', () => {
     const after = await read();
     const moved = (name: string, labels: Readonly<Record<string, string>> = {}): number =>
       sumOf(after, name, labels) - sumOf(before, name, labels);
-    expect(moved('inference_jobs_total', { endpoint: CHAT, stream: 'false', outcome: 'delivered' })).toBe(1);
-    expect(moved('inference_jobs_total', { endpoint: CHAT, stream: 'true', outcome: 'delivered' })).toBe(1);
+    expect(moved('inference_jobs_total', { endpoint: CHAT, stream: 'false', end: 'delivered' })).toBe(1);
+    expect(moved('inference_jobs_total', { endpoint: CHAT, stream: 'true', end: 'delivered' })).toBe(1);
     expect(moved('inference_jobs_total', { end: 'provider_failed' })).toBe(1);
     expect(moved('inference_failed_attempts_total', { reason: 'engine_failed' })).toBe(1);
     expect(moved('inference_first_token_seconds')).toBe(1);
