@@ -11,11 +11,14 @@ import { fileURLToPath } from 'node:url';
 const PACKAGES = fileURLToPath(new URL('../packages', import.meta.url));
 const CLIENT_FILES = ['bin', 'dist', 'examples', 'README.md'];
 const SCOPE = '@inference/';
+/** Path in the archive of the program that starts the bundled verifier. */
+const VERIFIER_PROGRAM = 'bin/inference-verify.js';
 
 interface Manifest {
   readonly name: string;
   readonly version: string;
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly bin?: Readonly<Record<string, string>>;
   readonly [member: string]: unknown;
 }
 
@@ -33,9 +36,13 @@ export function packClient(folder: string): string {
       writeJson(join(target, 'package.json'), { name: fullName, version, type, exports });
     }
     for (const file of CLIENT_FILES) cpSync(join(PACKAGES, 'client', file), join(stage, file), { recursive: true, filter: isShipped });
+    writeFileSync(join(stage, VERIFIER_PROGRAM), `#!/usr/bin/env node\nimport '../node_modules/${SCOPE}verifier/dist/cli/main.js';\n`, {
+      mode: 0o755,
+    });
     const { private: _private, scripts: _scripts, devDependencies: _devDependencies, files: _files, ...published } = client;
     writeJson(join(stage, 'package.json'), {
       ...published,
+      bin: { ...published.bin, 'inference-verify': VERIFIER_PROGRAM },
       files: CLIENT_FILES,
       dependencies: { ...externalDependencies(['client', ...bundled]), ...bundledDependencies(bundled) },
       bundleDependencies: bundled.map((name) => SCOPE + name),

@@ -32,8 +32,14 @@ beforeAll(() => {
 
 afterAll(() => rmSync(project, { recursive: true }));
 
-function manifestIn(folder: string): { readonly dependencies: Record<string, string>; readonly bundleDependencies: string[] } {
-  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as ReturnType<typeof manifestIn>;
+interface PackedManifest {
+  readonly bin: Record<string, string>;
+  readonly dependencies: Record<string, string>;
+  readonly bundleDependencies: string[];
+}
+
+function manifestIn(folder: string): PackedManifest {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as PackedManifest;
 }
 
 describe('the package', () => {
@@ -63,9 +69,12 @@ describe('the package', () => {
     }
   });
 
-  test('runs the proxy', async () => {
-    const program = join(project, 'node_modules/@inference/client/bin/inference-proxy.js');
-    const { stdout } = await run(process.execPath, [program, '--help']);
-    expect(stdout).toContain('usage: inference-proxy');
+  test.each([
+    ['inference-proxy', ['--help'], 'usage: inference-proxy '],
+    ['inference-verify', ['proxy', '--help'], 'usage: inference-verify proxy '],
+  ])('runs the proxy as %s', async (name, args, usage) => {
+    const installed = join(project, 'node_modules/@inference/client');
+    const { stdout } = await run(process.execPath, [join(installed, manifestIn(installed).bin[name] ?? ''), ...args]);
+    expect(stdout).toContain(usage);
   });
 });

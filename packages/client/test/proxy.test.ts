@@ -1,6 +1,6 @@
 /** The local proxy over real sockets, and its program. */
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -145,13 +145,18 @@ describe('the proxy', () => {
   });
 });
 
-describe('inference-proxy', () => {
-  const program = fileURLToPath(new URL('../bin/inference-proxy.js', import.meta.url));
+const PROGRAMS = [
+  { name: 'inference-proxy', file: '../bin/inference-proxy.js', command: [] },
+  { name: 'inference-verify proxy', file: '../../verifier/bin/inference-verify.js', command: ['proxy'] },
+];
+
+describe.each(PROGRAMS)('$name', ({ name, file, command }) => {
+  const program = fileURLToPath(new URL(file, import.meta.url));
 
   function run(...args: string[]) {
     const scratch = mkdtempSync(join(tmpdir(), 'inference-proxy-'));
     closing.push(() => rmSync(scratch, { recursive: true }));
-    const child = spawn(process.execPath, [program, ...args], { env: { ...process.env, XDG_STATE_HOME: scratch } });
+    const child = spawn(process.execPath, [program, ...command, ...args], { env: { ...process.env, XDG_STATE_HOME: scratch } });
     closing.push(() => child.kill('SIGKILL'));
     let output = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes: Buffer) => (output += bytes.toString()));
@@ -168,7 +173,13 @@ describe('inference-proxy', () => {
     const { exited, output } = run(...args);
     expect(await exited).toBe(2);
     expect(output()).toContain(message);
-    expect(output()).toContain('usage: inference-proxy');
+    expect(output()).toContain(`usage: ${name} --base-url`);
+  });
+
+  test('explains its options', async () => {
+    const { exited, output } = run('--help');
+    expect(await exited).toBe(0);
+    expect(output()).toContain(`usage: ${name} --base-url`);
   });
 
   test('prints a line per request, and ends by a signal', async () => {
@@ -190,4 +201,14 @@ describe('inference-proxy', () => {
     child.kill('SIGTERM');
     expect(await exited).toBe(0);
   });
+});
+
+test('inference-verify names the package that the proxy needs', async () => {
+  const scratch = mkdtempSync(join(tmpdir(), 'inference-verify-'));
+  closing.push(() => rmSync(scratch, { recursive: true }));
+  const verifier = fileURLToPath(new URL('../../verifier', import.meta.url));
+  for (const name of ['package.json', 'bin', 'dist']) cpSync(join(verifier, name), join(scratch, name), { recursive: true });
+  const { status, stderr } = spawnSync(process.execPath, [join(scratch, 'bin/inference-verify.js'), 'proxy'], { encoding: 'utf8' });
+  expect(stderr).toContain('npm install @inference/client');
+  expect(status).toBe(3);
 });

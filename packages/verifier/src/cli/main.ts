@@ -1,11 +1,12 @@
 /**
- * `inference-verify`: checks a network, an answer, a receipt, a certificate chain or the transparency log without trusting the operator. Exit codes: 0
- * everything verified, 1 something did not, 2 wrong usage, 3 evidence unavailable.
+ * `inference-verify`: checks a network, an answer, a receipt, a certificate chain or the transparency log without trusting the operator,
+ * and starts the end-to-end proxy. Exit codes: 0 everything verified, 1 something did not, 2 wrong usage, 3 evidence unavailable.
  */
 import { chainCommand } from './chain.js';
 import { type Command, UnavailableError, UsageError } from './command.js';
 import { logCommand } from './log.js';
 import { networkCommand } from './network.js';
+import { proxyProgram } from './proxy.js';
 import { receiptCommand } from './receipt.js';
 import { responseCommand } from './response.js';
 
@@ -19,11 +20,9 @@ const COMMANDS: Readonly<Record<string, Command>> = {
 
 const USAGE = `usage: inference-verify <command> [options]
 
-${Object.values(COMMANDS)
-  .map(({ usage, summary }) => `  ${usage}\n      ${summary}`)
-  .join('\n')}
+${[...Object.values(COMMANDS), proxyProgram].map(({ usage, summary }) => `  ${usage}\n      ${summary}`).join('\n')}
 
-Every command takes --json. Exit codes: 0 verified, 1 not verified, 2 wrong usage, 3 evidence not to be had.`;
+Every command but proxy takes --json. Exit codes: 0 verified, 1 not verified, 2 wrong usage, 3 evidence not to be had.`;
 
 async function main(args: readonly string[]): Promise<number> {
   const [name, ...rest] = args;
@@ -31,6 +30,7 @@ async function main(args: readonly string[]): Promise<number> {
     console.log(USAGE);
     return name === undefined ? 2 : 0;
   }
+  if (name === 'proxy') return proxyProgram.run(rest);
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (command === undefined) throw new UsageError(`there is no command ${JSON.stringify(name)}`);
   if (rest.includes('--help') || rest.includes('-h')) {
