@@ -242,7 +242,7 @@ describeInBrowser('the quick start', () => {
     await page.getByRole('heading', { name: 'Plain and end-to-end mode' }).waitFor();
     await page.getByRole('link', { name: 'Set up end-to-end mode' }).click();
     await page.locator('pre', { hasText: 'createVerifiedFetch({ baseURL' }).waitFor();
-    await page.getByText('inference-proxy --base-url').waitFor();
+    await page.getByText('inference-verify proxy --base-url').waitFor();
     await page.locator('pre', { hasText: 'ANTHROPIC_BASE_URL=http://127.0.0.1:8086' }).waitFor();
     await page.getByRole('tab', { name: 'curl' }).click();
     await expect.poll(() => new URL(page.url()).search).toBe('');

@@ -68,7 +68,7 @@ describe('first requests', () => {
   it('in end-to-end mode name the coordinator only to the verified fetch and the proxy', () => {
     const [verifiedFetch, ...throughProxy] = endToEndSnippets(facts);
     expect(verifiedFetch.code).toContain("const baseURL = 'https://gateway.example/v1'");
-    expect(proxyCommand(facts.base)).toContain('--base-url https://gateway.example --listen 127.0.0.1:8086');
+    expect(proxyCommand(facts.base)).toContain('inference-verify proxy --base-url https://gateway.example --listen 127.0.0.1:8086');
     expect(throughProxy.map(({ id }) => id)).toEqual(['proxy-curl', 'proxy-claude-code']);
     for (const { id, code } of throughProxy) {
       // A request to the coordinator itself would leave the computer in plain mode.

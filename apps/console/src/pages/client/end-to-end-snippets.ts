@@ -6,7 +6,7 @@ const PROXY = '127.0.0.1:8086';
 
 /** Command that starts the proxy for a coordinator. */
 export function proxyCommand(base: string): string {
-  return `npx --package @inference/client inference-proxy --base-url ${base} --listen ${PROXY}`;
+  return `npx --package @inference/client inference-verify proxy --base-url ${base} --listen ${PROXY}`;
 }
 
 /** First requests in end-to-end mode. Those after the first go through the proxy. */
