@@ -5,6 +5,7 @@
 import { E2E_REQUEST_CONTENT_TYPE, type E2eCrypto, fromBase64Url, fromUtf8, type SealedE2eRequest } from '@inference/protocol';
 import { refusalResponse } from './answer/errors.js';
 import { openAnswer } from './answer/open-answer.js';
+import { coordinatorLog } from './network/coordinator-log.js';
 import { boundedBytes, type Fetch } from './network/download.js';
 import type { LogVerifier } from './network/log-verifier.js';
 import { Network } from './network/network.js';
@@ -30,6 +31,7 @@ export interface VerifiedFetchOptions {
   readonly store?: Store;
   /** Transport. Default: the runtime's `fetch`. */
   readonly fetch?: Fetch;
+  /** Default: the log of the coordinator, under the keys of the policy. */
   readonly logVerifier?: LogVerifier;
   /** base64url of 32 bytes. Requests with the same secret share prefix-cache entries at a provider. Default: none are shared. */
   readonly cacheSecret?: string;
@@ -83,13 +85,14 @@ class VerifiedClient {
     this.#cacheSecret = cacheSecretOf(options.cacheSecret);
     this.#onVerdict = options.onVerdict ?? (() => {});
     this.#now = options.now ?? Date.now;
+    const policy = parsePolicy(options.policy);
+    const source = { fetch: this.#transport, base: this.#base };
     this.#network = new Network({
+      ...source,
       crypto,
-      policy: parsePolicy(options.policy),
+      policy,
       state: new ClientState(options.store ?? memoryStore()),
-      logVerifier: options.logVerifier ?? null,
-      fetch: this.#transport,
-      base: this.#base,
+      logVerifier: policy.log === 'required' ? (options.logVerifier ?? coordinatorLog(source, policy)) : null,
       now: this.#now,
     });
   }

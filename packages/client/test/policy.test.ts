@@ -1,7 +1,11 @@
 /** Validation of policies: every error names its member. */
 import { describe, expect, test } from 'vitest';
+import { TestSigner } from '../../protocol/test/log/log-fixture.js';
 import { createVerifiedFetch, DEFAULT_POLICY, PolicyError, parsePolicy } from '../src/node.js';
 import { BASE_URL, POLICY } from './scripted-network.js';
+
+const LOG = new TestSigner('log.example', 1, 'ed25519');
+const WITNESS = new TestSigner('witness.example', 2, 'cosignature');
 
 describe('a policy', () => {
   test('requires a certificate of the manufacturer by default', () => {
@@ -26,6 +30,15 @@ describe('a policy', () => {
     ['minLogAge', { minLogAge: 1 }],
     ['stickyFor', { stickyFor: null }],
     ['log', { log: true }],
+    ['logKey', { logKey: LOG.verifierKey }],
+    ['logKey', { log: 'required', logKey: `${LOG.verifierKey}x` }],
+    ['logKey', { log: 'required', logKey: WITNESS.verifierKey }],
+    ['logWitnesses', { log: 'required', logWitnesses: [WITNESS.verifierKey] }],
+    ['logWitnesses.0', { log: 'required', logKey: LOG.verifierKey, logWitnesses: ['witness'] }],
+    ['logWitnesses.1', { log: 'required', logKey: LOG.verifierKey, logWitnesses: [WITNESS.verifierKey, LOG.verifierKey] }],
+    ['logWitnesses.1', { log: 'required', logKey: LOG.verifierKey, logWitnesses: [WITNESS.verifierKey, WITNESS.verifierKey] }],
+    ['logQuorum', { log: 'required', logKey: LOG.verifierKey, logQuorum: 1 }],
+    ['logQuorum', { log: 'required', logKey: LOG.verifierKey, logWitnesses: [WITNESS.verifierKey], logQuorum: 2 }],
     ['candidate', { candidate: 3 }],
     ['policy', []],
   ])('with a wrong %s names that member', (field, policy) => {
@@ -40,6 +53,7 @@ describe('options of a client', () => {
     ['baseURL', { baseURL: 'host' }],
     ['baseURL', { baseURL: 'ftp://host' }],
     ['baseURL', { baseURL: 'https://user@host/v1' }],
+    ['logKey', { baseURL: BASE_URL, policy: { log: 'required' as const } }],
     ['cacheSecret', { baseURL: BASE_URL, cacheSecret: 'short' }],
   ])('with a wrong %s name it', (option, options) => {
     expect(() => createVerifiedFetch(options)).toThrow(option);

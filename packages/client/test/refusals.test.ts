@@ -3,6 +3,7 @@ import { type E2eKeyset, e2eKeepAlive, encodeE2eAbort, toBase64, utf8 } from '@i
 import { generateSealingKeyPair } from '@inference/protocol/crypto';
 import OpenAI, { APIError } from 'openai';
 import { describe, expect, test } from 'vitest';
+import { TestSigner } from '../../protocol/test/log/log-fixture.js';
 import { sha256 } from '../../verifier/test/signed-answers.js';
 import { createVerifiedFetch, type E2ERefusalCode, E2ERefused, memoryStore, type PolicyInput, type Store, verdictOf } from '../src/node.js';
 import { hello } from './answers.js';
@@ -180,7 +181,11 @@ describe('keys and evidence', () => {
       }),
     ],
     ['an empty keyset', 'downgraded', () => ({ network: keysetNetwork((keyset) => ({ ...keyset, providers: [] })) })],
-    ['no log where one is required', 'split_view', () => ({ policy: { ...POLICY, log: 'required' } })],
+    [
+      'no log where one is required',
+      'split_view',
+      () => ({ policy: { ...POLICY, log: 'required', logKey: new TestSigner('log.example', 1, 'ed25519').verifierKey } }),
+    ],
     [
       'a model that no provider serves',
       'no_candidates',

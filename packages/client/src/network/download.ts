@@ -15,13 +15,28 @@ export interface DownloadOptions {
 }
 
 /** JSON at an address. Throws {@link E2ERefused}; `coordinator_said` for errors other than a 404. */
-export async function downloadJson(
+export async function downloadJson(fetch: Fetch, url: string, options: DownloadOptions = {}): Promise<unknown> {
+  const bytes = await download(fetch, url, { maxBytes: MAX_BYTES, accept: 'application/json', ...options });
+  try {
+    return JSON.parse(fromUtf8(bytes)) as unknown;
+  } catch {
+    throw new E2ERefused('downgraded', `${new URL(url).pathname} is not JSON.`);
+  }
+}
+
+/** Bytes at an address. Throws {@link E2ERefused}, as {@link downloadJson}. */
+export async function download(
   fetch: Fetch,
   url: string,
-  { headers = {}, whenMissing = 'downgraded' }: DownloadOptions = {},
-): Promise<unknown> {
+  {
+    headers = {},
+    whenMissing = 'downgraded',
+    maxBytes,
+    accept = '*/*',
+  }: DownloadOptions & { readonly maxBytes: number; readonly accept?: string },
+): Promise<Uint8Array> {
   const response = await fetch(url, {
-    headers: { accept: 'application/json', ...headers },
+    headers: { accept, ...headers },
     credentials: 'omit',
     redirect: 'error',
     signal: AbortSignal.timeout(TIMEOUT_MS),
@@ -33,12 +48,7 @@ export async function downloadJson(
     if (isMissing) throw new E2ERefused(whenMissing, `${path} answered ${response.status}.`);
     throw new E2ERefused('coordinator_said', `${path} answered ${response.status}.`, response.status);
   }
-  const bytes = await boundedBytes(response, MAX_BYTES);
-  try {
-    return JSON.parse(fromUtf8(bytes)) as unknown;
-  } catch {
-    throw new E2ERefused('downgraded', `${path} is not JSON.`);
-  }
+  return await boundedBytes(response, maxBytes);
 }
 
 /** Body of a response. Throws {@link E2ERefused} `coordinator_said` beyond `maxBytes`. */

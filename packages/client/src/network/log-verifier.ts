@@ -1,17 +1,21 @@
 /** Verification of the transparency log, as the client uses it. */
 import {
-  canonicalJsonBytes,
   type E2eCrypto,
   type E2eKeyset,
   type E2eLogHead,
+  encodeLogEntry,
   fromBase64OrNull,
   keysetLeafBytes,
+  keysetLogEntry,
+  type LoggedLeaf,
   Sha256HexSchema,
   toHex,
 } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { E2ERefused } from '../refusal.js';
+
+export type { LoggedLeaf };
 
 export interface AcceptedKeyset {
   /** Tree head that requests carry, so that providers can compare theirs. */
@@ -33,15 +37,6 @@ export interface LogVerifier {
 /** Verifier of checkpoints: of C2SP tlog-checkpoint, with RFC 6962 proofs. `Stored` is JSON. */
 export interface CheckpointVerifier<Stored> {
   verify(leaf: LoggedLeaf, stored: Stored | null, now: number): Promise<CheckpointVerdict<Stored>>;
-}
-
-export interface LoggedLeaf {
-  /** Signed note. */
-  readonly checkpoint: string;
-  /** Bytes of the entry. */
-  readonly entry: Uint8Array;
-  readonly leafIndex: number;
-  readonly inclusionProof: readonly Uint8Array[];
 }
 
 export type CheckpointVerdict<Stored> =
@@ -75,7 +70,7 @@ export function keysetLog<Stored>(crypto: Pick<E2eCrypto, 'sha256'>, verifier: C
       const state = stateOf(text);
       const leaf = {
         checkpoint: log.checkpoint,
-        entry: keysetEntry(crypto, keyset),
+        entry: encodeLogEntry(keysetLogEntry(crypto.sha256, keyset.epoch, keysetLeafBytes(keyset))),
         leafIndex: log.leaf_index,
         inclusionProof: log.inclusion_proof.map((hash) => fromBase64OrNull(hash) ?? new Uint8Array()),
       };
@@ -90,11 +85,6 @@ export function keysetLog<Stored>(crypto: Pick<E2eCrypto, 'sha256'>, verifier: C
       return stateOf(text)?.heads.find(({ size }) => size > logIndex)?.accepted_at ?? null;
     },
   };
-}
-
-/** Entry of a keyset in the log: canonical JSON (RFC 8785). */
-function keysetEntry(crypto: Pick<E2eCrypto, 'sha256'>, keyset: E2eKeyset): Uint8Array {
-  return canonicalJsonBytes({ v: 1, kind: 'keyset', epoch: keyset.epoch, sha256: toHex(crypto.sha256(keysetLeafBytes(keyset))) });
 }
 
 /** The first head stays: it dates the oldest entries. */

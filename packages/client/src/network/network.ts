@@ -22,6 +22,7 @@ export interface NetworkOptions extends KeysetSource {
   readonly crypto: E2eCrypto;
   readonly policy: Policy;
   readonly state: ClientState;
+  /** Null: the policy does not require the log. */
   readonly logVerifier: LogVerifier | null;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -130,16 +131,14 @@ export class Network {
   }
 
   async #refresh(authorization: Readonly<Record<string, string>>): Promise<CurrentKeyset> {
-    const { crypto, policy, state, logVerifier, now } = this.#options;
+    const { crypto, state, logVerifier, now } = this.#options;
     await state.load();
     const keyset = await downloadKeyset(this.#options, {}, now());
     if (Object.keys(authorization).length > 0) {
       requireSameKeyset(crypto, keyset, await downloadKeyset(this.#options, { headers: authorization }, now()));
     }
     let log: E2eLogHead | null = null;
-    if (policy.log === 'required') {
-      if (logVerifier === null)
-        throw new E2ERefused('split_view', 'The policy needs the transparency log, and the client has no verifier of it.');
+    if (logVerifier !== null) {
       if (keyset.log === undefined) throw new E2ERefused('split_view', 'The keyset is not in a transparency log.');
       const accepted = await logVerifier.verifyKeyset(keyset, state.log, now());
       await state.setLog(accepted.state);

@@ -1,11 +1,22 @@
 /** Policy of a client: the evidence that a provider must have before a request is sealed to its key. */
-import { fromBase64OrNull, MAX_E2E_RECIPIENTS, MAX_KEY_LIFETIME_MS } from '@inference/protocol';
+import {
+  fromBase64OrNull,
+  LogFormatError,
+  MAX_E2E_RECIPIENTS,
+  MAX_KEY_LIFETIME_MS,
+  type NoteSignatureType,
+  parseNoteKey,
+  toHex,
+} from '@inference/protocol';
+import { sha256 } from '@noble/hashes/sha2.js';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
+
+const MAX_WITNESSES = 16;
 
 const milliseconds = (maximum: number) => Type.Integer({ minimum: 0, maximum });
 
@@ -49,6 +60,12 @@ const members = {
   stickyFor: milliseconds(90 * DAY_MS),
   /** `required`: the keyset must be in the transparency log. */
   log: Type.Union([Type.Literal('off'), Type.Literal('required')]),
+  /** Verifier key of the log (C2SP signed-note), as `/e2e/log/key` shows it. */
+  logKey: Type.String({ minLength: 1, maxLength: 1024 }),
+  /** Verifier keys of witnesses, type cosignature/v1. Default: none. */
+  logWitnesses: Type.Array(Type.String({ minLength: 1, maxLength: 1024 }), { minItems: 1, maxItems: MAX_WITNESSES }),
+  /** Number of these witnesses that must have cosigned. Default: the majority. */
+  logQuorum: Type.Integer({ minimum: 1, maximum: MAX_WITNESSES }),
 };
 const PolicySchema = Type.Partial(Type.Object(members), { additionalProperties: false });
 const validator = Compile(PolicySchema);
@@ -56,8 +73,9 @@ const validator = Compile(PolicySchema);
 /** Input of a client, as in a policy file. All members are optional. */
 export type PolicyInput = Static<typeof PolicySchema>;
 
-type Filled = Required<Omit<PolicyInput, 'anchors' | 'enclaveKeys' | 'serials'>>;
-export type Policy = Readonly<Filled & Pick<PolicyInput, 'anchors' | 'enclaveKeys' | 'serials'>>;
+type WithoutDefault = 'anchors' | 'enclaveKeys' | 'serials' | 'logKey' | 'logWitnesses' | 'logQuorum';
+type Filled = Required<Omit<PolicyInput, WithoutDefault>>;
+export type Policy = Readonly<Filled & Pick<PolicyInput, WithoutDefault>>;
 
 export const DEFAULT_POLICY: Readonly<Filled> = {
   evidence: 'maker',
@@ -95,12 +113,39 @@ export function parsePolicy(input: unknown = {}): Policy {
   }
   const policy = { ...DEFAULT_POLICY, ...input };
   if (policy.minCandidates > policy.candidates) throw new PolicyError('minCandidates', `is more than candidates (${policy.candidates})`);
-  if (policy.minLogAge > 0 && policy.log !== 'required') throw new PolicyError('minLogAge', 'needs log: "required"');
+  requireLogMembers(policy);
   policy.anchors?.forEach(({ name, publicKey }, index) => {
     if (fromBase64OrNull(name) === null) throw new PolicyError(`anchors.${index}.name`, 'is not canonical base64');
     if (fromBase64OrNull(publicKey)?.length !== 97) throw new PolicyError(`anchors.${index}.publicKey`, 'is not base64 of 97 bytes');
   });
   return policy;
+}
+
+function requireLogMembers({ log, minLogAge, logKey, logWitnesses, logQuorum }: Policy): void {
+  const needRequired = { minLogAge: minLogAge || undefined, logKey, logWitnesses, logQuorum };
+  for (const [field, value] of Object.entries(needRequired)) {
+    if (value !== undefined && log !== 'required') throw new PolicyError(field, 'needs log: "required"');
+  }
+  for (const [field, value] of Object.entries({ logWitnesses, logQuorum })) {
+    if (value !== undefined && logKey === undefined) throw new PolicyError(field, 'needs logKey');
+  }
+  if (logKey !== undefined) requireNoteKey('logKey', logKey, 'ed25519');
+  const keys = (logWitnesses ?? []).map((text, index) => requireNoteKey(`logWitnesses.${index}`, text, 'cosignature'));
+  const repeated = keys.findIndex((key, index) => keys.indexOf(key) < index);
+  if (repeated >= 0) throw new PolicyError(`logWitnesses.${repeated}`, 'has the same key as another witness');
+  if ((logQuorum ?? 0) > keys.length) throw new PolicyError('logQuorum', `is more than the number of logWitnesses (${keys.length})`);
+}
+
+/** The public key in hexadecimal. */
+function requireNoteKey(field: string, text: string, type: NoteSignatureType): string {
+  try {
+    const key = parseNoteKey(sha256, text);
+    if (key.type === type) return toHex(key.publicKey);
+  } catch (error) {
+    if (!(error instanceof LogFormatError)) throw error;
+    throw new PolicyError(field, `is no verifier key: ${error.message}`);
+  }
+  throw new PolicyError(field, `is a verifier key of another type than ${type}`);
 }
 
 function unknownMember(input: unknown): string | null {

@@ -1,0 +1,38 @@
+/** The coordinator's transparency log, under the keys of the policy. */
+import { LogVerifier as CheckpointLogVerifier, StoredCheckpointSchema, TILE_WIDTH, tilePath } from '@inference/protocol';
+import { nobleLogCrypto } from '@inference/verifier';
+import { Compile } from 'typebox/compile';
+import { type Policy, PolicyError } from '../policy/policy.js';
+import { download } from './download.js';
+import type { KeysetSource } from './keyset.js';
+import { keysetLog, type LogVerifier } from './log-verifier.js';
+
+/** Maximum age of checkpoints and cosignatures. Coordinators renew them every five minutes, and keysets are used for 30. */
+const MAX_CHECKPOINT_AGE_MS = 60 * 60_000;
+const MAX_TILE_BYTES = 32 * TILE_WIDTH;
+
+const storedCheckpoint = Compile(StoredCheckpointSchema);
+
+/**
+ * Verifies keysets in the log whose key the policy names. Tiles are read from `/e2e/log`; a missing one is refused as `split_view`.
+ * Throws PolicyError for a policy without `logKey`.
+ */
+export function coordinatorLog({ fetch, base }: KeysetSource, policy: Policy): LogVerifier {
+  const { logKey, logWitnesses = [], logQuorum = majorityOf(logWitnesses.length) } = policy;
+  if (logKey === undefined) throw new PolicyError('logKey', 'is missing: log: "required" needs the key of the log');
+  const checkpoints = new CheckpointLogVerifier({
+    crypto: nobleLogCrypto,
+    policy: { key: logKey, witnesses: logWitnesses, minCosignatures: logQuorum, maxAgeMs: MAX_CHECKPOINT_AGE_MS },
+    readTile: (tile) => download(fetch, `${base}/e2e/log/${tilePath(tile)}`, { maxBytes: MAX_TILE_BYTES, whenMissing: 'split_view' }),
+  });
+  return keysetLog(nobleLogCrypto, {
+    verify(leaf, stored: unknown, now) {
+      if (stored === null || storedCheckpoint.Check(stored)) return checkpoints.verify(leaf, stored, now);
+      throw new Error('The stored checkpoint of the transparency log is not valid. Restore or delete the state.');
+    },
+  });
+}
+
+function majorityOf(count: number): number {
+  return count === 0 ? 0 : Math.floor(count / 2) + 1;
+}

@@ -1,0 +1,129 @@
+/** Keysets in a transparency log: growth is accepted, other histories are refused. */
+import { type E2eKeyset, encodeLogEntry, keysetLeafBytes, keysetLogEntry, parseTilePath, toBase64 } from '@inference/protocol';
+import { sha256 } from '@inference/protocol/crypto';
+import { beforeEach, expect, test } from 'vitest';
+import { TestLog, TestSigner } from '../../protocol/test/log/log-fixture.js';
+import type { Fetch } from '../src/network/download.js';
+import { createVerifiedFetch, memoryStore, type PolicyInput, type Store } from '../src/node.js';
+import { hello } from './answers.js';
+import { BASE_URL, MODEL, NOW, POLICY, ScriptedNetwork, scriptedProvider } from './scripted-network.js';
+
+const HOUR_MS = 3_600_000;
+const PROVIDER = scriptedProvider();
+const [first, second] = [6, 7].map((seed) => new TestSigner(`witness-${seed}.example`, seed, 'cosignature')) as [TestSigner, TestSigner];
+
+/** Entries of other keysets; those of another `variant` are another history. */
+const entriesOf = (count: number, variant = 0): Uint8Array[] =>
+  Array.from({ length: count }, (_, epoch) => encodeLogEntry(keysetLogEntry(sha256, epoch, Uint8Array.of(epoch, variant))));
+
+/** The log that the coordinator serves. */
+class ServedLog {
+  /** Entries before that of the keyset. */
+  history = entriesOf(300);
+  signedAt = NOW;
+  witnesses: readonly TestSigner[] = [];
+  cosignedAt = NOW;
+  /** Whether the log contains the keyset that clients get. */
+  isLogged = true;
+  tile: (bytes: Uint8Array<ArrayBuffer>) => Response = (bytes) => new Response(bytes);
+  tileCount = 0;
+  log = new TestLog([]);
+
+  async withProof(keyset: E2eKeyset): Promise<E2eKeyset> {
+    const logged = this.isLogged ? keyset : { ...keyset, epoch: keyset.epoch + 1 };
+    this.log = new TestLog([...this.history, encodeLogEntry(keysetLogEntry(sha256, logged.epoch, keysetLeafBytes(logged)))]);
+    const size = this.log.entries.length;
+    const checkpoint = this.log.checkpoint(size, this.signedAt, this.witnesses, this.cosignedAt);
+    const { inclusionProof } = await this.log.leaf(size - 1, size, checkpoint);
+    return { ...keyset, log: { checkpoint, leaf_index: size - 1, inclusion_proof: inclusionProof.map(toBase64) } };
+  }
+
+  async read(path: string): Promise<Response> {
+    const tile = parseTilePath(path);
+    if (tile === null) return new Response('not found', { status: 404 });
+    this.tileCount++;
+    return this.tile(new Uint8Array(await this.log.readTile(tile)));
+  }
+}
+
+let served: ServedLog;
+let network: ScriptedNetwork;
+let store: Store;
+
+beforeEach(() => {
+  served = new ServedLog();
+  network = new ScriptedNetwork(hello, 1, [PROVIDER]);
+  store = memoryStore();
+});
+
+const fetchWithLog: Fetch = async (input, init) => {
+  const { pathname } = new URL(input);
+  if (pathname.startsWith('/e2e/log/')) return served.read(pathname.slice('/e2e/log/'.length));
+  const response = await network.fetch(input, init);
+  return pathname === '/v1/e2e/keyset' ? Response.json(await served.withProof((await response.json()) as E2eKeyset)) : response;
+};
+
+/** A new client with the state of earlier ones. */
+function client(policy: PolicyInput = {}) {
+  const required = { ...POLICY, log: 'required' as const, logKey: served.log.signer.verifierKey, ...policy };
+  return createVerifiedFetch({ baseURL: `${BASE_URL}/v1`, policy: required, store, fetch: fetchWithLog, now: () => NOW });
+}
+
+test('a log that grows is accepted, and its head travels in the request', async () => {
+  await client().ready();
+  expect(served.tileCount).toBe(0);
+  const before = served.log.entries;
+  served.history = [...before, ...entriesOf(250, 1)];
+  const body = JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'hi' }] });
+  const response = await client()(`${BASE_URL}/v1/chat/completions`, { method: 'POST', body });
+  expect(response.status).toBe(200);
+  expect(served.tileCount).toBeGreaterThan(0);
+  expect(network.opened[0]?.context.log?.size).toBe(before.length + 251);
+});
+
+test.each<[string, string, () => void]>([
+  ['a log that was rolled back', 'split_view', () => Object.assign(served, { history: entriesOf(100), signedAt: NOW + 1000 })],
+  ['a fork', 'split_view', () => Object.assign(served, { history: entriesOf(400, 1) })],
+  ['a fork of the same length', 'split_view', () => Object.assign(served, { history: entriesOf(300, 1) })],
+  ['an old checkpoint', 'stale', () => Object.assign(served, { signedAt: NOW - 2 * HOUR_MS })],
+  ['a checkpoint of the future', 'split_view', () => Object.assign(served, { signedAt: NOW + HOUR_MS })],
+  ['a keyset that is not in the log', 'split_view', () => Object.assign(served, { isLogged: false })],
+  ['a log without tiles', 'split_view', () => growWith(() => new Response('gone', { status: 404 }))],
+  ['a tile of another length', 'split_view', () => growWith((bytes) => new Response(bytes.slice(1)))],
+  ['a tile of another tree', 'split_view', () => growWith((bytes) => new Response(bytes.map((byte) => byte ^ 1)))],
+  ['a tile without end', 'coordinator_said', () => growWith(() => new Response(new Uint8Array(9000)))],
+])('%s is refused as %s', async (_name, code, change) => {
+  await client().ready();
+  const stored = await store.load();
+  change();
+  await expect(client().ready()).rejects.toMatchObject({ name: 'E2ERefused', code });
+  expect(await store.load()).toBe(stored);
+});
+
+function growWith(tile: ServedLog['tile']): void {
+  Object.assign(served, { history: [...served.log.entries, ...entriesOf(9, 1)], tile });
+}
+
+test('a log of another key is refused', async () => {
+  const { verifierKey } = new TestSigner('log.example/e2e/log', 9, 'ed25519');
+  await expect(client({ logKey: verifierKey }).ready()).rejects.toMatchObject({ code: 'split_view' });
+});
+
+test('witnesses must have signed lately, by default their majority', async () => {
+  const logWitnesses = [first.verifierKey, second.verifierKey];
+  served.witnesses = [first];
+  await expect(client({ logWitnesses }).ready()).rejects.toMatchObject({ code: 'split_view' });
+  await client({ logWitnesses, logQuorum: 1 }).ready();
+  served.witnesses = [first, second];
+  await client({ logWitnesses }).ready();
+  served.cosignedAt = NOW - 2 * HOUR_MS;
+  await expect(client({ logWitnesses }).ready()).rejects.toMatchObject({ code: 'stale' });
+});
+
+test('a stored state that is no checkpoint is not replaced', async () => {
+  await client().ready();
+  const state = JSON.parse((await store.load()) as string) as { log: string };
+  const log = JSON.stringify({ ...(JSON.parse(state.log) as object), stored: 'checkpoint' });
+  await store.save(JSON.stringify({ ...state, log }));
+  await expect(client().ready()).rejects.toThrow('stored checkpoint');
+});
