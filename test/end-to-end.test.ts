@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import Anthropic from '@anthropic-ai/sdk';
-import { createVerifiedFetch, verdictOf } from '@inference/client';
+import { createVerifiedFetch, memoryStore, type PolicyInput, type Store, verdictOf } from '@inference/client';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TestSigner } from '../packages/protocol/test/log/log-fixture.js';
 import type { DemoNetwork } from './support/demo-network.js';
 import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
 
@@ -89,6 +90,35 @@ describe('SDKs on a verified fetch', () => {
       client.chat.completions.create({ model: network.model, messages: [{ role: 'user', content: prompt }], max_tokens: 8 }),
     ).rejects.toMatchObject({ status: 400, code: 'context_length_exceeded' });
     expect(verdictOf(answer as Response)).toMatchObject({ state: 'verified', receipt: { finish_reason: 'refused' } });
+  });
+});
+
+describe('a client that requires the transparency log', () => {
+  const client = async (store: Store, changes: PolicyInput = {}) => {
+    const logKey = (await (await fetch(`${network.baseUrl}/e2e/log/key`)).text()).trim();
+    const policy = { ...SIMULATED, log: 'required' as const, logKey, ...changes };
+    return createVerifiedFetch({ baseURL: network.baseUrl, policy, store });
+  };
+
+  it('gets verified responses, also with the stored checkpoint', async () => {
+    const store = memoryStore();
+    for (let run = 0; run < 2; run++) {
+      const openai = new OpenAI({ baseURL: `${network.baseUrl}/v1`, apiKey: network.apiKey, fetch: await client(store), maxRetries: 0 });
+      const { response } = await openai.chat.completions.create({ model: network.model, messages, max_tokens: 32 }).withResponse();
+      expect(verdictOf(response)?.state).toBe('verified');
+    }
+  });
+
+  it('refuses a log of another key, and one that showed another history before', async () => {
+    const store = memoryStore();
+    const { verifierKey } = new TestSigner('log.example', 9, 'ed25519');
+    await expect((await client(store, { logKey: verifierKey })).ready()).rejects.toMatchObject({ code: 'split_view' });
+    await (await client(store)).ready();
+    const state = JSON.parse((await store.load()) as string) as { log: string };
+    const { stored, ...rest } = JSON.parse(state.log) as { stored: object };
+    const log = JSON.stringify({ ...rest, stored: { ...stored, root: '00'.repeat(32) } });
+    await store.save(JSON.stringify({ ...state, log }));
+    await expect((await client(store)).ready()).rejects.toMatchObject({ code: 'split_view' });
   });
 });
 
