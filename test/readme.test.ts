@@ -1,5 +1,5 @@
 /** Runs the commands of README.md and docs/getting-started.md against a network started by `npm start`. */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,9 +29,10 @@ function forThisNetwork(block: string): string {
   return block.replaceAll('./.data', directory).replaceAll('http://127.0.0.1:8080', demo.base_url).replaceAll('service-…', demo.api_key);
 }
 
-/** Code block of a language after a bold lead of the README. */
-function readmeCode(lead: string): string {
-  const block = /```sh\n([\s\S]*?)```/.exec(readme.split(`**${lead}**`)[1] ?? '')?.[1];
+/** Code block after a bold lead of the README; `number` counts from 0. */
+function readmeCode(lead: string, number = 0): string {
+  const blocks = [...(readme.split(`**${lead}**`)[1] ?? '').matchAll(/```sh\n([\s\S]*?)```/g)];
+  const block = blocks[number]?.[1];
   if (block === undefined) throw new Error(`README: no sh code after "${lead}"`);
   return forThisNetwork(block);
 }
@@ -72,6 +73,30 @@ describe('README', () => {
   });
 });
 
+describe('the README in end-to-end mode', () => {
+  it('gets a verified response with the OpenAI SDK through the proxy', async () => {
+    const variables = readmeCode('Send a request').split('curl')[0] as string;
+    // The default port may be taken on this machine.
+    const started = `${variables}${readmeCode('Send a request end-to-end encrypted').trim()} --listen 127.0.0.1:0`;
+    const env = { ...process.env, XDG_STATE_HOME: directory };
+    const proxy = spawn('bash', ['-c', started], { cwd: ROOT, env, detached: true });
+    const exited = new Promise<void>((resolve) => proxy.once('close', () => resolve()));
+    let output = '';
+    for (const stream of [proxy.stdout, proxy.stderr]) stream.on('data', (bytes: Buffer) => (output += bytes.toString()));
+    try {
+      await expect.poll(() => output).toContain('listening on http://127.0.0.1:');
+      const address = /listening on (\S+) for/.exec(output)?.[1] as string;
+      const request = readmeCode('Send a request end-to-end encrypted', 1).replaceAll('http://127.0.0.1:8086', address);
+      expect((await run('bash', ['-c', variables + request])).output).toContain('Tokyo');
+      await expect.poll(() => output).toMatch(/POST \/v1\/chat\/completions VERIFIED /);
+    } finally {
+      // The group: the shell and npx start the program as their child.
+      process.kill(-(proxy.pid as number), 'SIGTERM');
+      await exited;
+    }
+  });
+});
+
 describe('getting started', () => {
   it('generates an image that its URL serves', async () => {
     const { output } = await run('bash', ['-c', code('Generate an image', 'sh')]);
@@ -90,6 +115,16 @@ describe('getting started', () => {
       const { code: status, output } = await run(process.execPath, [script]);
       expect(output).toContain(answer);
       expect(status).toBe(0);
+    } finally {
+      rmSync(script);
+    }
+  });
+
+  it('uses end-to-end mode', async () => {
+    const script = join(ROOT, 'test', `.readme-end-to-end-${process.pid}.mjs`);
+    writeFileSync(script, code('Use end-to-end mode', 'js'));
+    try {
+      expect((await run(process.execPath, [script])).output).toMatch(/15.* verified/);
     } finally {
       rmSync(script);
     }
