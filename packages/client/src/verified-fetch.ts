@@ -164,7 +164,8 @@ class VerifiedClient {
       // A copy on its own buffer: `BodyInit` excludes views of shared memory.
       body: new Uint8Array(sealed.bytes),
       credentials: 'omit',
-      redirect: 'error',
+      // Not `error`: SDKs would repeat a request whose connection seems to fail. A redirect is refused as `downgraded` instead.
+      redirect: 'manual',
       signal,
     });
     return response;

@@ -63,7 +63,7 @@ function requireNoPlaintext(network: ScriptedNetwork): void {
   for (const { url, init } of network.received) {
     const body = init.body instanceof Uint8Array ? new TextDecoder('latin1').decode(init.body) : String(init.body ?? '');
     expect(`${url}${JSON.stringify(init.headers)}${body}`).not.toContain(CANARY);
-    expect(init.redirect).toBe('error');
+    expect(init.redirect).toBe('manual');
   }
 }
 

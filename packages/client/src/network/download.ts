@@ -38,17 +38,21 @@ export async function download(
   const response = await fetch(url, {
     headers: { accept, ...headers },
     credentials: 'omit',
-    redirect: 'error',
+    redirect: 'manual',
     signal: AbortSignal.timeout(TIMEOUT_MS),
   });
   const path = new URL(url).pathname;
   if (response.status !== 200) {
     await response.body?.cancel();
-    const isMissing = response.status === 404 || (response.status >= 300 && response.status < 400);
-    if (isMissing) throw new E2ERefused(whenMissing, `${path} answered ${response.status}.`);
+    if (response.status === 404 || isRedirect(response)) throw new E2ERefused(whenMissing, `${path} answered ${response.status}.`);
     throw new E2ERefused('coordinator_said', `${path} answered ${response.status}.`, response.status);
   }
   return await boundedBytes(response, maxBytes);
+}
+
+/** Redirects are never followed; browsers show them with status 0 (Fetch, section 2.2.6: opaque-redirect filtered response). */
+function isRedirect({ status, type }: Response): boolean {
+  return type === 'opaqueredirect' || (status >= 300 && status < 400);
 }
 
 /** Body of a response. Throws {@link E2ERefused} `coordinator_said` beyond `maxBytes`. */
