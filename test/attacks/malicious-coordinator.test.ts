@@ -153,7 +153,18 @@ describe('keys and evidence', () => {
         return { store, policy: { allowSimulated: false } };
       },
     ],
-    ['a keyset outside of the log', 'split_view', () => () => null, () => ({ policy: { log: 'required' } })],
+    [
+      'a keyset outside of the log',
+      'split_view',
+      () => withKeyset(({ log: _, ...keyset }) => keyset),
+      () => ({ policy: { log: 'required', logKey: network.logKey } }),
+    ],
+    [
+      'another keyset than the logged one',
+      'split_view',
+      () => withKeyset((keyset) => ({ ...keyset, providers: keyset.providers.slice(1) })),
+      () => ({ policy: { log: 'required', logKey: network.logKey } }),
+    ],
   ])('%s: %s, and nothing is sealed', async (_name, code, behaviour, options) => {
     coordinator.become(behaviour());
     await requireRefusal(code, false, options?.());

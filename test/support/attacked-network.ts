@@ -35,6 +35,8 @@ export class AttackedNetwork {
     readonly harness: Harness,
     readonly coordinator: MaliciousCoordinator,
     readonly agents: readonly LightAgent[],
+    /** Verifier key of the coordinator's transparency log. */
+    readonly logKey: string,
   ) {}
 
   /** Starts three agents. The first candidate of a request is asked first. */
@@ -46,7 +48,8 @@ export class AttackedNetwork {
       const keyset = (await (await fetch(`${harness.url}/v1/e2e/keyset`)).json()) as { providers: unknown[] };
       return keyset.providers.length === agents.length;
     });
-    return new AttackedNetwork(harness, await MaliciousCoordinator.start(harness.url), agents);
+    const logKey = (await (await fetch(`${harness.url}/e2e/log/key`)).text()).trim();
+    return new AttackedNetwork(harness, await MaliciousCoordinator.start(harness.url), agents, logKey);
   }
 
   /** One chat completion of a new client, with the official SDK, without retries. */
