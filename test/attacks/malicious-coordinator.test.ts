@@ -3,6 +3,7 @@
  * that attacks. Each attack is refused with its code, and the prompt never leaves the client in clear.
  */
 import { randomBytes } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
 import { type E2ERefusalCode, memoryStore } from '@inference/client';
 import { type AttestationRecord, e2eKeepAlive, encodeE2eAbort, type SignedStatement, toBase64 } from '@inference/protocol';
 import { generateSealingKeyPair, keyIdOf } from '@inference/protocol/crypto';
@@ -116,6 +117,11 @@ describe('keys and evidence', () => {
     ['a page in place of the keyset', 'downgraded', () => instead(path, () => ({ body: Buffer.from('<html>') }))],
     ['a redirect to another keyset', 'downgraded', () => instead(path, () => ({ status: 307, headers: { location: '/v1/models' } }))],
     ['a keyset without end', 'coordinator_said', () => instead(path, () => ({ body: repeated(new Uint8Array(65_536), 1024) }))],
+    [
+      'a keyset without end, compressed',
+      'coordinator_said',
+      () => instead(path, () => ({ headers: { 'content-encoding': 'gzip' }, body: gzipSync(new Uint8Array(64 * 1024 * 1024)) })),
+    ],
     ['a keyset that fails', 'coordinator_said', () => instead(path, () => ({ status: 503 }))],
     [
       'another keyset for this account',
@@ -170,6 +176,21 @@ describe('keys and evidence', () => {
     await requireRefusal(code, false, options?.());
     expect(coordinator.sealedRequests).toEqual([]);
   });
+});
+
+test('a keyset for this account under another epoch is not used', async () => {
+  const { publicKey } = generateSealingKeyPair();
+  const swapped = { x25519: toBase64(publicKey), key_id: keyIdOf(publicKey) };
+  coordinator.become(
+    withKeyset(({ epoch, providers, ...keyset }, { apiKey }) =>
+      apiKey === null
+        ? { ...keyset, epoch, providers }
+        : { ...keyset, epoch: epoch + 1, providers: providers.map((entry) => ({ ...entry, ...swapped })) },
+    ),
+  );
+  expect(await network.ask(false)).toMatchObject({ isComplete: true, verdicts: [{ state: 'verified' }] });
+  expect(coordinator.sealedRequests).toHaveLength(1);
+  expect(Buffer.from(coordinator.sealedRequests[0] ?? []).toString('latin1')).not.toContain(swapped.key_id);
 });
 
 /** Answer of an earlier exchange, as a coordinator may keep it. */
@@ -275,6 +296,13 @@ describe.each([false, true])('answers (stream: %s)', (stream) => {
   test.each([400, 401, 402, 409, 422, 429, 500, 503])('a forged %d: coordinator_said, with its status for the SDK', async (status) => {
     coordinator.become(instead('/v1/e2e/requests', () => ({ status, ...json({ error: { message: 'forged', code: 'forged' } }) })));
     expect((await requireRefusal('coordinator_said', stream)).error?.status).toBe(status);
+  });
+
+  test('keys that are stale each time: sealed twice, then coordinator_said', async () => {
+    const problem = { status: 422, headers: { 'content-type': 'application/problem+json' }, body: Buffer.from('{}') };
+    coordinator.become(instead('/v1/e2e/requests', () => problem));
+    await requireRefusal('coordinator_said', stream);
+    expect(coordinator.sealedRequests).toHaveLength(2);
   });
 
   test.each<[string, E2ERefusalCode, (context: string) => string]>([
