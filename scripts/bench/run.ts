@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- [--peer] [--smoke] [relay] [engine] [rendering] [ledger] [leases] [statistics] [attestation] [scheduler] [images]
+ * `npm run bench -- [--peer] [--smoke] [relay] [e2e] [engine] [rendering] [ledger] [leases] [statistics] [attestation] [scheduler] [images]
  * [cluster]`: runs the named benches, or all. `--peer` adds llama.cpp's own server to the engine bench. Exits 1 on a missed target.
  *
  * `--smoke`: seconds per bench; targets are ignored, but each bench must complete.
@@ -7,6 +7,7 @@
 import { startProgress } from '../progress.js';
 import { benchAttestation } from './attestation/index.js';
 import { benchCluster } from './cluster/index.js';
+import { benchE2e } from './e2e/index.js';
 import { benchAgainstPeer } from './engine/against-peer.js';
 import { benchEngine } from './engine/index.js';
 import { benchImages } from './images/index.js';
@@ -20,6 +21,7 @@ import { isSmoke } from './size.js';
 
 const BENCHES: Readonly<Record<string, () => Promise<boolean>>> = {
   relay: benchRelay,
+  e2e: benchE2e,
   engine: () => (withPeer ? benchAgainstPeer() : benchEngine()),
   ledger: benchLedger,
   leases: benchLeases,

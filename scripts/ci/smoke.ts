@@ -33,7 +33,7 @@ const LANES: readonly (readonly Run[])[] = [
     soak(/answers: [1-9]\d* verified/, 'agent', '0.4'),
     soak(/[1-9]\d* receipts found in usage entries/, 'cluster', '0.4'),
   ],
-  ['relay', 'engine', 'ledger', 'leases', 'statistics', 'attestation', 'rendering', 'scheduler', 'images', 'cluster'].map(bench),
+  ['relay', 'e2e', 'engine', 'ledger', 'leases', 'statistics', 'attestation', 'rendering', 'scheduler', 'images', 'cluster'].map(bench),
 ];
 
 const failed = (await Promise.all(LANES.map(runAll))).flat();

@@ -3,12 +3,14 @@
  * requests, seal responses, and sign hash and receipt. Only the model is missing. The agent's own code makes the frames, joining
  * tokens that are ready while a frame is on its way; the argument `frame-per-token` disables joining.
  */
-import { decodeFrame, type JobMessage, type JsonValue, parseCoordinatorMessage, type Register } from '@inference/protocol';
+import { decodeFrame, type Frame, type JobMessage, type JsonValue, parseCoordinatorMessage, type Register } from '@inference/protocol';
 import { generateSealingKeyPair, RequestOpener, responseHash, sha256Hex } from '@inference/protocol/crypto';
 import { WebSocket } from 'ws';
+import { ReplaySet } from '../../../apps/provider/dist/jobs/channel/replay-set.js';
 import { ResponseFrames } from '../../../apps/provider/dist/jobs/response-frames.js';
 import { SoftwareEnclave } from '../../../test/support/software-enclave.js';
 import { keepPace, type Pace, PLAIN_ANSWER, paceOf, STREAM_TOKENS, streamTokens, timedToken } from './answers.js';
+import { InstantE2eJob } from './instant-e2e-job.js';
 
 const [address, framing, sessions, MODEL = 'bench'] = process.argv.slice(2);
 const SLOTS = 1024;
@@ -21,6 +23,8 @@ class InstantProvider {
   readonly #sealingKey = generateSealingKeyPair();
   readonly #attestation = this.#enclave.attestation();
   readonly #opening = new Map<string, { job: JobMessage; opener: RequestOpener }>();
+  readonly #openingE2e = new Map<string, InstantE2eJob>();
+  readonly #replays = new ReplaySet();
   readonly #socket = new WebSocket(`${address}/provider/v1/socket`, { perMessageDeflate: false });
   #onRegistered: () => void = () => {};
 
@@ -51,7 +55,11 @@ class InstantProvider {
         this.#onRegistered();
         break;
       case 'job': {
-        const { context, enc, request_bytes } = message;
+        const { context, enc, request_bytes, e2e } = message;
+        if (e2e !== undefined) {
+          this.#openingE2e.set(context.job_id, new InstantE2eJob({ ...message, e2e }, this.#e2eProvider()));
+          break;
+        }
         const opener = new RequestOpener(context, Buffer.from(enc, 'base64'), this.#sealingKey, request_bytes);
         this.#opening.set(context.job_id, { job: message, opener });
         break;
@@ -78,16 +86,34 @@ class InstantProvider {
       hardware: { chip_family: 'Bench', cpu_cores: 1, gpu_cores: 0, bandwidth_gbs: 0 },
       models: [{ id: MODEL, model_type: 'text', display_name: 'Bench', quantization: '8bit', context_length: 131_072 }],
       slots: SLOTS,
+      e2e_versions: [1],
     };
+  }
+
+  #e2eProvider() {
+    const sendFrame = (bytes: Uint8Array, sent: () => void): void => this.#socket.send(bytes, sent);
+    return { enclave: this.#enclave, sealingKey: this.#sealingKey, replays: this.#replays, sendFrame };
   }
 
   #onFrame(data: Buffer): void {
     const frame = decodeFrame(data);
+    const e2eJob = this.#openingE2e.get(frame.jobId);
+    if (e2eJob !== undefined) {
+      this.#onE2eFrame(e2eJob, frame);
+      return;
+    }
     const entry = this.#opening.get(frame.jobId);
     const body = entry?.opener.accept(frame) ?? null;
     if (entry === undefined || body === null) return;
     this.#opening.delete(frame.jobId);
     void this.#answer(entry.job, entry.opener, paceOf(Buffer.from(body.buffer, body.byteOffset, body.length)));
+  }
+
+  #onE2eFrame(job: InstantE2eJob, frame: Frame): void {
+    if (!job.accept(frame)) return;
+    this.#openingE2e.delete(frame.jobId);
+    this.#say({ type: 'job_accepted', job_id: frame.jobId });
+    void job.answer().then((completed) => this.#say(completed));
   }
 
   async #answer({ context, credit }: JobMessage, opener: RequestOpener, pace: Pace | null): Promise<void> {

@@ -60,9 +60,13 @@ export class Processes {
     return { name: 'coordinator', target, pid: coordinator.child.pid, providerPid: provider.child.pid };
   }
 
-  /** Starts a process of this bench and waits for its first message. */
-  async start(name: string, args: readonly string[] = []): Promise<{ readonly child: Child; readonly said: Record<string, unknown> }> {
-    const script = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
+  /** Starts a script beside this file, or beside the module `from`, and waits for its first message. */
+  async start(
+    name: string,
+    args: readonly string[] = [],
+    from: string = import.meta.url,
+  ): Promise<{ readonly child: Child; readonly said: Record<string, unknown> }> {
+    const script = fileURLToPath(new URL(`./${name}.ts`, from));
     const child = await this.#spawn(name, ['--import', 'tsx', script, ...args]);
     return { child, said: await Promise.race([child.message, ended(child)]) };
   }

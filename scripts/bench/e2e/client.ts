@@ -1,0 +1,156 @@
+/**
+ * Client of the end-to-end bench as a separate process: the same requests by the runtime's `fetch` and by the verified `fetch`.
+ * Commands arrive over its channel, results leave over the channel. A wrong or unverified response fails the measurement.
+ */
+import { createVerifiedFetch, verdictOf } from '@inference/client';
+import { PLAIN_ANSWER, STREAM_END } from '../relay/answers.js';
+import type { Target } from '../relay/http-connection.js';
+import { CountingProxy } from './counting-proxy.js';
+
+/** Providers that each request is sealed to. */
+const CANDIDATES = 3;
+const CONNECT_RETRY_MS = 500;
+const CONNECT_DEADLINE_MS = 60_000;
+
+export type Mode = 'plain' | 'e2e';
+
+/** The first command: where requests go. Answered when the providers are verified. */
+export interface Connect {
+  readonly kind: 'connect';
+  readonly target: Target;
+}
+
+/** A fixed number of answers at a fixed concurrency. */
+export interface Load {
+  readonly kind: 'load';
+  readonly mode: Mode;
+  readonly body: string;
+  readonly answers: number;
+  readonly atOnce: number;
+}
+
+export interface LoadResult {
+  /** Processor time of this process. */
+  readonly cpuMs: number;
+}
+
+/** Pairs of one request in each mode, one at a time. */
+export interface Pairs {
+  readonly kind: 'first_token' | 'bytes';
+  readonly body: string;
+  readonly pairs: number;
+}
+
+/** Milliseconds to the first body byte, or bytes on the client's connections in both directions, for each request. */
+export type PairsResult = Readonly<Record<Mode, number[]>>;
+
+type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+/** Fetches of both modes for one address. */
+class Client {
+  readonly #url: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #fetches: Readonly<Record<Mode, Fetch>>;
+  readonly verified: ReturnType<typeof createVerifiedFetch>;
+
+  constructor(port: number, { path, headers }: Target) {
+    const baseURL = `http://127.0.0.1:${port}`;
+    this.#url = baseURL + path;
+    this.#headers = headers;
+    const policy = { evidence: 'enclave', allowSimulated: true, candidates: CANDIDATES, minCandidates: CANDIDATES } as const;
+    this.verified = createVerifiedFetch({ baseURL, policy });
+    this.#fetches = { plain: fetch, e2e: this.verified };
+  }
+
+  /** Resolves to the milliseconds until the first body byte, after the whole response was read and checked. */
+  async exchange(mode: Mode, body: string): Promise<number> {
+    const begin = performance.now();
+    const headers = { ...this.#headers, 'content-type': 'application/json' };
+    const response = await this.#fetches[mode](this.#url, { method: 'POST', headers, body });
+    const decoder = new TextDecoder();
+    let firstMs = 0;
+    let text = '';
+    if (response.body === null) throw new Error('a client was answered without a body');
+    for await (const piece of response.body) {
+      if (firstMs === 0) firstMs = performance.now() - begin;
+      text += decoder.decode(piece, { stream: true });
+    }
+    const isWhole = text === PLAIN_ANSWER || text.endsWith(STREAM_END);
+    if (response.status !== 200 || !isWhole) throw new Error(`a client was answered ${response.status}: ${text.slice(0, 300)}`);
+    if (mode === 'e2e' && verdictOf(response)?.state !== 'verified') throw new Error('an end-to-end answer was not verified');
+    return firstMs;
+  }
+}
+
+let client: Client | null = null;
+let counted: Client | null = null;
+const proxy = new CountingProxy();
+
+process.on('message', (command: Connect | Load | Pairs) => {
+  run(command).then(
+    (result) => process.send?.(result),
+    (error: unknown) => {
+      console.error(error);
+      process.exit(1);
+    },
+  );
+});
+process.on('disconnect', () => process.exit());
+process.send?.({ ready: true });
+
+async function run(command: Connect | Load | Pairs): Promise<object> {
+  if (command.kind === 'connect') {
+    const { target } = command;
+    client = await connected(new Client(target.port, target));
+    counted = await connected(new Client(await proxy.listen(target.port), target));
+    return {};
+  }
+  if (client === null || counted === null) throw new Error('the client is not connected');
+  if (command.kind === 'load') return load(client, command);
+  return command.kind === 'bytes' ? bytes(counted, command) : firstTokens(client, command);
+}
+
+/** Keysets name providers some seconds after their registration. */
+async function connected(of: Client): Promise<Client> {
+  const deadline = performance.now() + CONNECT_DEADLINE_MS;
+  for (;;) {
+    try {
+      await of.verified.candidates('bench');
+      return of;
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, CONNECT_RETRY_MS));
+    }
+  }
+}
+
+async function load(of: Client, { mode, body, answers, atOnce }: Load): Promise<LoadResult> {
+  let left = answers;
+  const before = process.cpuUsage();
+  const worker = async (): Promise<void> => {
+    while (left-- > 0) await of.exchange(mode, body);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  const { user, system } = process.cpuUsage(before);
+  return { cpuMs: (user + system) / 1000 };
+}
+
+async function firstTokens(of: Client, { body, pairs }: Pairs): Promise<PairsResult> {
+  const result: PairsResult = { plain: [], e2e: [] };
+  for (let pair = 0; pair < pairs; pair++) {
+    for (const mode of ['plain', 'e2e'] as const) result[mode].push(await of.exchange(mode, body));
+  }
+  return result;
+}
+
+async function bytes(of: Client, { body, pairs }: Pairs): Promise<PairsResult> {
+  const result: PairsResult = { plain: [], e2e: [] };
+  for (let pair = 0; pair < pairs; pair++) {
+    for (const mode of ['plain', 'e2e'] as const) {
+      const before = proxy.bytes;
+      await of.exchange(mode, body);
+      result[mode].push(proxy.bytes - before);
+    }
+  }
+  return result;
+}
