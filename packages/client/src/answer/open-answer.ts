@@ -135,6 +135,7 @@ class AnswerReader {
     if (candidate === undefined) throw new E2ERefused('downgraded', 'The answer names no candidate of this request.');
     const hash = this.#hash.digest();
     return verifyProof(this.#proof, {
+      crypto,
       sealed,
       candidate,
       provider: this.origin.provider,

@@ -3,6 +3,7 @@ import {
   agreesWithReceipt,
   type E2eAnswerHead,
   type E2eCandidate,
+  type E2eCrypto,
   E2eError,
   type E2eProof,
   type E2eReceipt,
@@ -17,11 +18,11 @@ import {
   type UsageReport,
   utf8,
 } from '@inference/protocol';
-import { verifyP256InBrowser } from '@inference/verifier';
 import type { VerifiedProvider } from '../network/verified-provider.js';
 import { E2ERefused } from '../refusal.js';
 
 export interface AnswerToVerify {
+  readonly crypto: E2eCrypto;
   readonly sealed: SealedE2eRequest;
   readonly candidate: E2eCandidate;
   readonly provider: VerifiedProvider;
@@ -49,12 +50,12 @@ export interface VerifiedProof {
 /** Verifies the bytes of a proof part. Throws {@link E2ERefused} `truncated`, `bad_proof`, `wrong_model`. */
 export function verifyProof(bytes: Uint8Array, answer: AnswerToVerify): VerifiedProof {
   const proof = proofOf(bytes);
-  const { provider, candidate, sealed, responseHash } = answer;
+  const { crypto, provider, candidate, sealed, responseHash } = answer;
   if (proof.response_hash !== responseHash.hex) throw new E2ERefused('bad_proof', 'The signed hash is not the hash of the answer.');
-  if (!verifyP256InBrowser(provider.enclaveKey, utf8(proof.response_hash), signatureOf(proof))) {
+  if (!crypto.verifyP256(provider.enclaveKey, utf8(proof.response_hash), signatureOf(proof))) {
     throw new E2ERefused('bad_proof', "The provider's enclave key did not sign the answer.");
   }
-  const receipt = receiptOf(proof, provider.enclaveKey);
+  const receipt = receiptOf(crypto, proof, provider.enclaveKey);
   const { model, endpoint } = sealed.context;
   const { imageHashes } = answer;
   const mismatch = e2eReceiptMismatch(receipt, {
@@ -86,9 +87,9 @@ function proofOf(bytes: Uint8Array): E2eProof {
   }
 }
 
-function receiptOf({ receipt }: E2eProof, enclaveKey: Uint8Array): E2eReceipt {
+function receiptOf({ verifyP256 }: E2eCrypto, { receipt }: E2eProof, enclaveKey: Uint8Array): E2eReceipt {
   try {
-    return openE2eReceipt(receipt, enclaveKey, verifyP256InBrowser).value;
+    return openE2eReceipt(receipt, enclaveKey, verifyP256).value;
   } catch (error) {
     if (error instanceof StatementError) throw new E2ERefused('bad_proof', `The receipt does not verify: ${error.problem}.`);
     throw error;

@@ -1,5 +1,6 @@
 /** Primitives of the end-to-end profile on noble, for browsers and every runtime without `node:crypto`. */
 import type { E2eCrypto } from '@inference/protocol';
+import { verifyP256InBrowser } from '@inference/verifier';
 import { gcm } from '@noble/ciphers/aes.js';
 import { x25519 } from '@noble/curves/ed25519.js';
 import { hmac } from '@noble/hashes/hmac.js';
@@ -30,6 +31,7 @@ export const nobleE2eCrypto: E2eCrypto = {
       return null;
     }
   },
+  verifyP256: verifyP256InBrowser,
   generateX25519() {
     const { secretKey, publicKey } = x25519.keygen();
     return {

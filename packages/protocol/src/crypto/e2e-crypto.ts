@@ -4,6 +4,7 @@ import { concatBytes } from '../bytes.js';
 import type { E2eCrypto, X25519KeyPair } from '../e2e/crypto.js';
 import { plainView, sha256 } from './digest.js';
 import { hkdfExtract } from './hkdf.js';
+import { verifyP256 } from './p256.js';
 import { SealingError } from './sealing-error.js';
 import { generateSealingKeyPair, importRecipientKey, importX25519, type SealingKeyPair, sharedSecret } from './x25519.js';
 
@@ -49,6 +50,7 @@ export const nodeE2eCrypto: E2eCrypto = {
     }
     return plaintext;
   },
+  verifyP256,
   generateX25519() {
     const pair = generateSealingKeyPair();
     return { publicKey: pair.publicKey, agree: (peer) => agree(pair, peer, importRecipientKey) };

@@ -3,6 +3,8 @@
  * (`nodeE2eCrypto` in `@inference/protocol/crypto`). All calls are synchronous.
  */
 
+import type { VerifyP256 } from '../statements/signed-statement.js';
+
 /** X25519 key pair (RFC 7748). The private key never leaves the implementation. */
 export interface X25519KeyPair {
   /** 32 raw bytes. */
@@ -28,6 +30,8 @@ export interface E2eCrypto {
   aesGcmSeal(key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, plaintext: Uint8Array): Uint8Array;
   /** Plaintext of ciphertext ‖ tag; null when the tag does not verify. */
   aesGcmOpen(key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, sealed: Uint8Array): Uint8Array | null;
+  /** ECDSA P-256 with SHA-256 (FIPS 186-5), strict DER. */
+  readonly verifyP256: VerifyP256;
   /** A new ephemeral pair. */
   generateX25519(): X25519KeyPair;
   randomBytes(length: number): Uint8Array;
