@@ -309,6 +309,30 @@ test('text is collected for a while, and stream frames are padded', async () => 
   expect(bench.open(sealed, context).body.match(/"b"/g)).toHaveLength(20);
 });
 
+test('steady text fills stream frames, with little padding', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  try {
+    const bench = new E2eBench(constraints);
+    const sealed = bench.seal(chat({ stream: true }));
+    const context = bench.submit(sealed);
+    const generation = await bench.begun(['a']);
+    for (let i = 0; i < 64; i++) {
+      generation.push({ text: 'b', tokens: 1 });
+      await vi.advanceTimersByTimeAsync(20);
+    }
+    vi.useRealTimers();
+    await bench.generated([]);
+    await bench.ended(context.job_id);
+    const { body } = bench.open(sealed, context);
+    const sentBytes = bench.payloads(context.job_id).reduce((sum, { length }) => sum + length, 0);
+    expect(body.match(/"b"/g)).toHaveLength(64);
+    // The rest: nonce, head, final frame with its proof, and a frame's header and tag each 512 bytes.
+    expect((sentBytes - 32 - 3072) / body.length).toBeLessThan(1.1);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test('sends within its credit', async () => {
   const bench = new E2eBench(constraints);
   const sealed = bench.seal(chat());

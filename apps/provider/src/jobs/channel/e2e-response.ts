@@ -1,11 +1,13 @@
 /**
  * Sealed answer of an end-to-end job as clear payload of response frames. A plain answer is sealed at once, padded by Padmé. Stream
- * text is collected for up to 50 ms and padded to 512 bytes, so that sizes and times show less of the tokens.
+ * frames are multiples of 512 bytes at most every 50 ms, so that sizes and times show less of the tokens.
  */
 import type { E2eReceiptDraft, SignedE2eResponse } from '@inference/enclave';
 import type { HttpError } from '@inference/formats';
 import {
   concatBytes,
+  E2E_PART_HEADER_BYTES,
+  E2E_STREAM_PADDING_BYTES,
   type E2eAnswerHead,
   type E2eAnswerSealer,
   type E2ePart,
@@ -24,6 +26,8 @@ import type { JobOutcome, JobResponse } from './job-channel.js';
 const FLUSH_EVERY_MS = 50;
 /** Collected text that is sent at once. */
 const FLUSH_BYTES = 64 * 1024;
+/** Plaintext of a stream frame besides the text: headers of the body part and of the padding part. */
+const FRAME_OVERHEAD_BYTES = 2 * E2E_PART_HEADER_BYTES;
 
 /** A response's content, complete but for its proof. */
 export interface SealedContent {
@@ -62,6 +66,8 @@ export class E2eResponse implements JobResponse {
   #written = 0;
   #flushedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | null = null;
+  /** Whether the oldest collected text has waited for one interval already. */
+  #isOverdue = false;
   /** The newest flush; settles when little is held by the frames. */
   #flushed: Promise<void> = Promise.resolve();
 
@@ -94,8 +100,25 @@ export class E2eResponse implements JobResponse {
     this.#pendingBytes += bytes.length;
     if (!this.options.stream) return;
     const waitMs = this.#flushedAt + FLUSH_EVERY_MS - performance.now();
-    if (waitMs <= 0 || this.#pendingBytes >= FLUSH_BYTES) await this.#flush();
-    else this.#timer ??= setTimeout(() => void this.#flush().catch(() => {}), waitMs);
+    if ((waitMs <= 0 && this.#timer === null) || this.#pendingBytes >= FLUSH_BYTES) await this.#flush();
+    else this.#timer ??= setTimeout(() => this.#intervalEnded(), Math.max(0, waitMs));
+  }
+
+  /**
+   * Sends what fills frames without padding. The rest waits for one more interval, because padding every interval would cost about as
+   * many bytes as the text of a fast model.
+   */
+  #intervalEnded(): void {
+    this.#timer = null;
+    const frameCount = Math.floor((this.#pendingBytes + FRAME_OVERHEAD_BYTES) / E2E_STREAM_PADDING_BYTES);
+    const fullBytes = frameCount * E2E_STREAM_PADDING_BYTES - FRAME_OVERHEAD_BYTES;
+    const flushed = frameCount > 0 ? this.#flush(fullBytes) : this.#isOverdue ? this.#flush() : Promise.resolve();
+    const waitForMore = (): void => {
+      if (this.#pendingBytes === 0) return;
+      this.#isOverdue = true;
+      this.#timer ??= setTimeout(() => this.#intervalEnded(), FLUSH_EVERY_MS);
+    };
+    flushed.then(waitForMore, () => {});
   }
 
   /** Only `b64_json` exists end to end, so the body embeds every image. */
@@ -142,30 +165,35 @@ export class E2eResponse implements JobResponse {
   erase(): void {
     this.#stopTimer();
     for (const bytes of this.#pending.splice(0)) bytes.fill(0);
+    this.#pendingBytes = 0;
     this.#frames.erase();
   }
 
   /** One at a time: writers wait for the previous flush. A rejection reaches the next writer. */
-  #flush(): Promise<void> {
+  #flush(bodyBytes = this.#pendingBytes): Promise<void> {
     this.#stopTimer();
+    this.#isOverdue = false;
     this.#flushedAt = performance.now();
-    this.#flushed = this.#frames.writeUnsigned(this.#sealPending());
+    this.#flushed = this.#frames.writeUnsigned(this.#sealPending(bodyBytes));
     return this.#flushed;
   }
 
-  #sealPending(): Uint8Array {
+  /** Seals the first `bodyBytes` bytes of the collected text. */
+  #sealPending(bodyBytes: number): Uint8Array {
     const { sealer, stream } = this.options;
     const parts: E2ePart[] = [];
     const isFirst = this.#head !== null;
     if (this.#head !== null) parts.push(encodeE2eAnswerHead(this.#head));
     this.#head = null;
-    const body = concatBytes(...this.#pending);
+    const collected = concatBytes(...this.#pending);
     for (const bytes of this.#pending.splice(0)) bytes.fill(0);
-    this.#pendingBytes = 0;
+    const body = collected.subarray(0, bodyBytes);
+    if (bodyBytes < collected.length) this.#pending.push(collected.slice(bodyBytes));
+    this.#pendingBytes = collected.length - body.length;
     if (body.length > 0) parts.push({ kind: 'body', bytes: body });
     const responseNonce = isFirst ? sealer.start() : new Uint8Array(0);
     const sealed = sealer.seal(parts, stream ? 'stream' : 'padme');
-    body.fill(0);
+    collected.fill(0);
     return concatBytes(responseNonce, sealed);
   }
 
