@@ -58,8 +58,8 @@ export interface VerifiedFetch {
 /**
  * Creates a verified fetch over `crypto`. Throws `PolicyError` for an invalid policy, `TypeError` for an invalid option.
  *
- * POSTs to inference endpoints are sealed. A refusal of one is a response with status 403, code and explanation, which SDKs report
- * without repeating the request; see `verdictOf`. GETs are relayed, unverified. Everything else rejects with {@link E2ERefused}.
+ * POSTs to inference endpoints are sealed. A local refusal of one is a response with status 403, which SDKs report without repeating
+ * the request; errors of the coordinator keep their status. See `verdictOf`. GET and HEAD are relayed, unverified. Everything else rejects with {@link E2ERefused}.
  */
 export function verifiedFetch(crypto: E2eCrypto, options: VerifiedFetchOptions): VerifiedFetch {
   const client = new VerifiedClient(crypto, options);
@@ -236,9 +236,9 @@ function isStaleKey(response: Response): boolean {
 
 function baseOf(text: string): string {
   if (!URL.canParse(text)) throw new TypeError(`baseURL is no address: ${JSON.stringify(text)}`);
-  const { protocol, origin, pathname, search, username } = new URL(text);
-  if (!/^https?:$/.test(protocol) || search !== '' || username !== '') {
-    throw new TypeError('baseURL is an http or https address without query and credentials');
+  const { protocol, origin, pathname, search, hash, username, password } = new URL(text);
+  if (!/^https?:$/.test(protocol) || [search, hash, username, password].some((part) => part !== '')) {
+    throw new TypeError('baseURL is an http or https address without query, fragment and credentials');
   }
   return origin + pathname.replace(/\/+$/, '').replace(/\/v1$/, '');
 }

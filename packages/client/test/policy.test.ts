@@ -8,6 +8,11 @@ const LOG = new TestSigner('log.example', 1, 'ed25519');
 const WITNESS = new TestSigner('witness.example', 2, 'cosignature');
 
 describe('a policy', () => {
+  test('has its defaults for members that are undefined', () => {
+    const input = Object.fromEntries(Object.keys(DEFAULT_POLICY).map((member) => [member, undefined]));
+    expect(parsePolicy(input)).toEqual(DEFAULT_POLICY);
+  });
+
   test('requires a certificate of the manufacturer by default', () => {
     expect(parsePolicy()).toEqual(DEFAULT_POLICY);
     expect(DEFAULT_POLICY).toMatchObject({ evidence: 'maker', allowSimulated: false, candidates: 3 });

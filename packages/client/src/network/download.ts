@@ -35,12 +35,15 @@ export async function download(
     accept = '*/*',
   }: DownloadOptions & { readonly maxBytes: number; readonly accept?: string },
 ): Promise<Uint8Array> {
-  const response = await fetch(url, {
+  const init = {
     headers: { accept, ...headers },
+    // Browsers: a cached keyset could hide that two callers get different ones.
+    cache: 'no-store',
     credentials: 'omit',
     redirect: 'manual',
     signal: AbortSignal.timeout(TIMEOUT_MS),
-  });
+  } as const;
+  const response = await fetch(url, init);
   const path = new URL(url).pathname;
   if (response.status !== 200) {
     await response.body?.cancel();

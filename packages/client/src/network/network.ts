@@ -69,22 +69,22 @@ export class Network {
     this.#options = options;
   }
 
-  /** Forgets the keyset, so that the next request downloads it. */
+  /** Forgets the keyset, also one on its way, so that the next request downloads it. */
   invalidate(): void {
     this.#current = null;
+    this.#refreshing = null;
   }
 
   /**
-   * A keyset that is verified and not older than five minutes. `authorization` are the headers of the caller's key: a second
-   * download with them must give the same keyset. Throws {@link E2ERefused}.
+   * A keyset that is verified and not older than five minutes. `authorization` are the headers of the caller's key: when
+   * the keyset is downloaded, a second download with them must be the same. Throws {@link E2ERefused}.
    */
   async keyset(authorization: Readonly<Record<string, string>> = {}): Promise<CurrentKeyset> {
     const now = this.#options.now();
-    if (this.#current !== null && now - this.#current.verifiedAt < REFRESH_AFTER_MS) return this.#current;
+    // After a step of the clock, nothing counts as fresh.
+    if (this.#current !== null && Math.abs(now - this.#current.verifiedAt) < REFRESH_AFTER_MS) return this.#current;
     // One download for concurrent requests. Their abort signals do not reach it.
-    this.#refreshing ??= this.#refresh(authorization).finally(() => {
-      this.#refreshing = null;
-    });
+    this.#refreshing ??= this.#startRefresh(authorization);
     return this.#refreshing;
   }
 
@@ -130,6 +130,24 @@ export class Network {
     return { providers, log };
   }
 
+  /** Keeps the result, unless `invalidate` was called meanwhile. */
+  #startRefresh(authorization: Readonly<Record<string, string>>): Promise<CurrentKeyset> {
+    const refreshing = this.#refresh(authorization).then(
+      (current) => {
+        if (this.#refreshing === refreshing) {
+          this.#current = current;
+          this.#refreshing = null;
+        }
+        return current;
+      },
+      (error: unknown) => {
+        if (this.#refreshing === refreshing) this.#refreshing = null;
+        throw error;
+      },
+    );
+    return refreshing;
+  }
+
   async #refresh(authorization: Readonly<Record<string, string>>): Promise<CurrentKeyset> {
     const { crypto, state, logVerifier, now } = this.#options;
     await state.load();
@@ -144,8 +162,7 @@ export class Network {
       await state.setLog(accepted.state);
       log = accepted.head;
     }
-    this.#current = { keyset, log, verifiedAt: now() };
-    return this.#current;
+    return { keyset, log, verifiedAt: now() };
   }
 
   /** Verifies in order until enough candidates are found. */
@@ -171,7 +188,7 @@ export class Network {
     const now = this.#options.now();
     const cached = this.#verified.get(entry.provider_id);
     const isSame = cached?.recordSha256 === entry.record_sha256 && cached.keyId === entry.key_id;
-    if (cached !== undefined && isSame && now - cached.verifiedAt < REFRESH_AFTER_MS) {
+    if (cached !== undefined && isSame && Math.abs(now - cached.verifiedAt) < REFRESH_AFTER_MS) {
       if (cached.result instanceof E2ERefused) throw cached.result;
       if (cached.result.usableUntil > now) return cached.result;
     }

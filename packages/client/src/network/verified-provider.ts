@@ -133,6 +133,7 @@ function requirePosture({ record, policy, now }: ProviderToVerify, enclaveKey: U
     refuse('policy', 'its enclave key did not sign the answer to its challenge.');
   }
   if (now - answer.issued_at > policy.maxChallengeAge + CLOCK_TOLERANCE_MS) refuse('stale', 'its newest challenge is too old.');
+  if (answer.issued_at > now + CLOCK_TOLERANCE_MS) refuse('stale', 'its newest challenge lies in the future.');
   const { sip_enabled, secure_boot_enabled, authenticated_root_enabled } = answer.posture;
   const isProtected = sip_enabled && secure_boot_enabled && authenticated_root_enabled;
   if (!isProtected || !record.attested) refuse('revoked', 'its protections are off.');

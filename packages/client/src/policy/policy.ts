@@ -90,7 +90,7 @@ export const DEFAULT_POLICY: Readonly<Filled> = {
   log: 'off',
 };
 
-/** A policy that names no valid value for a member. */
+/** Invalid policy: names the member and the reason. */
 export class PolicyError extends Error {
   override readonly name = 'PolicyError';
 
@@ -103,15 +103,17 @@ export class PolicyError extends Error {
   }
 }
 
-/** Validates a policy and fills in the defaults. Throws {@link PolicyError}. */
+/** Validates a policy and fills in the defaults, also for members that are `undefined`. Throws {@link PolicyError}. */
 export function parsePolicy(input: unknown = {}): Policy {
   if (!validator.Check(input)) {
     const [first] = validator.Errors(input);
     const unknown = unknownMember(input);
-    if (unknown !== null) throw new PolicyError(unknown, 'is no member of a policy');
+    if (unknown !== null) throw new PolicyError(unknown, 'is not a known policy member');
     throw new PolicyError(first?.instancePath.slice(1).replaceAll('/', '.') || 'policy', first?.message ?? 'is not valid');
   }
-  const policy = { ...DEFAULT_POLICY, ...input };
+  // An undefined member must not replace its default: comparisons with it would never refuse.
+  const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
+  const policy: Policy = { ...DEFAULT_POLICY, ...given };
   if (policy.minCandidates > policy.candidates) throw new PolicyError('minCandidates', `is more than candidates (${policy.candidates})`);
   requireLogMembers(policy);
   policy.anchors?.forEach(({ name, publicKey }, index) => {

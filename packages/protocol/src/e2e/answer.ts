@@ -106,7 +106,7 @@ export interface E2eOpenedParts {
   readonly abort: E2eAbort | null;
 }
 
-/** Client's side: opens one candidate's answer incrementally. Holds one frame and one part at most. */
+/** Client's side: opens one candidate's answer incrementally. Buffers at most one frame and one incomplete part. */
 export class E2eAnswerOpener {
   readonly #crypto: E2eCrypto;
   readonly #context: HpkeContext;

@@ -1,6 +1,6 @@
 /**
- * Publishes the keyset of the whole network. The bytes are the same for everybody: each new keyset is stored under its epoch first,
- * and all coordinators serve the newest stored one.
+ * Publishes the keyset of the whole network. The bytes are the same for everybody: a new keyset is logged, then stored under its
+ * epoch. The first coordinator to store an epoch wins, and all serve the newest stored keyset.
  */
 import { canonicalJson, type E2eKeyset, type E2eKeysetProvider, keysetLeafBytes, MAX_KEYSET_PROVIDERS } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
@@ -57,8 +57,8 @@ export class KeysetPublisher {
       if (canonicalJson(known) === canonicalJson(providers)) return published(newest);
       if (age < RECORDS_INTERVAL_MS && withoutRecords(known) === withoutRecords(providers)) return published(newest);
     }
-    const { isLogged, ...next } = await this.#stored({ v: 1, epoch: (newest?.epoch ?? 0) + 1, issued_at: now, providers });
-    // The log takes a bounded number of keysets. An older one with a proof is better than a new one without.
+    const { isLogged, ...next } = await this.#logged({ v: 1, epoch: (newest?.epoch ?? 0) + 1, issued_at: now, providers });
+    // The hourly limit is reached, or witnesses are missing: the current keyset serves until its renewal is due.
     if (isFresh && !isLogged) return published(newest);
     if (await repository.publish(next)) return published(next);
     // Another coordinator was faster.
@@ -71,7 +71,7 @@ export class KeysetPublisher {
   }
 
   /** `isLogged`: the log has the keyset, or there is no log. */
-  async #stored(keyset: E2eKeyset): Promise<StoredKeyset & { readonly isLogged: boolean }> {
+  async #logged(keyset: E2eKeyset): Promise<StoredKeyset & { readonly isLogged: boolean }> {
     const { log } = this.#options;
     const proof = (await log?.publish(keysetLeafBytes(keyset))) ?? null;
     const body = canonicalJson(proof === null ? keyset : { ...keyset, log: proof });
