@@ -198,7 +198,7 @@ test('a killed engine ends its streams and is restarted', async () => {
       resolve();
     }, 5);
   });
-  const running = engine.generate(ask(story, 400, { temperature: 1.5, seed: 1 }));
+  const running = engine.generate(endless(5000));
   for await (const _ of running) {
     process.kill(engine.pid ?? 0, 'SIGKILL');
     await died;
