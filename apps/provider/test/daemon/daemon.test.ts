@@ -157,7 +157,10 @@ test('stops a cancelled stream and signs the part that was sent', async () => {
 
 test('a killed engine fails running jobs only, and comes back by itself', async () => {
   const engine = childrenOf(provider.child.pid ?? 0).find(({ command }) => command.includes('engine'));
-  const running = session.submit({ ...capital, stream: true, max_tokens: 900 }, { credit: 1, grant: false });
+  // Rewards for repeating keep the small model from ending before the kill.
+  const messages = [{ role: 'user', content: 'Count from 1 to 9.' }];
+  const endless = { ...capital, messages, presence_penalty: -2, frequency_penalty: -2, stream: true, max_tokens: 900 };
+  const running = session.submit(endless, { credit: 1, grant: false });
   await session.next('job_accepted');
   process.kill(engine?.pid ?? 0, 'SIGKILL');
   expect((await running).failure).toEqual({ code: 'engine_failed' });
