@@ -3,7 +3,7 @@
  * the last attempt. Callers follow the table. Every result here is free of charge; only a verified response is charged
  * (`settle-answer.ts`).
  */
-import { type ApiError, apiError } from '@inference/formats';
+import { type ApiError, apiError, jobFailureError } from '@inference/formats';
 import { JOB_FAILURES, type JobFailure, type JobFailureCode } from '@inference/protocol';
 import type { AttemptOutcome, FailedAttempt, UnopenedCode } from '../attempt/attempt.js';
 import type { CompletionProblem } from './completion-check.js';
@@ -131,35 +131,9 @@ function reportedFailurePolicy(failure: JobFailure): OutcomePolicy {
 
 function refusalPolicy(failure: JobFailure, credibility: RefusalCredibility): OutcomePolicy {
   if (credibility === 'false') return policy(true, 'unverified', apiError('provider_failed'), FALSE_REFUSAL);
-  return policy(credibility === 'unconfirmed', 'client', clientError(failure), failure.code);
+  return policy(credibility === 'unconfirmed', 'client', jobFailureError(failure), failure.code);
 }
 
 function policy(retry: boolean, blame: Blame, error: ApiError, reason: string, detail = reason): OutcomePolicy {
   return { retry, blame, error, reason, detail };
-}
-
-function clientError(failure: JobFailure): ApiError {
-  const param = failure.param === undefined ? {} : { param: failure.param };
-  if (failure.code === 'unsupported') return apiError('unsupported_parameter', atField(failure, unsupportedText(failure)));
-  if (failure.code !== 'context_length_exceeded') return apiError('invalid_request', atField(failure, 'is not valid.'));
-  const { limit, actual } = failure;
-  if (limit === undefined || actual === undefined) return apiError('context_length_exceeded', param);
-  return apiError('context_length_exceeded', { tooLong: { limit, actual }, ...param });
-}
-
-/** Fields with a JSON Schema, or parts of one. */
-const SCHEMA_FIELD = /schema|^tools|^guided_|^structured_outputs|^format|^response_format\.value/;
-
-/** Grammars enforce schemas while the answer is generated; their size grows with the counts in the schema. */
-function unsupportedText({ param = '', limit }: JobFailure): string {
-  if (limit !== undefined) {
-    return `is limited to ${limit} here, because enforcing the schema takes memory for each item. Lower it, or omit it and validate the answer yourself.`;
-  }
-  if (!SCHEMA_FIELD.test(param)) return 'is not offered for this model.';
-  return 'cannot be enforced while the answer is written: the keyword is not supported, or the schema is too complex. Simplify it, or set strict to false where the format has it.';
-}
-
-/** The message repeats the field, because the Messages format has no other member for it. */
-function atField({ param }: JobFailure, fault: string): { param?: string; message?: string } {
-  return param === undefined ? {} : { param, message: `${param} ${fault}` };
 }
