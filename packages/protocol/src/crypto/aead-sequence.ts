@@ -27,6 +27,22 @@ export interface SealedParts {
   readonly tag: Uint8Array;
 }
 
+/** Plaintext of ciphertext ‖ tag; null when too short for a tag, or when the tag does not verify. */
+export function openAesGcm(key: KeyObject | Uint8Array, nonce: Uint8Array, aad: Uint8Array, sealed: Uint8Array): Uint8Array | null {
+  const split = sealed.length - TAG_BYTES;
+  if (split < 0) return null;
+  const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
+  decipher.setAuthTag(sealed.subarray(split));
+  decipher.setAAD(aad);
+  const plaintext = plainView(decipher.update(sealed.subarray(0, split)));
+  try {
+    decipher.final();
+  } catch {
+    return null;
+  }
+  return plaintext;
+}
+
 class NonceSequence {
   readonly #base: Uint8Array;
   readonly #nonce: Uint8Array;
@@ -94,17 +110,9 @@ export class OpeningSequence {
 
   /** Plaintext of ciphertext ‖ tag. Throws SealingError `open_failed` or `exhausted`. */
   open(aad: Uint8Array, sealed: Uint8Array): Uint8Array {
-    const split = sealed.length - TAG_BYTES;
-    if (split < 0) throw new SealingError('open_failed', 'sealed bytes are shorter than their tag');
-    const decipher = createDecipheriv('aes-256-gcm', this.#key, this.#nonces.current(), { authTagLength: TAG_BYTES });
-    decipher.setAuthTag(sealed.subarray(split));
-    decipher.setAAD(aad);
-    const plaintext = plainView(decipher.update(sealed.subarray(0, split)));
-    try {
-      decipher.final();
-    } catch {
-      throw new SealingError('open_failed', 'sealed bytes do not open: other key, other context, or altered');
-    }
+    if (sealed.length < TAG_BYTES) throw new SealingError('open_failed', 'sealed bytes are shorter than their tag');
+    const plaintext = openAesGcm(this.#key, this.#nonces.current(), aad, sealed);
+    if (plaintext === null) throw new SealingError('open_failed', 'sealed bytes do not open: other key, other context, or altered');
     this.#nonces.next++;
     return plaintext;
   }

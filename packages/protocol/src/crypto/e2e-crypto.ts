@@ -1,14 +1,14 @@
 /** Primitives of the end-to-end profile on `node:crypto`. */
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import { createCipheriv, createHash, randomBytes } from 'node:crypto';
 import { concatBytes } from '../bytes.js';
 import type { E2eCrypto, X25519KeyPair } from '../e2e/crypto.js';
+import { openAesGcm, TAG_BYTES } from './aead-sequence.js';
 import { plainView, sha256 } from './digest.js';
 import { hkdfExtract } from './hkdf.js';
 import { verifyP256 } from './p256.js';
 import { SealingError } from './sealing-error.js';
 import { generateSealingKeyPair, importRecipientKey, importX25519, type SealingKeyPair, sharedSecret } from './x25519.js';
 
-const TAG_BYTES = 16;
 const OPTIONS = { authTagLength: TAG_BYTES };
 
 /** A provider's sealing key in the form that `openE2eRequest` takes. */
@@ -36,20 +36,7 @@ export const nodeE2eCrypto: E2eCrypto = {
     cipher.final();
     return concatBytes(ciphertext, cipher.getAuthTag());
   },
-  aesGcmOpen(key, nonce, aad, sealed) {
-    const split = sealed.length - TAG_BYTES;
-    if (split < 0) return null;
-    const decipher = createDecipheriv('aes-256-gcm', key, nonce, OPTIONS);
-    decipher.setAuthTag(sealed.subarray(split));
-    decipher.setAAD(aad);
-    const plaintext = plainView(decipher.update(sealed.subarray(0, split)));
-    try {
-      decipher.final();
-    } catch {
-      return null;
-    }
-    return plaintext;
-  },
+  aesGcmOpen: openAesGcm,
   verifyP256,
   generateX25519() {
     const pair = generateSealingKeyPair();

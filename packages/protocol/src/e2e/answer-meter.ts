@@ -13,6 +13,7 @@ export class E2eAnswerMeter {
   #isFinalFrame = false;
   #isComplete = false;
   #sealedBytes = 0;
+  #contentBytes = 0;
   #sealedSha256: string | null = null;
 
   constructor(crypto: E2eCrypto) {
@@ -20,7 +21,9 @@ export class E2eAnswerMeter {
     this.#walker = new E2eFrameWalker('answer', {
       onHeader: (flags, length, header) => this.#header(flags, length, header),
       onPayload: (piece) => {
-        if (!this.#isFinalFrame) this.#hash.update(piece);
+        if (this.#isFinalFrame) return;
+        this.#hash.update(piece);
+        this.#contentBytes += piece.length;
       },
       onEnd: () => {
         this.#isComplete = this.#isFinalFrame;
@@ -43,6 +46,11 @@ export class E2eAnswerMeter {
     return this.#sealedBytes;
   }
 
+  /** Bytes before the final frame, keep-alives included. */
+  get contentBytes(): number {
+    return this.#contentBytes;
+  }
+
   /** Lowercase hex SHA-256 of everything before the final frame; null before that. */
   get sealedSha256(): string | null {
     return this.#sealedSha256;
@@ -53,6 +61,7 @@ export class E2eAnswerMeter {
     const nonce = bytes.subarray(0, E2E_RESPONSE_NONCE_BYTES - this.#nonceBytes);
     if (nonce.length > 0) this.#hash.update(nonce);
     this.#nonceBytes += nonce.length;
+    this.#contentBytes += nonce.length;
     this.#walker.push(bytes.subarray(nonce.length));
   }
 
@@ -64,6 +73,7 @@ export class E2eAnswerMeter {
   #header(flags: number, length: number, header: Uint8Array): void {
     if (flags === E2E_ABORT) throw new E2eError('malformed', 'an abort frame from a provider');
     this.#isFinalFrame = flags === E2E_FINAL;
+    if (!this.#isFinalFrame) this.#contentBytes += header.length;
     if (length === 0) return;
     if (this.#isFinalFrame) this.#sealedSha256 = toHex(this.#hash.digest());
     else {

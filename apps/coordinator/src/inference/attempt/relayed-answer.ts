@@ -13,7 +13,6 @@ import {
 } from '@inference/protocol';
 import { nodeE2eCrypto } from '@inference/protocol/crypto';
 import { AnswerCredit, type AnswerReader, type ReadResponse, type ResponseViolation } from './response-reader.js';
-import { SealedFrameTracker } from './sealed-frame-tracker.js';
 
 /** Encoded request frames with the sealed request as clear payload. */
 export function relayedRequestFrames(jobId: JobId, sealed: Uint8Array): readonly Uint8Array[] {
@@ -34,10 +33,8 @@ export class RelayedAnswerReader implements AnswerReader {
   readonly #jobId: JobId;
   readonly #credit: AnswerCredit;
   readonly #meter = new E2eAnswerMeter(nodeE2eCrypto);
-  readonly #tracker = new SealedFrameTracker();
   #seq = 0;
   #isFinished = false;
-  #contentBytes = 0;
 
   /** `onCredit` is called with additional bytes for the provider to send. */
   constructor(jobId: JobId, onCredit: (bytes: number) => void) {
@@ -60,7 +57,6 @@ export class RelayedAnswerReader implements AnswerReader {
       if (error instanceof E2eError) return 'tampered_frame';
       throw error;
     }
-    this.#contentBytes += this.#tracker.push(payload);
     return payload;
   }
 
@@ -76,7 +72,7 @@ export class RelayedAnswerReader implements AnswerReader {
     return {
       finished: this.#isFinished && this.#meter.isFinal,
       responseSha256: this.#meter.sealedSha256 ?? '',
-      bytes: this.#contentBytes,
+      bytes: this.#meter.contentBytes,
       plaintextBytes: this.#meter.sealedBytes,
       reportedUsage: [],
     };

@@ -4,7 +4,7 @@
  */
 import { type ApiError, ERRORS } from '@inference/formats';
 import { concatBytes, E2E_RESPONSE_CONTENT_TYPE, E2E_RESPONSE_NONCE_BYTES, e2eKeepAlive, encodeE2eAbort } from '@inference/protocol';
-import { SealedFrameTracker } from '../attempt/sealed-frame-tracker.js';
+import { SealedFrameTracker } from './sealed-frame-tracker.js';
 import type { StreamFraming } from './stream-framing.js';
 
 const NOTHING = new Uint8Array(0);
