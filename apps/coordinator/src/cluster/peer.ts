@@ -24,6 +24,7 @@ export interface StreamEvents {
 export class PeerStream implements StreamHandlers {
   #stream: LinkStream | null = null;
   #events: StreamEvents | null = null;
+  #onEnd: () => void = () => {};
   #isClosed = false;
 
   /** A stream opened by `open` with this object as its handlers; closed from the start where the link is lost. */
@@ -37,10 +38,11 @@ export class PeerStream implements StreamHandlers {
     return stream;
   }
 
-  /** A stream that the peer has opened. */
-  static incoming(stream: LinkStream): PeerStream {
+  /** A stream that the peer has opened. `onEnd` is called once, last, however the stream ended. */
+  static incoming(stream: LinkStream, onEnd: () => void = () => {}): PeerStream {
     const incoming = new PeerStream();
     incoming.#stream = stream;
+    incoming.#onEnd = onEnd;
     return incoming;
   }
 
@@ -89,5 +91,6 @@ export class PeerStream implements StreamHandlers {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#events?.closed();
+    this.#onEnd();
   }
 }

@@ -20,6 +20,8 @@ export interface ClusterServices {
   readonly limits: NetworkLimits | null;
   /** Tells peers that this coordinator shuts down. */
   readonly announceDrain: () => void;
+  /** Resolves when nothing runs here for a peer, such as a job of the peer's client on a provider of this coordinator. */
+  readonly whenPeersServed: () => Promise<void>;
 }
 
 export interface ClusterDeps {
@@ -41,6 +43,7 @@ export async function openCluster(context: StartContext, deps: ClusterDeps): Pro
       peerCount: () => 0,
       limits: null,
       announceDrain: () => {},
+      whenPeersServed: () => Promise.resolve(),
     };
   }
   const { joinCluster } = await import('./join-cluster.js');

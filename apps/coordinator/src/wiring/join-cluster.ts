@@ -22,6 +22,7 @@ import { PlacementServer } from '../cluster/placement/placement-server.js';
 import { PrefixHints } from '../cluster/placement/prefix-hints.js';
 import { publishedModels } from '../cluster/placement/published-models.js';
 import { RoundTrips } from '../cluster/round-trips.js';
+import { ServedStreams } from '../cluster/served-streams.js';
 import type { ClusterSettings } from '../cluster/settings.js';
 import { NatsTransport, type NatsTransportOptions } from '../cluster/transport/nats-transport.js';
 import { errorReason, StartupError } from '../config/startup-error.js';
@@ -138,9 +139,10 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   links.onRequest('describe', (payload) => server.describe(payload));
   links.onRequest('finding', (payload) => server.receiveFinding(payload));
   links.onRequest('claimants', (payload) => encodeMessage(providers.placement.claimants(Buffer.from(payload).toString())));
+  const served = new ServedStreams();
   const serveStreams = (kind: string, serve: (stream: PeerStream, header: Uint8Array) => Promise<void>): void =>
     links.onStream(kind, (stream, header) => {
-      const incoming = PeerStream.incoming(stream);
+      const incoming = served.incoming(stream);
       serve(incoming, header).catch((error: unknown) => {
         log.error({ stream: kind, error: errorFacts(error) }, 'stream of a peer failed');
         incoming.abort('failed');
@@ -186,6 +188,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
     servingAtPeers: (model) => clusterModels.servingAtPeers(model),
     peerCount: () => membership.peers.filter(({ draining }) => !draining).length,
     announceDrain: () => membership.modelsChanged(),
+    whenPeersServed: () => served.whenIdle(),
   };
 }
 

@@ -41,7 +41,7 @@ export async function shutDown(context: StartContext, deps: ShutdownDeps, graceM
   requestQueue.drain();
   imageSupply.close();
   // A job ends with a complete response; the client may still be reading.
-  const allDelivered = runner.whenIdle().then(() => responses.whenDrained());
+  const allDelivered = Promise.all([runner.whenIdle().then(() => responses.whenDrained()), cluster.whenPeersServed()]);
   await Promise.race([allDelivered, pause(Math.max(0, deadline - performance.now()), abort)]);
   const closed = server.close();
   requestQueue.close();

@@ -104,3 +104,35 @@ test('a coordinator that shuts down moves its providers, and serves new requests
   expect((await far.chat()).headers.get('x-provider-id')).toBe(moved.providerId);
   moved.close();
 });
+
+test('a coordinator that shuts down waits for jobs of other coordinators on its providers', async () => {
+  const { near, far, close } = await startTwoCoordinators();
+  try {
+    const jobs: ScriptedJob[] = [];
+    const provider = await far.provider({ models: ['slow/model'], onJob: (job) => void jobs.push(job) });
+    await until(() => near.app.cluster.servingAtPeers('slow/model') === 1);
+    const slow = near.chat({ model: 'slow/model' });
+    await until(() => jobs.length === 1);
+    const logged = far.log.length;
+    const closing = far.app.close(60_000);
+    let isClosed = false;
+    void closing.then(() => {
+      isClosed = true;
+    });
+    // The time for load balancers is over, and no client of its own keeps the coordinator.
+    await until(() =>
+      fetch(`${far.url}/v1/models`).then(
+        ({ status }) => status === 503,
+        () => true,
+      ),
+    );
+    expect(isClosed).toBe(false);
+    expect(far.log.slice(logged).some((line) => line.includes('provider left'))).toBe(false);
+    await jobs[0]?.answerHonestly();
+    const response = await slow;
+    expect([response.status, response.headers.get('x-provider-id')]).toEqual([200, provider.providerId]);
+    await closing;
+  } finally {
+    await close();
+  }
+});
