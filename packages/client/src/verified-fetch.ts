@@ -121,6 +121,8 @@ class VerifiedClient {
       const sealable = await readSealableRequest(request, endpoint);
       return await this.#exchange(sealable, request.signal, onFinal);
     } catch (error) {
+      // A caller's own reason for an abort arrives as a broken connection.
+      request.signal.throwIfAborted();
       if (error instanceof InvalidRequest) {
         const { status, headers, body } = error.response;
         return setVerdict(new Response(body, { status, headers }), new VerdictCell({ state: 'unverified' }, onFinal));
@@ -147,7 +149,7 @@ class VerifiedClient {
         continue;
       }
       if (response.status >= 400) throw await coordinatorError(response);
-      const input = { crypto: this.#crypto, response, request, sealed, providers: candidates.providers, onFinal };
+      const input = { crypto: this.#crypto, response, request, sealed, providers: candidates.providers, signal, onFinal };
       return openAnswer(input).catch(async (error: unknown) => {
         // A body that was not read yet is not read any more.
         if (response.body?.locked === false) await response.body.cancel();

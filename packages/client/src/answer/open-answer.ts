@@ -38,6 +38,8 @@ export interface AnswerToOpen {
   readonly sealed: SealedE2eRequest;
   /** In the order of the recipients. */
   readonly providers: readonly VerifiedProvider[];
+  /** Of the caller. */
+  readonly signal: AbortSignal;
   readonly onFinal: (verdict: E2eVerdict) => void;
 }
 
@@ -179,7 +181,7 @@ async function collected(parts: Parts, answer: AnswerReader, input: AnswerToOpen
 }
 
 /** Passes a stream on as the caller reads it, so that a slow caller slows the provider down. */
-function streamed(parts: Parts, answer: AnswerReader, { request, onFinal }: AnswerToOpen): Response {
+function streamed(parts: Parts, answer: AnswerReader, { request, signal, onFinal }: AnswerToOpen): Response {
   const { provider, jobId } = answer.origin;
   const cell = new VerdictCell({ state: 'pending', provider, jobId }, onFinal);
   const gate = new TerminalEventGate(request.endpoint);
@@ -190,6 +192,15 @@ function streamed(parts: Parts, answer: AnswerReader, { request, onFinal }: Answ
   };
   const body = new ReadableStream<Uint8Array>(
     {
+      start(controller) {
+        // As in `fetch`, an abort also ends a stream that nobody reads (Fetch Standard, abort a fetch() call).
+        const abort = (): void => {
+          refuse(signal.reason);
+          controller.error(signal.reason);
+          void parts.return();
+        };
+        signal.addEventListener('abort', abort, { once: true });
+      },
       async pull(controller) {
         try {
           for (;;) {
