@@ -511,6 +511,7 @@ describe('requests', () => {
     const response = await fetch(PATH, { method: 'POST', body: JSON.stringify({ model: MODEL, messages: 'no list' }) });
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ error: { param: 'messages', type: 'invalid_request_error' } });
+    expect(verdictOf(response)).toMatchObject({ state: 'refused', refusal: { code: 'not_sealable' } });
     expect(network.received).toEqual([]);
   });
 
@@ -530,6 +531,11 @@ describe('requests', () => {
     const response = await setup({ network }).post();
     expect(response.status).toBe(400);
     expect(verdictOf(response)).toMatchObject({ state: 'verified', receipt: { finish_reason: 'refused' } });
+  });
+
+  test.each([204, 205, 304])('an answer whose sealed head has the status %d, without a body, is refused as bad_proof', async (status) => {
+    const network = new ScriptedNetwork(() => ({ head: { status, content_type: 'application/json' }, body: ['{}'] }), 1, [ONLY]);
+    expect(await refusalOf({ network })).toBe('bad_proof');
   });
 
   test('an aborted request rejects as the caller aborted it', async () => {

@@ -27,6 +27,8 @@ import { TerminalEventGate } from './terminal-event.js';
 import { type VerifiedProof, verifyProof } from './verify-proof.js';
 
 const JOB_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+/** Statuses without a body (Fetch Standard, null body status). No provider answers with one. */
+const NULL_BODY_STATUSES = [204, 205, 304];
 /** Headers of the sealed head that callers see. All others are the client's own. */
 const PASSED_HEADERS = /^(?:x-should-retry|x-inference-ignored|retry-after)$/;
 
@@ -82,7 +84,9 @@ function originOf({ response, providers }: AnswerToOpen): Origin {
 
 function headOf(part: E2ePart): E2eAnswerHead {
   try {
-    return parseE2eAnswerHead(part.bytes);
+    const head = parseE2eAnswerHead(part.bytes);
+    if (NULL_BODY_STATUSES.includes(head.status)) throw new E2ERefused('bad_proof', `An answer has no status ${head.status}.`);
+    return head;
   } catch (error) {
     if (error instanceof E2eError) throw new E2ERefused('bad_proof', 'The head of the answer is not valid.', null, { cause: error });
     throw error;
