@@ -32,6 +32,7 @@ const LANES: readonly (readonly Run[])[] = [
     soak(/30 of 30/, 'crowd', '30', '1'),
     soak(/answers: [1-9]\d* verified/, 'agent', '0.4'),
     soak(/[1-9]\d* receipts found in usage entries/, 'cluster', '0.4'),
+    soak(/kills, cancels and refusals: \{ verified: [1-9]/, 'e2e', '16'),
   ],
   ['relay', 'e2e', 'engine', 'ledger', 'leases', 'statistics', 'attestation', 'rendering', 'scheduler', 'images', 'cluster'].map(bench),
 ];

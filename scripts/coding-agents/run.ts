@@ -1,7 +1,8 @@
 /**
  * Installs common coding agents from npm into a temporary folder, starts a network with a small random-weight model and 128k
- * context, and lets each agent answer one prompt. Prints the results; exits 1 when an agent fails. `npx tsx
- * scripts/coding-agents/run.ts [name ...]`; names are those in agents.ts.
+ * context, and lets each agent answer one prompt in plain mode, and one through the proxy of end-to-end mode. Prints the results and
+ * the proxy's verdicts; exits 1 when an agent fails. `npx tsx scripts/coding-agents/run.ts [--plain | --proxy] [name ...]`; names are
+ * those in agents.ts.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,7 +10,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Network, startNetwork } from '../network/network.js';
-import { AGENTS, type Agent } from './agents.js';
+import { type Access, AGENTS, type Agent } from './agents.js';
+import { ProxyProgram } from './proxy.js';
 
 const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 const QUESTION = 'Say hello.';
@@ -50,10 +52,9 @@ function install(agent: Agent, folder: string): string {
 }
 
 /** Runs the agent in an own home and working directory, without this process's environment. */
-function ask(agent: Agent, packages: string, network: Network, directory: string): Promise<Ran> {
+function ask(agent: Agent, packages: string, access: Access, directory: string): Promise<Ran> {
   const [home, work] = [join(directory, 'home'), join(directory, 'work')];
   for (const folder of [home, work]) mkdirSync(folder, { recursive: true });
-  const access = { baseUrl: network.baseUrl, apiKey: network.apiKey, model: network.models[0] as string };
   const { program, args, env } = agent.command(access, home, work, QUESTION);
   const begin = performance.now();
   const child = spawn(join(packages, 'node_modules/.bin', program), args, {
@@ -70,35 +71,51 @@ function ask(agent: Agent, packages: string, network: Network, directory: string
   });
 }
 
-async function tryAgent(agent: Agent, network: Network, directory: string): Promise<boolean> {
+/** `proxy`: null in plain mode. */
+async function tryAgent(agent: Agent, access: Access, proxy: ProxyProgram | null, directory: string): Promise<boolean> {
+  const mode = proxy === null ? 'plain' : 'end-to-end';
   const packages = join(directory, 'packages', agent.spec.replaceAll('/', '-'));
   const version = install(agent, packages);
-  const { code, seconds, stdout, stderr } = await ask(agent, packages, network, join(directory, agent.name));
+  const target = { ...access, baseUrl: proxy?.baseUrl ?? access.baseUrl };
+  const { code, seconds, stdout, stderr } = await ask(agent, packages, target, join(directory, mode, agent.name));
   const answer = agent.answer(stdout);
-  const completed = code === 0 && answer !== null;
-  console.log(`${agent.name} ${version}: ${completed ? 'completed' : 'FAILED'} in ${seconds.toFixed(1)} s, exit code ${code}`);
+  const verdicts = proxy?.takeLines() ?? [];
+  const isVerified = proxy === null || verdicts.some((line) => line.startsWith('POST') && line.includes(' VERIFIED '));
+  const completed = code === 0 && answer !== null && isVerified;
+  console.log(`${agent.name} ${version}, ${mode}: ${completed ? 'completed' : 'FAILED'} in ${seconds.toFixed(1)} s, exit code ${code}`);
   if (completed) console.log(`  ${JSON.stringify(answer.slice(0, 100))}`);
   else console.log(`${stdout.slice(-2000)}\n${stderr.slice(-2000)}`);
+  for (const line of verdicts) console.log(`  ${line}`);
   return completed;
 }
 
-async function main(names: readonly string[]): Promise<number> {
-  const unknown = names.filter((name) => !AGENTS.some((agent) => agent.name === name));
+async function main(args: readonly string[]): Promise<number> {
+  const names = args.filter((argument) => !argument.startsWith('--'));
+  const options = args.filter((argument) => argument.startsWith('--'));
+  const unknown = [
+    ...names.filter((name) => !AGENTS.some((agent) => agent.name === name)),
+    ...options.filter((option) => option !== '--plain' && option !== '--proxy'),
+  ];
   if (unknown.length > 0) {
-    console.error(`unknown agent ${unknown.join(', ')}; there are: ${AGENTS.map(({ name }) => name).join(', ')}`);
+    console.error(`unknown: ${unknown.join(', ')}; there are --plain, --proxy and the agents ${AGENTS.map(({ name }) => name).join(', ')}`);
     return 2;
   }
   const directory = mkdtempSync(join(tmpdir(), 'coding-agents-'));
   let network: Network | undefined;
+  let proxy: ProxyProgram | null = null;
   try {
     const modelPath = makeModel(directory);
     network = await startNetwork({ port: 0, providers: 1, dataDir: join(directory, 'data'), modelPath });
+    const access = { baseUrl: network.baseUrl, apiKey: network.apiKey, model: network.models[0] as string };
+    if (!options.includes('--plain')) proxy = await ProxyProgram.start(network.baseUrl, join(directory, 'proxy.json'));
     let failures = 0;
     for (const agent of AGENTS.filter(({ name }) => names.length === 0 || names.includes(name))) {
-      if (!(await tryAgent(agent, network, directory))) failures++;
+      if (!options.includes('--proxy') && !(await tryAgent(agent, access, null, directory))) failures++;
+      if (proxy !== null && !(await tryAgent(agent, access, proxy, directory))) failures++;
     }
     return failures === 0 ? 0 : 1;
   } finally {
+    await proxy?.stop();
     await network?.stop();
     rmSync(directory, { recursive: true, force: true });
   }

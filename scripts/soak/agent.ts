@@ -164,7 +164,7 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
   await owner('stop').catch((error: unknown) => problems.push(`stop: ${error}`));
   const left = descendantsOf(process.pid).filter(({ command }) => command.includes(dataDir));
   if (left.length > 0) problems.push(`left over: ${left.map(({ command }) => command).join('; ')}`);
-  problems.push(...(await faults.customers.audit(customer, [], 'others too')), ...(await faults.customers.ledgerProblems()));
+  problems.push(...(await faults.customers.audit(customer, [], Number.POSITIVE_INFINITY)), ...(await faults.customers.ledgerProblems()));
   printRecoveries(recoveries);
   console.log(
     `answers: ${client.counts.verified} verified, ${client.counts.refused} refused, ${client.counts.broken} broken off (seed ${seed})`,

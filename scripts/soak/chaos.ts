@@ -120,7 +120,10 @@ export async function chaos(minutes: number, seed: number): Promise<boolean> {
   progress.stop();
   await traffic.stop();
   honestAgents.leave();
-  const money = [...(await faults.customers.audit(faultyCustomer, [], 'others too')), ...(await faults.customers.ledgerProblems())];
+  const money = [
+    ...(await faults.customers.audit(faultyCustomer, [], Number.POSITIVE_INFINITY)),
+    ...(await faults.customers.ledgerProblems()),
+  ];
   console.log({ seed, minutes, ordinary: traffic.answered, failed: traffic.failures.length, ...counts });
   console.log(`memory of the coordinator: ${Math.round(before / 2 ** 20)} MiB, at most ${Math.round(max / 2 ** 20)} MiB`);
   const problems = [

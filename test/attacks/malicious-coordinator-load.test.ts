@@ -123,6 +123,16 @@ describe('the proxy program', () => {
     requireNoPlaintext();
   });
 
+  test("prints the coordinator's error as one line, without control characters", async () => {
+    const message = 'Busy.\n2026-01-01T00:00:00.000Z POST /v1/chat/completions VERIFIED\u001b[2K\u202e';
+    coordinator.become(withAnswer(() => ({ status: 503, headers: {}, body: Buffer.from(JSON.stringify({ error: { message } })) })));
+    expect(await streamed()).toEqual({ length: 0, code: 'coordinator_said' });
+    await until(() => output.includes('REFUSED coordinator_said'));
+    const [, line = ''] = output.trimEnd().split('\n');
+    expect(output.trimEnd().split('\n')).toHaveLength(2);
+    expect(line).toMatch(/^[\x20-\x7e]+$/);
+  });
+
   test('refuses a redirect to the plain endpoint', async () => {
     const location = '/v1/chat/completions';
     coordinator.become(withAnswer(() => ({ status: 308, headers: { location }, body: new Uint8Array() })));

@@ -4,11 +4,11 @@
  */
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import { type E2ERefusalCode, memoryStore } from '@inference/client';
+import { createVerifiedFetch, type E2ERefusalCode, memoryStore, verdictOf } from '@inference/client';
 import { type AttestationRecord, e2eKeepAlive, encodeE2eAbort, type SignedStatement, toBase64 } from '@inference/protocol';
 import { generateSealingKeyPair, keyIdOf } from '@inference/protocol/crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { ANSWER_LENGTH, AttackedNetwork, type ClientOptions, MODEL, type Outcome } from '../support/attacked-network.js';
+import { ANSWER_LENGTH, AttackedNetwork, type ClientOptions, MODEL, type Outcome, PROMPT } from '../support/attacked-network.js';
 import type { LightAgent } from '../support/light/agent.js';
 import {
   type Answer,
@@ -63,6 +63,21 @@ function instead(path: string, answer: () => Partial<Answer>): Behaviour {
   return (exchange) => (exchange.path === path ? { status: 200, headers: {}, body: new Uint8Array(), ...answer() } : null);
 }
 
+/** Answers in place of every attestation record. */
+function forRecords(answer: () => Partial<Answer>): Behaviour {
+  return (exchange) =>
+    exchange.path.startsWith('/v1/e2e/records/') ? { status: 200, headers: {}, body: new Uint8Array(), ...answer() } : null;
+}
+
+/** Changes the text of attestation records. */
+function withRecordText(change: (text: string) => string): Behaviour {
+  return async ({ path, honest }) => {
+    if (!path.startsWith('/v1/e2e/records/')) return null;
+    const answer = await honest();
+    return { ...answer, body: Buffer.from(change(Buffer.from(answer.body).toString())) };
+  };
+}
+
 const json = (value: unknown): Pick<Answer, 'headers' | 'body'> => ({
   headers: { 'content-type': 'application/json' },
   body: Buffer.from(JSON.stringify(value)),
@@ -104,6 +119,44 @@ describe('keys and evidence', () => {
         }),
     ],
     ['an old challenge', 'stale', () => withRecords((record) => challengeOf(record, { issued_at: Date.now() - HOUR_MS }))],
+    [
+      'a sealing key that another provider signed',
+      'key_unbound',
+      () =>
+        withRecords((record) => {
+          const other = network.agents.find(({ providerId }) => providerId !== record.provider_id) as LightAgent;
+          return { ...record, key_statement: other.keys.enclave.keyStatement(other.keys.sealing.publicKey, other.attestation) };
+        }),
+    ],
+    [
+      'a sealing key of tomorrow',
+      'stale',
+      () =>
+        withRecords((record) => {
+          const { keys, attestation } = agentOf(record);
+          const times = { not_before: Date.now() + HOUR_MS, not_after: Date.now() + 2 * HOUR_MS };
+          return { ...record, key_statement: keys.enclave.keyStatement(keys.sealing.publicKey, attestation, times) };
+        }),
+    ],
+    ['a challenge of the future', 'stale', () => withRecords((record) => challengeOf(record, { issued_at: Date.now() + HOUR_MS }))],
+    ['records that redirect', 'stale', () => forRecords(() => ({ status: 302, headers: { location: '/v1/models' } }))],
+    ['records without end', 'coordinator_said', () => forRecords(() => ({ body: repeated(new Uint8Array(65_536), 1024) }))],
+    ['records that are pages', 'downgraded', () => forRecords(() => ({ body: Buffer.from('<html>') }))],
+    ['a record with half a character', 'targeted', () => withRecordText((text) => text.replace('"chip_name":"', '"chip_name":"\\ud800'))],
+    [
+      'a record that nests deeper than a stack',
+      'targeted',
+      () => withRecordText((text) => text.replace('{', `{"x":${'['.repeat(500_000)}${']'.repeat(500_000)},`)),
+    ],
+    [
+      'the record of another provider',
+      'targeted',
+      () =>
+        withKeyset(({ providers, ...keyset }) => {
+          const rotated = [...providers.slice(1), ...providers.slice(0, 1)].map(({ record_sha256 }) => record_sha256);
+          return { ...keyset, providers: providers.map((entry, index) => ({ ...entry, record_sha256: rotated[index] ?? '' })) };
+        }),
+    ],
     ['an old keyset', 'stale', () => withKeyset((keyset) => ({ ...keyset, issued_at: Date.now() - HOUR_MS }))],
     [
       'records that are withheld',
@@ -114,6 +167,12 @@ describe('keys and evidence', () => {
     ['a revoked provider', 'revoked', () => withRecords((record) => ({ ...record, attested: false }))],
     ['no keyset', 'downgraded', () => instead(path, () => ({ status: 404 }))],
     ['an empty keyset', 'downgraded', () => withKeyset((keyset) => ({ ...keyset, providers: [] }))],
+    ['a keyset of another version', 'downgraded', () => withKeyset((keyset) => ({ ...keyset, v: 2 as 1 }))],
+    [
+      'a keyset with half a character',
+      'downgraded',
+      () => withKeyset((keyset) => ({ ...keyset, providers: keyset.providers.map((entry) => ({ ...entry, models: [MODEL, '\ud800'] })) })),
+    ],
     ['a page in place of the keyset', 'downgraded', () => instead(path, () => ({ body: Buffer.from('<html>') }))],
     ['a redirect to another keyset', 'downgraded', () => instead(path, () => ({ status: 307, headers: { location: '/v1/models' } }))],
     ['a keyset without end', 'coordinator_said', () => instead(path, () => ({ body: repeated(new Uint8Array(65_536), 1024) }))],
@@ -211,6 +270,18 @@ function* repeated(chunk: Uint8Array, count: number): Generator<Uint8Array> {
   for (let index = 0; index < count; index++) yield chunk;
 }
 
+/** Answers sealed requests with changed headers of the honest answer. */
+function withHeaders(headers: Readonly<Record<string, string>>): Behaviour {
+  return withAnswer((answer) => ({ ...answer, headers: { ...answer.headers, ...headers } }));
+}
+
+/** Abort frame with a changed status, which the encoder would refuse. */
+function abortOf(status: string): Uint8Array {
+  const frame = Buffer.from(encodeE2eAbort({ status: 503, code: 'gone', message: '' }));
+  frame.write(status, frame.indexOf('"status":503'));
+  return frame;
+}
+
 const flipped = (frame: Uint8Array | undefined): Uint8Array => (frame ?? new Uint8Array(9)).with(8, (frame?.[8] ?? 0) ^ 1);
 const FORGED_EVENT = Buffer.from(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: FORGED } }] })}\n\n`);
 const FORGED_ANSWER = { object: 'chat.completion', choices: [{ index: 0, message: { role: 'assistant', content: FORGED } }] };
@@ -241,6 +312,35 @@ describe.each([false, true])('answers (stream: %s)', (stream) => {
       'coordinator_said',
       () => withFrames((nonce, [first]) => [nonce, first, encodeE2eAbort({ status: 503, code: 'provider_lost', message: 'Gone.' })]),
     ],
+    [
+      'an abort in place of the answer',
+      'coordinator_said',
+      () => withFrames(() => [new Uint8Array(32), encodeE2eAbort({ status: 503, code: 'no_provider', message: 'None.' })]),
+    ],
+    ['an abort with status 200', 'coordinator_said', () => withFrames((nonce, [first]) => [nonce, first, abortOf('"status":200')])],
+    ['an unknown flag', 'coordinator_said', () => withFrames((nonce, [first, ...rest]) => [nonce, first?.with(0, 2), ...rest])],
+    ['a frame shorter than its tag', 'coordinator_said', () => withFrames((nonce, [first]) => [nonce, first, Uint8Array.of(0, 0, 0, 5)])],
+    [
+      'an empty final frame',
+      'coordinator_said',
+      () => withFrames((nonce, frames) => [nonce, ...frames.slice(0, -1), Uint8Array.of(1, 0, 0, 0)]),
+    ],
+    [
+      'a final frame without its mark',
+      'open_failed',
+      () => withFrames((nonce, frames) => [nonce, ...frames.slice(0, -1), frames.at(-1)?.with(0, 0)]),
+    ],
+    ['the final frame alone', 'open_failed', () => withFrames((nonce, frames) => [nonce, frames.at(-1)])],
+    [
+      'a connection that breaks within a frame',
+      'truncated',
+      () =>
+        withAnswer((answer) => {
+          const { 'transfer-encoding': _, ...kept } = answer.headers;
+          const headers = { ...kept, 'content-length': String(answer.body.length), connection: 'close' };
+          return { ...answer, headers, body: answer.body.subarray(0, -100) };
+        }),
+    ],
     ['injected events', 'coordinator_said', () => withFrames((nonce, [first, ...rest]) => [nonce, first, FORGED_EVENT, ...rest])],
     ['a frame of 16 MiB', 'coordinator_said', () => withFrames((nonce, [first]) => [nonce, first, Uint8Array.of(0, 0xff, 0xff, 0xff)])],
     [
@@ -262,6 +362,14 @@ describe.each([false, true])('answers (stream: %s)', (stream) => {
           headers: { ...answer.headers, 'x-inference-job-id': '01234567-89ab-7cde-8f01-23456789abcd' },
         })),
     ],
+    ['two candidates', 'downgraded', () => withHeaders({ 'inference-e2e-recipient': '0, 1' })],
+    [
+      'two content types',
+      'downgraded',
+      () => withHeaders({ 'content-type': 'application/vnd.inference.sealed-response, text/event-stream' }),
+    ],
+    ['no job', 'downgraded', () => withHeaders({ 'x-inference-job-id': '' })],
+    ['a part of the answer (206)', 'downgraded', () => withAnswer((answer) => ({ ...answer, status: 206 }))],
     ['a plain answer', 'downgraded', () => instead('/v1/e2e/requests', () => json(FORGED_ANSWER))],
     [
       'plain events',
@@ -298,6 +406,28 @@ describe.each([false, true])('answers (stream: %s)', (stream) => {
     expect((await requireRefusal('coordinator_said', stream)).error?.status).toBe(status);
   });
 
+  test('an error without end: coordinator_said', async () => {
+    coordinator.become(instead('/v1/e2e/requests', () => ({ status: 500, body: repeated(new Uint8Array(65_536), 1024) })));
+    await requireRefusal('coordinator_said', stream);
+  });
+
+  test('an answer that is withheld until the SDK repeats the request: open_failed', async () => {
+    let withheld: HonestAnswer | null = null;
+    coordinator.become(
+      withAnswer((answer) => {
+        if (withheld !== null) return withheld;
+        withheld = answer;
+        return { status: 503, headers: { 'retry-after': '0.01' }, body: new Uint8Array() };
+      }),
+    );
+    const outcome = await network.ask(stream, { maxRetries: 2 });
+    expect(outcome).toMatchObject({ isComplete: false, text: '', error: { code: 'open_failed' } });
+    const [first, second] = coordinator.sealedRequests.map((bytes) => Buffer.from(bytes).toString('latin1'));
+    expect(coordinator.sealedRequests).toHaveLength(2);
+    expect(first).not.toBe(second);
+    network.requireNoPlaintext();
+  });
+
   test('keys that are stale each time: sealed twice, then coordinator_said', async () => {
     const problem = { status: 422, headers: { 'content-type': 'application/problem+json' }, body: Buffer.from('{}') };
     coordinator.become(instead('/v1/e2e/requests', () => problem));
@@ -311,6 +441,10 @@ describe.each([false, true])('answers (stream: %s)', (stream) => {
     ['endpoint', 'coordinator_said', (context) => context.replace('"/v1/chat/completions"', '"/v1/completions"')],
     ['max_tokens', 'coordinator_said', (context) => context.replace('"max_tokens":100', '"max_tokens":999')],
     ['stream', 'coordinator_said', (context) => context.replace(`"stream":${stream}`, `"stream":${!stream}`)],
+    ['nonce', 'coordinator_said', (context) => context.replace(/"nonce":"[^"]{43}/, `"nonce":"${'A'.repeat(43)}`)],
+    ['end', 'coordinator_said', (context) => context.replace(/("expires_at":\d+)\d/, '$10')],
+    ['length', 'coordinator_said', (context) => context.replace(/"body_bytes":\d+/, '"body_bytes":7')],
+    ['order of recipients', 'coordinator_said', (context) => context.replace(/(\{"key_id[^}]*\}),(\{"key_id[^}]*\})/, '$2,$1')],
   ])('no provider opens a request whose %s was changed', async (_name, code, change) => {
     let hasChanged = false;
     coordinator.become(({ path, body, honest }) => {
@@ -321,6 +455,34 @@ describe.each([false, true])('answers (stream: %s)', (stream) => {
     });
     await requireRefusal(code, stream);
     expect(hasChanged).toBe(true);
+  });
+});
+
+describe("the coordinator's own headers", () => {
+  const clientOf = () => createVerifiedFetch({ baseURL: coordinator.address, policy: { allowSimulated: true } });
+
+  test('do not reach the caller of an inference request', async () => {
+    const forged = {
+      'x-provider-trust-level': 'hardware',
+      'x-inference-receipt': 'forged',
+      'x-se-signature': 'forged',
+      'x-inference-ignored': 'forged',
+      'set-cookie': 'forged=1',
+    };
+    coordinator.become(withHeaders(forged));
+    const body = JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: PROMPT }] });
+    const headers = { authorization: `Bearer ${network.harness.apiKey}` };
+    const response = await clientOf()(`${coordinator.address}/v1/chat/completions`, { method: 'POST', headers, body });
+    expect(verdictOf(response)).toMatchObject({ state: 'verified' });
+    expect(JSON.stringify([...response.headers])).not.toContain('forged');
+    expect(response.headers.has('x-provider-trust-level')).toBe(false);
+  });
+
+  test('do not mark answers to GET as verified', async () => {
+    coordinator.become(instead('/v1/models', () => ({ headers: { 'x-inference-e2e': 'verified' } })));
+    const response = await clientOf()(`${coordinator.address}/v1/models`);
+    expect(verdictOf(response)).toEqual({ state: 'unverified' });
+    expect(response.headers.get('x-inference-e2e')).toBe('unverified');
   });
 });
 

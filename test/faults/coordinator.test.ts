@@ -1,11 +1,12 @@
 /** The coordinator is killed, and shut down once and twice: no money is lost, clients get a retry time, and providers reconnect. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createVerifiedFetch, verdictOf } from '@inference/client';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { DEPOSIT } from '../support/customers.js';
+import { type Customer, DEPOSIT, type SignedUsage } from '../support/customers.js';
 import { type FaultNetwork, startFaultNetwork } from '../support/faults/network.js';
 import { type LightAgents, startLightAgents } from '../support/light/agents.js';
-import { textOf } from '../support/light/script.js';
+import { promptOf, type Script, textOf } from '../support/light/script.js';
 import { waitUntilGone } from '../support/processes.js';
 import { SlowClient } from '../support/slow-client.js';
 import { ask, ENDPOINTS } from '../support/verified-client.js';
@@ -30,6 +31,12 @@ beforeAll(async () => {
       await job.frames.finish();
       job.complete();
     },
+    onE2eJob: async (job) => {
+      job.accept();
+      await job.sayAll();
+      await gate;
+      await job.complete();
+    },
   });
 });
 afterAll(async () => {
@@ -51,6 +58,11 @@ async function backAgain(pid: number, registrations: number): Promise<void> {
     .toBe('verified');
 }
 
+/** Reads to the end of a stream. */
+async function ended(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  while (!(await reader.read()).done);
+}
+
 function registered(): number {
   return crowd.agents.reduce((sum, agent) => sum + agent.counts.registrations, 0);
 }
@@ -69,11 +81,32 @@ function holdJobs(): () => void {
   return open;
 }
 
+/** A client of the end-to-end mode, and the start of its requests. */
+function sealingClient({ baseUrl, apiKey }: Customer) {
+  const fetch = createVerifiedFetch({ baseURL: baseUrl, policy: { allowSimulated: true } });
+  const headers = { authorization: `Bearer ${apiKey}` };
+  return async (stream: boolean, prompt: Script = script): Promise<Response> => {
+    const body = JSON.stringify({ model: 'light', stream, messages: [{ role: 'user', content: promptOf(prompt) }] });
+    return fetch(`${baseUrl}/v1/chat/completions`, { method: 'POST', headers, body });
+  };
+}
+
+function receiptsIn(responses: readonly Response[]): SignedUsage[] {
+  return responses.flatMap((response) => {
+    const verdict = verdictOf(response);
+    if (verdict?.state !== 'verified') throw new Error(`not verified: ${JSON.stringify(verdict)}`);
+    const { job_id, usage } = verdict.receipt;
+    return usage === undefined ? [] : [{ job_id, usage }];
+  });
+}
+
 it('killed outright, it loses no money, releases what was held, and its providers come back', async () => {
   const pid = faults.coordinatorPid();
   const before = registered();
   const customer = await faults.customers.customer();
   const paid = await ask(customer, { model: 'light', prompt: { words: 5 } });
+  const send = sealingClient(customer);
+  const paidSealed = await send(false);
   const open = holdJobs();
   const streams = await Promise.all(
     ENDPOINTS.map(async (endpoint, index) => {
@@ -82,12 +115,25 @@ it('killed outright, it loses no money, releases what was held, and its provider
       return client;
     }),
   );
+  const reader = ((await send(true)).body as ReadableStream<Uint8Array>).getReader();
+  await reader.read();
+  const sealed = send(false).then(
+    (response) => verdictOf(response)?.state,
+    () => 'connection lost',
+  );
+  await expect.poll(runningJobs).toBe(ENDPOINTS.length + 2);
   await expect.poll(async () => (await faults.customers.money(customer)).reserved).toBeGreaterThan(0);
   process.kill(pid, 'SIGKILL');
   await Promise.all(streams.map((client) => client.closed));
+  await expect(ended(reader)).rejects.toMatchObject({ name: 'E2ERefused', code: 'truncated' });
+  expect(['connection lost', 'refused']).toContain(await sealed);
   open();
   await backAgain(pid, before);
-  expect(await faults.customers.audit(customer, paid.kind === 'verified' ? [paid.receipt] : [])).toEqual([]);
+  // The client goes on with the keyset of the new process.
+  const after = await send(true);
+  await after.text();
+  const receipts = [...(paid.kind === 'verified' ? [paid.receipt] : []), ...receiptsIn([paidSealed, after])];
+  expect(await faults.customers.audit(customer, receipts)).toEqual([]);
 });
 
 it('told to end (SIGTERM), it finishes what runs, refuses the rest with a time to come back, and sends its providers away', async () => {
@@ -100,7 +146,9 @@ it('told to end (SIGTERM), it finishes what runs, refuses the rest with a time t
       new SlowClient(customer, { model: 'light', endpoint, stream: index % 2 === 0, prompt: script }).send(),
     ),
   );
-  await expect.poll(runningJobs, { timeout: 30_000 }).toBe(ENDPOINTS.length);
+  const send = sealingClient(customer);
+  const [sealedStream, sealedPlain] = [await send(true), send(false)];
+  await expect.poll(runningJobs, { timeout: 30_000 }).toBe(ENDPOINTS.length + 2);
   process.kill(pid, 'SIGTERM');
   // Idle providers are drained immediately.
   await expect.poll(toldToLeave, { timeout: 30_000 }).toBeGreaterThan(AGENTS / 2);
@@ -116,8 +164,10 @@ it('told to end (SIGTERM), it finishes what runs, refuses the rest with a time t
     expect(answer.text).toBe(textOf(script));
     return answer.receipt;
   });
+  expect(await sealedStream.text()).toMatch(/\[DONE\]\n\n$/);
+  const sealedReceipts = receiptsIn([sealedStream, await sealedPlain]);
   await backAgain(pid, before);
-  expect(await faults.customers.audit(customer, receipts)).toEqual([]);
+  expect(await faults.customers.audit(customer, [...receipts, ...sealedReceipts])).toEqual([]);
   const log = readFileSync(join(faults.network.logDir, 'provider-1.log'), 'utf8');
   const pauses = [...log.matchAll(/"code":"shutting_down".*?"retry_in_ms":(\d+)/g)].map((match) => Number(match[1]));
   expect(pauses.length).toBeGreaterThan(0);

@@ -20,6 +20,8 @@ export interface ClientOptions {
   readonly policy?: PolicyInput;
   readonly store?: Store;
   readonly signal?: AbortSignal;
+  /** Of the SDK. Default: 0. */
+  readonly maxRetries?: number;
 }
 
 export interface Outcome {
@@ -52,16 +54,16 @@ export class AttackedNetwork {
     return new AttackedNetwork(harness, await MaliciousCoordinator.start(harness.url), agents, logKey);
   }
 
-  /** One chat completion of a new client, with the official SDK, without retries. */
+  /** One chat completion of a new client, with the official SDK. */
   async ask(
     stream: boolean,
-    { apiKey = this.harness.apiKey, policy, store = memoryStore(), signal }: ClientOptions = {},
+    { apiKey = this.harness.apiKey, policy, store = memoryStore(), signal, maxRetries = 0 }: ClientOptions = {},
   ): Promise<Outcome> {
     const verdicts: E2eVerdict[] = [];
     const baseURL = `${this.coordinator.address}/v1`;
     const onVerdict = (verdict: E2eVerdict): void => void verdicts.push(verdict);
     const fetch = createVerifiedFetch({ baseURL, policy: { allowSimulated: true, ...policy }, store, onVerdict });
-    const client = new OpenAI({ baseURL, apiKey, fetch, maxRetries: 0 });
+    const client = new OpenAI({ baseURL, apiKey, fetch, maxRetries });
     const request = { model: MODEL, max_tokens: MAX_TOKENS, messages: [{ role: 'user' as const, content: PROMPT }] };
     const options = signal === undefined ? {} : { signal };
     let text = '';

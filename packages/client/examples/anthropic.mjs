@@ -1,4 +1,7 @@
-/** Messages with the Anthropic SDK. INFERENCE_BASE_URL, INFERENCE_API_KEY and INFERENCE_MODEL name coordinator, key and model. */
+/**
+ * Messages with the Anthropic SDK. INFERENCE_BASE_URL, INFERENCE_API_KEY and INFERENCE_MODEL name coordinator, key and model;
+ * ALLOW_SIMULATED=1 accepts simulated machines, as in a demo network.
+ */
 import Anthropic from '@anthropic-ai/sdk';
 import { createVerifiedFetch, verdictOf } from '@inference/client';
 

@@ -1,4 +1,7 @@
-/** Chat completions with the OpenAI SDK. INFERENCE_BASE_URL, INFERENCE_API_KEY and INFERENCE_MODEL name coordinator, key and model. */
+/**
+ * Chat completions with the OpenAI SDK. INFERENCE_BASE_URL, INFERENCE_API_KEY and INFERENCE_MODEL name coordinator, key and model;
+ * ALLOW_SIMULATED=1 accepts simulated machines, as in a demo network.
+ */
 import { createVerifiedFetch, verdictOf } from '@inference/client';
 import OpenAI from 'openai';
 

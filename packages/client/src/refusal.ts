@@ -26,7 +26,7 @@ export const E2E_REFUSAL_CODES = [
   'policy',
   /** No provider in the keyset serves the model. */
   'no_candidates',
-  /** A request that end-to-end mode cannot carry: another origin, path or method, or an unsupported option. */
+  /** A request that end-to-end mode cannot carry: another origin, path or method, an unsupported option, or not a valid request. */
   'not_sealable',
 ] as const;
 export type E2ERefusalCode = (typeof E2E_REFUSAL_CODES)[number];

@@ -121,9 +121,12 @@ class VerifiedClient {
       const sealable = await readSealableRequest(request, endpoint);
       return await this.#exchange(sealable, request.signal, onFinal);
     } catch (error) {
+      // A caller's own reason for an abort arrives as a broken connection.
+      request.signal.throwIfAborted();
       if (error instanceof InvalidRequest) {
         const { status, headers, body } = error.response;
-        return setVerdict(new Response(body, { status, headers }), new VerdictCell({ state: 'unverified' }, onFinal));
+        const refusal = new E2ERefused('not_sealable', error.message, null, { cause: error });
+        return setVerdict(new Response(body, { status, headers }), new VerdictCell({ state: 'refused', refusal }, onFinal));
       }
       if (!(error instanceof E2ERefused)) throw error;
       const retry = error instanceof CoordinatorError ? error.headers : {};
@@ -147,10 +150,10 @@ class VerifiedClient {
         continue;
       }
       if (response.status >= 400) throw await coordinatorError(response);
-      const input = { crypto: this.#crypto, response, request, sealed, providers: candidates.providers, onFinal };
+      const input = { crypto: this.#crypto, response, request, sealed, providers: candidates.providers, signal, onFinal };
       return openAnswer(input).catch(async (error: unknown) => {
-        // A body that was not read yet is not read any more.
-        if (response.body?.locked === false) await response.body.cancel();
+        // A body that was not read yet is not read any more. A broken one rejects here, too.
+        if (response.body?.locked === false) await response.body.cancel().catch(() => {});
         throw error;
       });
     }
@@ -179,8 +182,12 @@ class VerifiedClient {
       redirect: 'error',
       signal: request.signal,
     });
+    const headers = new Headers(response.headers);
+    // The coordinator must not mark its own answers as verified.
+    headers.set('x-inference-e2e', 'unverified');
+    const { status, statusText } = response;
     const onFinal = (verdict: E2eVerdict): void => this.#onVerdict(verdict, exchange);
-    return setVerdict(response, new VerdictCell({ state: 'unverified' }, onFinal));
+    return setVerdict(new Response(response.body, { status, statusText, headers }), new VerdictCell({ state: 'unverified' }, onFinal));
   }
 
   /** Path below the base address. Throws {@link E2ERefused} `not_sealable` for another origin. */

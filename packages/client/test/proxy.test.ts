@@ -112,6 +112,36 @@ describe('the proxy', () => {
     expect(network.received).toEqual([]);
   });
 
+  test('says of an invalid request that it was not sent, without its content', async () => {
+    const { base, network, verdicts } = await started();
+    const body = JSON.stringify({ model: MODEL, messages, 'a prompt as a member': true });
+    expect((await fetch(`${base}/v1/chat/completions`, { method: 'POST', body })).status).toBe(400);
+    expect(verdicts).toMatchObject([{ state: 'refused', code: 'not_sealable' }]);
+    expect(verdicts[0]?.message).toContain('was not sent');
+    expect(verdicts[0]?.message).not.toContain('a prompt');
+    expect(network.received).toEqual([]);
+  });
+
+  test.each([
+    ['GET', '/.inference/verdict?limit=1', 200],
+    ['GET', '//.inference/verdict', 200],
+    ['GET', '/v1/../.inference/verdict', 200],
+    ['GET', '/.inference/verdict/', 404],
+    ['GET', '/.inference', 404],
+    ['HEAD', '/.inference/verdict', 404],
+    ['POST', '/.inference/verdict', 404],
+  ])('answers %s %s itself, as the coordinator could forge verdicts', async (method, path, status) => {
+    const { port, network } = await started();
+    const answered = new Promise<number | undefined>((resolve, reject) => {
+      const sent = request({ port, host: '127.0.0.1', path, method }, (response) => {
+        response.resume().once('end', () => resolve(response.statusCode));
+      });
+      sent.once('error', reject).end();
+    });
+    expect(await answered).toBe(status);
+    expect(network.received).toEqual([]);
+  });
+
   test('stops an answer whose program left', async () => {
     const network = new ScriptedNetwork(hello, 1, [ONLY]);
     let onCancelled = (): void => {};

@@ -511,6 +511,7 @@ describe('requests', () => {
     const response = await fetch(PATH, { method: 'POST', body: JSON.stringify({ model: MODEL, messages: 'no list' }) });
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ error: { param: 'messages', type: 'invalid_request_error' } });
+    expect(verdictOf(response)).toMatchObject({ state: 'refused', refusal: { code: 'not_sealable' } });
     expect(network.received).toEqual([]);
   });
 
@@ -532,41 +533,72 @@ describe('requests', () => {
     expect(verdictOf(response)).toMatchObject({ state: 'verified', receipt: { finish_reason: 'refused' } });
   });
 
+  test.each([204, 205, 304])('an answer whose sealed head has the status %d, without a body, is refused as bad_proof', async (status) => {
+    const network = new ScriptedNetwork(() => ({ head: { status, content_type: 'application/json' }, body: ['{}'] }), 1, [ONLY]);
+    expect(await refusalOf({ network })).toBe('bad_proof');
+  });
+
   test('an aborted request rejects as the caller aborted it', async () => {
     const { fetch } = setup();
     const signal = AbortSignal.abort();
     await expect(fetch(PATH, { method: 'POST', body: '{}', signal })).rejects.toMatchObject({ name: 'AbortError' });
   });
 
-  test('a caller that leaves a stream cancels the relay', async () => {
+  /** A transport whose answers stop after the first words, and what it notices. */
+  function stuckTransport() {
     const network = new ScriptedNetwork(hello, 1, [ONLY]);
-    let isCancelled = false;
-    const relay = network.fetch;
-    const fetch = createVerifiedFetch({
-      baseURL: BASE_URL,
-      policy: POLICY,
-      now: () => NOW,
-      fetch: async (input, init) => {
-        const response = await relay(input, init);
-        if (!input.endsWith('/v1/e2e/requests')) return response;
-        const bytes = new Uint8Array(await response.arrayBuffer()).subarray(0, 1200);
-        const body = new ReadableStream<Uint8Array>({
-          start: (controller) => controller.enqueue(bytes),
-          cancel: () => {
-            isCancelled = true;
-          },
-        });
-        return new Response(body, { headers: response.headers });
-      },
-    });
-    const response = await fetch(PATH, {
-      method: 'POST',
-      body: JSON.stringify({ model: MODEL, stream: true, messages: [{ role: 'user', content: CANARY }] }),
-    });
+    const noticed = { isCancelled: false };
+    const transport = async (input: string, init: RequestInit): Promise<Response> => {
+      const response = await network.fetch(input, init);
+      if (!input.endsWith('/v1/e2e/requests')) return response;
+      const bytes = new Uint8Array(await response.arrayBuffer()).subarray(0, 1200);
+      const body = new ReadableStream<Uint8Array>({
+        start: (controller) => {
+          controller.enqueue(bytes);
+          init.signal?.addEventListener('abort', () => controller.error(init.signal?.reason));
+        },
+        cancel: () => {
+          noticed.isCancelled = true;
+        },
+      });
+      return new Response(body, { headers: response.headers });
+    };
+    const fetch = createVerifiedFetch({ baseURL: BASE_URL, policy: POLICY, now: () => NOW, fetch: transport });
+    const post = (stream: boolean, signal?: AbortSignal): Promise<Response> =>
+      fetch(PATH, {
+        method: 'POST',
+        body: JSON.stringify({ model: MODEL, stream, messages: [{ role: 'user', content: CANARY }] }),
+        ...(signal === undefined ? {} : { signal }),
+      });
+    return { post, noticed };
+  }
+
+  test('a caller that leaves a stream cancels the relay', async () => {
+    const { post, noticed } = stuckTransport();
+    const response = await post(true);
     const reader = (response.body as ReadableStream<Uint8Array>).getReader();
     expect(new TextDecoder().decode((await reader.read()).value)).toContain('Hel');
     await reader.cancel();
-    expect(isCancelled).toBe(true);
+    expect(noticed.isCancelled).toBe(true);
     expect(verdictOf(response)).toMatchObject({ state: 'refused', refusal: { code: 'truncated' } });
+  });
+
+  test('an aborted stream ends at once, also while nobody reads, with the reason of the caller', async () => {
+    const { post } = stuckTransport();
+    const leaving = new AbortController();
+    const response = await post(true, leaving.signal);
+    const reason = new Error('the caller has seen enough');
+    leaving.abort(reason);
+    expect(verdictOf(response)).toMatchObject({ state: 'refused', refusal: { code: 'truncated' } });
+    await expect(response.text()).rejects.toBe(reason);
+  });
+
+  test('an aborted plain request rejects with the reason of the caller', async () => {
+    const { post } = stuckTransport();
+    const leaving = new AbortController();
+    const reason = new Error('the caller has seen enough');
+    const answered = post(false, leaving.signal);
+    leaving.abort(reason);
+    await expect(answered).rejects.toBe(reason);
   });
 });

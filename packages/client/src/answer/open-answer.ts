@@ -27,6 +27,8 @@ import { TerminalEventGate } from './terminal-event.js';
 import { type VerifiedProof, verifyProof } from './verify-proof.js';
 
 const JOB_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+/** Statuses without a body (Fetch Standard, null body status). No provider answers with one. */
+const NULL_BODY_STATUSES = [204, 205, 304];
 /** Headers of the sealed head that callers see. All others are the client's own. */
 const PASSED_HEADERS = /^(?:x-should-retry|x-inference-ignored|retry-after)$/;
 
@@ -38,6 +40,8 @@ export interface AnswerToOpen {
   readonly sealed: SealedE2eRequest;
   /** In the order of the recipients. */
   readonly providers: readonly VerifiedProvider[];
+  /** Of the caller. */
+  readonly signal: AbortSignal;
   readonly onFinal: (verdict: E2eVerdict) => void;
 }
 
@@ -80,7 +84,9 @@ function originOf({ response, providers }: AnswerToOpen): Origin {
 
 function headOf(part: E2ePart): E2eAnswerHead {
   try {
-    return parseE2eAnswerHead(part.bytes);
+    const head = parseE2eAnswerHead(part.bytes);
+    if (NULL_BODY_STATUSES.includes(head.status)) throw new E2ERefused('bad_proof', `An answer has no status ${head.status}.`);
+    return head;
   } catch (error) {
     if (error instanceof E2eError) throw new E2ERefused('bad_proof', 'The head of the answer is not valid.', null, { cause: error });
     throw error;
@@ -179,7 +185,7 @@ async function collected(parts: Parts, answer: AnswerReader, input: AnswerToOpen
 }
 
 /** Passes a stream on as the caller reads it, so that a slow caller slows the provider down. */
-function streamed(parts: Parts, answer: AnswerReader, { request, onFinal }: AnswerToOpen): Response {
+function streamed(parts: Parts, answer: AnswerReader, { request, signal, onFinal }: AnswerToOpen): Response {
   const { provider, jobId } = answer.origin;
   const cell = new VerdictCell({ state: 'pending', provider, jobId }, onFinal);
   const gate = new TerminalEventGate(request.endpoint);
@@ -190,6 +196,15 @@ function streamed(parts: Parts, answer: AnswerReader, { request, onFinal }: Answ
   };
   const body = new ReadableStream<Uint8Array>(
     {
+      start(controller) {
+        // As in `fetch`, an abort also ends a stream that nobody reads (Fetch Standard, abort a fetch() call).
+        const abort = (): void => {
+          refuse(signal.reason);
+          controller.error(signal.reason);
+          void parts.return();
+        };
+        signal.addEventListener('abort', abort, { once: true });
+      },
       async pull(controller) {
         try {
           for (;;) {

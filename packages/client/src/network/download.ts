@@ -24,6 +24,16 @@ export async function downloadJson(fetch: Fetch, url: string, options: DownloadO
   }
 }
 
+/** Canonical JSON of a download; null if it has none: a lone surrogate, or members nested deeper than the stack allows. */
+export function canonicalBytesOrNull(encode: () => Uint8Array): Uint8Array | null {
+  try {
+    return encode();
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
 /** Bytes at an address. Throws {@link E2ERefused}, as {@link downloadJson}. */
 export async function download(
   fetch: Fetch,

@@ -2,7 +2,7 @@
 import { CLOCK_TOLERANCE_MS, type E2eCrypto, type E2eKeyset, E2eKeysetSchema, equalBytes, keysetLeafBytes } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { E2ERefused } from '../refusal.js';
-import { type DownloadOptions, downloadJson, type Fetch } from './download.js';
+import { canonicalBytesOrNull, type DownloadOptions, downloadJson, type Fetch } from './download.js';
 
 /** Providers answer challenges every five minutes, which changes the keyset. */
 const MAX_KEYSET_AGE_MS = 30 * 60_000;
@@ -23,6 +23,7 @@ export async function downloadKeyset({ fetch, base }: KeysetSource, options: Dow
     throw new E2ERefused('downgraded', `The keyset is not valid: ${first?.instancePath || '/'} ${first?.message ?? ''}.`);
   }
   if (value.providers.length === 0) throw new E2ERefused('downgraded', 'The keyset names no provider.');
+  if (canonicalBytesOrNull(() => keysetLeafBytes(value)) === null) throw new E2ERefused('downgraded', 'The keyset has no canonical form.');
   const ids = new Set(value.providers.map(({ provider_id }) => provider_id));
   if (ids.size !== value.providers.length) throw new E2ERefused('targeted', 'The keyset names a provider twice.');
   if (now - value.issued_at > MAX_KEYSET_AGE_MS) throw new E2ERefused('stale', 'The keyset is too old.');

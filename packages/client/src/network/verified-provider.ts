@@ -25,6 +25,7 @@ import {
 } from '@inference/verifier';
 import type { Policy } from '../policy/policy.js';
 import { type E2ERefusalCode, E2ERefused } from '../refusal.js';
+import { canonicalBytesOrNull } from './download.js';
 
 /** A key is not used in its last minutes, so that the answer still finds the key. */
 const KEY_RESERVE_MS = 5 * 60_000;
@@ -89,9 +90,10 @@ export function verifyProvider(crypto: E2eCrypto, input: ProviderToVerify): Veri
   };
 }
 
-/** Lowercase hexadecimal SHA-256 of a record's canonical JSON. */
-function recordSha256(crypto: E2eCrypto, record: AttestationRecord): string {
-  return toHex(crypto.sha256(canonicalJsonBytes(record as unknown as JsonValue)));
+/** Lowercase hexadecimal SHA-256 of a record's canonical JSON; null if it has none. */
+function recordSha256(crypto: E2eCrypto, record: AttestationRecord): string | null {
+  const bytes = canonicalBytesOrNull(() => canonicalJsonBytes(record as unknown as JsonValue));
+  return bytes === null ? null : toHex(crypto.sha256(bytes));
 }
 
 type Refuse = (code: E2ERefusalCode, reason: string) => never;

@@ -8,7 +8,9 @@ import { MAX_E2E_BODY_BYTES } from '@inference/protocol';
 import { createVerifiedFetch, E2ERefused, type VerifiedFetch, type VerifiedFetchOptions } from '../node.js';
 import { type LoggedVerdict, VerdictLog } from './verdict-log.js';
 
-const VERDICT_PATH = '/.inference/verdict';
+/** Paths of the proxy itself. None is relayed: the coordinator could answer with verdicts of its own. */
+const OWN_PATHS = '/.inference/';
+const VERDICT_PATH = `${OWN_PATHS}verdict`;
 const LOOPBACK_NAMES = ['127.0.0.1', 'localhost', '[::1]'];
 /** Headers of a program's request that the verified fetch reads. */
 const READ_HEADERS = [
@@ -81,7 +83,9 @@ async function serve({ request, response, server, fetch, base, log }: Served): P
   const refusal = originProblem(request, (server.address() as AddressInfo).port);
   if (refusal !== null) return sendError(response, 403, 'not_local', refusal);
   const path = request.url ?? '/';
-  if (path === VERDICT_PATH && request.method === 'GET') return sendJson(response, 200, { verdicts: log.verdicts });
+  const own = ownPathOf(path);
+  if (own === VERDICT_PATH && request.method === 'GET') return sendJson(response, 200, { verdicts: log.verdicts });
+  if (own !== null) return sendError(response, 404, 'not_found', `The proxy serves GET ${VERDICT_PATH} alone.`);
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   const body = isRead ? null : await readBody(request);
   if (body === undefined) return sendError(response, 413, 'body_too_large', `The request body is over ${MAX_E2E_BODY_BYTES} bytes.`);
@@ -99,6 +103,13 @@ async function serve({ request, response, server, fetch, base, log }: Served): P
     signal: left.signal,
   });
   await send(response, answer, path);
+}
+
+/** Normalized path of the proxy itself; null for a path of the coordinator. */
+function ownPathOf(target: string): string | null {
+  if (!target.startsWith('/')) return null;
+  const pathname = new URL(`http://localhost${target}`).pathname.replace(/\/{2,}/g, '/');
+  return `${pathname}/`.startsWith(OWN_PATHS) ? pathname : null;
 }
 
 /** Why a request is not of a program on this machine; null if it is. */

@@ -29,8 +29,12 @@ export interface SealableRequest {
 
 /** A request that the caller must correct, as an HTTP error in the endpoint's format. */
 export class InvalidRequest extends Error {
-  constructor(readonly response: HttpError) {
-    super('the request is not valid');
+  constructor(
+    readonly response: HttpError,
+    code: string,
+  ) {
+    // Without the message of the error, which may quote the request.
+    super(`The request is not valid (${code}), and was not sent.`);
   }
 }
 
@@ -56,7 +60,7 @@ export async function readSealableRequest(request: Request, endpoint: Endpoint):
       authorization: authorizationOf(request.headers),
     };
   } catch (error) {
-    if (error instanceof RequestError) throw new InvalidRequest(formatFor(endpoint).error(error));
+    if (error instanceof RequestError) throw new InvalidRequest(formatFor(endpoint).error(error), error.code);
     throw error;
   }
 }

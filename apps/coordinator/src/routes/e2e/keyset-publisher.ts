@@ -18,6 +18,8 @@ interface KeysetPublisherOptions {
   readonly repository: Pick<KeysetRepository, 'newest' | 'publish'>;
   /** Entries of the whole network. */
   readonly providers: () => Promise<readonly E2eKeysetProvider[]>;
+  /** Time of the newest registration among them, in milliseconds. Default: before every keyset. */
+  readonly newestRegistrationAt?: () => number;
   /** Null: keysets are in no transparency log. */
   readonly log: Pick<KeysetLog, 'publish'> | null;
   /** Milliseconds. */
@@ -49,13 +51,15 @@ export class KeysetPublisher {
     const newest = await repository.newest();
     const age = newest === null ? Number.POSITIVE_INFINITY : now - newest.issuedAt;
     // A negative age means that the clock was set back.
-    if (newest !== null && age >= 0 && age < KEYSET_MAX_AGE_MS) return published(newest);
     const providers = await this.#providers();
+    // A provider that registered since may have left its record with a coordinator that ended.
+    const hasServedRecords = newest !== null && (this.#options.newestRegistrationAt?.() ?? Number.NEGATIVE_INFINITY) < newest.issuedAt;
+    if (newest !== null && hasServedRecords && age >= 0 && age < KEYSET_MAX_AGE_MS) return published(newest);
     const isFresh = newest !== null && age >= 0 && age < RENEW_MS;
     if (isFresh) {
       const known = (JSON.parse(newest.body) as E2eKeyset).providers;
       if (canonicalJson(known) === canonicalJson(providers)) return published(newest);
-      if (age < RECORDS_INTERVAL_MS && withoutRecords(known) === withoutRecords(providers)) return published(newest);
+      if (age < RECORDS_INTERVAL_MS && hasServedRecords && withoutRecords(known) === withoutRecords(providers)) return published(newest);
     }
     const { isLogged, ...next } = await this.#logged({ v: 1, epoch: (newest?.epoch ?? 0) + 1, issued_at: now, providers });
     // The hourly limit is reached, or witnesses are missing: the current keyset serves until its renewal is due.

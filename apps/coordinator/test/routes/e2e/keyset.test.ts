@@ -4,6 +4,7 @@ import { nodeE2eCrypto, sha256Hex } from '@inference/protocol/crypto';
 import type { Static } from 'typebox';
 import { Value } from 'typebox/value';
 import { afterEach, expect, it } from 'vitest';
+import { LightAgent, makeKeys } from '../../../../../test/support/light/agent.js';
 import type { StoredKeyset } from '../../../src/database/keyset-repository.js';
 import { KeysetPublisher } from '../../../src/routes/e2e/keyset-publisher.js';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
@@ -69,6 +70,27 @@ it('follows providers that come and go', async () => {
   expect((await read()).epoch).toBeGreaterThan(listed.epoch);
 });
 
+it('names records that are served, also right after a restart', async () => {
+  let now = Date.now();
+  const options = { url: '', models: [MODEL], keys: makeKeys() };
+  const before = await startHarness({ now: () => now });
+  const first = await LightAgent.join({ ...options, url: before.url });
+  const { epoch, providers } = (await (await before.get('/v1/e2e/keyset', null)).json()) as Keyset;
+  first.leave();
+  await before.app.close(200);
+  now += 1000;
+  harness = await startHarness({ now: () => now, config: { dataDir: before.dataDir } });
+  const second = await LightAgent.join({ ...options, url: harness.url });
+  const restarted = await read();
+  expect(restarted.epoch).toBeGreaterThan(epoch);
+  expect(restarted.providers.map(({ key_id }) => key_id)).toEqual(providers.map(({ key_id }) => key_id));
+  // The record is another one: it has the answer to a new challenge.
+  const [{ record_sha256 } = ENTRY] = restarted.providers;
+  expect(record_sha256).not.toBe(providers[0]?.record_sha256);
+  expect((await harness.get(`/v1/e2e/records/${record_sha256}`, null)).status).toBe(200);
+  second.leave();
+});
+
 it('has a proof where a log takes keysets, and keeps the newest logged keyset while the log takes none', async () => {
   const stored: StoredKeyset[] = [];
   const repository = {
@@ -80,9 +102,11 @@ it('has a proof where a log takes keysets, and keeps the newest logged keyset wh
   let now = 0;
   let weight = 1;
   let record = ENTRY.record_sha256;
+  let newestRegistrationAt = -1;
   const publisher = new KeysetPublisher({
     repository,
     providers: async () => [{ ...ENTRY, weight, record_sha256: record }],
+    newestRegistrationAt: () => newestRegistrationAt,
     log: {
       publish: async (leaf) => {
         leaves.push(fromUtf8(leaf));
@@ -100,11 +124,16 @@ it('has a proof where a log takes keysets, and keeps the newest logged keyset wh
   weight = 2;
   now += 6000;
   expect(await current()).toMatchObject({ epoch: 2, providers: [{ weight: 2 }] });
+  // Records of a provider that registered anew may be nowhere else.
+  record = 'e'.repeat(64);
+  now += 6000;
+  newestRegistrationAt = now - 1;
+  expect(await current()).toMatchObject({ epoch: 3, providers: [{ record_sha256: record }] });
   isTaking = false;
   weight = 3;
   now += 30_000;
-  expect(await current()).toMatchObject({ epoch: 2 });
+  expect(await current()).toMatchObject({ epoch: 3 });
   now += 600_000;
   expect((await current()).log).toBeUndefined();
-  expect(await current()).toMatchObject({ epoch: 3, providers: [{ weight: 3 }] });
+  expect(await current()).toMatchObject({ epoch: 4, providers: [{ weight: 3 }] });
 });

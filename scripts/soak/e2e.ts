@@ -1,0 +1,111 @@
+/**
+ * End-to-end mode through each SDK on real engines. First every response of a mix of all endpoints is verified and paid to the token,
+ * and the prompts are in no file. Then agents are killed, callers leave and providers refuse: each request ends as verified or as an
+ * error, and the ledger balances.
+ */
+import { createVerifiedFetch, verdictOf } from '@inference/client';
+import { type AllModelsNetwork, startAllModelsNetwork } from '../../test/support/all-models-network.js';
+import { filesHolding } from '../../test/support/demo-network.js';
+import { paidIn, runMix, SDK_NAMES, type Verified } from '../../test/support/sdk-requests/run.js';
+import { longQuestionOf, tooLongPromptOf } from '../../test/support/sdk-requests/sdk-request.js';
+import { SeededRandom } from '../../test/support/seeded-random.js';
+
+const CANARY = 'canary-93bfe0';
+const CLIENTS = 4;
+const REFUSAL_PAUSE_MS = 100;
+const KILL_EVERY_MS = 3000;
+/** Fewer than a supervised program may end in a minute. */
+const MAX_KILLS = 6;
+
+/** Runs `count` requests of each SDK, and as many once more with faults. Resolves with whether everything held. */
+export async function e2e(count: number, seed: number): Promise<boolean> {
+  const all = await startAllModelsNetwork({ providers: 2, coordinatorEnv: { LOG_LEVEL: 'debug' } });
+  const problems: string[] = [];
+  try {
+    for (const [index, sdk] of SDK_NAMES.entries()) {
+      const customer = await all.customers.customer();
+      const begin = performance.now();
+      const { baseUrl } = all.network;
+      const options = { sdk, baseUrl, apiKey: customer.apiKey, models: all.models, canary: CANARY, count, seed: seed + index * 100 };
+      const outcome = await runMix(options);
+      const { verified, leftCount, injectedCount, endpoints } = outcome;
+      problems.push(...outcome.problems.map((problem) => `${sdk}: ${problem}`));
+      problems.push(...(await all.customers.audit(customer, paidIn(verified), leftCount)));
+      const seconds = ((performance.now() - begin) / 1000).toFixed(1);
+      console.log(
+        `${sdk}: ${count} requests in ${seconds} s, ${verified.length} responses verified, ${leftCount} streams left, ` +
+          `${injectedCount} failures repeated, ${[...endpoints].sort().join(' ')}`,
+      );
+    }
+    problems.push(...(await withFaults(all, count, seed)), ...(await all.customers.ledgerProblems()));
+    problems.push(...filesHolding(all.network.dataDir, CANARY).map((file) => `the prompts are in ${file}`));
+  } finally {
+    await all.dispose();
+  }
+  for (const problem of problems.slice(0, 20)) console.error(`PROBLEM: ${problem}`);
+  return problems.length === 0;
+}
+
+/** Streams while agents are killed in turn. Returns the problems. */
+async function withFaults({ network, customers, models }: AllModelsNetwork, count: number, seed: number): Promise<string[]> {
+  const random = new SeededRandom(seed + 10_000);
+  const customer = await customers.customer();
+  const fetch = createVerifiedFetch({ baseURL: network.baseUrl, policy: { allowSimulated: true } });
+  const verified: Verified[] = [];
+  const problems: string[] = [];
+  const ends = { verified: 0, refused: 0, failed: 0, kills: 0 };
+  const prompts = { canary: CANARY };
+
+  const send = async (): Promise<void> => {
+    const [isLeft, isTooLong] = [random.happens(0.3), random.happens(0.05)];
+    const content = isTooLong ? tooLongPromptOf(prompts) : longQuestionOf(prompts);
+    const body = JSON.stringify({
+      model: models.text,
+      messages: [{ role: 'user', content }],
+      max_tokens: 100,
+      stream: random.happens(0.7),
+    });
+    const leaveAfter = isLeft ? random.below(4) : Number.POSITIVE_INFINITY;
+    let response: Response;
+    try {
+      response = await fetch(`${network.baseUrl}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${customer.apiKey}` },
+        body,
+      });
+      let chunkCount = 0;
+      for await (const _ of response.body as unknown as AsyncIterable<Uint8Array>) if (++chunkCount > leaveAfter) break;
+    } catch {
+      ends.failed++;
+      return;
+    }
+    const verdict = verdictOf(response);
+    if (verdict?.state === 'verified') {
+      verified.push(verdict);
+      ends.verified++;
+    } else if (verdict?.state === 'refused') {
+      ends.refused++;
+      // Otherwise an agent's restart would use up the requests.
+      await new Promise((resolve) => setTimeout(resolve, REFUSAL_PAUSE_MS));
+    } else problems.push(`a response ends as ${verdict?.state}`);
+  };
+
+  const total = Math.max(CLIENTS, count);
+  let sent = 0;
+  let isOver = false;
+  const clients = Array.from({ length: CLIENTS }, async () => {
+    while (sent++ < total) await send();
+  });
+  const finished = Promise.all(clients).then(() => {
+    isOver = true;
+  });
+  while (!isOver && ends.kills < MAX_KILLS) {
+    network.providers[ends.kills % network.providers.length]?.current.kill('SIGKILL');
+    ends.kills++;
+    await Promise.race([finished, new Promise((resolve) => setTimeout(resolve, KILL_EVERY_MS))]);
+  }
+  await finished;
+  problems.push(...(await customers.audit(customer, paidIn(verified), ends.refused + ends.failed)));
+  console.log('with kills, cancels and refusals:', ends);
+  return problems;
+}
