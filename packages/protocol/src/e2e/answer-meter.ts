@@ -12,7 +12,7 @@ export class E2eAnswerMeter {
   #nonceBytes = 0;
   #isFinalFrame = false;
   #isComplete = false;
-  #sealedBytes = 0;
+  #plaintextBytes = 0;
   #contentBytes = 0;
   #sealedSha256: string | null = null;
 
@@ -42,8 +42,8 @@ export class E2eAnswerMeter {
   }
 
   /** Plaintext bytes of the frames so far, padding included and the final frame excluded: bound of `response_bytes`. */
-  get sealedBytes(): number {
-    return this.#sealedBytes;
+  get plaintextBytes(): number {
+    return this.#plaintextBytes;
   }
 
   /** Bytes before the final frame, keep-alives included. */
@@ -78,7 +78,7 @@ export class E2eAnswerMeter {
     if (this.#isFinalFrame) this.#sealedSha256 = toHex(this.#hash.digest());
     else {
       this.#hash.update(header);
-      this.#sealedBytes += length - E2E_TAG_BYTES;
+      this.#plaintextBytes += length - E2E_TAG_BYTES;
     }
   }
 }
