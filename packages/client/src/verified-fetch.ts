@@ -10,6 +10,7 @@ import { boundedBytes, type Fetch } from './network/download.js';
 import type { LogVerifier } from './network/log-verifier.js';
 import { Network } from './network/network.js';
 import { ClientState, memoryStore, type Store } from './network/store.js';
+import { untilAborted } from './network/until-aborted.js';
 import type { VerifiedProvider } from './network/verified-provider.js';
 import { type PolicyInput, parsePolicy } from './policy/policy.js';
 import { E2ERefused } from './refusal.js';
@@ -98,11 +99,11 @@ class VerifiedClient {
   }
 
   async ready(): Promise<void> {
-    await this.#network.keyset();
+    await this.#network.ready();
   }
 
   async candidates(model: string): Promise<readonly VerifiedProvider[]> {
-    return (await this.#network.candidates(model)).providers;
+    return (await this.#network.candidates({ model })).providers;
   }
 
   async fetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
@@ -118,7 +119,7 @@ class VerifiedClient {
     }
     const onFinal = (verdict: E2eVerdict): void => this.#onVerdict(verdict, exchange);
     try {
-      const sealable = await readSealableRequest(request, endpoint);
+      const sealable = await untilAborted(readSealableRequest(request, endpoint), request.signal);
       return await this.#exchange(sealable, request.signal, onFinal);
     } catch (error) {
       if (error instanceof InvalidRequest) {
@@ -135,9 +136,8 @@ class VerifiedClient {
     let hasRefreshed = false;
     for (;;) {
       signal.throwIfAborted();
-      const { authorization, providerId } = request;
-      const candidates = await this.#network.candidates(request.model, { authorization, only: providerId });
-      signal.throwIfAborted();
+      const { model, authorization, providerId } = request;
+      const candidates = await untilAborted(this.#network.candidates({ model, authorization, providerId }), signal);
       const sealed = sealRequest(this.#crypto, request, candidates, { now: this.#now(), cacheSecret: this.#cacheSecret });
       const response = await this.#send(sealed, authorization, signal);
       if (isStaleKey(response) && !hasRefreshed) {
@@ -147,7 +147,11 @@ class VerifiedClient {
         continue;
       }
       if (response.status >= 400) throw await coordinatorError(response);
-      const input = { crypto: this.#crypto, response, request, sealed, providers: candidates.providers, onFinal };
+      const compareCheckpoint = async (note: string): Promise<void> => {
+        if (candidates.log !== null) await untilAborted(this.#network.compareCheckpoint(note, candidates.log), signal);
+      };
+      const { providers } = candidates;
+      const input = { crypto: this.#crypto, response, request, sealed, providers, compareCheckpoint, onFinal };
       return openAnswer(input).catch(async (error: unknown) => {
         // A body that was not read yet is not read any more.
         if (response.body?.locked === false) await response.body.cancel();
