@@ -153,7 +153,7 @@ class VerifiedClient {
       const { providers } = candidates;
       const input = { crypto: this.#crypto, response, request, sealed, providers, compareCheckpoint, onFinal };
       return openAnswer(input).catch(async (error: unknown) => {
-        // A body that was not read yet is not read any more.
+        // Ends the relay of a body that nobody will read.
         if (response.body?.locked === false) await response.body.cancel();
         throw error;
       });
@@ -216,8 +216,8 @@ async function coordinatorError(response: Response): Promise<E2ERefused> {
     const value = response.headers.get(name);
     return value === null ? [] : [[name, value] as const];
   });
-  const said = messageIn(await boundedBytes(response, MAX_ERROR_BYTES));
-  const message = `The coordinator answered ${response.status} (not authenticated)${said === '' ? '.' : `: ${said}`}`;
+  const reported = messageIn(await boundedBytes(response, MAX_ERROR_BYTES));
+  const message = `The coordinator answered ${response.status} (not authenticated)${reported === '' ? '.' : `: ${reported}`}`;
   if (response.status === 404) return new E2ERefused('downgraded', message);
   return new CoordinatorError(message, response.status, Object.fromEntries(headers));
 }

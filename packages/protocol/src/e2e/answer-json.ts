@@ -34,7 +34,7 @@ export const E2eProofSchema = Type.Object({
 });
 export type E2eProof = Static<typeof E2eProofSchema>;
 
-/** Payload of an abort frame: the coordinator's word, unauthenticated. */
+/** Payload of an abort frame: a statement of the coordinator, unauthenticated. */
 export const E2eAbortSchema = Type.Object({
   /** HTTP status that the request would have had. */
   status: Type.Integer({ minimum: 400, maximum: 599 }),

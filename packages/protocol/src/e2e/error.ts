@@ -29,7 +29,7 @@ export type E2eErrorCode = (typeof E2E_ERROR_CODES)[number];
 
 /**
  * Refusal for each error (`docs/e2e-protocol.md`). `unsealing_failed` is a provider's, all others are a client's. Structure is readable
- * without a key, so structural errors of an answer are nobody's sealed word: `coordinator_said`.
+ * without a key, so no provider vouches for structural errors of an answer: `coordinator_said`.
  */
 export const E2E_REFUSALS = {
   malformed: 'coordinator_said',
