@@ -92,7 +92,9 @@ it('verifies a log that grows, and stores its checkpoint', async () => {
   expect(first.out).toContain('key, taken from the network itself');
   served.size = 30;
   const second = await audit('--store', file, '--json');
-  expect(second.code).toBe(0);
+  expect(second.code, second.err).toBe(0);
+  expect(JSON.parse(second.out)).toMatchObject({ newEntryCount: 10 });
+  expect((await audit('--store', file)).out).toContain('audited now: 0, by earlier audits: 30');
   expect(JSON.parse(second.out)).toMatchObject({ ok: true, size: 30, entryCounts: { keyset: 30 }, problems: [] });
   expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ key: honest.signer.verifierKey, checkpoint: { size: 30 } });
 });

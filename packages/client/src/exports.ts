@@ -1,5 +1,5 @@
 /** Public names that both entries share. */
-export type { AcceptedKeyset, CheckpointVerdict, CheckpointVerifier, LoggedLeaf, LogVerifier } from './network/log-verifier.js';
+export type { AcceptedKeyset, CheckpointVerdict, CheckpointVerifier, LoggedLeaf, LogTree, LogVerifier } from './network/log-verifier.js';
 export { memoryStore, type Store } from './network/store.js';
 export type { VerifiedProvider } from './network/verified-provider.js';
 export { DEFAULT_POLICY, type Policy, PolicyError, type PolicyInput, parsePolicy } from './policy/policy.js';

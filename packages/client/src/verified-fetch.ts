@@ -10,6 +10,7 @@ import { boundedBytes, type Fetch } from './network/download.js';
 import type { LogVerifier } from './network/log-verifier.js';
 import { Network } from './network/network.js';
 import { ClientState, memoryStore, type Store } from './network/store.js';
+import { untilAborted } from './network/until-aborted.js';
 import type { VerifiedProvider } from './network/verified-provider.js';
 import { type PolicyInput, parsePolicy } from './policy/policy.js';
 import { E2ERefused } from './refusal.js';
@@ -98,11 +99,11 @@ class VerifiedClient {
   }
 
   async ready(): Promise<void> {
-    await this.#network.keyset();
+    await this.#network.ready();
   }
 
   async candidates(model: string): Promise<readonly VerifiedProvider[]> {
-    return (await this.#network.candidates(model)).providers;
+    return (await this.#network.candidates({ model })).providers;
   }
 
   async fetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
@@ -118,7 +119,7 @@ class VerifiedClient {
     }
     const onFinal = (verdict: E2eVerdict): void => this.#onVerdict(verdict, exchange);
     try {
-      const sealable = await readSealableRequest(request, endpoint);
+      const sealable = await untilAborted(readSealableRequest(request, endpoint), request.signal);
       return await this.#exchange(sealable, request.signal, onFinal);
     } catch (error) {
       // A caller's own reason for an abort arrives as a broken connection.
@@ -138,9 +139,8 @@ class VerifiedClient {
     let hasRefreshed = false;
     for (;;) {
       signal.throwIfAborted();
-      const { authorization, providerId } = request;
-      const candidates = await this.#network.candidates(request.model, { authorization, only: providerId });
-      signal.throwIfAborted();
+      const { model, authorization, providerId } = request;
+      const candidates = await untilAborted(this.#network.candidates({ model, authorization, providerId }), signal);
       const sealed = sealRequest(this.#crypto, request, candidates, { now: this.#now(), cacheSecret: this.#cacheSecret });
       const response = await this.#send(sealed, authorization, signal);
       if (isStaleKey(response) && !hasRefreshed) {
@@ -150,9 +150,13 @@ class VerifiedClient {
         continue;
       }
       if (response.status >= 400) throw await coordinatorError(response);
-      const input = { crypto: this.#crypto, response, request, sealed, providers: candidates.providers, signal, onFinal };
+      const compareCheckpoint = async (note: string): Promise<void> => {
+        if (candidates.log !== null) await untilAborted(this.#network.compareCheckpoint(note, candidates.log), signal);
+      };
+      const { providers } = candidates;
+      const input = { crypto: this.#crypto, response, request, sealed, providers, signal, compareCheckpoint, onFinal };
       return openAnswer(input).catch(async (error: unknown) => {
-        // A body that was not read yet is not read any more. A broken one rejects here, too.
+        // Ends the relay of a body that nobody will read. A broken one rejects here, too.
         if (response.body?.locked === false) await response.body.cancel().catch(() => {});
         throw error;
       });
@@ -219,8 +223,8 @@ async function coordinatorError(response: Response): Promise<E2ERefused> {
     const value = response.headers.get(name);
     return value === null ? [] : [[name, value] as const];
   });
-  const said = messageIn(await boundedBytes(response, MAX_ERROR_BYTES));
-  const message = `The coordinator answered ${response.status} (not authenticated)${said === '' ? '.' : `: ${said}`}`;
+  const reported = messageIn(await boundedBytes(response, MAX_ERROR_BYTES));
+  const message = `The coordinator answered ${response.status} (not authenticated)${reported === '' ? '.' : `: ${reported}`}`;
   if (response.status === 404) return new E2ERefused('downgraded', message);
   return new CoordinatorError(message, response.status, Object.fromEntries(headers));
 }

@@ -147,7 +147,7 @@ describe('the keyset', () => {
     const network = new ScriptedNetwork(hello, 1, PROVIDERS.slice(0, 1));
     const fetch = client({ network, now: () => now });
     await fetch.ready();
-    network.keyset = (keyset) => ({ ...keyset, providers: keyset.providers.map((provider) => ({ ...provider, models: ['new'] })) });
+    network.keyset = (keyset) => ({ ...keyset, epoch: 8, providers: keyset.providers.map((entry) => ({ ...entry, models: ['new'] })) });
     now += 10_000;
     expect(await fetch.candidates('new')).toHaveLength(1);
     expect(requestsTo(network, '/v1/e2e/keyset')).toBe(2);
@@ -161,10 +161,103 @@ describe('the keyset', () => {
     await fetch.ready();
     const { record, entry } = scriptedProvider();
     Object.assign(provider, { record, entry });
+    network.keyset = (keyset) => ({ ...keyset, epoch: 8 });
     now += 60_000;
     expect(await idsOf(fetch).catch((error: unknown) => error)).toMatchObject({ length: 1 });
     expect(requestsTo(network, '/v1/e2e/keyset')).toBe(2);
   });
+});
+
+describe('the keyset of an API key', () => {
+  const post = (fetch: ReturnType<typeof client>, apiKey: string, signal?: AbortSignal) =>
+    fetch(`${BASE_URL}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${apiKey}` },
+      body: JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'hi' }] }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+  const apiKeyOf = (headers: Headers): string | undefined => headers.get('authorization')?.slice('Bearer '.length);
+  const codeOf = (response: Response): string | null => response.headers.get('x-inference-e2e');
+
+  test('is compared with the public one for each key, once per keyset', async () => {
+    let now = NOW;
+    const network = new ScriptedNetwork(hello, 1, PROVIDERS.slice(0, 1));
+    const fetch = client({ network, now: () => now });
+    await Promise.all([post(fetch, 'one'), post(fetch, 'one'), post(fetch, 'two')]);
+    await post(fetch, 'one');
+    await post(fetch, 'two');
+    expect(requestsTo(network, '/v1/e2e/keyset'), 'public, and once for each key').toBe(3);
+    now += 300_000;
+    network.now += 300_000;
+    network.keyset = (keyset) => ({ ...keyset, epoch: 8 });
+    await post(fetch, 'two');
+    expect(requestsTo(network, '/v1/e2e/keyset')).toBe(5);
+  });
+
+  test('is refused as targeted where it differs, also while the public one is cached for other keys', async () => {
+    const network = new ScriptedNetwork(hello, 1, PROVIDERS.slice(0, 1));
+    network.keyset = (keyset, headers) => (apiKeyOf(headers) === 'victim' ? { ...keyset, issued_at: keyset.issued_at - 1 } : keyset);
+    const fetch = client({ network });
+    expect(codeOf(await post(fetch, 'other'))).toBe('verified');
+    for (let request = 0; request < 2; request++) expect(codeOf(await post(fetch, 'victim'))).toBe('targeted');
+    expect(codeOf(await post(fetch, 'other'))).toBe('verified');
+    expect(network.sealedRequests).toHaveLength(2);
+  });
+
+  test('may be of an epoch that was just published, but not of another one for ever', async () => {
+    const network = new ScriptedNetwork(hello, 1, PROVIDERS.slice(0, 1));
+    let publicEpoch = 7;
+    network.keyset = (keyset, headers) => ({ ...keyset, epoch: headers.has('authorization') ? 8 : publicEpoch++ });
+    expect(codeOf(await post(client({ network }), 'one'))).toBe('verified');
+    let epoch = 100;
+    network.keyset = (keyset) => ({ ...keyset, epoch: epoch++ });
+    const fetch = client({ network });
+    for (let request = 0; request < 3; request++) expect(codeOf(await post(fetch, 'one'))).toBe('verified');
+    expect(codeOf(await post(fetch, 'one'))).toBe('targeted');
+  });
+
+  test('must not change within an epoch, with or without a key', async () => {
+    let now = NOW;
+    const network = new ScriptedNetwork(hello, 1, PROVIDERS.slice(0, 1));
+    const fetch = client({ network, now: () => now });
+    await fetch.ready();
+    now += 300_000;
+    network.now += 1000;
+    await expect(fetch.ready()).rejects.toMatchObject({ name: 'E2ERefused', code: 'targeted' });
+  });
+
+  test.each(['/v1/e2e/keyset', '/v1/e2e/records/'])(
+    'an abort ends the wait for %s at once, and the download goes on for others',
+    async (path) => {
+      const network = new ScriptedNetwork(hello, 1, PROVIDERS.slice(0, 1));
+      let release = (): void => {};
+      const released = new Promise<void>((resolve) => (release = resolve));
+      let onAsked = (): void => {};
+      const asked = new Promise<void>((resolve) => (onAsked = resolve));
+      const fetch = createVerifiedFetch({
+        baseURL: BASE_URL,
+        policy: POLICY,
+        now: () => NOW,
+        fetch: async (input, init) => {
+          if (new URL(input).pathname.startsWith(path)) {
+            onAsked();
+            await released;
+          }
+          return network.fetch(input, init);
+        },
+      });
+      const leaving = new AbortController();
+      const reason = new Error('the caller left');
+      const left = post(fetch, 'one', leaving.signal);
+      const staying = post(fetch, 'one');
+      await asked;
+      leaving.abort(reason);
+      await expect(left).rejects.toBe(reason);
+      release();
+      expect(codeOf(await staying)).toBe('verified');
+      expect(requestsTo(network, path)).toBe(path === '/v1/e2e/keyset' ? 2 : 1);
+    },
+  );
 });
 
 describe('the log', () => {
@@ -179,6 +272,8 @@ describe('the log', () => {
     return scripted;
   };
   const root = new Uint8Array(32).fill(1);
+  /** A log that has every entry and agrees with every checkpoint. */
+  const agreeing = { includes: async () => true, compareCheckpoint: async () => ({ ok: true }) as const };
   const head = { size: 9, root: '01'.repeat(32) };
   const post = (fetch: ReturnType<typeof client>) =>
     fetch(`${BASE_URL}/v1/chat/completions`, {
@@ -189,6 +284,7 @@ describe('the log', () => {
   test('is verified with the stored checkpoint, and its head travels in the request', async () => {
     const calls: { leaf: LoggedLeaf; stored: string | null }[] = [];
     const logVerifier = createLogVerifier<string>({
+      ...agreeing,
       verify: (leaf, stored) => {
         calls.push({ leaf, stored });
         return Promise.resolve({ ok: true, checkpoint: { size: 9, root }, stored: 'checkpoint 9' });
@@ -206,7 +302,10 @@ describe('the log', () => {
   });
 
   test.each(['stale', 'split_view'] as const)('is refused as %s', async (code) => {
-    const logVerifier = createLogVerifier({ verify: () => Promise.resolve({ ok: false, code, reason: 'Inconsistent' }) });
+    const logVerifier = createLogVerifier({
+      ...agreeing,
+      verify: () => Promise.resolve({ ok: false, code, reason: 'Inconsistent' }),
+    });
     await expect(client({ network: network(), policy: required, logVerifier }).ready()).rejects.toMatchObject({ name: 'E2ERefused', code });
   });
 
@@ -214,6 +313,7 @@ describe('the log', () => {
     let now = NOW;
     let size = 5;
     const logVerifier = createLogVerifier<null>({
+      ...agreeing,
       verify: () => Promise.resolve({ ok: true, checkpoint: { size, root }, stored: null }),
     });
     const store = memoryStore();

@@ -235,14 +235,14 @@ const ANSWERS: [string, E2ERefusalCode, (network: ScriptedNetwork) => void][] = 
   ],
   [
     'frames in another order',
-    'open_failed',
+    'truncated',
     (network) => {
       network.frames = ([nonce, head, first, ...rest]) => [nonce, first, head, ...rest] as Uint8Array[];
     },
   ],
   [
     'a dropped frame',
-    'open_failed',
+    'truncated',
     (network) => {
       network.frames = ([nonce, head, _first, ...rest]) => [nonce, head, ...rest] as Uint8Array[];
     },

@@ -84,6 +84,7 @@ export interface ScriptedAnswer {
 }
 
 export interface AnswerChanges {
+  readonly head?: Partial<E2eAnswerHead>;
   readonly receipt?: { readonly [member: string]: JsonValue };
   readonly proof?: Partial<E2eProof>;
 }
@@ -98,7 +99,7 @@ export function sealedAnswer(
   const { context } = opened;
   const sealer = opened.answerSealer();
   const contentType = context.stream ? 'text/event-stream; charset=utf-8' : 'application/json; charset=utf-8';
-  const answerHead = head ?? { status: 200, content_type: contentType };
+  const answerHead = { ...(head ?? { status: 200, content_type: contentType }), ...changes.head };
   const frames = [sealer.start(), sealer.seal([encodeE2eAnswerHead(answerHead)], 'stream')];
   for (const piece of body) frames.push(sealer.seal([{ kind: 'body', bytes: utf8(piece) }], 'stream'));
   for (const bytes of images) frames.push(sealer.seal([{ kind: 'image', bytes }], 'padme'));

@@ -12,7 +12,7 @@ import {
 } from '@inference/protocol';
 import { ed25519KeyPairFrom, nodeLogCrypto, sha256 } from '@inference/protocol/crypto';
 import { describe, expect, it } from 'vitest';
-import { auditLog, nobleLogCrypto } from '../src/index.js';
+import { type AuditedLog, auditLog, nobleLogCrypto } from '../src/index.js';
 
 const release = (patch: number): LogEntry => ({
   v: 1,
@@ -23,12 +23,24 @@ const release = (patch: number): LogEntry => ({
 });
 const keyset = (epoch: number): LogEntry => keysetLogEntry(sha256, epoch, Uint8Array.of(epoch));
 
-/** Tiles of these entries, with changes by path. */
-function servedLog(entries: readonly Uint8Array[], changes: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array>> = {}) {
-  const subtree = async (level: number, index: number): Promise<Uint8Array> =>
-    level === 0
-      ? leafHash(sha256, entries[index] as Uint8Array)
-      : nodeHash(sha256, await subtree(level - 1, 2 * index), await subtree(level - 1, 2 * index + 1));
+/** Complete subtrees of entries with these leaf hashes, computed once for each list. */
+const subtreeHashes = new WeakMap<readonly Uint8Array[], Map<string, Uint8Array>>();
+
+/** Tiles of these entries, with changes by path. `leaves`: leaf hashes of the entries, and possibly of later ones. */
+function servedLog(
+  entries: readonly Uint8Array[],
+  changes: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array>> = {},
+  leaves: readonly Uint8Array[] = entries.map((entry) => leafHash(sha256, entry)),
+) {
+  const known = subtreeHashes.get(leaves) ?? new Map<string, Uint8Array>();
+  subtreeHashes.set(leaves, known);
+  const hashOf = (level: number, index: number): Uint8Array => {
+    if (level === 0) return leaves[index] as Uint8Array;
+    const hash = known.get(`${level} ${index}`) ?? nodeHash(sha256, hashOf(level - 1, 2 * index), hashOf(level - 1, 2 * index + 1));
+    known.set(`${level} ${index}`, hash);
+    return hash;
+  };
+  const subtree = async (level: number, index: number): Promise<Uint8Array> => hashOf(level, index);
   const readTile = async (tile: TileId): Promise<Uint8Array> => {
     const { level, index, width } = tile;
     const places = Array.from({ length: width }, (_, at) => TILE_WIDTH * index + at);
@@ -51,7 +63,8 @@ describe('auditLog', () => {
   it('finds nothing in an honest log, and counts its entries', async () => {
     const log = servedLog(entries);
     const audit = await auditLog(nobleLogCrypto, { size: log.size, root: await log.root }, log.readTile);
-    expect(audit).toEqual({ entryCounts: { keyset: 2, provider: 0, revoked: 0, release: 600 }, repeatedEpochs: 0, problems: [] });
+    expect(audit).toMatchObject({ entryCounts: { keyset: 2, provider: 0, revoked: 0, release: 600 }, repeatedEpochs: 0, problems: [] });
+    expect(audit.newEntryCount).toBe(602);
     expect(await problemsOf(servedLog([]))).toEqual([]);
   });
 
@@ -71,6 +84,78 @@ describe('auditLog', () => {
     const log = servedLog([encodeLogEntry(keyset(5)), encodeLogEntry(keysetLogEntry(sha256, 5, Uint8Array.of(9))), Uint8Array.of(0x7b)]);
     const audit = await auditLog(nobleLogCrypto, { size: log.size, root: await log.root }, log.readTile);
     expect(audit).toMatchObject({ repeatedEpochs: 1, problems: ['entry 2: the entry is not JSON'] });
+  });
+});
+
+describe('auditLog after an earlier audit', () => {
+  /** Over 2¹⁶ entries, so that the tree has a full tile of level 1. */
+  const COUNT = 65_536 + 300;
+  const all = Array.from({ length: COUNT }, (_, patch) => encodeLogEntry(patch % 500 === 0 ? keyset(patch) : release(patch)));
+  const hashes = all.map((entry) => leafHash(sha256, entry));
+  const complete = servedLog(all, {}, hashes);
+
+  /** The log as of its first `size` entries, with the paths that were read. */
+  async function treeAt(size: number, changes?: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array>>) {
+    const log = servedLog(all.slice(0, size), changes, hashes);
+    const paths: string[] = [];
+    const readTile = (tile: TileId): Promise<Uint8Array> => {
+      paths.push(tilePath(tile));
+      return log.readTile(tile);
+    };
+    return { tree: { size, root: await log.root }, readTile, paths };
+  }
+
+  async function audited(size: number): Promise<AuditedLog> {
+    const { tree, readTile } = await treeAt(size);
+    return (await auditLog(nobleLogCrypto, tree, readTile)).audited;
+  }
+
+  it('reads new entries and tiles only, and gets the result of a whole audit', async () => {
+    const whole = await auditLog(nobleLogCrypto, { size: COUNT, root: await complete.root }, complete.readTile);
+    let stored = await audited(700);
+    for (const [size, maxReads] of [
+      [701, 10],
+      [1024, 15],
+      [1025, 10],
+      [65_535, 600],
+      [65_536, 15],
+      [COUNT, 15],
+    ] as const) {
+      const { tree, readTile, paths } = await treeAt(size);
+      const audit = await auditLog(nobleLogCrypto, tree, readTile, stored);
+      expect(audit.problems, String(size)).toEqual([]);
+      expect(audit.newEntryCount).toBe(size - stored.size);
+      expect(paths.length, `${size}: ${paths.join(' ')}`).toBeLessThan(maxReads);
+      // As after another run of the program.
+      stored = JSON.parse(JSON.stringify(audit.audited)) as AuditedLog;
+    }
+    expect(stored).toEqual(whole.audited);
+  });
+
+  it('reads nothing where nothing was added', async () => {
+    const stored = await audited(700);
+    for (const size of [700, 650]) {
+      const { tree, readTile, paths } = await treeAt(size);
+      expect(await auditLog(nobleLogCrypto, tree, readTile, stored)).toMatchObject({ newEntryCount: 0, audited: stored, problems: [] });
+      expect(paths).toEqual([]);
+    }
+  });
+
+  it('finds changes of new entries, of new tiles, and of earlier tiles that the root depends on', async () => {
+    const stored = await audited(700);
+    const flip = (at: number) => (bytes: Uint8Array) => bytes.with(at, (bytes[at] as number) ^ 1);
+    for (const changes of [
+      { 'tile/entries/003.p/132': flip(40) },
+      { 'tile/entries/002': flip(40) },
+      { 'tile/0/002': flip(0) },
+      { 'tile/0/003.p/132': flip(131 * 32) },
+      { 'tile/1/000.p/3': flip(0) },
+      { 'tile/1/000.p/3': flip(64) },
+    ]) {
+      const { tree, readTile } = await treeAt(900, changes);
+      const { problems } = await auditLog(nobleLogCrypto, tree, readTile, stored);
+      expect(problems.length, JSON.stringify(Object.keys(changes))).toBeGreaterThan(0);
+    }
   });
 });
 

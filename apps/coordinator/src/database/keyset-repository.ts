@@ -1,16 +1,20 @@
-/** Published keysets: every coordinator of this database serves the same bytes, and epochs grow over restarts. */
+/**
+ * Claimed and published keysets. Every coordinator of this database logs and serves the same bytes, and epochs grow over restarts.
+ */
 import type { Database } from './tables.js';
 
 export interface StoredKeyset {
   readonly epoch: number;
-  /** JSON of the keyset, as served. */
+  /** JSON of the keyset: as served, or without `log` in a claim. */
   readonly body: string;
   /** Milliseconds. */
   readonly issuedAt: number;
 }
 
-/** Number of keysets kept; only the newest is served. */
-const MAX_KEPT = 2;
+/** Number of stored keysets; only the newest is served. */
+const MAX_KEYSETS = 2;
+/** Number of stored claims. A coordinator that is this many epochs late finds a newer keyset than its claim. */
+const MAX_CLAIMS = 16;
 
 export class KeysetRepository {
   readonly #database: Database;
@@ -20,9 +24,30 @@ export class KeysetRepository {
   }
 
   /** Null: none was published yet. */
-  async newest(): Promise<StoredKeyset | null> {
-    const row = await this.#database.selectFrom('e2e_keysets').selectAll().orderBy('epoch', 'desc').limit(1).executeTakeFirst();
-    return row === undefined ? null : { epoch: Number(row.epoch), body: row.body, issuedAt: Number(row.issued_at) };
+  newest(): Promise<StoredKeyset | null> {
+    return newestOf(this.#database, 'e2e_keysets');
+  }
+
+  /** The claim with the largest epoch, published or not; null: none. */
+  newestClaim(): Promise<StoredKeyset | null> {
+    return newestOf(this.#database, 'e2e_keyset_claims');
+  }
+
+  /**
+   * Fixes the content of an epoch. Returns the claim that counts: this one, or the earlier one of another coordinator. Null: a keyset
+   * of this or a later epoch is published.
+   */
+  async claim({ epoch, body, issuedAt }: StoredKeyset): Promise<StoredKeyset | null> {
+    await this.#database
+      .insertInto('e2e_keyset_claims')
+      .values({ epoch, body, issued_at: issuedAt })
+      .onConflict((conflict) => conflict.column('epoch').doNothing())
+      .execute();
+    // Read after the insert: the claim of a published epoch may have been deleted before.
+    const newest = await this.newest();
+    if (newest !== null && newest.epoch >= epoch) return null;
+    const row = await this.#database.selectFrom('e2e_keyset_claims').selectAll().where('epoch', '=', epoch).executeTakeFirst();
+    return row === undefined ? null : storedKeyset(row);
   }
 
   /** False: another coordinator has published this epoch. */
@@ -35,8 +60,21 @@ export class KeysetRepository {
     if (numInsertedOrUpdatedRows !== 1n) return false;
     await this.#database
       .deleteFrom('e2e_keysets')
-      .where('epoch', '<=', epoch - MAX_KEPT)
+      .where('epoch', '<=', epoch - MAX_KEYSETS)
+      .execute();
+    await this.#database
+      .deleteFrom('e2e_keyset_claims')
+      .where('epoch', '<=', epoch - MAX_CLAIMS)
       .execute();
     return true;
   }
+}
+
+async function newestOf(database: Database, table: 'e2e_keysets' | 'e2e_keyset_claims'): Promise<StoredKeyset | null> {
+  const row = await database.selectFrom(table).selectAll().orderBy('epoch', 'desc').limit(1).executeTakeFirst();
+  return row === undefined ? null : storedKeyset(row);
+}
+
+function storedKeyset({ epoch, body, issued_at }: { epoch: number; body: string; issued_at: number }): StoredKeyset {
+  return { epoch: Number(epoch), body, issuedAt: Number(issued_at) };
 }

@@ -57,7 +57,7 @@ export class LogRepository {
     return new LogRepository(database, sha256);
   }
 
-  /** Index of the entry's leaf: the existing one, or a new one. Null: the hour's bound for this kind is reached. */
+  /** Index of the entry's leaf: the existing one, or a new one. Null: the hourly maximum of this kind is reached. */
   async append(entry: LogEntry): Promise<number | null> {
     const bytes = encodeLogEntry(entry);
     const hash = leafHash(this.#sha256, bytes);

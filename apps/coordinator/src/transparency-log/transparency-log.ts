@@ -38,7 +38,7 @@ import type { Database } from '../database/tables.js';
 import type { Witness } from './settings.js';
 import { WitnessClient } from './witness-client.js';
 
-/** Name of the shared secret with the log's private key. */
+/** Name of the log's private key among the secrets that all coordinators of a database share. */
 export const LOG_KEY_SECRET = 'transparency log key';
 
 /** Tree levels between two tile levels. */
@@ -50,11 +50,11 @@ const MAX_CACHED_PROVIDERS = 10_000;
 export interface KeysetLog {
   /**
    * Logs a keyset and returns the proof for its `log` member. `keysetBytes`: `keysetLeafBytes` of the keyset. Null: not published, as
-   * witnesses are missing or the hour's bound is reached.
+   * witnesses are missing or the hourly maximum of keysets is reached.
    */
   publish(keysetBytes: Uint8Array): Promise<E2eKeysetLog | null>;
   /**
-   * Index of the leaf of a provider's enclave key (x963), appended where missing. Null: the hour's bound is reached. The next
+   * Index of the leaf of a provider's enclave key (x963), appended where missing. Null: the hourly maximum of providers is reached. The next
    * publication contains the leaf.
    */
   providerIndex(publicKey: Uint8Array): Promise<number | null>;
@@ -110,14 +110,14 @@ export class TransparencyLog implements KeysetLog {
     return index === null ? null : await this.inclusionOf(index);
   }
 
-  /** Logs an entry, once, and publishes the new tree. Returns the leaf's index; null: the hour's bound for this kind is reached. */
+  /** Logs an entry, once, and publishes the new tree. Returns the leaf's index; null: the hourly maximum of this kind is reached. */
   async append(entry: LogEntry): Promise<number | null> {
     const index = await this.#repository.append(entry);
     await this.refresh();
     return index;
   }
 
-  /** Logs entries, each once, and publishes the new tree. Throws an Error where the hour's bound leaves some for a later call. */
+  /** Logs entries, each once, and publishes the new tree. Throws an Error where the hourly maximum leaves some for a later call. */
   async appendAll(entries: Iterable<LogEntry>): Promise<void> {
     const refused = new Set<LogEntryKind>();
     for (const entry of entries) {

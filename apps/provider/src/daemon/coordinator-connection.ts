@@ -17,13 +17,14 @@ import type { SealingKeys } from '../jobs/sealing-keys.js';
 import type { ModelPool } from '../jobs/serving/model-pool.js';
 import { SessionJobs } from '../jobs/session-jobs.js';
 import { Enrolment, simulatedInstaller } from '../session/enrolment.js';
+import { LogMonitor } from '../session/log-monitor.js';
 import type { Session } from '../session/session.js';
 import { stayConnected } from '../session/stay-connected.js';
 import { WakeDetector } from '../session/wake-detector.js';
 import { agentVersion } from '../version.js';
 import { ConnectionState } from './connection-state.js';
 import { coordinatorUrl } from './coordinator-view.js';
-import { logEnrolment, logJob, logLink, logRefusedModels, logSession, logTrust } from './daemon-log.js';
+import { logContradictedLog, logEnrolment, logJob, logLink, logRefusedModels, logSession, logTrust } from './daemon-log.js';
 import type { DaemonOptions } from './daemon-options.js';
 import { hardwareStatus, reportedHardware } from './hardware.js';
 import { type HostAvailability, reportedAvailability } from './host-availability.js';
@@ -54,6 +55,7 @@ export class CoordinatorConnection {
   readonly #link: LinkClient;
   readonly #enrolment: Enrolment | null;
   readonly #dutyCycle: DutyCycleRecorder;
+  readonly #logMonitor: LogMonitor;
   readonly #connected: Promise<void>;
   #session: Session | null = null;
   #jobs: SessionJobs | null = null;
@@ -67,6 +69,10 @@ export class CoordinatorConnection {
     this.#wakeDetector.on(({ jumpMs }) => log.info({ event: 'woke', jump_ms: jumpMs }, 'this machine slept, or its clock was set'));
     this.#enrolment = daemon.enrol ? this.#openEnrolment() : null;
     this.#link = this.#openLink();
+    this.#logMonitor = new LogMonitor({
+      coordinator: coordinatorUrl(socketUrl),
+      onContradiction: (reason) => logContradictedLog(log, reason),
+    });
     this.#dutyCycle = new DutyCycleRecorder({
       dataDir,
       sample: () => ({ connected: this.registered, busy: (this.#jobs?.active ?? 0) > 0 }),
@@ -133,6 +139,7 @@ export class CoordinatorConnection {
     if (this.registered) await this.#jobs?.drain(this.#options.daemon.drainMs, force);
     this.#abort.abort();
     this.#link.stop();
+    this.#logMonitor.close();
     this.#dutyCycle.close();
     this.#wakeDetector.close();
     await this.#connected;
@@ -182,6 +189,7 @@ export class CoordinatorConnection {
           this.announceModels();
           this.#jobs?.reportMachine();
           this.#link.show();
+          this.#logMonitor.start();
         },
         onLink: (answer) => this.#link.onAnswer(answer),
         onTrust: (trust) => {
@@ -218,6 +226,7 @@ export class CoordinatorConnection {
       modelIds: () => models.ids(),
       lease: (id, signal) => leaseModel(models, id, ENGINE_BUILD, signal),
       receiptVersion: session.receiptVersion,
+      checkpointFor: (head) => this.#logMonitor.checkpointFor(head),
       send: (message) => session.send(message),
       sendFrame: (bytes, sent) => session.sendFrame(bytes, sent),
       onEnd: (event) => {

@@ -192,3 +192,8 @@ function restrictionText({ restraint }: TrustMessage): string {
 
 /** ECMA-262, Time Values and Time Range. */
 const LATEST_DATE_MS = 8.64e15;
+
+/** Two views of the transparency log exclude one another. `reason` contains nothing of a job. */
+export function logContradictedLog(log: Logger, reason: string): void {
+  log.warn({ event: 'log_contradicted', reason }, "the coordinator's transparency log contradicts itself");
+}

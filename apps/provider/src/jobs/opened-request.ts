@@ -24,8 +24,8 @@ export async function openRequest(parsed: Parsed, constraints: Pick<ConstraintCo
   return { kind: 'text', ...parsed, constraint: await constraints.compile(parsed, signal) };
 }
 
-/** Whether the body is for this endpoint, model and kind of delivery. */
-export function agrees(
+/** Whether a parsed body is for the endpoint, model and kind of delivery of its job's context. */
+export function matchesContext(
   params: RequestParams | ParsedImages['params'],
   context: Pick<JobContext, 'endpoint' | 'model' | 'stream'>,
 ): boolean {

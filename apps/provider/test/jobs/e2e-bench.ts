@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import {
   decodeFrame,
+  type E2eLogHead,
   type E2eRequestHead,
   type E2eRequestTerms,
   encodeFrame,
@@ -63,6 +64,8 @@ export class E2eBench {
   embedding: ModelLease['embedding'] = null;
   image: ModelLease['image'] = null;
   signingFails = false;
+  /** Checkpoint that the provider knows, by the client's tree head. */
+  checkpointFor: (head: E2eLogHead) => string | null = () => null;
   readonly jobs: SessionJobs;
 
   /** Sealed requests → their bodies. */
@@ -78,6 +81,7 @@ export class E2eBench {
       now,
       closeTimeoutMs,
       constraints,
+      checkpointFor: (head) => this.checkpointFor(head),
       lease: async () => this.lease(),
       enclave: {
         signResponse: async () => {

@@ -93,6 +93,30 @@ test('names the members without effect', async () => {
   expect(bench.open(sealed, context).headers?.['x-inference-ignored']).toContain('metadata');
 });
 
+describe('a checkpoint of the log', () => {
+  const log = { size: 9, root: 'ab'.repeat(32) };
+  const checkpointOf = async (request: object, options: SealOptions, checkpoint: string | null): Promise<string | undefined> => {
+    const bench = new E2eBench(constraints);
+    bench.checkpointFor = (head) => {
+      expect(head).toEqual(log);
+      return checkpoint;
+    };
+    const sealed = bench.seal(request, options);
+    const context = bench.submit(sealed);
+    if (!('temprature' in request)) await bench.generated(['Hi']);
+    await bench.ended(context.job_id);
+    return bench.open(sealed, context).checkpoint;
+  };
+
+  test('travels in the head of answers and refusals, to clients that follow the log', async () => {
+    for (const request of [chat(), chat({ stream: true }), chat({ temprature: 1 })]) {
+      expect(await checkpointOf(request, { terms: { log } }, 'note')).toBe('note');
+      expect(await checkpointOf(request, {}, 'note')).toBeUndefined();
+      expect(await checkpointOf(request, { terms: { log } }, null)).toBeUndefined();
+    }
+  });
+});
+
 describe('a request at fault is refused inside the seal, signed, without usage', () => {
   const cases: [string, object, SealOptions, RegExp][] = [
     ['a value out of range', chat({ temperature: 77 }), {}, /temperature/],

@@ -18,6 +18,7 @@ export interface OpenedE2eAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly checkpoint: string | undefined;
   readonly body: string;
   /** Number of body parts: frames with content. */
   readonly parts: number;
@@ -70,7 +71,7 @@ export function openE2eAnswer({ sealed, recipient, body: request, bytes, complet
     response_bytes: body.length,
   });
   expect(mismatch).toBeNull();
-  expect(receipt.response_bytes).toBeLessThanOrEqual(meter.sealedBytes);
-  const { status, content_type: contentType, headers } = parseE2eAnswerHead(head.bytes);
-  return { status, contentType, headers, body: body.toString('utf8'), parts: rest.length, receipt };
+  expect(receipt.response_bytes).toBeLessThanOrEqual(meter.plaintextBytes);
+  const { status, content_type: contentType, headers, log_checkpoint: checkpoint } = parseE2eAnswerHead(head.bytes);
+  return { status, contentType, headers, checkpoint, body: body.toString('utf8'), parts: rest.length, receipt };
 }

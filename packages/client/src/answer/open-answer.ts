@@ -42,6 +42,8 @@ export interface AnswerToOpen {
   readonly providers: readonly VerifiedProvider[];
   /** Of the caller. */
   readonly signal: AbortSignal;
+  /** Compares a provider's checkpoint of the log with the tree head of the request. Rejects with {@link E2ERefused}. */
+  readonly compareCheckpoint: (note: string) => Promise<void>;
   readonly onFinal: (verdict: E2eVerdict) => void;
 }
 
@@ -105,6 +107,8 @@ class AnswerReader {
   readonly #imageHashes: Uint8Array[] = [];
   #responseBytes = 0;
   #proof: Uint8Array | null = null;
+  /** Runs beside the answer, and is required at its end. */
+  readonly #comparison: Promise<void>;
 
   constructor(input: AnswerToOpen, origin: Origin, head: E2eAnswerHead, opener: E2eAnswerOpener) {
     this.#input = input;
@@ -114,6 +118,9 @@ class AnswerReader {
     this.isStream = head.content_type.startsWith('text/event-stream');
     this.#hash = input.crypto.createSha256();
     this.#usage = new UsageReader(input.request.endpoint, this.isStream);
+    this.#comparison = head.log_checkpoint === undefined ? Promise.resolve() : input.compareCheckpoint(head.log_checkpoint);
+    // `verify` reports the rejection, unless the answer fails before.
+    this.#comparison.catch(() => {});
   }
 
   /** Body bytes of a part; null for other parts. */
@@ -132,8 +139,17 @@ class AnswerReader {
     return bytes;
   }
 
-  /** Verifies the proof, after the last part. `body`: of a plain answer, which may contain images. Throws {@link E2ERefused}. */
-  verify(body: Uint8Array | null): VerifiedProof {
+  /**
+   * Verifies the proof, after the last part, and requires the provider to know the same log. `body`: of a plain answer, which may contain
+   * images. Rejects with {@link E2ERefused}.
+   */
+  async verify(body: Uint8Array | null): Promise<VerifiedProof> {
+    const verified = this.#verifyProof(body);
+    await this.#comparison;
+    return verified;
+  }
+
+  #verifyProof(body: Uint8Array | null): VerifiedProof {
     const { sealedSha256 } = this.#opener;
     if (this.#proof === null || sealedSha256 === null) throw new E2ERefused('truncated', 'The answer ends without its proof.');
     const { crypto, sealed, request } = this.#input;
@@ -178,7 +194,7 @@ async function collected(parts: Parts, answer: AnswerReader, input: AnswerToOpen
     pieces.push(piece);
   }
   const body = concatBytes(...pieces);
-  const verified = answer.verify(body);
+  const verified = await answer.verify(body);
   const headers = { ...headersOf(answer, 'verified'), ...signatureHeaders(verified) };
   const response = new Response(body, { status: answer.head.status, headers });
   return setVerdict(response, new VerdictCell(verifiedVerdict(answer, verified), input.onFinal));
@@ -216,7 +232,7 @@ function streamed(parts: Parts, answer: AnswerReader, { request, signal, onFinal
             controller.enqueue(passed);
             return;
           }
-          const verified = answer.verify(null);
+          const verified = await answer.verify(null);
           controller.enqueue(concatBytes(gate.release(), utf8(endOfStream(request, verified))));
           cell.settle(verifiedVerdict(answer, verified));
           controller.close();

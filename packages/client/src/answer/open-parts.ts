@@ -1,5 +1,5 @@
 /** Opens a sealed answer part by part. Every part is authenticated before it is passed on. */
-import { type E2eAbort, type E2eAnswerOpener, E2eError, type E2eErrorCode, type E2ePart } from '@inference/protocol';
+import { E2E_REFUSALS, type E2eAbort, type E2eAnswerOpener, E2eError, type E2eErrorCode, type E2ePart } from '@inference/protocol';
 import { chunksOf } from '../network/download.js';
 import { type E2ERefusalCode, E2ERefused } from '../refusal.js';
 
@@ -35,10 +35,10 @@ function refusalOf(error: unknown): unknown {
   return new E2ERefused(codeOf(error.code), `The sealed answer is refused: ${error.message}.`, null, { cause: error });
 }
 
-/** Structural errors are in bytes that no provider sealed, or sealed wrongly: the client cannot tell. */
 function codeOf(code: E2eErrorCode): E2ERefusalCode {
-  if (code === 'truncated') return 'truncated';
-  return code === 'malformed' || code === 'too_large' || code === 'after_final' ? 'coordinator_said' : 'open_failed';
+  const refusal = E2E_REFUSALS[code];
+  // No error of an answer: requests are opened by providers.
+  return refusal === 'unsealing_failed' ? 'open_failed' : refusal;
 }
 
 function isAbort(error: unknown): boolean {

@@ -1,6 +1,6 @@
 /** Choice of the providers that a model's requests are sealed to. */
 import type { E2eCrypto, E2eKeysetProvider } from '@inference/protocol';
-import { type Choice, MAX_CHOSEN } from './store.js';
+import { type Choice, MAX_CHOICE_PROVIDERS } from './store.js';
 
 /**
  * Providers in the order of preference: those chosen before, while the choice is valid, then all others in a random order weighted
@@ -26,10 +26,10 @@ export function nextChoice(
   { now, stickyFor }: { readonly now: number; readonly stickyFor: number },
 ): Choice {
   const isValid = before !== null && now - before.chosen_at < stickyFor;
-  if (!isValid) return { model, provider_ids: used.slice(0, MAX_CHOSEN), chosen_at: now };
+  if (!isValid) return { model, provider_ids: used.slice(0, MAX_CHOICE_PROVIDERS), chosen_at: now };
   const added = used.filter((id) => !before.provider_ids.includes(id));
   // The first ones are the preferred ones, so the newest replacements leave first.
-  return { ...before, provider_ids: [...before.provider_ids, ...added].slice(0, MAX_CHOSEN) };
+  return { ...before, provider_ids: [...before.provider_ids, ...added].slice(0, MAX_CHOICE_PROVIDERS) };
 }
 
 /** Random order in which each next item is drawn with a probability proportional to its weight. */

@@ -14,7 +14,7 @@ const MAX_TILE_BYTES = 32 * TILE_WIDTH;
 const storedCheckpoint = Compile(StoredCheckpointSchema);
 
 /**
- * Verifies keysets in the log whose key the policy names. Tiles are read from `/e2e/log`; a missing one is refused as `split_view`.
+ * Verifies keysets, providers and checkpoints in the log whose key the policy names. Tiles are read from `/e2e/log`; a missing one is refused as `split_view`.
  * Throws PolicyError for a policy without `logKey`.
  */
 export function coordinatorLog({ fetch, base }: KeysetSource, policy: Policy): LogVerifier {
@@ -30,6 +30,8 @@ export function coordinatorLog({ fetch, base }: KeysetSource, policy: Policy): L
       if (stored === null || storedCheckpoint.Check(stored)) return checkpoints.verify(leaf, stored, now);
       throw new Error('The stored checkpoint of the transparency log is not valid. Restore or delete the state.');
     },
+    includes: (entry, index, tree) => checkpoints.includes(entry, index, tree),
+    compareCheckpoint: (note, tree) => checkpoints.compareCheckpoint(note, tree),
   });
 }
 

@@ -1,10 +1,10 @@
 /** Download and check of the public keyset. */
-import { CLOCK_TOLERANCE_MS, type E2eCrypto, type E2eKeyset, E2eKeysetSchema, equalBytes, keysetLeafBytes } from '@inference/protocol';
+import { CLOCK_TOLERANCE_MS, type E2eKeyset, E2eKeysetSchema, keysetLeafBytes } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { E2ERefused } from '../refusal.js';
 import { canonicalBytesOrNull, type DownloadOptions, downloadJson, type Fetch } from './download.js';
 
-/** Providers answer challenges every five minutes, which changes the keyset. */
+/** Maximum age of a keyset, in milliseconds. Providers answer challenges every five minutes, which changes the keyset. */
 const MAX_KEYSET_AGE_MS = 30 * 60_000;
 
 const validator = Compile(E2eKeysetSchema);
@@ -15,7 +15,7 @@ export interface KeysetSource {
   readonly base: string;
 }
 
-/** The keyset as everybody gets it. Throws {@link E2ERefused} `downgraded`, `stale`, `targeted`. */
+/** A keyset whose form and age are checked. Throws {@link E2ERefused} `downgraded`, `stale`, `targeted`. */
 export async function downloadKeyset({ fetch, base }: KeysetSource, options: DownloadOptions, now: number): Promise<E2eKeyset> {
   const value = await downloadJson(fetch, `${base}/v1/e2e/keyset`, options);
   if (!validator.Check(value)) {
@@ -29,14 +29,4 @@ export async function downloadKeyset({ fetch, base }: KeysetSource, options: Dow
   if (now - value.issued_at > MAX_KEYSET_AGE_MS) throw new E2ERefused('stale', 'The keyset is too old.');
   if (value.issued_at - now > CLOCK_TOLERANCE_MS) throw new E2ERefused('stale', 'The keyset is from the future: compare the clocks.');
   return value;
-}
-
-/** Compares two downloads of the same epoch. Throws {@link E2ERefused} `targeted`. */
-export function requireSameKeyset(crypto: Pick<E2eCrypto, 'sha256'>, anonymous: E2eKeyset, withCredentials: E2eKeyset): void {
-  // Between two downloads a new epoch may be published; then there is nothing to compare.
-  if (anonymous.epoch !== withCredentials.epoch) return;
-  const [a, b] = [anonymous, withCredentials].map((keyset) => crypto.sha256(keysetLeafBytes(keyset)));
-  if (a === undefined || b === undefined || !equalBytes(a, b)) {
-    throw new E2ERefused('targeted', 'The keyset with credentials differs from the public one.');
-  }
 }

@@ -5,9 +5,12 @@ import {
   type E2eLogHead,
   encodeLogEntry,
   fromBase64OrNull,
+  fromHex,
   keysetLeafBytes,
   keysetLogEntry,
   type LoggedLeaf,
+  type LogTree,
+  providerLogEntry,
   Sha256HexSchema,
   toHex,
 } from '@inference/protocol';
@@ -15,7 +18,7 @@ import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { E2ERefused } from '../refusal.js';
 
-export type { LoggedLeaf };
+export type { LoggedLeaf, LogTree };
 
 export interface AcceptedKeyset {
   /** Tree head that requests carry, so that providers can compare theirs. */
@@ -30,6 +33,20 @@ export interface LogVerifier {
    * the keyset's leaf. Throws E2ERefused `stale` or `split_view`. `now` in milliseconds.
    */
   verifyKeyset(keyset: E2eKeyset, state: string | null, now: number): Promise<AcceptedKeyset>;
+  /**
+   * Verifies that the tree of an accepted keyset has the entry of a provider's enclave key (65 bytes x963) at an index. Throws E2ERefused
+   * `split_view`.
+   */
+  verifyProvider(
+    provider: { readonly providerId: string; readonly enclaveKey: Uint8Array },
+    logIndex: number,
+    head: E2eLogHead,
+  ): Promise<void>;
+  /**
+   * Compares a checkpoint (signed note) that a provider was shown, of any age, with the tree of an accepted keyset. Throws E2ERefused
+   * `split_view`.
+   */
+  compareCheckpoint(note: string, head: E2eLogHead): Promise<void>;
   /** Time before which a leaf was certainly in the log, in milliseconds, by the accepted state; null: unknown. */
   loggedBefore(logIndex: number, state: string | null): number | null;
 }
@@ -37,10 +54,14 @@ export interface LogVerifier {
 /** Verifier of checkpoints: of C2SP tlog-checkpoint, with RFC 6962 proofs. `Stored` is JSON. */
 export interface CheckpointVerifier<Stored> {
   verify(leaf: LoggedLeaf, stored: Stored | null, now: number): Promise<CheckpointVerdict<Stored>>;
+  /** Whether a verified tree has the entry at this index. */
+  includes(entry: Uint8Array, index: number, tree: LogTree): Promise<boolean>;
+  /** Compares another party's checkpoint, a signed note of any age, with a verified tree. */
+  compareCheckpoint(note: string, tree: LogTree): Promise<{ readonly ok: true } | { readonly ok: false; readonly reason: string }>;
 }
 
 export type CheckpointVerdict<Stored> =
-  | { readonly ok: true; readonly checkpoint: { readonly size: number; readonly root: Uint8Array }; readonly stored: Stored }
+  | { readonly ok: true; readonly checkpoint: LogTree; readonly stored: Stored }
   | { readonly ok: false; readonly code: 'stale' | 'split_view'; readonly reason: string };
 
 /** Maximum remembered tree heads. */
@@ -81,10 +102,24 @@ export function keysetLog<Stored>(crypto: Pick<E2eCrypto, 'sha256'>, verifier: C
       const next: State = { stored: verdict.stored, heads: headsAfter(state?.heads ?? [], head, now) };
       return { head, state: JSON.stringify(next) };
     },
+    async verifyProvider({ providerId, enclaveKey }, logIndex, head) {
+      const entry = encodeLogEntry(providerLogEntry(crypto.sha256, enclaveKey));
+      if (await verifier.includes(entry, logIndex, treeOf(head))) return;
+      throw new E2ERefused('split_view', `Provider ${providerId}: leaf ${logIndex} of the transparency log is not the entry of its key.`);
+    },
+    async compareCheckpoint(note, head) {
+      const verdict = await verifier.compareCheckpoint(note, treeOf(head));
+      if (!verdict.ok)
+        throw new E2ERefused('split_view', `The provider's checkpoint of the transparency log is refused: ${verdict.reason}.`);
+    },
     loggedBefore(logIndex, text) {
       return stateOf(text)?.heads.find(({ size }) => size > logIndex)?.accepted_at ?? null;
     },
   };
+}
+
+function treeOf({ size, root }: E2eLogHead): LogTree {
+  return { size, root: fromHex(root) };
 }
 
 /** The first head stays: it dates the oldest entries. */

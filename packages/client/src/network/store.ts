@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 
-/** Keeps one text. A file, `localStorage` or a database row suffices. */
+/** Stores one text. A file, `localStorage` or a database row suffices. */
 export interface Store {
   /** Null: nothing is stored. */
   load(): Promise<string | null> | string | null;
@@ -20,15 +20,15 @@ export function memoryStore(): Store {
   };
 }
 
-/** Maximum remembered models; the least recently chosen is dropped. */
+/** Maximum stored models; the one chosen least recently is dropped. */
 const MAX_MODELS = 128;
-/** Maximum remembered providers of one model. */
-export const MAX_CHOSEN = 16;
+/** Maximum stored providers of one model. */
+export const MAX_CHOICE_PROVIDERS = 16;
 
 const ChoiceSchema = Type.Object({
   model: Type.String({ minLength: 1, maxLength: 256 }),
   /** In order of preference. */
-  provider_ids: Type.Array(Type.String({ pattern: '^[0-9a-f]{32}$' }), { maxItems: MAX_CHOSEN }),
+  provider_ids: Type.Array(Type.String({ pattern: '^[0-9a-f]{32}$' }), { maxItems: MAX_CHOICE_PROVIDERS }),
   /** Milliseconds. */
   chosen_at: Type.Integer({ minimum: 0 }),
 });

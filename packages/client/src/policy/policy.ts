@@ -58,7 +58,7 @@ const members = {
   minLogAge: milliseconds(365 * DAY_MS),
   /** Time for which a model's providers stay the same, in milliseconds. */
   stickyFor: milliseconds(90 * DAY_MS),
-  /** `required`: the keyset must be in the transparency log. */
+  /** `required`: the keyset and each chosen provider must be in the transparency log, and providers must know the same log. */
   log: Type.Union([Type.Literal('off'), Type.Literal('required')]),
   /** Verifier key of the log (C2SP signed-note), as `/e2e/log/key` shows it. */
   logKey: Type.String({ minLength: 1, maxLength: 1024 }),
@@ -70,14 +70,16 @@ const members = {
 const PolicySchema = Type.Partial(Type.Object(members), { additionalProperties: false });
 const validator = Compile(PolicySchema);
 
-/** Input of a client, as in a policy file. All members are optional. */
+/** Input of a client, as in a policy file. All members are optional; all ages and times are in milliseconds. */
 export type PolicyInput = Static<typeof PolicySchema>;
 
 type WithoutDefault = 'anchors' | 'enclaveKeys' | 'serials' | 'logKey' | 'logWitnesses' | 'logQuorum';
-type Filled = Required<Omit<PolicyInput, WithoutDefault>>;
-export type Policy = Readonly<Filled & Pick<PolicyInput, WithoutDefault>>;
+type Defaults = Required<Omit<PolicyInput, WithoutDefault>>;
+/** Validated policy with its defaults; ages and times in milliseconds. */
+export type Policy = Readonly<Defaults & Pick<PolicyInput, WithoutDefault>>;
 
-export const DEFAULT_POLICY: Readonly<Filled> = {
+/** Defaults; ages and times in milliseconds. Members without a default are listed in {@link PolicyInput}. */
+export const DEFAULT_POLICY: Readonly<Defaults> = {
   evidence: 'maker',
   allowSimulated: false,
   maxKeyAge: MAX_KEY_LIFETIME_MS,
@@ -112,8 +114,8 @@ export function parsePolicy(input: unknown = {}): Policy {
     throw new PolicyError(first?.instancePath.slice(1).replaceAll('/', '.') || 'policy', first?.message ?? 'is not valid');
   }
   // An undefined member must not replace its default: comparisons with it would never refuse.
-  const given = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
-  const policy: Policy = { ...DEFAULT_POLICY, ...given };
+  const definedMembers = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
+  const policy: Policy = { ...DEFAULT_POLICY, ...definedMembers };
   if (policy.minCandidates > policy.candidates) throw new PolicyError('minCandidates', `is more than candidates (${policy.candidates})`);
   requireLogMembers(policy);
   policy.anchors?.forEach(({ name, publicKey }, index) => {

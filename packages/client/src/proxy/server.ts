@@ -89,9 +89,9 @@ async function serve({ request, response, server, fetch, base, log }: Served): P
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   const body = isRead ? null : await readBody(request);
   if (body === undefined) return sendError(response, 413, 'body_too_large', `The request body is over ${MAX_E2E_BODY_BYTES} bytes.`);
-  const left = new AbortController();
+  const disconnected = new AbortController();
   response.once('close', () => {
-    if (!response.writableFinished) left.abort();
+    if (!response.writableFinished) disconnected.abort();
   });
   const answer = await fetch(base + path, {
     method: request.method ?? 'GET',
@@ -100,7 +100,7 @@ async function serve({ request, response, server, fetch, base, log }: Served): P
       return typeof value === 'string' ? [[name, value]] : [];
     }),
     body,
-    signal: left.signal,
+    signal: disconnected.signal,
   });
   await send(response, answer, path);
 }
@@ -148,7 +148,7 @@ async function send(response: ServerResponse, answer: Response, path: string): P
   }
 }
 
-/** Waits until the program has taken what was written, or is gone. */
+/** Waits until the program has read what was written, or has disconnected. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

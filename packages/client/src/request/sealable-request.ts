@@ -56,7 +56,7 @@ export async function readSealableRequest(request: Request, endpoint: Endpoint):
       body,
       ...termsOf(endpoint, body, beta ? 'refuse_misspelt' : 'refuse'),
       clientNonce: nonceOf(request.headers.get('x-inference-nonce')),
-      providerId: request.headers.get('x-inference-provider-id'),
+      providerId: request.headers.get('x-inference-provider-id') || null,
       authorization: authorizationOf(request.headers),
     };
   } catch (error) {

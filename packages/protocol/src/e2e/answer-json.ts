@@ -7,13 +7,15 @@ import { SignedStatementSchema } from '../statements/signed-statement.js';
 import { E2eError } from './error.js';
 import { E2E_ABORT, encodeE2eFrame } from './frames.js';
 import { parseCanonicalJson } from './json.js';
-import { MAX_E2E_ABORT_BYTES, MAX_E2E_PROOF_BYTES } from './limits.js';
+import { MAX_E2E_ABORT_BYTES, MAX_E2E_CHECKPOINT_LENGTH, MAX_E2E_PROOF_BYTES } from './limits.js';
 import type { E2ePart } from './parts.js';
 
-/** Head part of an answer: status and headers of the plain-mode response. */
+/** Head part of an answer: status and headers of the plain-mode response, and the provider's view of the log. */
 export const E2eAnswerHeadSchema = Type.Object({
   status: Type.Integer({ minimum: 200, maximum: 599 }),
   content_type: Type.String({ pattern: '^[\\x20-\\x7e]{1,128}$' }),
+  /** Signed note (C2SP tlog-checkpoint): the newest checkpoint of the transparency log that the provider verified. */
+  log_checkpoint: Type.Optional(Type.String({ minLength: 1, maxLength: MAX_E2E_CHECKPOINT_LENGTH })),
   /** Lowercase names. */
   headers: Type.Optional(
     Type.Record(Type.String({ pattern: '^[a-z0-9-]{1,64}$' }), Type.String({ pattern: '^[\\x20-\\x7e]{0,1024}$' }), { maxProperties: 32 }),
@@ -32,7 +34,7 @@ export const E2eProofSchema = Type.Object({
 });
 export type E2eProof = Static<typeof E2eProofSchema>;
 
-/** Payload of an abort frame: the coordinator's word, unauthenticated. */
+/** Payload of an abort frame: a statement of the coordinator, unauthenticated. */
 export const E2eAbortSchema = Type.Object({
   /** HTTP status that the request would have had. */
   status: Type.Integer({ minimum: 400, maximum: 599 }),

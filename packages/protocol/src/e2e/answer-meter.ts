@@ -5,14 +5,14 @@ import { E2eError } from './error.js';
 import { E2E_ABORT, E2E_FINAL, E2eFrameWalker } from './frames.js';
 import { E2E_RESPONSE_NONCE_BYTES, E2E_TAG_BYTES } from './limits.js';
 
-/** Structure, hash and sizes of one sealed answer. Holds nothing of it. After an error, nothing more may be pushed. */
+/** Structure, hash and sizes of one sealed answer, whose bytes are not retained. After an error, nothing more may be pushed. */
 export class E2eAnswerMeter {
   readonly #walker: E2eFrameWalker;
   readonly #hash: Sha256Stream;
   #nonceBytes = 0;
   #isFinalFrame = false;
   #isComplete = false;
-  #sealedBytes = 0;
+  #plaintextBytes = 0;
   #contentBytes = 0;
   #sealedSha256: string | null = null;
 
@@ -31,7 +31,7 @@ export class E2eAnswerMeter {
     });
   }
 
-  /** Whether the whole final frame came. */
+  /** Whether the whole final frame arrived. */
   get isFinal(): boolean {
     return this.#isComplete;
   }
@@ -42,8 +42,8 @@ export class E2eAnswerMeter {
   }
 
   /** Plaintext bytes of the frames so far, padding included and the final frame excluded: bound of `response_bytes`. */
-  get sealedBytes(): number {
-    return this.#sealedBytes;
+  get plaintextBytes(): number {
+    return this.#plaintextBytes;
   }
 
   /** Bytes before the final frame, keep-alives included. */
@@ -78,7 +78,7 @@ export class E2eAnswerMeter {
     if (this.#isFinalFrame) this.#sealedSha256 = toHex(this.#hash.digest());
     else {
       this.#hash.update(header);
-      this.#sealedBytes += length - E2E_TAG_BYTES;
+      this.#plaintextBytes += length - E2E_TAG_BYTES;
     }
   }
 }

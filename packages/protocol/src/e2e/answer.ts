@@ -203,7 +203,7 @@ export class E2eAnswerOpener {
     }
     if (sealed.length === 0) return;
     const isFinal = this.#flags === E2E_FINAL;
-    const plaintext = (this.#opener as E2eFrameOpener).open(sealed, isFinal);
+    const plaintext = this.#open(sealed, isFinal);
     if (isFinal && !this.#reader.isBetweenParts) throw new E2eError('malformed', 'a part of the answer is cut off');
     const parts = this.#reader.push(plaintext);
     this.#check(parts, isFinal);
@@ -212,6 +212,18 @@ export class E2eAnswerOpener {
     else {
       this.#hash.update(this.#frameHeader);
       this.#hash.update(sealed);
+    }
+  }
+
+  /** Plaintext of the next frame. Throws E2eError `truncated` for a later frame of this answer, else `open_failed`. */
+  #open(sealed: Uint8Array, isFinal: boolean): Uint8Array {
+    const opener = this.#opener as E2eFrameOpener;
+    try {
+      return opener.open(sealed, isFinal);
+    } catch (error) {
+      const isLater = error instanceof E2eError && error.code === 'open_failed' && opener.opensLater(sealed, isFinal);
+      if (isLater) throw new E2eError('truncated', 'frames of the answer are missing before this one');
+      throw error;
     }
   }
 

@@ -14,9 +14,9 @@ export const E2E_ERROR_CODES = [
   'wrong_recipient',
   /** The data key does not open the commitment: the recipients got different keys. */
   'commitment_mismatch',
-  /** A tag does not verify: another key, context, candidate, answer or position, or altered bytes. */
+  /** A tag does not verify: another key, context, candidate or answer, an earlier position, or altered bytes. */
   'open_failed',
-  /** The bytes end before the final frame does. */
+  /** The bytes end before the final frame does, or frames before an authentic one are missing. */
   'truncated',
   /** Bytes follow the final frame. */
   'after_final',
@@ -27,18 +27,21 @@ export const E2E_ERROR_CODES = [
 ] as const;
 export type E2eErrorCode = (typeof E2E_ERROR_CODES)[number];
 
-/** Public refusal code of a client for each error (`docs/e2e-protocol.md`). */
+/**
+ * Refusal for each error (`docs/e2e-protocol.md`). `unsealing_failed` is a provider's, all others are a client's. Structure is readable
+ * without a key, so no provider vouches for structural errors of an answer: `coordinator_said`.
+ */
 export const E2E_REFUSALS = {
-  malformed: 'open_failed',
+  malformed: 'coordinator_said',
   bad_context: 'unsealing_failed',
-  too_large: 'open_failed',
+  too_large: 'coordinator_said',
   size_mismatch: 'unsealing_failed',
   bad_key: 'key_unbound',
   wrong_recipient: 'unsealing_failed',
   commitment_mismatch: 'unsealing_failed',
   open_failed: 'open_failed',
   truncated: 'truncated',
-  after_final: 'truncated',
+  after_final: 'coordinator_said',
   aborted: 'coordinator_said',
   exhausted: 'open_failed',
 } as const satisfies Record<E2eErrorCode, string>;

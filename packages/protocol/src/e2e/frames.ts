@@ -12,6 +12,10 @@ export const E2E_FINAL = 0x01;
 /** Abort in clear, by the coordinator. Answers only. */
 export const E2E_ABORT = 0x80;
 
+/** Maximum later positions at which a frame that does not open is tried, and maximum bytes decrypted for that. */
+const MAX_LATER_FRAMES = 64;
+const MAX_LATER_BYTES = 8 * 1024 * 1024;
+
 /** The last 32-bit sequence number is never used. */
 const SEQUENCE_END = 0xffff_ffff;
 
@@ -62,12 +66,27 @@ export class E2eFrameOpener {
   /** Plaintext of the next frame. Throws E2eError `open_failed`, `exhausted`. */
   open(sealed: Uint8Array, isFinal: boolean): Uint8Array {
     const sequence = takeSequence(this.#next);
-    const { key, baseNonce } = this.#secret;
-    const aad = aadOf(sequence, isFinal ? E2E_FINAL : 0);
-    const plaintext = this.#crypto.aesGcmOpen(key, nonceOf(baseNonce, sequence), aad, sealed);
+    const plaintext = this.#openAt(sequence, sealed, isFinal);
     if (plaintext === null) throw new E2eError('open_failed', `frame ${sequence} does not open: other key, position or answer, or altered`);
     this.#next++;
     return plaintext;
+  }
+
+  /**
+   * Whether a frame that does not open as the next one opens at a later position: the frames before it are missing. Tries at least 32
+   * and at most 64 positions.
+   */
+  opensLater(sealed: Uint8Array, isFinal: boolean): boolean {
+    const count = Math.min(MAX_LATER_FRAMES, Math.floor(MAX_LATER_BYTES / Math.max(sealed.length - E2E_TAG_BYTES, 1)));
+    for (let sequence = this.#next + 1; sequence <= Math.min(this.#next + count, SEQUENCE_END - 1); sequence++) {
+      if (this.#openAt(sequence, sealed, isFinal) !== null) return true;
+    }
+    return false;
+  }
+
+  #openAt(sequence: number, sealed: Uint8Array, isFinal: boolean): Uint8Array | null {
+    const { key, baseNonce } = this.#secret;
+    return this.#crypto.aesGcmOpen(key, nonceOf(baseNonce, sequence), aadOf(sequence, isFinal ? E2E_FINAL : 0), sealed);
   }
 }
 

@@ -43,7 +43,7 @@ export type E2eKeysetLog = Static<typeof E2eKeysetLogSchema>;
 
 export const E2eKeysetSchema = Type.Object({
   v: Type.Literal(1),
-  /** Grows by one with every published change. */
+  /** Grows with every published keyset. Numbers may be left out, and none is used twice. */
   epoch: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   issued_at: MillisecondsSchema,
   /** Sorted by `provider_id`. */

@@ -24,6 +24,8 @@ export const MAX_E2E_BODY_BYTES = 7 * 1024 * 1024 + 768 * 1024;
 export const MAX_E2E_REQUEST_HEAD_BYTES = 1024;
 /** Maximum head part of an answer. */
 export const MAX_E2E_ANSWER_HEAD_BYTES = 16 * 1024;
+/** Maximum checkpoint in the head of an answer, in UTF-16 units. */
+export const MAX_E2E_CHECKPOINT_LENGTH = 4096;
 /** Maximum proof part. */
 export const MAX_E2E_PROOF_BYTES = 64 * 1024;
 /** Maximum body part of an answer; a stream has many. */

@@ -52,7 +52,7 @@ export function padmeLength(length: number): number {
 /** Maximum bytes of each permitted part kind. Other kinds are refused. */
 export type E2ePartLimits = { readonly [K in E2ePartKind]?: number };
 
-/** Splits plaintext into parts. Holds at most one unfinished part. After an error, nothing more may be pushed. */
+/** Splits plaintext into parts. Buffers at most one incomplete part. After an error, nothing more may be pushed. */
 export class E2ePartReader {
   readonly #limits: E2ePartLimits;
   readonly #header = new Uint8Array(E2E_PART_HEADER_BYTES);
@@ -62,20 +62,20 @@ export class E2ePartReader {
   #received = 0;
   /** Received bytes of the current part. Grows by doubling: an announced length alone allocates nothing. */
   #bytes: Uint8Array = EMPTY;
-  /** Bytes read before the current part, headers included. */
-  #before = 0;
+  /** Bytes before the current part, headers included. */
+  #precedingBytes = 0;
   #paddingParts = 0;
 
   constructor(limits: E2ePartLimits) {
     this.#limits = limits;
   }
 
-  /** Whether every announced byte came. */
+  /** Whether every announced byte arrived. */
   get isBetweenParts(): boolean {
     return this.#headerBytes === 0;
   }
 
-  /** Whether exactly one padding part came, and came last. */
+  /** Whether exactly one padding part arrived, as the last part. */
   get endsWithOnlyPadding(): boolean {
     return this.isBetweenParts && this.#paddingParts === 1 && this.#kind === 'padding';
   }
@@ -103,7 +103,7 @@ export class E2ePartReader {
     const kind = PART_KINDS[this.#header[0] as number];
     const length = readUint32(this.#header, 1);
     // Padmé adds less than an eighth of the preceding bytes, a stream frame less than one multiple.
-    const limit = kind === 'padding' ? E2E_STREAM_PADDING_BYTES + Math.floor(this.#before / 8) : kind && this.#limits[kind];
+    const limit = kind === 'padding' ? E2E_STREAM_PADDING_BYTES + Math.floor(this.#precedingBytes / 8) : kind && this.#limits[kind];
     if (kind === undefined || limit === undefined) {
       throw new E2eError('malformed', `a part of kind ${this.#header[0]} is not allowed here`);
     }
@@ -137,7 +137,7 @@ export class E2ePartReader {
   #end(parts: E2ePart[]): void {
     if (this.#kind === 'padding') this.#paddingParts++;
     else parts.push({ kind: this.#kind, bytes: this.#bytes });
-    this.#before += E2E_PART_HEADER_BYTES + this.#length;
+    this.#precedingBytes += E2E_PART_HEADER_BYTES + this.#length;
     this.#bytes = EMPTY;
     this.#headerBytes = 0;
   }

@@ -73,7 +73,7 @@ export function parseE2eRequestHeader(bytes: Uint8Array): E2eRequestHeader | nul
 
 /**
  * Validates a sealed request without any key, incrementally: header, frame structure, and `body_bytes` against the ciphertext.
- * Holds at most {@link MAX_E2E_HEADER_BYTES}. After an error, nothing more may be pushed.
+ * Buffers at most {@link MAX_E2E_HEADER_BYTES}. After an error, nothing more may be pushed.
  */
 export class E2eRequestParser {
   readonly #walker: E2eFrameWalker;
@@ -103,14 +103,14 @@ export class E2eRequestParser {
       this.#walker.push(bytes);
       return;
     }
-    const known = this.#start.length;
-    this.#start = concatBytes(this.#start, bytes.subarray(0, MAX_E2E_HEADER_BYTES - known));
+    const earlierBytes = this.#start.length;
+    this.#start = concatBytes(this.#start, bytes.subarray(0, MAX_E2E_HEADER_BYTES - earlierBytes));
     const header = parseE2eRequestHeader(this.#start);
     if (header === null) return;
     this.#header = header;
     this.#maxPlaintextBytes = plaintextBounds(header.context.body_bytes).max;
     this.#start = EMPTY;
-    this.#walker.push(bytes.subarray(header.headerBytes - known));
+    this.#walker.push(bytes.subarray(header.headerBytes - earlierBytes));
   }
 
   /** Header of a complete request. Throws E2eError `truncated`, `size_mismatch`. */

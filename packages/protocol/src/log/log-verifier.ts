@@ -1,13 +1,22 @@
 /**
  * A client's checks of the transparency log: the leaf is in the tree, the checkpoint is new and signed by the log and its witnesses, and
- * the tree extends the one that this client saw before.
+ * the tree agrees with those that this client and others saw.
  */
 import Type, { type Static } from 'typebox';
 import { equalBytes, fromHex, toHex } from '../bytes.js';
 import { MillisecondsSchema, Sha256HexSchema } from '../ids.js';
 import { type OpenedCheckpoint, openCheckpoint } from './checkpoint.js';
 import { type LogCrypto, LogFormatError } from './crypto.js';
-import { consistencyProof, HASH_BYTES, leafHash, MAX_PROOF_HASHES, verifyConsistency, verifyInclusion } from './merkle-tree.js';
+import {
+  consistencyProof,
+  HASH_BYTES,
+  inclusionProof,
+  leafHash,
+  MAX_PROOF_HASHES,
+  type ReadSubtree,
+  verifyConsistency,
+  verifyInclusion,
+} from './merkle-tree.js';
 import { type NoteKey, parseNoteKey } from './signed-note.js';
 import { subtreesFromTiles, type TileId } from './tiles.js';
 
@@ -45,7 +54,13 @@ export type CheckpointVerdict =
       /** To be stored in place of the previous one. */
       readonly stored: StoredCheckpoint;
     }
-  | { readonly ok: false; readonly code: LogRefusalCode; readonly reason: string };
+  | LogRefusal;
+
+export interface LogRefusal {
+  readonly ok: false;
+  readonly code: LogRefusalCode;
+  readonly reason: string;
+}
 
 export interface LoggedLeaf {
   /** Signed note. */
@@ -56,6 +71,9 @@ export interface LoggedLeaf {
   readonly inclusionProof: readonly Uint8Array[];
 }
 
+/** Size and root of a verified tree. */
+export type LogTree = Pick<OpenedCheckpoint, 'size' | 'root'>;
+
 /** Tolerance for clocks that differ, in milliseconds. */
 const MAX_CLOCK_SKEW_MS = 120_000;
 
@@ -65,6 +83,8 @@ export class LogVerifier {
   readonly #key: NoteKey;
   readonly #witnesses: readonly NoteKey[];
   readonly #readTile: (tile: TileId) => Promise<Uint8Array>;
+  /** Subtrees of the tree read last: proofs in one tree share their tiles. */
+  #subtrees: { readonly tree: LogTree; readonly read: ReadSubtree } | null = null;
 
   /**
    * `readTile` fetches `tilePath(tile)` below the log's prefix; a proof authenticates the bytes. Throws LogFormatError for a malformed
@@ -126,6 +146,36 @@ export class LogVerifier {
     return stored === null ? accepted(checkpoint, null) : await this.#compare(checkpoint, stored);
   }
 
+  /**
+   * Whether the tree of a verified checkpoint has the entry at this index. The proof is computed from tiles. Rejects only when
+   * `readTile` rejects.
+   */
+  async includes(entry: Uint8Array, index: number, tree: LogTree): Promise<boolean> {
+    const { sha256 } = this.#crypto;
+    const { size, root } = tree;
+    if (index >= size) return false;
+    const hash = leafHash(sha256, entry);
+    return this.#withSubtrees(tree, async (read) =>
+      verifyInclusion(sha256, { leafHash: hash, index, size, root, proof: await inclusionProof(sha256, read, index, size) }),
+    );
+  }
+
+  /**
+   * Compares a checkpoint that another party was shown, of any age, with the tree of a verified one. Accepts no tree without the
+   * log's signature, as anybody could make one up. Rejects only when `readTile` rejects.
+   */
+  async compareCheckpoint(note: string, tree: LogTree): Promise<{ readonly ok: true } | LogRefusal> {
+    let other: OpenedCheckpoint;
+    try {
+      other = openCheckpoint(this.#crypto, note, this.#key, []);
+    } catch (error) {
+      if (error instanceof LogFormatError) return refused('split_view', error.message);
+      throw error;
+    }
+    const [older, newer] = other.size < tree.size ? [other, tree] : [tree, other];
+    return (await this.#isPrefix(older, newer)) ? { ok: true } : refused('split_view', 'the log showed another party another history');
+  }
+
   /** A log only grows, and its signed time grows with the size. */
   async #compare(checkpoint: OpenedCheckpoint, stored: StoredCheckpoint): Promise<CheckpointVerdict> {
     if (stored.origin !== checkpoint.origin) return refused('split_view', 'the stored checkpoint is of another log');
@@ -138,19 +188,31 @@ export class LogVerifier {
     return isConsistent ? accepted(checkpoint, stored) : refused('split_view', 'the log showed this client another history before');
   }
 
-  async #isPrefix(older: Pick<OpenedCheckpoint, 'size' | 'root'>, newer: Pick<OpenedCheckpoint, 'size' | 'root'>): Promise<boolean> {
+  async #isPrefix(older: LogTree, newer: LogTree): Promise<boolean> {
     const { sha256 } = this.#crypto;
     if (older.size === newer.size) return equalBytes(older.root, newer.root);
-    const read = subtreesFromTiles(sha256, newer.size, this.#readTile);
+    const [oldSize, oldRoot, newSize, newRoot] = [older.size, older.root, newer.size, newer.root];
+    return this.#withSubtrees(newer, async (read) =>
+      verifyConsistency(sha256, { oldSize, oldRoot, newSize, newRoot, proof: await consistencyProof(sha256, read, oldSize, newSize) }),
+    );
+  }
+
+  /** Verifies with subtrees of a tree. Tiles that did not verify are read again by the next call. */
+  async #withSubtrees(tree: LogTree, verify: (read: ReadSubtree) => Promise<boolean>): Promise<boolean> {
+    const current = this.#subtrees;
+    const isSame = current !== null && current.tree.size === tree.size && equalBytes(current.tree.root, tree.root);
+    const subtrees = isSame ? current : { tree, read: subtreesFromTiles(this.#crypto.sha256, tree.size, this.#readTile) };
+    this.#subtrees = subtrees;
+    let isVerified = false;
     try {
-      const proof = await consistencyProof(sha256, read, older.size, newer.size);
-      const [oldSize, oldRoot, newSize, newRoot] = [older.size, older.root, newer.size, newer.root];
-      return verifyConsistency(sha256, { oldSize, oldRoot, newSize, newRoot, proof });
+      isVerified = await verify(subtrees.read);
     } catch (error) {
       // Tiles of another length prove nothing.
-      if (error instanceof LogFormatError) return false;
-      throw error;
+      if (!(error instanceof LogFormatError)) throw error;
+    } finally {
+      if (!isVerified && this.#subtrees === subtrees) this.#subtrees = null;
     }
+    return isVerified;
   }
 }
 
@@ -160,6 +222,6 @@ function accepted(checkpoint: OpenedCheckpoint, stored: StoredCheckpoint | null)
   return { ok: true, checkpoint, stored: isNewer ? { origin, size, root: toHex(root), signed_at: signedAt } : stored };
 }
 
-function refused(code: LogRefusalCode, reason: string): CheckpointVerdict {
+function refused(code: LogRefusalCode, reason: string): LogRefusal {
   return { ok: false, code, reason };
 }

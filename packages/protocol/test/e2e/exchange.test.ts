@@ -89,7 +89,7 @@ describe('a sealed exchange', () => {
       meter.end();
       opener?.end();
       expect([meter.sealedSha256, opener?.sealedSha256]).toEqual([answer.sealedSha256, answer.sealedSha256]);
-      expect(meter.sealedBytes).toBe(512 + 5120 + 512);
+      expect(meter.plaintextBytes).toBe(512 + 5120 + 512);
       expect(meter).toMatchObject({ isFinal: true, isAtFrameBoundary: true });
     }
   });

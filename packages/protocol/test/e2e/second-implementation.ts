@@ -3,7 +3,7 @@
  * come from `@noble` and `node:crypto`, and JSON is compared with `JSON.stringify` of sorted members.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
-import { x25519 } from '@noble/curves/ed25519.js';
+import { ed25519, x25519 } from '@noble/curves/ed25519.js';
 import { expand, extract } from '@noble/hashes/hkdf.js';
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
@@ -132,6 +132,18 @@ export function sealFrame({ key, nonce }: Keys, number: number, flags: number, p
   return join(Uint8Array.of(flags), u32(sealed.length).slice(1), sealed);
 }
 
+/** Whether a frame of an answer opens under one of the 64 numbers after its own: frames before it are missing. */
+function opensLater({ key, nonce }: Keys, number: number, frame: Bytes): boolean {
+  return Array.from({ length: 64 }, (_, index) => number + 1 + index).some((later) => {
+    try {
+      gcmOpen(key, frameNonce(nonce, later), join(u32(later), frame.slice(0, 1)), frame.slice(4));
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
 /** Frames of one direction: opened chunks, and where the final frame begins. Keep-alives are left out of `hashed`. */
 function openFrames({ key, nonce }: Keys, bytes: Bytes, isAnswer: boolean): { chunks: Bytes[]; hashed: Bytes } {
   const chunks: Bytes[] = [];
@@ -147,11 +159,33 @@ function openFrames({ key, nonce }: Keys, bytes: Bytes, isAnswer: boolean): { ch
     if (flags > 1 || length > CHUNK + 16) throw new Error('bad frame');
     if (isAnswer && flags === 0 && length === 0) continue;
     const number = chunks.length;
-    chunks.push(gcmOpen(key, frameNonce(nonce, number), join(u32(number), Uint8Array.of(flags)), frame.slice(4)));
+    try {
+      chunks.push(gcmOpen(key, frameNonce(nonce, number), join(u32(number), Uint8Array.of(flags)), frame.slice(4)));
+    } catch {
+      throw new Error(isAnswer && opensLater({ key, nonce }, number, frame) ? 'truncated' : 'open_failed');
+    }
     if (flags === 0) hashed.push(frame);
     else if (at !== bytes.length) throw new Error('bytes after the final frame');
     else return { chunks, hashed: join(...hashed) };
   }
+}
+
+// Checkpoint in the head of an answer
+
+/** Tree head of a signed note (C2SP signed-note, tlog-checkpoint) with a signature of the log of this verifier key. */
+export function openCheckpoint(note: string, verifierKey: string): { readonly size: number; readonly root: string } {
+  const [signedText = '', lines = ''] = note.split('\n\n');
+  const [, name, id, key = ''] = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(verifierKey) ?? [];
+  const publicKey = new Uint8Array(Buffer.from(key, 'base64')).slice(1);
+  const own = lines.split('\n').flatMap((line) => {
+    const [dash, signer, signature = ''] = line.split(' ');
+    const bytes = new Uint8Array(Buffer.from(signature, 'base64'));
+    return dash === '—' && signer === name && hex(bytes.slice(0, 4)) === id ? [bytes.slice(4)] : [];
+  });
+  const isSigned = own.some((signature) => ed25519.verify(signature, text(`${signedText}\n`), publicKey));
+  const [origin, size, root = ''] = signedText.split('\n');
+  if (!isSigned || origin !== name) throw new Error('not a checkpoint of this log');
+  return { size: Number(size), root: hex(new Uint8Array(Buffer.from(root, 'base64'))) };
 }
 
 // Request

@@ -315,10 +315,12 @@ describe('a sealed answer', () => {
   });
 
   test('with frames dropped, repeated, swapped or marked final', () => {
-    answers('open_failed', nonce, head, second, third, final);
-    answers('open_failed', nonce, head, first, second, final);
+    answers('truncated', nonce, head, second, third, final);
+    answers('truncated', nonce, head, first, second, final);
+    answers('truncated', nonce, head, final);
+    answers('truncated', nonce, head, second, first, third, final);
     answers('open_failed', nonce, head, first, first, second);
-    answers('open_failed', nonce, head, second, first, third, final);
+    answers('open_failed', nonce, head, withFlippedBit(second, 20), third, final);
     answers('open_failed', nonce, head, concatBytes(Uint8Array.of(1), first.subarray(1)));
     answers('open_failed', nonce, head, first, second, third, concatBytes(Uint8Array.of(0), final.subarray(1)));
     answers('truncated', nonce, head, first, second, third);
@@ -332,6 +334,21 @@ describe('a sealed answer', () => {
     answers('malformed', nonce, encodeE2eFrame(0x80, utf8('{"status":200}')));
     answers('too_large', nonce, encodeE2eFrame(0x80, new Uint8Array(5000)));
     answers('too_large', nonce, encodeE2eFrame(0, new Uint8Array(MAX_E2E_FRAME_BYTES + 1)));
+  });
+
+  test('with many frames dropped is truncated within the limits of the search, which follow from the frame length', () => {
+    const codeAfterDropping = (dropped: number, length: number): E2eErrorCode | null => {
+      const sealer = opened.answerSealer();
+      const start = [sealer.start(), sealer.seal([{ kind: 'head', bytes: utf8('{"content_type":"a/b","status":200}') }], 'stream')];
+      for (let count = 0; count < dropped; count++) sealer.seal([], 'stream');
+      const later = sealer.seal([{ kind: 'body', bytes: new Uint8Array(length) }], 'stream');
+      return codeOf(() => openAll(candidate(0).answerOpener(), [...start, later]));
+    };
+    expect(codeAfterDropping(64, 10)).toBe('truncated');
+    expect(codeAfterDropping(65, 10)).toBe('open_failed');
+    const fullFrame = E2E_CHUNK_BYTES - 10;
+    expect(codeAfterDropping(32, fullFrame)).toBe('truncated');
+    expect(codeAfterDropping(33, fullFrame)).toBe('open_failed');
   });
 
   test('cut off at each byte is truncated, and gives out whole parts only', () => {

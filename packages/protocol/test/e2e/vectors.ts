@@ -6,6 +6,7 @@
 import { concatBytes, fromHex, fromUtf8, toHex, utf8 } from '../../src/bytes.js';
 import { sha256, sha256Hex } from '../../src/crypto/digest.js';
 import { e2eKeyPair, nodeE2eCrypto } from '../../src/crypto/e2e-crypto.js';
+import { ed25519KeyPairFrom } from '../../src/crypto/index.js';
 import { generateSealingKeyPair, sealingKeyPairFrom } from '../../src/crypto/x25519.js';
 import { deriveAnswerSecret } from '../../src/e2e/answer.js';
 import { e2eKeepAlive, encodeE2eAbort, encodeE2eAnswerHead } from '../../src/e2e/answer-json.js';
@@ -23,6 +24,8 @@ import {
 } from '../../src/e2e/request.js';
 import { parseE2eRequest } from '../../src/e2e/request-parser.js';
 import { keyIdFromKeyHash, type ProviderId } from '../../src/ids.js';
+import { checkpointText, timeKey } from '../../src/log/checkpoint.js';
+import { formatNoteKey, formatSignedNote, signNote } from '../../src/log/signed-note.js';
 import { withFlippedBit } from '../seeded-random.js';
 import { proof } from './samples.js';
 
@@ -39,6 +42,18 @@ interface Exchange {
   readonly answer: readonly { readonly padding: E2ePadding; readonly parts: readonly E2ePart[] }[];
 }
 
+const LOG = ed25519KeyPairFrom(secretOf('log key'));
+const LOG_NAME = 'log.example/e2e/log';
+const LOG_HEAD = { size: 7, root: 'ab'.repeat(32) };
+
+/** Signed note of a tree head, with the two signatures of the log. */
+function checkpointOf({ size, root }: typeof LOG_HEAD): string {
+  const text = checkpointText({ origin: LOG_NAME, size, root: fromHex(root) });
+  const key = { name: LOG_NAME, type: 'ed25519', publicKey: LOG.publicKey } as const;
+  const signatures = [key, timeKey(key)].map((one) => signNote(sha256, one, LOG.sign, text, 1_790_000_000));
+  return formatSignedNote({ text, signatures });
+}
+
 const STREAM: Exchange = {
   name: 'stream of the second of two candidates',
   terms: {
@@ -49,13 +64,16 @@ const STREAM: Exchange = {
     nonce: 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8',
     issued_at: 1_790_000_000_000,
     expires_at: 1_790_000_060_000,
-    log: { size: 7, root: 'ab'.repeat(32) },
+    log: LOG_HEAD,
   },
   recipients: 2,
   body: utf8('{"model":"pico","stream":true,"messages":[{"role":"user","content":"Grüß Gott"}]}'),
   answering: 1,
   answer: [
-    { padding: 'stream', parts: [encodeE2eAnswerHead({ status: 200, content_type: 'text/event-stream' })] },
+    {
+      padding: 'stream',
+      parts: [encodeE2eAnswerHead({ status: 200, content_type: 'text/event-stream', log_checkpoint: checkpointOf(LOG_HEAD) })],
+    },
     { padding: 'stream', parts: [{ kind: 'body', bytes: utf8('data: {"choices":[{"delta":{"content":"Hello"}}]}\n\n') }] },
     {
       padding: 'stream',
@@ -267,9 +285,11 @@ function refusedAnswers(sealed: SealedE2eRequest): object[] {
   const cases: readonly (readonly [name: string, candidate: number, pieces: readonly Uint8Array[]])[] = [
     ['attributed to another candidate', 0, [start, head, first, second, final]],
     ['a frame dropped', 1, [start, head, second, final]],
+    ['the head dropped', 1, [start, first, second, final]],
     ['two frames swapped', 1, [start, head, second, first, final]],
     ['a frame repeated', 1, [start, head, first, first, second, final]],
     ['no final frame', 1, [start, head, first, second]],
+    ['a frame changed', 1, [start, head, withFlippedBit(first, 9), second, final]],
     ['a frame marked final', 1, [start, head, concatBytes(Uint8Array.of(1), first.subarray(1))]],
     ['final frame cut off', 1, [start, head, first, second, final.subarray(0, final.length - 1)]],
     ['a keep-alive after the final frame', 1, [start, head, first, second, final, e2eKeepAlive()]],
@@ -301,6 +321,7 @@ export function buildVectors(): object {
       { name: STREAM.name, request: requestVector(STREAM, stream), answer: answerVector(STREAM, stream) },
       { name: PLAIN.name, request: requestVector(PLAIN, plain), answer: answerVector(PLAIN, plain) },
     ],
+    log_key: formatNoteKey(sha256, { name: LOG_NAME, type: 'ed25519', publicKey: LOG.publicKey }),
     refused_requests: refusedRequests(stream),
     refused_answers: refusedAnswers(stream),
   };

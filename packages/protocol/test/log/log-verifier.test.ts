@@ -5,9 +5,11 @@ import {
   keysetLogEntry,
   LogFormatError,
   type LogPolicy,
+  type LogTree,
   LogVerifier,
   parseLogEntry,
   type StoredCheckpoint,
+  treeRoot,
   utf8,
 } from '../../src/index.js';
 import { TestLog, TestSigner } from './log-fixture.js';
@@ -23,11 +25,15 @@ const log = new TestLog(entriesOf(20));
 const fork = new TestLog([...entriesOf(10), ...entriesOf(30, 1).slice(10)]);
 const witnesses = [new TestSigner('one.example', 11, 'cosignature'), new TestSigner('two.example', 12, 'cosignature')];
 
-function verifierOf(source: TestLog, policy: Partial<LogPolicy> = {}): LogVerifier {
+async function treeOf(source: TestLog, size: number): Promise<LogTree> {
+  return { size, root: await treeRoot(sha256, source.subtree, size) };
+}
+
+function verifierOf(source: TestLog, policy: Partial<LogPolicy> = {}, readTile = source.readTile): LogVerifier {
   return new LogVerifier({
     crypto: nodeLogCrypto,
     policy: { key: log.signer.verifierKey, witnesses: [], minCosignatures: 0, maxAgeMs: HOUR_MS, ...policy },
-    readTile: source.readTile,
+    readTile,
   });
 }
 
@@ -45,6 +51,50 @@ describe('LogVerifier', () => {
     expect(first.stored).toMatchObject({ size: 7, signed_at: NOW });
     const second = await verifierOf(log).verify(await log.leaf(19, 20, log.checkpoint(20, NOW + 1000)), first.stored, NOW + 1000);
     expect(second).toMatchObject({ ok: true, stored: { size: 20, signed_at: NOW + 1000 } });
+  });
+
+  it('proves entries of a verified tree from its tiles, reading each tile once', async () => {
+    let reads = 0;
+    const verifier = verifierOf(log, {}, (tile) => {
+      reads++;
+      return log.readTile(tile);
+    });
+    const tree = await treeOf(log, 20);
+    for (const index of [0, 9, 19]) expect(await verifier.includes(log.entries[index] as Uint8Array, index, tree)).toBe(true);
+    expect(reads).toBe(1);
+    expect(await verifier.includes(log.entries[0] as Uint8Array, 1, tree)).toBe(false);
+    expect(await verifier.includes(fork.entries[15] as Uint8Array, 15, tree)).toBe(false);
+    expect(await verifier.includes(log.entries[0] as Uint8Array, 20, tree), 'outside the tree').toBe(false);
+    expect(await verifierOf(fork).includes(log.entries[0] as Uint8Array, 0, tree), 'tiles of another tree').toBe(false);
+  });
+
+  it('reads tiles that did not verify again', async () => {
+    let isDamaged = true;
+    const verifier = verifierOf(log, {}, async (tile) => {
+      const bytes = await log.readTile(tile);
+      return isDamaged ? bytes.slice(1) : bytes;
+    });
+    const tree = await treeOf(log, 20);
+    expect(await verifier.includes(log.entries[3] as Uint8Array, 3, tree)).toBe(false);
+    isDamaged = false;
+    expect(await verifier.includes(log.entries[3] as Uint8Array, 3, tree)).toBe(true);
+  });
+
+  it('compares the checkpoint of another party, smaller, equal or larger', async () => {
+    const tree = await treeOf(log, 12);
+    const compare = (note: string, source = log) => verifierOf(source).compareCheckpoint(note, tree);
+    for (const size of [0, 7, 12, 20]) expect(await compare(log.checkpoint(size, 0)), String(size)).toEqual({ ok: true });
+    expect(await compare(fork.checkpoint(10, NOW)), 'before the fork').toEqual({ ok: true });
+    for (const [size, source] of [
+      [11, log],
+      [12, log],
+      [11, fork],
+      [30, fork],
+    ] as const) {
+      expect(await compare(fork.checkpoint(size, NOW), source), String(size)).toMatchObject({ ok: false, code: 'split_view' });
+    }
+    expect(await compare(log.checkpoint(7, NOW).replace('\n7\n', '\n8\n'))).toMatchObject({ ok: false, code: 'split_view' });
+    expect(await compare('no note')).toMatchObject({ ok: false, code: 'split_view' });
   });
 
   it('refuses an entry without a valid proof', async () => {

@@ -1,4 +1,4 @@
-/** `inference-verify log`: audits the transparency log, and compares with the checkpoint of the previous audit. */
+/** `inference-verify log`: audits the transparency log, or what was added since the previous audit. */
 import { access, rename, writeFile } from 'node:fs/promises';
 import {
   fromUtf8,
@@ -11,17 +11,22 @@ import {
 } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { auditLog, describeEntryCounts } from '../audit-log.js';
+import { AuditedLogSchema, auditLog, describeEntryCounts } from '../audit-log.js';
 import { nobleLogCrypto } from '../log-crypto.js';
 import { type Command, printable, type Report, readArguments, UnavailableError, UsageError } from './command.js';
 import { baseAddress, download, readJson } from './download.js';
 
 const HOUR_MS = 3_600_000;
-/** Downloaded entries are held in memory. */
-const MAX_ENTRIES = 1_000_000;
+/** Maximum entries of one audit: their hashes are held in memory. */
+const MAX_NEW_ENTRIES = 1_000_000;
 
 const StoreSchema = Type.Object(
-  { key: Type.String({ maxLength: 1024 }), checkpoint: StoredCheckpointSchema },
+  {
+    key: Type.String({ maxLength: 1024 }),
+    checkpoint: StoredCheckpointSchema,
+    /** Absent in files of earlier versions: the next audit reads the whole log. */
+    audited: Type.Optional(AuditedLogSchema),
+  },
   { additionalProperties: false },
 );
 type Store = Static<typeof StoreSchema>;
@@ -29,7 +34,7 @@ const store = Compile(StoreSchema);
 
 export const logCommand: Command = {
   usage: 'log --base-url URL [--store FILE] [--key VERIFIER_KEY] [--witnesses KEY,KEY] [--quorum N]',
-  summary: 'Audit the transparency log: entries, tiles, signatures, and the growth since the checkpoint in FILE.',
+  summary: 'Audit the transparency log: entries, tiles, signatures, and the growth since the audit in FILE.',
   async run(args) {
     const { positional, text } = readArguments(args, {
       'base-url': { type: 'string' },
@@ -54,16 +59,20 @@ export const logCommand: Command = {
       return { verified: false, text: `NOT VERIFIED: ${verdict.code}\n${printable(verdict.reason)}`, json: verdict };
     }
     const { origin, size, root, signedAt, cosignatures } = verdict.checkpoint;
-    if (size > MAX_ENTRIES) throw new UnavailableError(`the log has ${size} entries, more than this program reads (${MAX_ENTRIES})`);
-    const audit = await auditLog(nobleLogCrypto, { size, root }, readTile);
+    const newCount = size - (previous?.audited?.size ?? 0);
+    if (newCount > MAX_NEW_ENTRIES) {
+      throw new UnavailableError(`the log has ${newCount} new entries, more than this program reads (${MAX_NEW_ENTRIES})`);
+    }
+    const { audited, ...audit } = await auditLog(nobleLogCrypto, { size, root }, readTile, previous?.audited);
     const verified = audit.problems.length === 0;
-    if (verified && file !== null) await writeStore(file, { key, checkpoint: verdict.stored });
+    if (verified && file !== null) await writeStore(file, { key, checkpoint: verdict.stored, audited });
     const lines = [
       `${verified ? 'verified' : 'NOT VERIFIED'}: ${origin}, ${size} entries, signed ${new Date(signedAt).toISOString()}`,
       `entries: ${describeEntryCounts(audit.entryCounts)}`,
+      `audited now: ${audit.newEntryCount}, by earlier audits: ${audited.size - audit.newEntryCount}`,
       ...(audit.repeatedEpochs === 0
         ? []
-        : [`${audit.repeatedEpochs} keyset(s) repeat an epoch: coordinators published at once, or for some clients only`]),
+        : [`${audit.repeatedEpochs} keyset(s) repeat an epoch: published for some clients only, or by coordinators of an earlier version`]),
       describePrevious(previous?.checkpoint ?? null),
       describeKey(pinned !== null, key),
       witnesses.length === 0

@@ -33,4 +33,6 @@ export interface OperationTables {
   sealed_nonces: { digest: string; expires_at: number };
   /** Published keysets of the end-to-end mode. `body`: JSON, as served. */
   e2e_keysets: { epoch: number; body: string; issued_at: number };
+  /** Content of each epoch, fixed before it is logged. `body`: canonical JSON of the keyset without `log`. */
+  e2e_keyset_claims: { epoch: number; body: string; issued_at: number };
 }

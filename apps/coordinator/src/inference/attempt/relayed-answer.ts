@@ -73,7 +73,7 @@ export class RelayedAnswerReader implements AnswerReader {
       finished: this.#isFinished && this.#meter.isFinal,
       responseSha256: this.#meter.sealedSha256 ?? '',
       bytes: this.#meter.contentBytes,
-      plaintextBytes: this.#meter.sealedBytes,
+      plaintextBytes: this.#meter.plaintextBytes,
       reportedUsage: [],
     };
   }

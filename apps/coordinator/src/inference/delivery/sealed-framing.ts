@@ -11,14 +11,15 @@ const NOTHING = new Uint8Array(0);
 
 export class SealedFraming implements StreamFraming {
   readonly #tracker = new SealedFrameTracker();
-  #final: Uint8Array[] = [];
+  /** Pieces of the final frame, withheld until the ending. */
+  readonly #finalFrame: Uint8Array[] = [];
   readonly keepAlive = e2eKeepAlive();
   readonly headers = { 'Content-Type': E2E_RESPONSE_CONTENT_TYPE, 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' };
 
   take(bytes: Uint8Array): Uint8Array {
     const contentBytes = this.#tracker.push(bytes);
     if (contentBytes === bytes.length) return bytes;
-    this.#final.push(bytes.subarray(contentBytes));
+    this.#finalFrame.push(bytes.subarray(contentBytes));
     return bytes.subarray(0, contentBytes);
   }
 
@@ -27,14 +28,15 @@ export class SealedFraming implements StreamFraming {
   }
 
   ending(): ReturnType<StreamFraming['ending']> {
-    return { bytes: concatBytes(...this.#final), trailers: null };
+    return { bytes: concatBytes(...this.#finalFrame), trailers: null };
   }
 
-  /** A frame that the provider began and did not end leaves no place for an abort: the answer just ends, without its final frame. */
+  /** Abort frame. Inside a frame that the provider did not complete, none may follow: the answer ends without its final frame. */
   failure(error: ApiError): Uint8Array {
     const abort = encodeE2eAbort({ status: ERRORS[error.code].status, code: error.code, message: error.message });
-    const isAfterContent = this.isBetweenUnits || this.#final.length > 0;
-    if (isAfterContent) return abort;
+    // The withheld final frame is not written, so what was written ends between frames.
+    const isWrittenUpToBoundary = this.isBetweenUnits || this.#finalFrame.length > 0;
+    if (isWrittenUpToBoundary) return abort;
     // An answer begins with a nonce. Before the provider's own, any will do: nothing is sealed under it.
     return this.#tracker.isEmpty ? concatBytes(new Uint8Array(E2E_RESPONSE_NONCE_BYTES), abort) : NOTHING;
   }

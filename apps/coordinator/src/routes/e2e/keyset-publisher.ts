@@ -1,8 +1,15 @@
 /**
- * Publishes the keyset of the whole network. The bytes are the same for everybody: a new keyset is logged, then stored under its
- * epoch. The first coordinator to store an epoch wins, and all serve the newest stored keyset.
+ * Publishes the keyset of the whole network, the same bytes for everybody. A coordinator claims an epoch with its content, logs the
+ * claim, and stores it with the proof. Any coordinator completes a claim that another left, so each epoch has one leaf in the log.
  */
-import { canonicalJson, type E2eKeyset, type E2eKeysetProvider, keysetLeafBytes, MAX_KEYSET_PROVIDERS } from '@inference/protocol';
+import {
+  canonicalJson,
+  type E2eKeyset,
+  type E2eKeysetProvider,
+  fromUtf8,
+  keysetLeafBytes,
+  MAX_KEYSET_PROVIDERS,
+} from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { KeysetRepository, StoredKeyset } from '../../database/keyset-repository.js';
 import { type Cached, TimedCache } from '../../telemetry/statistics/timed-cache.js';
@@ -15,7 +22,7 @@ export interface PublishedKeyset {
 }
 
 interface KeysetPublisherOptions {
-  readonly repository: Pick<KeysetRepository, 'newest' | 'publish'>;
+  readonly repository: Pick<KeysetRepository, 'newest' | 'newestClaim' | 'claim' | 'publish'>;
   /** Entries of the whole network. */
   readonly providers: () => Promise<readonly E2eKeysetProvider[]>;
   /** Time of the newest registration among them, in milliseconds. Default: before every keyset. */
@@ -48,39 +55,73 @@ export class KeysetPublisher {
 
   async #make(now: number): Promise<PublishedKeyset> {
     const { repository } = this.#options;
-    const newest = await repository.newest();
-    const age = newest === null ? Number.POSITIVE_INFINITY : now - newest.issuedAt;
-    // A negative age means that the clock was set back.
+    let newest = await repository.newest();
     const providers = await this.#providers();
-    // A provider that registered since may have left its record with a coordinator that ended.
-    const hasServedRecords = newest !== null && (this.#options.newestRegistrationAt?.() ?? Number.NEGATIVE_INFINITY) < newest.issuedAt;
-    if (newest !== null && hasServedRecords && age >= 0 && age < KEYSET_MAX_AGE_MS) return published(newest);
-    const isFresh = newest !== null && age >= 0 && age < RENEW_MS;
-    if (isFresh) {
-      const known = (JSON.parse(newest.body) as E2eKeyset).providers;
-      if (canonicalJson(known) === canonicalJson(providers)) return published(newest);
-      if (age < RECORDS_INTERVAL_MS && hasServedRecords && withoutRecords(known) === withoutRecords(providers)) return published(newest);
+    if (newest !== null && this.#areRecordsServed(newest) && isYounger(newest, KEYSET_MAX_AGE_MS, now)) return published(newest);
+    const claim = await repository.newestClaim();
+    const lastEpoch = Math.max(newest?.epoch ?? 0, claim?.epoch ?? 0);
+    if (claim !== null && claim.epoch > (newest?.epoch ?? 0)) {
+      const completed = await this.#complete(claim);
+      // The hourly limit is reached, or witnesses are missing: the current keyset serves until its renewal is due.
+      if (completed === null && newest !== null && isYounger(newest, RENEW_MS, now)) return published(newest);
+      if (completed !== null && this.#areRecordsServed(completed) && isYounger(completed, KEYSET_MAX_AGE_MS, now))
+        return published(completed);
+      newest = completed ?? newest;
     }
-    const { isLogged, ...next } = await this.#logged({ v: 1, epoch: (newest?.epoch ?? 0) + 1, issued_at: now, providers });
-    // The hourly limit is reached, or witnesses are missing: the current keyset serves until its renewal is due.
-    if (isFresh && !isLogged) return published(newest);
-    if (await repository.publish(next)) return published(next);
-    // Another coordinator was faster.
-    return published((await repository.newest()) ?? next);
+    const isFresh = newest !== null && isYounger(newest, RENEW_MS, now);
+    if (newest !== null && isFresh) {
+      const minRecordsAgeMs = this.#areRecordsServed(newest) ? RECORDS_INTERVAL_MS : 0;
+      if (!isChanged(newest, providers, now, minRecordsAgeMs)) return published(newest);
+    }
+    return published(await this.#publishNext({ v: 1, epoch: lastEpoch + 1, issued_at: now, providers }, isFresh ? newest : null));
+  }
+
+  /** Claims and publishes a keyset. `current` serves on while the log takes none; null: there is none that clients accept. */
+  async #publishNext(keyset: E2eKeyset, current: StoredKeyset | null): Promise<StoredKeyset> {
+    const { repository } = this.#options;
+    const content = { epoch: keyset.epoch, body: fromUtf8(keysetLeafBytes(keyset)), issuedAt: keyset.issued_at };
+    const claim = await repository.claim(content);
+    // Null: another coordinator published meanwhile.
+    const completed = claim === null ? await repository.newest() : await this.#complete(claim);
+    if (completed !== null) return completed;
+    if (current !== null) return current;
+    // Published without a proof: clients that follow no log are served on.
+    if (claim !== null && (await repository.publish(claim))) return claim;
+    return (await repository.newest()) ?? content;
+  }
+
+  /** Logs a claim, once, and stores it with the proof. Returns the newest stored keyset; null: the log takes no keyset now. */
+  async #complete(claim: StoredKeyset): Promise<StoredKeyset | null> {
+    const { repository, log } = this.#options;
+    const keyset = JSON.parse(claim.body) as E2eKeyset;
+    const proof = log === null ? null : await log.publish(keysetLeafBytes(keyset));
+    if (log !== null && proof === null) return null;
+    const next = { ...claim, body: canonicalJson(proof === null ? keyset : { ...keyset, log: proof }) };
+    // False: another coordinator completed the claim first.
+    return (await repository.publish(next)) ? next : await repository.newest();
+  }
+
+  /** False if a provider registered since: its record may be that of a coordinator that ended, which nobody serves. */
+  #areRecordsServed({ issuedAt }: StoredKeyset): boolean {
+    return (this.#options.newestRegistrationAt?.() ?? Number.NEGATIVE_INFINITY) < issuedAt;
   }
 
   async #providers(): Promise<E2eKeysetProvider[]> {
     const providers = await this.#options.providers();
     return [...providers].sort((a, b) => (a.provider_id < b.provider_id ? -1 : 1)).slice(0, MAX_KEYSET_PROVIDERS);
   }
+}
 
-  /** `isLogged`: the log has the keyset, or there is no log. */
-  async #logged(keyset: E2eKeyset): Promise<StoredKeyset & { readonly isLogged: boolean }> {
-    const { log } = this.#options;
-    const proof = (await log?.publish(keysetLeafBytes(keyset))) ?? null;
-    const body = canonicalJson(proof === null ? keyset : { ...keyset, log: proof });
-    return { epoch: keyset.epoch, body, issuedAt: keyset.issued_at, isLogged: log === null || proof !== null };
-  }
+/** A negative age means that the clock was set back. */
+function isYounger({ issuedAt }: StoredKeyset, maxAgeMs: number, now: number): boolean {
+  return now >= issuedAt && now - issuedAt < maxAgeMs;
+}
+
+/** Whether the entries differ from a fresh keyset's enough to be published now. Changes of records alone wait for `minRecordsAgeMs`. */
+function isChanged(newest: StoredKeyset, providers: readonly E2eKeysetProvider[], now: number, minRecordsAgeMs: number): boolean {
+  const known = (JSON.parse(newest.body) as E2eKeyset).providers;
+  if (canonicalJson(known) === canonicalJson(providers)) return false;
+  return !isYounger(newest, minRecordsAgeMs, now) || withoutRecords(known) !== withoutRecords(providers);
 }
 
 function withoutRecords(providers: readonly E2eKeysetProvider[]): string {

@@ -93,8 +93,11 @@ it('names records that are served, also right after a restart', async () => {
 
 it('has a proof where a log takes keysets, and keeps the newest logged keyset while the log takes none', async () => {
   const stored: StoredKeyset[] = [];
+  const claims: StoredKeyset[] = [];
   const repository = {
     newest: async () => stored.at(-1) ?? null,
+    newestClaim: async () => claims.at(-1) ?? null,
+    claim: async (keyset: StoredKeyset) => (claims.push(keyset) > 0 ? keyset : null),
     publish: async (keyset: StoredKeyset) => stored.push(keyset) > 0,
   };
   const leaves: string[] = [];
@@ -133,7 +136,10 @@ it('has a proof where a log takes keysets, and keeps the newest logged keyset wh
   weight = 3;
   now += 30_000;
   expect(await current()).toMatchObject({ epoch: 3 });
+  now += 6000;
+  expect(await current()).toMatchObject({ epoch: 3 });
+  expect(new Set(leaves.slice(3)).size, 'a claimed epoch keeps its content').toBe(1);
   now += 600_000;
   expect((await current()).log).toBeUndefined();
-  expect(await current()).toMatchObject({ epoch: 4, providers: [{ weight: 3 }] });
+  expect(await current()).toMatchObject({ epoch: 5, providers: [{ weight: 3 }] });
 });

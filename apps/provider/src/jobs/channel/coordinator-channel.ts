@@ -15,7 +15,7 @@ import {
 import { RequestOpener, type ResponseHash, responseHash, SealingError, sha256Hex } from '@inference/protocol/crypto';
 import { computedBy } from '../answer/computed-by.js';
 import { JobError } from '../job-error.js';
-import { agrees, type Parsed } from '../opened-request.js';
+import { matchesContext, type Parsed } from '../opened-request.js';
 import { type FrameSink, ResponseFrames } from '../response-frames.js';
 import type { SealingKey } from '../sealing-keys.js';
 import type { JobChannel, JobOutcome, JobResponse, JobTerms } from './job-channel.js';
@@ -64,7 +64,7 @@ export class CoordinatorChannel implements JobChannel {
     const { max_tokens } = context.overrides;
     const { maxTokens } = parsed.params;
     const limit = maxTokens === null ? max_tokens : max_tokens === undefined ? maxTokens : null;
-    if (!agrees(parsed.params, context) || limit !== context.max_tokens) throw new JobError('bad_context');
+    if (!matchesContext(parsed.params, context) || limit !== context.max_tokens) throw new JobError('bad_context');
     const { response_id: responseId, overrides, cache_scope: cacheScope = null } = context;
     return { parsed, responseId, requestBytes, overrides, cacheScope };
   }

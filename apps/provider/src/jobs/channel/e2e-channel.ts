@@ -6,6 +6,7 @@ import type { E2eReceiptDraft, Enclave } from '@inference/enclave';
 import { type ApiError, formatFor, RequestError, type UnknownMembers } from '@inference/formats';
 import {
   type E2eAnswerHead,
+  type E2eLogHead,
   type Endpoint,
   type Frame,
   fromBase64Url,
@@ -17,7 +18,7 @@ import {
   utf8,
 } from '@inference/protocol';
 import { nodeE2eCrypto, sha256 } from '@inference/protocol/crypto';
-import { agrees, isImages, type Parsed } from '../opened-request.js';
+import { isImages, matchesContext, type Parsed } from '../opened-request.js';
 import type { FrameSink } from '../response-frames.js';
 import type { SealingKey } from '../sealing-keys.js';
 import { type E2eJobMessage, openOnce, SealedRequestCollector } from './e2e-request.js';
@@ -32,6 +33,11 @@ const CACHE_LABEL = utf8('inference/e2e/v1 prefix cache\0');
 export interface E2eChannelDependencies extends FrameSink {
   readonly enclave: Pick<Enclave, 'signE2eResponse'>;
   readonly replays: ReplaySet;
+  /**
+   * Checkpoint of the transparency log to report to a client that follows the log, by the client's tree head; null: none is known.
+   * Default: none.
+   */
+  readonly checkpointFor?: (head: E2eLogHead) => string | null;
   /** Milliseconds since 1970. Default: the clock. */
   readonly now?: () => number;
 }
@@ -65,7 +71,7 @@ export class E2eChannel implements JobChannel {
     const parsed: Parsed = formatFor(context.endpoint).parse(body, { unknownMembers: unknownMembersOf(context.endpoint) });
     this.#ignored = parsed.ignored;
     const { maxTokens } = parsed.params;
-    if (!agrees(parsed.params, context)) throw contradiction('model, stream or endpoint');
+    if (!matchesContext(parsed.params, context)) throw contradiction('model, stream or endpoint');
     if (maxTokens !== null && maxTokens !== context.max_tokens) throw contradiction('max_tokens');
     if (isImages(parsed)) {
       if (parsed.params.image.count !== context.images) throw contradiction('images');
@@ -89,7 +95,7 @@ export class E2eChannel implements JobChannel {
     this.#response = new E2eResponse({
       jobId: this.message.context.job_id,
       stream: context.stream,
-      head: this.#head(context.stream),
+      head: this.#head(),
       sealer: answerSealer(),
       commitImage: (index, sha256) => commitments.image(index, fromHex(sha256)),
       sign: (content, end) =>
@@ -120,11 +126,14 @@ export class E2eChannel implements JobChannel {
     return this.#opened;
   }
 
-  #head(stream: boolean): E2eAnswerHead {
+  #head(): E2eAnswerHead {
+    const { stream, log } = this.#request.context;
+    const checkpoint = log === undefined ? null : (this.deps.checkpointFor?.(log) ?? null);
     return {
       status: 200,
       content_type: stream ? 'text/event-stream; charset=utf-8' : 'application/json; charset=utf-8',
       ...ignoredHeader(this.#ignored),
+      ...(checkpoint === null ? {} : { log_checkpoint: checkpoint }),
     };
   }
 

@@ -144,7 +144,8 @@ export class E2eResponse implements JobResponse {
   async refuse({ status, headers, body }: HttpError, startedAt: number): Promise<JobCompleted> {
     if (this.#head === null) throw new Error('the answer has begun');
     const { 'content-type': contentType = 'application/json', ...rest } = headers;
-    this.#head = { status, content_type: contentType, ...(Object.keys(rest).length === 0 ? {} : { headers: rest }) };
+    const { headers: _, ...head } = this.#head;
+    this.#head = { ...head, status, content_type: contentType, ...(Object.keys(rest).length === 0 ? {} : { headers: rest }) };
     await this.write(body);
     return this.#finish({ finish_reason: 'refused', hidden_tokens: 0, started_at: startedAt });
   }

@@ -1,0 +1,184 @@
+/**
+ * The coordinator's transparency log as this provider sees it: the newest checkpoint, verified to extend the one before. Clients that
+ * follow the log get the checkpoint inside the seal, so that a coordinator which shows two histories is found out.
+ */
+import {
+  type E2eLogHead,
+  formatSignedNote,
+  fromUtf8,
+  LogFormatError,
+  LogVerifier,
+  parseSignedNote,
+  type StoredCheckpoint,
+  type TileId,
+  tilePath,
+} from '@inference/protocol';
+import { nodeLogCrypto } from '@inference/protocol/crypto';
+
+const REFRESH_MS = 5 * 60_000;
+/** Minimum time between two downloads that larger trees of clients cause, in milliseconds. */
+const MIN_INTERVAL_MS = 10_000;
+/** Maximum age of a checkpoint, in milliseconds. After this time without a verified one, the log counts as replaced. */
+const MAX_AGE_MS = 3_600_000;
+const TIMEOUT_MS = 10_000;
+/** Maximum bytes of a checkpoint, key or tile. */
+const MAX_BYTES = 16_384;
+
+interface LogMonitorOptions {
+  /** HTTP address of the coordinator. */
+  readonly coordinator: string;
+  /** Default: the runtime's. */
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
+  /** Milliseconds since 1970. Default: the clock. */
+  readonly now?: () => number;
+  /** The log contradicts itself, or a client's tree. Called at most once per refresh. */
+  readonly onContradiction: (reason: string) => void;
+}
+
+/** The log under the key that the coordinator named first. */
+interface FollowedLog {
+  readonly verifier: LogVerifier;
+  readonly stored: StoredCheckpoint | null;
+  /** Signed note of the newest verified checkpoint, with the log's own signatures; null: none yet. */
+  readonly note: string | null;
+  /** Milliseconds. */
+  readonly verifiedAt: number;
+}
+
+/** A download without a usable response: no log, no network, or a fault of the coordinator. */
+class Unavailable extends Error {}
+
+export class LogMonitor {
+  readonly #options: LogMonitorOptions;
+  readonly #abort = new AbortController();
+  #log: FollowedLog | null = null;
+  #refreshing: Promise<void> | null = null;
+  #refreshedAt = Number.NEGATIVE_INFINITY;
+  #hasReported = false;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(options: LogMonitorOptions) {
+    this.#options = options;
+  }
+
+  /** Downloads now and every five minutes, until `close`. A second call only downloads. */
+  start(): void {
+    if (this.#abort.signal.aborted) return;
+    this.#timer ??= setInterval(() => void this.refresh(), REFRESH_MS).unref();
+    void this.refresh();
+  }
+
+  close(): void {
+    this.#abort.abort();
+    if (this.#timer !== null) clearInterval(this.#timer);
+  }
+
+  /** Signed note to report to a client with this tree head; null: none is known. */
+  checkpointFor({ size, root }: E2eLogHead): string | null {
+    const stored = this.#log?.stored ?? null;
+    // A client's tree head is not signed: it may cause a download, and is never passed on.
+    if (stored === null || size > stored.size) this.#refreshSoon();
+    else if (size === stored.size && root !== stored.root) this.#report('a client has another tree of the same size');
+    const isRecent = this.#log !== null && this.#now() - this.#log.verifiedAt < MAX_AGE_MS;
+    return isRecent ? (this.#log?.note ?? null) : null;
+  }
+
+  /** Downloads and verifies the current checkpoint. Never rejects; concurrent calls share one download. */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#refresh()
+      .catch((error: unknown) => {
+        // Without the network the checkpoint stays as it is.
+        if (!(error instanceof Unavailable)) this.#report(error instanceof Error ? error.message : String(error));
+      })
+      .finally(() => {
+        this.#refreshing = null;
+      });
+    return this.#refreshing;
+  }
+
+  #refreshSoon(): void {
+    if (this.#timer !== null && this.#now() - this.#refreshedAt >= MIN_INTERVAL_MS) void this.refresh();
+  }
+
+  async #refresh(): Promise<void> {
+    const now = this.#now();
+    this.#refreshedAt = now;
+    this.#hasReported = false;
+    if (this.#log !== null && now - this.#log.verifiedAt >= MAX_AGE_MS) this.#log = null;
+    const log = this.#log ?? { verifier: this.#verifierOf((await this.#text('key')).trim()), stored: null, note: null, verifiedAt: now };
+    this.#log ??= log;
+    const note = await this.#text('checkpoint');
+    const verdict = await log.verifier.verifyCheckpoint(note, log.stored, now);
+    if (!verdict.ok) {
+      this.#report(verdict.reason);
+      return;
+    }
+    const isNewest = verdict.stored.size === verdict.checkpoint.size;
+    this.#log = {
+      ...log,
+      stored: verdict.stored,
+      note: isNewest ? withoutCosignatures(note, verdict.checkpoint.origin) : log.note,
+      verifiedAt: now,
+    };
+  }
+
+  #verifierOf(key: string): LogVerifier {
+    return new LogVerifier({
+      crypto: nodeLogCrypto,
+      policy: { key, witnesses: [], minCosignatures: 0, maxAgeMs: MAX_AGE_MS },
+      readTile: (tile: TileId) => this.#download(tilePath(tile)),
+    });
+  }
+
+  async #text(path: string): Promise<string> {
+    try {
+      return fromUtf8(await this.#download(path));
+    } catch (error) {
+      if (error instanceof Unavailable) throw error;
+      throw new LogFormatError(`the ${path} of the log is not UTF-8`);
+    }
+  }
+
+  /** Throws {@link Unavailable}. */
+  async #download(path: string): Promise<Uint8Array> {
+    const { coordinator, fetch = globalThis.fetch } = this.#options;
+    const signal = AbortSignal.any([this.#abort.signal, AbortSignal.timeout(TIMEOUT_MS)]);
+    try {
+      const response = await fetch(`${coordinator}/e2e/log/${path}`, { redirect: 'error', signal });
+      if (response.status !== 200) {
+        await response.body?.cancel();
+        throw new Unavailable(`${path} answered ${response.status}`);
+      }
+      return await boundedBytes(response);
+    } catch (error) {
+      throw error instanceof Unavailable ? error : new Unavailable(`${path} cannot be read`, { cause: error });
+    }
+  }
+
+  #report(reason: string): void {
+    if (this.#hasReported) return;
+    this.#hasReported = true;
+    this.#options.onContradiction(reason);
+  }
+
+  #now(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+}
+
+/** The note with the log's own signatures: clients require no witness of a provider's checkpoint. */
+function withoutCosignatures(note: string, origin: string): string {
+  const { text, signatures } = parseSignedNote(note);
+  return formatSignedNote({ text, signatures: signatures.filter(({ name }) => name === origin) });
+}
+
+async function boundedBytes(response: Response): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of response.body ?? []) {
+    length += piece.length;
+    if (length > MAX_BYTES) throw new Unavailable('a part of the log is too long');
+    pieces.push(piece);
+  }
+  return new Uint8Array(Buffer.concat(pieces));
+}

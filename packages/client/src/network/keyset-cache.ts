@@ -1,0 +1,175 @@
+/** The current keyset: verified, shared by all requests, and compared with what each of the caller's API keys gets. */
+import { type E2eCrypto, type E2eKeyset, type E2eLogHead, keysetLeafBytes, toHex, utf8 } from '@inference/protocol';
+import { E2ERefused } from '../refusal.js';
+import { BoundedMap } from './bounded-map.js';
+import { downloadKeyset, type KeysetSource } from './keyset.js';
+import type { LogVerifier } from './log-verifier.js';
+import type { ClientState } from './store.js';
+
+/** A keyset and the records behind it are verified again after this time, in milliseconds. */
+export const REFRESH_AFTER_MS = 5 * 60_000;
+/** Maximum epochs whose public keyset is remembered for comparisons. */
+const MAX_EPOCHS = 16;
+/** Maximum API keys whose comparison is remembered; another one is compared again. */
+const MAX_CREDENTIALS = 256;
+/** Maximum downloads per comparison: between two of them, a new epoch may be published. */
+const MAX_COMPARED_DOWNLOADS = 3;
+/** Maximum comparisons in a row, of one API key, that find no common epoch. */
+const MAX_UNCOMPARED = 3;
+
+/** Headers of the caller's API key. */
+export type Authorization = Readonly<Record<string, string>>;
+
+export interface CurrentKeyset {
+  readonly keyset: E2eKeyset;
+  /** Accepted tree head of the log; null: the policy does not require the log. */
+  readonly log: E2eLogHead | null;
+  /** Milliseconds. */
+  readonly verifiedAt: number;
+}
+
+export interface KeysetCacheOptions extends KeysetSource {
+  readonly crypto: Pick<E2eCrypto, 'sha256'>;
+  readonly state: ClientState;
+  /** Null: the policy does not require the log. */
+  readonly logVerifier: LogVerifier | null;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+export class KeysetCache {
+  readonly #options: KeysetCacheOptions;
+  #current: CurrentKeyset | null = null;
+  #refreshing: Promise<CurrentKeyset> | null = null;
+  /** Hash of the public keyset by epoch. */
+  readonly #publicHashes = new BoundedMap<number, string>(MAX_EPOCHS);
+  /** Comparisons since the current keyset was downloaded, by digest of the API key. */
+  readonly #comparisons = new BoundedMap<string, Promise<void>>(MAX_CREDENTIALS);
+  /** Comparisons in a row without a common epoch, by digest of the API key. */
+  readonly #uncomparedCounts = new BoundedMap<string, number>(MAX_CREDENTIALS);
+
+  constructor(options: KeysetCacheOptions) {
+    this.#options = options;
+  }
+
+  /** Time of the last verification in milliseconds; null: none, or invalidated. */
+  get verifiedAt(): number | null {
+    return this.#current?.verifiedAt ?? null;
+  }
+
+  /** Forgets the keyset, also one on its way, so that the next request downloads it. */
+  invalidate(): void {
+    this.#current = null;
+    this.#refreshing = null;
+  }
+
+  /**
+   * A keyset that is verified and not older than five minutes, and that is the same with `authorization` as without. Throws
+   * {@link E2ERefused}.
+   */
+  async current(authorization: Authorization = {}): Promise<CurrentKeyset> {
+    const current = await this.#fresh();
+    if (Object.keys(authorization).length > 0) await this.#compareOnce(authorization);
+    return current;
+  }
+
+  async #fresh(): Promise<CurrentKeyset> {
+    const now = this.#options.now();
+    // After a step of the clock, nothing counts as fresh.
+    if (this.#current !== null && Math.abs(now - this.#current.verifiedAt) < REFRESH_AFTER_MS) return this.#current;
+    // One download for concurrent requests. Their abort signals do not reach it.
+    this.#refreshing ??= this.#startRefresh();
+    return this.#refreshing;
+  }
+
+  /** Stores the result, unless `invalidate` was called meanwhile. */
+  #startRefresh(): Promise<CurrentKeyset> {
+    const refreshing = this.#refresh().then(
+      (current) => {
+        if (this.#refreshing === refreshing) {
+          this.#current = current;
+          this.#refreshing = null;
+        }
+        return current;
+      },
+      (error: unknown) => {
+        if (this.#refreshing === refreshing) this.#refreshing = null;
+        throw error;
+      },
+    );
+    return refreshing;
+  }
+
+  async #refresh(): Promise<CurrentKeyset> {
+    const { state, logVerifier, now } = this.#options;
+    await state.load();
+    const keyset = await this.#downloadPublic();
+    this.#comparisons.clear();
+    let log: E2eLogHead | null = null;
+    if (logVerifier !== null) {
+      if (keyset.log === undefined) throw new E2ERefused('split_view', 'The keyset is not in a transparency log.');
+      const accepted = await logVerifier.verifyKeyset(keyset, state.log, now());
+      await state.setLog(accepted.state);
+      log = accepted.head;
+    }
+    return { keyset, log, verifiedAt: now() };
+  }
+
+  /** Without credentials. Remembers the hash of this epoch. */
+  async #downloadPublic(): Promise<E2eKeyset> {
+    const keyset = await downloadKeyset(this.#options, {}, this.#options.now());
+    const hash = this.#hashOf(keyset);
+    const known = this.#publicHashes.get(keyset.epoch);
+    if (known !== undefined && known !== hash) throw new E2ERefused('targeted', `Epoch ${keyset.epoch} has two keysets.`);
+    this.#publicHashes.set(keyset.epoch, hash);
+    return keyset;
+  }
+
+  /** Once per keyset and API key. Concurrent requests share one comparison. */
+  #compareOnce(authorization: Authorization): Promise<void> {
+    const digest = this.#digestOf(authorization);
+    const running = this.#comparisons.get(digest);
+    if (running !== undefined) return running;
+    const comparing: Promise<void> = this.#compare(authorization).then(
+      (isCompared) => {
+        if (isCompared) {
+          this.#uncomparedCounts.delete(digest);
+          return;
+        }
+        this.#comparisons.delete(digest, comparing);
+        const count = (this.#uncomparedCounts.get(digest) ?? 0) + 1;
+        this.#uncomparedCounts.set(digest, count);
+        if (count > MAX_UNCOMPARED) throw new E2ERefused('targeted', 'The keyset with credentials is always of another epoch.');
+      },
+      (error: unknown) => {
+        this.#comparisons.delete(digest, comparing);
+        throw error;
+      },
+    );
+    this.#comparisons.set(digest, comparing);
+    return comparing;
+  }
+
+  /** False: each download was of another epoch. Throws {@link E2ERefused} `targeted` for two keysets of one epoch. */
+  async #compare(headers: Authorization): Promise<boolean> {
+    for (let download = 1; download <= MAX_COMPARED_DOWNLOADS; download++) {
+      const keyset = await downloadKeyset(this.#options, { headers }, this.#options.now());
+      if (this.#publicHashes.get(keyset.epoch) === undefined) await this.#downloadPublic();
+      const known = this.#publicHashes.get(keyset.epoch);
+      if (known === undefined) continue;
+      if (known === this.#hashOf(keyset)) return true;
+      throw new E2ERefused('targeted', 'The keyset with credentials differs from the public one.');
+    }
+    return false;
+  }
+
+  #hashOf(keyset: E2eKeyset): string {
+    return toHex(this.#options.crypto.sha256(keysetLeafBytes(keyset)));
+  }
+
+  /** Names an API key without holding it. */
+  #digestOf(authorization: Authorization): string {
+    const sorted = Object.entries(authorization).sort(([a], [b]) => (a < b ? -1 : 1));
+    return toHex(this.#options.crypto.sha256(utf8(JSON.stringify(sorted))));
+  }
+}

@@ -1,0 +1,45 @@
+/** Checks against the accepted trees of the log, each once: entries of providers, and checkpoints that providers report. */
+import { type E2eCrypto, type E2eLogHead, toHex, utf8 } from '@inference/protocol';
+import { E2ERefused } from '../refusal.js';
+import { BoundedMap } from './bounded-map.js';
+import type { LogVerifier } from './log-verifier.js';
+import type { VerifiedProvider } from './verified-provider.js';
+
+/** Maximum remembered entries of providers. */
+const MAX_ENTRIES = 1024;
+/** Maximum remembered comparisons of checkpoints. */
+const MAX_COMPARISONS = 256;
+
+/** Belongs to one client: all trees that a client accepts are consistent, so an entry of one is in every later one. */
+export class LogEvidence {
+  readonly #crypto: Pick<E2eCrypto, 'sha256'>;
+  readonly #verifier: LogVerifier;
+  readonly #entries = new BoundedMap<string, true>(MAX_ENTRIES);
+  readonly #comparisons = new BoundedMap<string, true>(MAX_COMPARISONS);
+
+  constructor(crypto: Pick<E2eCrypto, 'sha256'>, verifier: LogVerifier) {
+    this.#crypto = crypto;
+    this.#verifier = verifier;
+  }
+
+  /** Requires the leaf that the keyset names for a provider to be the entry of its enclave key. Throws E2ERefused `split_view`. */
+  async requireEntry(
+    { providerId, enclaveKey, enclaveKeySha256 }: VerifiedProvider,
+    logIndex: number | undefined,
+    head: E2eLogHead,
+  ): Promise<void> {
+    if (logIndex === undefined) throw new E2ERefused('split_view', `Provider ${providerId}: it is not in the transparency log.`);
+    const key = `${logIndex} ${enclaveKeySha256}`;
+    if (this.#entries.get(key)) return;
+    await this.#verifier.verifyProvider({ providerId, enclaveKey }, logIndex, head);
+    this.#entries.set(key, true);
+  }
+
+  /** Compares the checkpoint that a provider reports with the tree head of the request. Throws E2ERefused `split_view`. */
+  async compareCheckpoint(note: string, head: E2eLogHead): Promise<void> {
+    const key = `${toHex(this.#crypto.sha256(utf8(note)))} ${head.size} ${head.root}`;
+    if (this.#comparisons.get(key)) return;
+    await this.#verifier.compareCheckpoint(note, head);
+    this.#comparisons.set(key, true);
+  }
+}

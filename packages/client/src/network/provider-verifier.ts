@@ -1,0 +1,96 @@
+/** Verifies the providers of a keyset under the policy, and caches the verdicts. */
+import type { E2eCrypto, E2eKeysetProvider, E2eLogHead } from '@inference/protocol';
+import type { Policy } from '../policy/policy.js';
+import { E2ERefused } from '../refusal.js';
+import { BoundedMap } from './bounded-map.js';
+import type { KeysetSource } from './keyset.js';
+import { REFRESH_AFTER_MS } from './keyset-cache.js';
+import type { LogEvidence } from './log-evidence.js';
+import type { LogVerifier } from './log-verifier.js';
+import { downloadRecord, downloadSimulatedAnchor } from './records.js';
+import type { ClientState } from './store.js';
+import { type VerifiedProvider, verifyProvider } from './verified-provider.js';
+
+/** Maximum cached verdicts. */
+const MAX_VERDICTS = 256;
+
+export interface ProviderVerifierOptions extends KeysetSource {
+  readonly crypto: E2eCrypto;
+  readonly policy: Policy;
+  readonly state: ClientState;
+  /** Null: the policy does not require the log. */
+  readonly log: { readonly verifier: LogVerifier; readonly evidence: LogEvidence } | null;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+interface CachedVerdict {
+  /** Members of the keyset entry that the verdict is about. */
+  readonly subject: string;
+  readonly result: VerifiedProvider | E2ERefused;
+  readonly verifiedAt: number;
+}
+
+export class ProviderVerifier {
+  readonly #options: ProviderVerifierOptions;
+  /** By provider id. */
+  readonly #verdicts = new BoundedMap<string, CachedVerdict>(MAX_VERDICTS);
+  /** Running verifications by subject, shared by concurrent requests. */
+  readonly #running = new Map<string, Promise<VerifiedProvider>>();
+
+  constructor(options: ProviderVerifierOptions) {
+    this.#options = options;
+  }
+
+  /** Verifies a provider of the keyset whose tree head is `head`; null without the log. Throws {@link E2ERefused}. */
+  verify(entry: E2eKeysetProvider, head: E2eLogHead | null): Promise<VerifiedProvider> {
+    const subject = subjectOf(entry);
+    const running = this.#running.get(subject);
+    if (running !== undefined) return running;
+    const verifying = this.#verify(entry, subject, head).finally(() => this.#running.delete(subject));
+    this.#running.set(subject, verifying);
+    return verifying;
+  }
+
+  async #verify(entry: E2eKeysetProvider, subject: string, head: E2eLogHead | null): Promise<VerifiedProvider> {
+    const { policy } = this.#options;
+    const now = this.#options.now();
+    const cached = this.#verdicts.get(entry.provider_id);
+    if (cached?.subject === subject && Math.abs(now - cached.verifiedAt) < REFRESH_AFTER_MS) {
+      if (cached.result instanceof E2ERefused) throw cached.result;
+      if (cached.result.usableUntil > now) return cached.result;
+    }
+    if (policy.minLogAge > 0) this.#requireLogAge(entry, now);
+    const result = await this.#verdictOn(entry, head, now);
+    this.#verdicts.set(entry.provider_id, { subject, result, verifiedAt: now });
+    if (result instanceof E2ERefused) throw result;
+    return result;
+  }
+
+  /** Throws {@link E2ERefused} where no verdict is possible, because a download failed. */
+  async #verdictOn(entry: E2eKeysetProvider, head: E2eLogHead | null, now: number): Promise<VerifiedProvider | E2ERefused> {
+    const { crypto, policy, state, log } = this.#options;
+    const record = await downloadRecord(this.#options, entry);
+    const simulatedAnchor = policy.allowSimulated ? await downloadSimulatedAnchor(this.#options, entry.provider_id) : null;
+    try {
+      const provider = verifyProvider(crypto, { entry, record, simulatedAnchor, policy, hasSeenReal: state.hasSeenReal, now });
+      if (log !== null && head !== null) await log.evidence.requireEntry(provider, entry.log_index, head);
+      return provider;
+    } catch (error) {
+      if (error instanceof E2ERefused && error.code !== 'coordinator_said') return error;
+      throw error;
+    }
+  }
+
+  #requireLogAge(entry: E2eKeysetProvider, now: number): void {
+    const { state, policy, log } = this.#options;
+    const loggedBefore = entry.log_index === undefined ? null : (log?.verifier.loggedBefore(entry.log_index, state.log) ?? null);
+    if (loggedBefore === null || now - loggedBefore < policy.minLogAge) {
+      throw new E2ERefused('targeted', `Provider ${entry.provider_id}: it is not in the transparency log for long enough (minLogAge).`);
+    }
+  }
+}
+
+function subjectOf({ provider_id, record_sha256, key_id, log_index }: E2eKeysetProvider): string {
+  return [provider_id, record_sha256, key_id, log_index ?? 'unlogged'].join(' ');
+}
