@@ -24,6 +24,7 @@ import {
   removeHolder,
 } from '../../database/ledger/reservation-holders.js';
 import { advanceWindows } from '../../database/ledger/totals.js';
+import type { SealedNonce } from '../../database/sealed-nonces.js';
 import type { Database } from '../../database/tables.js';
 import { type MicroUsd, microUsd } from '../micro-usd.js';
 import { CreditLeases, type LeasePolicy } from './credit-leases.js';
@@ -125,9 +126,9 @@ class SqlLedger implements Ledger {
         run: (steps) => this.#run(steps),
         flush: () => syncToDisk(database),
         // A reservation guards a job of this process. A crash ends both; a reservation that a crash restores is released at the next
-        // start.
-        mayBeLost: ({ type }) => type === 'reserve' || type === 'release',
-        isUrgent: ({ type }) => type === 'reserve',
+        // start. The same holds for nonces: a settlement that is on the disk has the nonce of its job before it.
+        mayBeLost: ({ type }) => type === 'reserve' || type === 'take_nonce' || type === 'release',
+        isUrgent: ({ type }) => type === 'reserve' || type === 'take_nonce',
         isBlocking: dialectOf(database) === 'sqlite',
       });
     this.#leases =
@@ -172,13 +173,20 @@ class SqlLedger implements Ledger {
       if (known !== undefined && known.reservation.accountId !== reservation.accountId)
         throw new LedgerError('job_taken', 'the job id was used before');
       const terms = known?.reservation ?? reservationTerms(reservation, this.#terms.coordinatorId);
-      if (known !== undefined || this.#leases.reserve(terms)) return { kind: 'reserved', amount: terms.maxCost };
+      if (known !== undefined || this.#leases.reserve(terms)) {
+        if (!(await this.#takeLeasedNonce(this.#leases, reservation))) return { kind: 'replayed' };
+        return { kind: 'reserved', amount: terms.maxCost };
+      }
     }
     return this.#withRecalls(
       reservation.accountId,
       () => this.#submit({ type: 'reserve', reservation }),
       (outcome) => (outcome.kind === 'insufficient_balance' ? outcome.needed - outcome.available : 0),
     );
+  }
+
+  takeNonce(nonce: SealedNonce): Promise<boolean> {
+    return this.#submit({ type: 'take_nonce', nonce });
   }
 
   async settle(settlement: Settlement): Promise<SettleOutcome> {
@@ -264,6 +272,21 @@ class SqlLedger implements Ledger {
     await removeHolder(this.#database, this.#terms.coordinatorId).catch(this.#onError);
   }
 
+  /**
+   * Takes the nonce of a job whose reservation came from a lease, without a row. False: a replay. The lease gets the reservation back
+   * unless the nonce is taken.
+   */
+  async #takeLeasedNonce(leases: CreditLeases, { jobId, nonce }: Reservation): Promise<boolean> {
+    if (nonce === undefined) return true;
+    let isTaken = false;
+    try {
+      isTaken = await this.takeNonce(nonce);
+    } finally {
+      if (!isTaken) leases.end(jobId, 0);
+    }
+    return isTaken;
+  }
+
   /** Attempts a step again while it lacks money that leases of the account can return. */
   async #withRecalls<Outcome>(account: string, attempt: () => Promise<Outcome>, missingOf: (outcome: Outcome) => number): Promise<Outcome> {
     let outcome = await attempt();
@@ -302,7 +325,7 @@ class SqlLedger implements Ledger {
   async #submit<S extends Step>(step: S): Promise<StepOutcomes[S['type']]> {
     checkStep(step);
     // `decide` returns the outcome of the step's own type; the batch only knows the union.
-    const lane = step.type === 'reserve' ? this.#reservations : this.#batches;
+    const lane = step.type === 'reserve' || step.type === 'take_nonce' ? this.#reservations : this.#batches;
     return (await lane.submit(step)) as StepOutcomes[S['type']];
   }
 

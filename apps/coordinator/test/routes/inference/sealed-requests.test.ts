@@ -2,6 +2,7 @@
 import { E2E_RESPONSE_CONTENT_TYPE, type E2eReceipt, openE2eReceipt, toBase64Url, utf8 } from '@inference/protocol';
 import { generateSealingKeyPair, keyIdOf, verifyP256 } from '@inference/protocol/crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { microUsd } from '../../../src/billing/micro-usd.js';
 import { costOf } from '../../../src/billing/prices/price.js';
 import { MAX_FREE_REFUSALS } from '../../../src/inference/request/free-refusals.js';
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
@@ -302,10 +303,37 @@ describe('a request', () => {
     expect((await postSealed(harness, bytes)).status).toBe(200);
     const again = await postSealed(harness, bytes);
     expect(again.status).toBe(409);
+    expect((await errorOf(again)).code).toBe('sealed_request_replayed');
     const nonce = toBase64Url(new Uint8Array(32).fill(7));
     expect((await postSealed(harness, seal([provider], { nonce }).bytes)).status).toBe(200);
     const { apiKey } = await harness.customer(FULL);
     expect((await postSealed({ url: harness.url, apiKey }, seal([provider], { nonce }).bytes)).status).toBe(200);
+  });
+
+  it('that comes twice at once runs once, and the replay leaves no reservation', async () => {
+    const provider = await harness.provider({ onSealedJob: answers });
+    const { bytes } = seal([provider]);
+    const statuses = (await Promise.all([1, 2, 3].map(() => postSealed(harness, bytes)))).map(({ status }) => status);
+    expect(statuses.sort()).toEqual([200, 409, 409]);
+    expect(provider.sealedJobs.size).toBe(1);
+    expect(await harness.money()).toEqual({ balance: FULL - priceOf(2), reserved: 0 });
+  });
+
+  it('to token counting is taken once too', async () => {
+    const provider = await harness.provider({ onSealedJob: (job) => job.answer([]) });
+    const { bytes } = seal([provider], { endpoint: '/v1/messages/count_tokens' });
+    expect([(await postSealed(harness, bytes)).status, (await postSealed(harness, bytes)).status]).toEqual([200, 409]);
+    expect(provider.sealedJobs.size).toBe(1);
+  });
+
+  it('without enough money may come again once there is some', async () => {
+    const provider = await harness.provider({ onSealedJob: answers });
+    const { accountId, apiKey } = await harness.customer(1);
+    const { bytes } = seal([provider]);
+    expect((await postSealed({ url: harness.url, apiKey }, bytes)).status).toBe(402);
+    const amount = microUsd(FULL);
+    await harness.app.ledger.deposit({ eventId: 'more', accountId, amount, source: 'admin', at: Date.now() });
+    expect((await postSealed({ url: harness.url, apiKey }, bytes)).status).toBe(200);
   });
 
   it('needs an API key, its content type and a served model', async () => {
