@@ -33,7 +33,7 @@ export interface SealedRequest {
   /** Lowercase hexadecimal SHA-256 of the context's canonical JSON. */
   readonly contextSha256: string;
   readonly candidates: ReadonlyMap<ProviderId, SealedCandidate>;
-  /** Pixels that each image is priced by; null: no images. The context names no size. */
+  /** Pixels that each image is priced by; null: no images. */
   readonly imagePixels: number | null;
 }
 

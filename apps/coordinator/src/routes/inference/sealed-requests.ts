@@ -96,9 +96,10 @@ function requireContentType({ headers }: FastifyRequest): void {
   }
 }
 
-/** Pixels of the largest size that a provider of the model makes: the context names no size. Null: no images. */
+/** Pixels of the size that the context names, else of the largest size that a provider of the model makes. Null: no images. */
 function imagePixels({ context }: Pick<SealedRequest, 'context'>, directory: SealedRoutes['directory']): number | null {
   if (context.images === undefined) return null;
+  if (context.image_size !== undefined) return pixelCount(context.image_size);
   const offers: readonly ImageOffer[] = directory.imageOffers().get(context.model) ?? [];
   return Math.max(0, ...offers.flatMap(({ sizes }) => sizes.map((size) => pixelCount(size))));
 }

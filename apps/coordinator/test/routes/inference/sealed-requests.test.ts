@@ -3,8 +3,9 @@ import { E2E_RESPONSE_CONTENT_TYPE, type E2eReceipt, openE2eReceipt, toBase64Url
 import { generateSealingKeyPair, keyIdOf, verifyP256 } from '@inference/protocol/crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { microUsd } from '../../../src/billing/micro-usd.js';
-import { costOf } from '../../../src/billing/prices/price.js';
+import { costOf, imageRates } from '../../../src/billing/prices/price.js';
 import { MAX_FREE_REFUSALS } from '../../../src/inference/request/free-refusals.js';
+import { pixelCount } from '../../../src/inference/request/image-job.js';
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import { IMAGE_SIZES, type ScriptedProvider } from '../../support/scripted-provider.js';
 import type { ScriptedSealedJob } from '../../support/scripted-sealed-job.js';
@@ -75,7 +76,7 @@ describe('an answer', () => {
     expect(await harness.money()).toEqual({ balance: FULL, reserved: 0 });
   });
 
-  it('with images is charged by their number, at the largest offered size', async () => {
+  it('with images is delivered with each of them', async () => {
     const image = { sizes: [...IMAGE_SIZES], max_images: 4 };
     const provider = await harness.provider({ image, onSealedJob: (job) => job.answerImages([utf8('one'), utf8('two')]) });
     const sealed = seal([provider], { endpoint: '/v1/images/generations', images: 2 });
@@ -83,6 +84,29 @@ describe('an answer', () => {
     expect(answer.images.map((bytes) => String.fromCharCode(...bytes))).toEqual(['one', 'two']);
     expect((await harness.money()).reserved).toBe(0);
     expect(await line()).toMatchObject({ status: 'delivered', images: 2 });
+  });
+});
+
+describe('images', () => {
+  const image = { sizes: [...IMAGE_SIZES], max_images: 4 };
+  const imageCost = (size: string): number => {
+    const price = harness.app.prices.current(MODEL);
+    const rated = { ...price, ...imageRates(price, pixelCount(size)) };
+    return costOf(rated, { promptTokens: 7, completionTokens: 0, images: 2 });
+  };
+
+  it.each([
+    ['the size that the context names', '32x32', '32x32'],
+    ['the largest size on offer, where the context names none', undefined, '64x48'],
+  ])('cost %s', async (_what, image_size, charged) => {
+    await start();
+    const provider = await harness.provider({ image, onSealedJob: (job) => job.answerImages([utf8('one'), utf8('two')]) });
+    const named = image_size === undefined ? {} : { image_size };
+    const sealed = seal([provider], { endpoint: '/v1/images/generations', images: 2, ...named });
+    // A balance of exactly the cost suffices.
+    const { accountId, apiKey } = await harness.customer(imageCost(charged));
+    await openAnswer(sealed, await postSealed({ url: harness.url, apiKey }, sealed.bytes));
+    expect(await harness.money(accountId)).toEqual({ balance: 0, reserved: 0 });
   });
 });
 
