@@ -10,7 +10,7 @@ import { CatalogueRepository } from '../database/providers/catalogue-repository.
 import { LastSeenRepository } from '../database/providers/last-seen-repository.js';
 import { QuarantineRepository } from '../database/providers/quarantine-repository.js';
 import { ReputationRepository } from '../database/providers/reputation-repository.js';
-import { pruneSealedNonces } from '../database/sealed-nonces.js';
+import { pruneSealedNonces } from '../database/sealed-nonce-repository.js';
 import { sharedSecret } from '../database/secret-repository.js';
 import type { Database } from '../database/tables.js';
 import { modelsOfLatestJobs } from '../database/usage-repository.js';

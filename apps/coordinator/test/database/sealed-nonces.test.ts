@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { pruneSealedNonces, type SealedNonce, SealedNonceStatements } from '../../src/database/sealed-nonces.js';
+import { pruneSealedNonces, type SealedNonce, SealedNonceRepository } from '../../src/database/sealed-nonce-repository.js';
 import type { Database } from '../../src/database/tables.js';
 import { describeDatabases, type TestDatabase } from '../support/databases.js';
 
@@ -30,7 +30,7 @@ describeDatabases('nonces of sealed requests', (fresh) => {
   /** Whether each nonce belongs to its job, after one transaction takes them all. */
   const take = (nonces: readonly SealedNonce[], database = databases[0] as Database): Promise<boolean[]> =>
     database.transaction().execute(async (transaction) => {
-      const taken = await new SealedNonceStatements().take(transaction, nonces);
+      const taken = await new SealedNonceRepository().take(transaction, nonces);
       return nonces.map(({ digest, jobId }) => taken.get(digest) === jobId);
     });
 
@@ -65,7 +65,7 @@ describeDatabases('nonces of sealed requests', (fresh) => {
   it('can be taken by another job once given back', async () => {
     const [database] = databases as [Database];
     await database.transaction().execute(async (transaction) => {
-      const statements = new SealedNonceStatements();
+      const statements = new SealedNonceRepository();
       await statements.take(transaction, [nonce(1, 'a'), nonce(2, 'a')]);
       await statements.giveBack(transaction, [nonce(1, 'a').digest]);
     });

@@ -17,7 +17,7 @@ import type {
   WithdrawalRecord,
 } from '../../database/ledger/ledger-records.js';
 import type { LedgerChanges, LockedRows } from '../../database/ledger/ledger-repository.js';
-import type { SealedNonce } from '../../database/sealed-nonces.js';
+import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import { type MicroUsd, microUsd } from '../micro-usd.js';
 import { LedgerError } from './ledger-error.js';
 

@@ -1,7 +1,7 @@
 /** Ledger steps: parameters and outcomes by type, validation of values, and the keys of the rows that steps read. */
 import type { JobId } from '@inference/protocol';
 import type { RowKeys } from '../../database/ledger/ledger-repository.js';
-import type { SealedNonce } from '../../database/sealed-nonces.js';
+import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import { MAX_PER_STEP } from '../micro-usd.js';
 import type { LeasedJob } from './credit-leases.js';
 import type {

@@ -5,7 +5,7 @@
  * Each step may be repeated; its comment names the idempotency key. Amounts are whole micro-USD. Times are milliseconds since 1970.
  */
 import type { Endpoint, JobId, ProviderId } from '@inference/protocol';
-import type { SealedNonce } from '../../database/sealed-nonces.js';
+import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import type { DepositSource } from '../../database/tables/ledger.js';
 import type { MicroUsd } from '../micro-usd.js';
 import type { Price } from '../prices/price.js';

@@ -24,7 +24,7 @@ import {
   removeHolder,
 } from '../../database/ledger/reservation-holders.js';
 import { advanceWindows } from '../../database/ledger/totals.js';
-import type { SealedNonce } from '../../database/sealed-nonces.js';
+import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import type { Database } from '../../database/tables.js';
 import { type MicroUsd, microUsd } from '../micro-usd.js';
 import { CreditLeases, type LeasePolicy } from './credit-leases.js';
@@ -166,15 +166,17 @@ class SqlLedger implements Ledger {
   }
 
   async reserve(reservation: Reservation): Promise<ReserveOutcome> {
+    checkStep({ type: 'reserve', reservation });
+    // An impossible cost fails here, before the nonce is taken.
+    const requested = reservationTerms(reservation, this.#terms.coordinatorId);
     // A limit per key needs the reservations of all coordinators, which only rows have.
     if (this.#leases !== null && reservation.keySpendLimit === null) {
-      checkStep({ type: 'reserve', reservation });
       const known = this.#leases.job(reservation.jobId);
       if (known !== undefined && known.reservation.accountId !== reservation.accountId)
         throw new LedgerError('job_taken', 'the job id was used before');
-      const terms = known?.reservation ?? reservationTerms(reservation, this.#terms.coordinatorId);
+      const terms = known?.reservation ?? requested;
       if (known !== undefined || this.#leases.reserve(terms)) {
-        if (!(await this.#takeLeasedNonce(this.#leases, reservation))) return { kind: 'replayed' };
+        if (!(await this.#takeLeasedNonce(this.#leases, reservation, known !== undefined))) return { kind: 'replayed' };
         return { kind: 'reserved', amount: terms.maxCost };
       }
     }
@@ -273,16 +275,16 @@ class SqlLedger implements Ledger {
   }
 
   /**
-   * Takes the nonce of a job whose reservation came from a lease, without a row. False: a replay. The lease gets the reservation back
-   * unless the nonce is taken.
+   * Takes the nonce of a job whose reservation came from a lease, without a row. False: a replay. Unless the nonce is taken, the lease
+   * gets the reservation back; not when the job was reserved before and may run.
    */
-  async #takeLeasedNonce(leases: CreditLeases, { jobId, nonce }: Reservation): Promise<boolean> {
+  async #takeLeasedNonce(leases: CreditLeases, { jobId, nonce }: Reservation, isRepeated: boolean): Promise<boolean> {
     if (nonce === undefined) return true;
     let isTaken = false;
     try {
       isTaken = await this.takeNonce(nonce);
     } finally {
-      if (!isTaken) leases.end(jobId, 0);
+      if (!isTaken && !isRepeated) leases.end(jobId, 0);
     }
     return isTaken;
   }

@@ -7,7 +7,7 @@
 import type { JobId, ProviderId } from '@inference/protocol';
 import { addOnConflict, IdQuery, recordUpdater, recordWriter, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';
 import { locked } from '../connection/row-lock.js';
-import { type SealedNonce, SealedNonceStatements } from '../sealed-nonces.js';
+import { type SealedNonce, SealedNonceRepository } from '../sealed-nonce-repository.js';
 import type { BalanceRow, JobRow } from '../tables/ledger.js';
 import type { Database, Tables } from '../tables.js';
 import {
@@ -102,7 +102,7 @@ const PAYER_SUMS = ['earned', 'of_deposits'] as const;
 export class LedgerRepository {
   readonly #read = ledgerQueries();
   readonly #write = ledgerWriters();
-  readonly #nonces = new SealedNonceStatements();
+  readonly #nonces = new SealedNonceRepository();
 
   /** Loads and locks the rows, and takes new nonces. Call inside the transaction that stores the changes. */
   async load(transaction: Database, keys: RowKeys): Promise<LockedRows> {

@@ -14,7 +14,7 @@ import {
   parseE2eRequest,
 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
-import type { SealedNonce } from '../../database/sealed-nonces.js';
+import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 
 /** Maximum validity of a sealed request, in milliseconds: bounds the memory of nonces here and at the providers. */
 export const MAX_SEALED_LIFETIME_MS = 3_600_000;

@@ -7,7 +7,7 @@ import { type ApiError, apiError } from '@inference/formats';
 import type { JobId, ProviderId } from '@inference/protocol';
 import type { Ledger, Reservation, ReserveOutcome, Settlement, SettleOutcome } from '../../billing/ledger/ledger.js';
 import { formatUsd, type MicroUsd, microUsd } from '../../billing/micro-usd.js';
-import type { SealedNonce } from '../../database/sealed-nonces.js';
+import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import { within } from '../deadline.js';
 
 /** Charge of a job. `pending`: the ledger did not answer in time and is retried in the background. */

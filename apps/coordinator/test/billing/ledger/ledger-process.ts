@@ -10,7 +10,7 @@ import type { Ledger } from '../../../src/billing/ledger/ledger.js';
 import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
 import { type DatabaseTarget, openDatabase } from '../../../src/database/connection/open-database.js';
-import type { SealedNonce } from '../../../src/database/sealed-nonces.js';
+import type { SealedNonce } from '../../../src/database/sealed-nonce-repository.js';
 import { upTo } from './random.js';
 import { newJob, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
 

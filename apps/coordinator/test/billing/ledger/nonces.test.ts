@@ -5,7 +5,7 @@ import type { Ledger, Reservation } from '../../../src/billing/ledger/ledger.js'
 import { type LedgerOptions, openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
 import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
-import type { SealedNonce } from '../../../src/database/sealed-nonces.js';
+import type { SealedNonce } from '../../../src/database/sealed-nonce-repository.js';
 import type { Database } from '../../../src/database/tables.js';
 import { describeDatabases, describePostgres, type TestDatabase } from '../../support/databases.js';
 import { faultyDatabase } from './faulty-database.js';
@@ -108,6 +108,12 @@ describeDatabases('a nonce', (fresh) => {
     const nonce = nonceOf('a');
     expect(await Promise.all([nonce, nonce, nonceOf('a')].map((one) => ledger.takeNonce(one)))).toEqual([true, true, false]);
     expect(await ledger.reserve(sealed('a'))).toEqual({ kind: 'replayed' });
+  });
+
+  it('is not taken by a job with an impossible cost', async () => {
+    const impossible = sealed('a', { maxPromptTokens: Number.MAX_SAFE_INTEGER });
+    await expect(ledger.reserve(impossible)).rejects.toMatchObject({ fault: 'invalid' });
+    expect(await nonces()).toEqual([]);
   });
 
   it('of another job, or without a finite lifetime, is refused', async () => {

@@ -18,7 +18,7 @@ export interface SealedNonce {
 const PRUNED_PER_STATEMENT = 1000;
 
 /** Statements are compiled once per instance, so each database needs its own. */
-export class SealedNonceStatements {
+export class SealedNonceRepository {
   readonly #insert = statementWriter<SealedNonce>(
     ({ digest, jobId, lifetimeMs }, parameters) => {
       parameters.push(digest, jobId, Math.ceil(lifetimeMs));
