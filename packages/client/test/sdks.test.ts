@@ -82,7 +82,10 @@ describe.each([
     network.receiptOf = committed(IMAGES);
     const ask = () => openai.images.generate({ model: MODEL, prompt: CANARY, n: 2, response_format: 'b64_json' });
     expect((await ask()).data?.map(({ b64_json }) => b64_json)).toEqual(IMAGES.map((image) => toBase64(image)));
-    expect(network.opened[0]?.context.images).toBe(2);
+    expect(network.opened[0]?.context).toMatchObject({ images: 2 });
+    expect(network.opened[0]?.context).not.toHaveProperty('image_size');
+    await openai.images.generate({ model: MODEL, prompt: CANARY, n: 2, size: '256x256', response_format: 'b64_json' });
+    expect(network.opened[1]?.context).toMatchObject({ images: 2, image_size: '256x256' });
     network.receiptOf = committed([...IMAGES].reverse());
     await expect(ask()).rejects.toMatchObject({ status: 403, code: 'bad_proof' });
   });

@@ -20,13 +20,16 @@ export interface Connect {
   readonly target: Target;
 }
 
-/** A fixed number of answers at a fixed concurrency. */
+/** A fixed number of answers, at a fixed concurrency or rate. */
 export interface Load {
   readonly kind: 'load';
   readonly mode: Mode;
   readonly body: string;
   readonly answers: number;
+  /** Concurrency; of a rate, its maximum. */
   readonly atOnce: number;
+  /** Requests begun per second. Left out: each begins when another ends. */
+  readonly perSecond?: number;
 }
 
 export interface LoadResult {
@@ -124,11 +127,18 @@ async function connected(of: Client): Promise<Client> {
   }
 }
 
-async function load(of: Client, { mode, body, answers, atOnce }: Load): Promise<LoadResult> {
-  let left = answers;
+async function load(of: Client, { mode, body, answers, atOnce, perSecond }: Load): Promise<LoadResult> {
+  let begun = 0;
+  const startedAt = performance.now();
   const before = process.cpuUsage();
   const worker = async (): Promise<void> => {
-    while (left-- > 0) await of.exchange(mode, body);
+    while (begun < answers) {
+      const dueAt = perSecond === undefined ? 0 : startedAt + (begun * 1000) / perSecond;
+      begun++;
+      const waitMs = dueAt - performance.now();
+      if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+      await of.exchange(mode, body);
+    }
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
   const { user, system } = process.cpuUsage(before);

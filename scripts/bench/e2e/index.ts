@@ -1,11 +1,14 @@
 /**
  * End-to-end bench: the end-to-end mode against plain mode at one coordinator, by turns. Requests are sealed to three candidates.
  * Processor time decides, because rates on a busy machine vary more. Prints both modes; false on a missed target.
+ *
+ * `PROFILE=directory` stores a processor profile of the coordinator.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Child } from '../../network/child.js';
+import { COORDINATOR } from '../../network/network.js';
 import { requestBody } from '../relay/answers.js';
 import { Processes, type Side } from '../relay/sides.js';
 import { sized } from '../size.js';
@@ -20,8 +23,14 @@ const STREAM_TOKENS = 64;
 const TOKEN_EVERY_MS = 20;
 const STREAM = requestBody(true, { tokens: STREAM_TOKENS, everyMs: TOKEN_EVERY_MS });
 
+const PLAIN_PER_SECOND = 100;
 /** Answers per mode and round, and concurrency. */
 const PLAIN = { name: 'plain answers', body: requestBody(false), ...sized({ answers: 1000, atOnce: 16 }, { answers: 20, atOnce: 4 }) };
+/**
+ * The same at one rate. Without a rate, each mode runs as fast as its slower process: plain mode fills the coordinator, whose ledger then
+ * gathers more steps per transaction than in the end-to-end mode, where this machine's one client is full first.
+ */
+const PACED = { ...PLAIN, name: `plain answers, ${PLAIN_PER_SECOND} per second`, answers: sized(300, 20), perSecond: PLAIN_PER_SECOND };
 const STREAMS = {
   name: `streams of ${STREAM_TOKENS} tokens, one every ${TOKEN_EVERY_MS} ms`,
   body: STREAM,
@@ -40,11 +49,14 @@ export async function benchE2e(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
   const processes = new Processes(directory);
   try {
-    const side = await processes.coordinator('e2e', 'agent', PROVIDERS);
+    const { PROFILE: profiles } = process.env;
+    const argv = profiles === undefined ? undefined : ['--cpu-prof', `--cpu-prof-dir=${profiles}`, COORDINATOR];
+    const side = await processes.coordinator('e2e', 'agent', PROVIDERS, argv);
     const { child } = await processes.start('client', [], import.meta.url);
     await child.ask({ kind: 'connect', target: side.target } satisfies Connect);
     const results = [
       await processorTime(side, child, PLAIN),
+      await processorTime(side, child, PACED),
       await processorTime(side, child, STREAMS),
       await firstToken(child),
       await connectionBytes(child),
@@ -65,7 +77,7 @@ interface Cost {
 type Work = Omit<Load, 'kind' | 'mode'> & { readonly name: string };
 
 async function processorTime(side: Side, client: Child, { name, ...work }: Work): Promise<boolean> {
-  console.log(`${name}, ${work.atOnce} at once: processor time of each`);
+  console.log(`${name}, ${work.perSecond === undefined ? '' : 'at most '}${work.atOnce} at once: processor time of each`);
   const costs: Readonly<Record<Mode, Cost>> = { plain: { coordinator: [], client: [] }, e2e: { coordinator: [], client: [] } };
   const run = async (mode: Mode): Promise<{ readonly coordinator: number; readonly client: number }> => {
     const before = cpuSeconds(side.pid);

@@ -1,68 +1,69 @@
 /** Nonces of sealed requests that any coordinator of this database has taken: a sealed request counts once, also after a restart. */
+import type { JobId } from '@inference/protocol';
 import { sql } from 'kysely';
 import { databaseTime } from './connection/database-clock.js';
+import { IdQuery, statementWriter } from './connection/prepared-statements.js';
 import type { Database } from './tables.js';
 
-/** Maximum nonces per statement. */
-const MAX_BATCH = 500;
-
-interface WaitingNonce {
+/** Nonce of one sealed request, taken by its job. */
+export interface SealedNonce {
+  /** Hexadecimal SHA-256 of account and nonce. */
   readonly digest: string;
+  readonly jobId: JobId;
+  /** Time from now for which a replay must be recognised, in milliseconds. */
   readonly lifetimeMs: number;
-  readonly resolve: (isNew: boolean) => void;
-  readonly reject: (error: unknown) => void;
 }
 
-export class SealedNonceRepository {
-  readonly #database: Database;
-  /** Bounded by the concurrent requests. */
-  readonly #waiting: WaitingNonce[] = [];
-  #isInserting = false;
+/** Maximum expired nonces removed by one statement, which blocks other writers. */
+const PRUNED_PER_STATEMENT = 1000;
 
-  constructor(database: Database) {
-    this.#database = database;
-  }
+/** Statements are compiled once per instance, so each database needs its own. */
+export class SealedNonceRepository {
+  readonly #insert = statementWriter<SealedNonce>(
+    ({ digest, jobId, lifetimeMs }, parameters) => {
+      parameters.push(digest, jobId, Math.ceil(lifetimeMs));
+    },
+    (database, size) => {
+      const row = { digest: '', job_id: '', expires_at: sql<number>`${databaseTime(database)} + ${0}` };
+      const insert = database.insertInto('sealed_nonces').values(Array.from({ length: size }, () => row));
+      return (
+        insert
+          // An update without effect, because only then does the statement return the stored row.
+          .onConflict((conflict) => conflict.column('digest').doUpdateSet((set) => ({ expires_at: set.ref('sealed_nonces.expires_at') })))
+          .returning(['digest', 'job_id'])
+          .compile().sql
+      );
+    },
+  );
+  readonly #delete = new IdQuery<never>((database, digests) => database.deleteFrom('sealed_nonces').where('digest', 'in', digests));
 
   /**
-   * Records a nonce by its digest for `lifetimeMs`. False: the nonce was taken before. Nonces that come during a statement share the
-   * next one. Rejects with the database's error.
+   * Takes the nonces that are new, and resolves to the job that has taken each digest, now or before (null: of an earlier version).
+   * Waits for transactions of other coordinators that take the same nonces. `nonces`: one per digest.
    */
-  add(digest: string, lifetimeMs: number): Promise<boolean> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ digest, lifetimeMs, resolve, reject });
-      if (!this.#isInserting) void this.#insertWaiting();
-    });
+  async take(transaction: Database, nonces: Iterable<SealedNonce>): Promise<ReadonlyMap<string, JobId | null>> {
+    // In one order everywhere, so that transactions of two coordinators cannot deadlock.
+    const sorted = [...nonces].sort((a, b) => (a.digest < b.digest ? -1 : 1));
+    const rows = (await this.#insert.write(transaction, sorted)) as { readonly digest: string; readonly job_id: JobId | null }[];
+    return new Map(rows.map(({ digest, job_id }) => [digest, job_id]));
   }
 
-  /** Removes nonces of requests that have expired. */
-  async prune(): Promise<void> {
-    await this.#database.deleteFrom('sealed_nonces').where('expires_at', '<', databaseTime(this.#database)).execute();
+  /** Gives back nonces that this transaction took. */
+  async giveBack(transaction: Database, digests: readonly string[]): Promise<void> {
+    if (digests.length > 0) await this.#delete.read(transaction, digests);
   }
+}
 
-  async #insertWaiting(): Promise<void> {
-    this.#isInserting = true;
-    while (this.#waiting.length > 0) {
-      // In one order everywhere, so that statements of two coordinators cannot deadlock.
-      const batch = this.#waiting.splice(0, MAX_BATCH).sort((a, b) => (a.digest < b.digest ? -1 : 1));
-      try {
-        const inserted = await this.#insert(batch);
-        for (const { digest, resolve } of batch) resolve(inserted.delete(digest));
-      } catch (error) {
-        for (const { reject } of batch) reject(error);
-      }
-    }
-    this.#isInserting = false;
-  }
-
-  /** Digests that were not in the table before. */
-  async #insert(batch: readonly WaitingNonce[]): Promise<Set<string>> {
-    const time = databaseTime(this.#database);
-    const rows = await this.#database
-      .insertInto('sealed_nonces')
-      .values(batch.map(({ digest, lifetimeMs }) => ({ digest, expires_at: sql<number>`${time} + ${sql.lit(Math.ceil(lifetimeMs))}` })))
-      .onConflict((conflict) => conflict.column('digest').doNothing())
-      .returning('digest')
-      .execute();
-    return new Set(rows.map(({ digest }) => digest));
+/** Removes nonces of requests that have expired, in pieces. */
+export async function pruneSealedNonces(database: Database): Promise<void> {
+  for (;;) {
+    const expired = database
+      .selectFrom('sealed_nonces')
+      .select('digest')
+      .where('expires_at', '<', databaseTime(database))
+      .orderBy('expires_at')
+      .limit(PRUNED_PER_STATEMENT);
+    const { numDeletedRows } = await database.deleteFrom('sealed_nonces').where('digest', 'in', expired).executeTakeFirstOrThrow();
+    if (numDeletedRows < PRUNED_PER_STATEMENT) return;
   }
 }

@@ -10,7 +10,7 @@ import { CatalogueRepository } from '../database/providers/catalogue-repository.
 import { LastSeenRepository } from '../database/providers/last-seen-repository.js';
 import { QuarantineRepository } from '../database/providers/quarantine-repository.js';
 import { ReputationRepository } from '../database/providers/reputation-repository.js';
-import { SealedNonceRepository } from '../database/sealed-nonce-repository.js';
+import { pruneSealedNonces } from '../database/sealed-nonce-repository.js';
 import { sharedSecret } from '../database/secret-repository.js';
 import type { Database } from '../database/tables.js';
 import { modelsOfLatestJobs } from '../database/usage-repository.js';
@@ -48,7 +48,6 @@ export interface Repositories {
   readonly prefixHashes: PrefixHashes;
   /** Counters of guesses and mails. */
   readonly attempts: AttemptCounters;
-  readonly sealedNonces: SealedNonceRepository;
   readonly keysets: KeysetRepository;
   /** Models of the jobs before this process started. */
   readonly recentModels: readonly string[];
@@ -88,6 +87,7 @@ export async function openRepositories(context: StartContext, database: Database
   });
   changeHints.on('catalogue', () => catalogue.changedElsewhere());
   disposal.defer(() => catalogue.close());
+  pruneNonces(context, database);
   return {
     apiKeyCache,
     reputations,
@@ -98,7 +98,6 @@ export async function openRepositories(context: StartContext, database: Database
     cacheScopes: new CacheScopes(await sharedSecret(database, CACHE_SCOPE_SECRET)),
     prefixHashes: new PrefixHashes(context.config.cluster === null ? undefined : await sharedSecret(database, PREFIX_HASH_SECRET)),
     attempts: await openAttempts(context, database),
-    sealedNonces: openSealedNonces(context, database),
     keysets: new KeysetRepository(database),
     recentModels: await modelsOfLatestJobs(database, now() - RECENTLY_SEEN_MS),
   };
@@ -110,11 +109,9 @@ const PRUNE_ATTEMPTS_MS = 600_000;
 /** Interval of the removal of expired nonces, in milliseconds. */
 const PRUNE_NONCES_MS = 600_000;
 
-function openSealedNonces({ onWriteError, disposal }: StartContext, database: Database): SealedNonceRepository {
-  const nonces = new SealedNonceRepository(database);
-  const work = { database, name: 'prune sealed nonces', periodMs: PRUNE_NONCES_MS, onError: onWriteError };
-  disposal.defer(everyPeriod({ ...work, work: () => nonces.prune() }));
-  return nonces;
+function pruneNonces({ onWriteError, disposal }: StartContext, database: Database): void {
+  const work = () => pruneSealedNonces(database);
+  disposal.defer(everyPeriod({ database, name: 'prune sealed nonces', periodMs: PRUNE_NONCES_MS, work, onError: onWriteError }));
 }
 
 /** Counters in the database of a cluster, in memory otherwise. */

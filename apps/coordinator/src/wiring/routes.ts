@@ -58,7 +58,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
   const { metrics, tracer } = deps.telemetry;
   const { ledger, prices } = deps.billing;
   const { receipts, deferredReceipts, imageStore } = deps.images;
-  const { catalogue, quarantines, lastSeen, auditLog, prefixHashes, attempts, sealedNonces } = deps.repositories;
+  const { catalogue, quarantines, lastSeen, auditLog, prefixHashes, attempts } = deps.repositories;
   const { providers, providerLinks, devices } = deps.providers;
   const { runner, requestQueue, imageSupply, cluster } = inference;
   const { views } = cluster;
@@ -88,7 +88,6 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
     directory: cluster.models,
     views,
     catalogue,
-    sealedNonces,
     prices,
     timings,
     metrics,

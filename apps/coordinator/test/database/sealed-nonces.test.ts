@@ -1,12 +1,12 @@
-/** Each nonce of a sealed request is taken once, by concurrent requests of all coordinators. */
+/** Each nonce of a sealed request is taken once, by concurrent transactions of all coordinators. */
 import { createHash } from 'node:crypto';
+import type { JobId } from '@inference/protocol';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { SealedNonceRepository } from '../../src/database/sealed-nonce-repository.js';
+import { pruneSealedNonces, type SealedNonce, SealedNonceRepository } from '../../src/database/sealed-nonce-repository.js';
 import type { Database } from '../../src/database/tables.js';
 import { describeDatabases, type TestDatabase } from '../support/databases.js';
 
 const HOUR_MS = 3_600_000;
-const digestOf = (number: number): string => createHash('sha256').update(String(number)).digest('hex');
 
 describeDatabases('nonces of sealed requests', (fresh) => {
   let place: TestDatabase;
@@ -22,34 +22,60 @@ describeDatabases('nonces of sealed requests', (fresh) => {
     await place.remove();
   });
 
-  it('are each taken once', async () => {
-    const repositories = databases.map((database) => new SealedNonceRepository(database));
+  const nonce = (number: number, job: string, lifetimeMs = HOUR_MS): SealedNonce => ({
+    digest: createHash('sha256').update(String(number)).digest('hex'),
+    jobId: job as JobId,
+    lifetimeMs,
+  });
+  /** Whether each nonce belongs to its job, after one transaction takes them all. */
+  const take = (nonces: readonly SealedNonce[], database = databases[0] as Database): Promise<boolean[]> =>
+    database.transaction().execute(async (transaction) => {
+      const taken = await new SealedNonceRepository().take(transaction, nonces);
+      return nonces.map(({ digest, jobId }) => taken.get(digest) === jobId);
+    });
+
+  it('are each taken by one job', async () => {
     const numbers = Array.from({ length: 40 }, (_, index) => index);
     const taken = await Promise.all(
-      // Opposite orders, and each nonce twice at each coordinator.
-      repositories.flatMap((repository, index) => {
-        const order = index === 0 ? numbers : numbers.toReversed();
-        return [...order, ...order].map(async (number) => ((await repository.add(digestOf(number), HOUR_MS)) ? number : null));
-      }),
+      // Opposite orders, and each nonce in two transactions of each coordinator.
+      databases.flatMap((database, coordinator) =>
+        [0, 1].map((transaction) => {
+          const order = transaction === 0 ? numbers : numbers.toReversed();
+          return take(
+            order.map((number) => nonce(number, `${coordinator} ${transaction}`)),
+            database,
+          ).then((isTaken) => order.filter((_, index) => isTaken[index]));
+        }),
+      ),
     );
-    expect(taken.filter((number) => number !== null).sort((a, b) => a - b)).toEqual(numbers);
-    expect(await repositories[0]?.add(digestOf(0), HOUR_MS)).toBe(false);
+    expect(taken.flat().sort((a, b) => a - b)).toEqual(numbers);
   });
 
-  it('are removed once they have expired', async () => {
-    const repository = new SealedNonceRepository(databases[0] as Database);
-    await repository.add(digestOf(1), -HOUR_MS);
-    await repository.add(digestOf(2), HOUR_MS);
-    await repository.prune();
-    expect(await Promise.all([1, 2].map((number) => repository.add(digestOf(number), HOUR_MS)))).toEqual([true, false]);
+  it('belong to their job however often it takes them, and to no other', async () => {
+    expect(await take([nonce(1, 'a'), nonce(2, 'a')])).toEqual([true, true]);
+    expect(await take([nonce(1, 'a'), nonce(2, 'b'), nonce(3, 'b')])).toEqual([true, false, true]);
   });
 
-  it('reject with the error of the database, and later ones are taken', async () => {
+  it('of an earlier version belong to no job', async () => {
+    const { digest } = nonce(1, 'a');
+    await (databases[0] as Database).insertInto('sealed_nonces').values({ digest, expires_at: 0, job_id: null }).execute();
+    expect(await take([nonce(1, 'a')])).toEqual([false]);
+  });
+
+  it('can be taken by another job once given back', async () => {
     const [database] = databases as [Database];
-    const repository = new SealedNonceRepository(database);
-    await database.schema.alterTable('sealed_nonces').renameTo('hidden').execute();
-    await expect(repository.add(digestOf(1), HOUR_MS)).rejects.toThrow();
-    await database.schema.alterTable('hidden').renameTo('sealed_nonces').execute();
-    expect(await repository.add(digestOf(1), HOUR_MS)).toBe(true);
+    await database.transaction().execute(async (transaction) => {
+      const statements = new SealedNonceRepository();
+      await statements.take(transaction, [nonce(1, 'a'), nonce(2, 'a')]);
+      await statements.giveBack(transaction, [nonce(1, 'a').digest]);
+    });
+    expect(await take([nonce(1, 'b'), nonce(2, 'b')])).toEqual([true, false]);
+  });
+
+  it('are removed once they have expired, however many', async () => {
+    const expired = Array.from({ length: 2100 }, (_, index) => nonce(index, 'a', -HOUR_MS));
+    await take([...expired, nonce(5000, 'a')]);
+    await pruneSealedNonces(databases[0] as Database);
+    expect(await take([nonce(0, 'b'), nonce(2099, 'b'), nonce(5000, 'b')])).toEqual([true, true, false]);
   });
 });

@@ -161,6 +161,7 @@ export async function errorOf(response: Response): Promise<{ message: string; ty
 export function ledgerWith(ledger: Ledger, steps: Partial<Ledger>): Ledger {
   return {
     reserve: (reservation) => ledger.reserve(reservation),
+    takeNonce: (nonce) => ledger.takeNonce(nonce),
     settle: (settlement) => ledger.settle(settlement),
     release: (jobId, at) => ledger.release(jobId, at),
     deposit: (deposit) => ledger.deposit(deposit),

@@ -72,8 +72,9 @@ test('embeddings', async () => {
 test('images are embedded in the body, and the receipt commits to each', async () => {
   const bench = new E2eBench(constraints);
   bench.image = { steps: 1, guidance: 1, sizes: ['512x512'] };
-  const request = { model: 'pico', prompt: CANARY, n: 2, response_format: 'b64_json' };
-  const sealed = bench.seal(request, { terms: { endpoint: '/v1/images/generations', max_tokens: 1, images: 2 } });
+  const request = { model: 'pico', prompt: CANARY, n: 2, size: '512x512', response_format: 'b64_json' };
+  const terms = { endpoint: '/v1/images/generations', max_tokens: 1, images: 2, image_size: '512x512' } as const;
+  const sealed = bench.seal(request, { terms });
   const context = bench.submit(sealed);
   await bench.ended(context.job_id);
   const { body, receipt } = bench.open(sealed, context);
@@ -129,6 +130,18 @@ describe('a request at fault is refused inside the seal, signed, without usage',
       { model: 'pico', prompt: 'x', n: 2, response_format: 'b64_json' },
       { terms: { endpoint: '/v1/images/generations', max_tokens: 1, images: 1 } },
       /images/,
+    ],
+    [
+      'another size than its context',
+      { model: 'pico', prompt: 'x', size: '512x512', response_format: 'b64_json' },
+      { terms: { endpoint: '/v1/images/generations', max_tokens: 1, images: 1, image_size: '64x64' } },
+      /image_size/,
+    ],
+    [
+      'no size, unlike its context',
+      { model: 'pico', prompt: 'x', response_format: 'b64_json' },
+      { terms: { endpoint: '/v1/images/generations', max_tokens: 1, images: 1, image_size: '512x512' } },
+      /image_size/,
     ],
     [
       'images by URL',

@@ -22,7 +22,7 @@ import type { VerifiedProvider } from '../network/verified-provider.js';
 import { E2ERefused } from '../refusal.js';
 import type { SealableRequest } from '../request/sealable-request.js';
 import { type E2eVerdict, setVerdict, VerdictCell } from '../verdict.js';
-import { openParts } from './open-parts.js';
+import { OpenedParts } from './open-parts.js';
 import { TerminalEventGate } from './terminal-event.js';
 import { type VerifiedProof, verifyProof } from './verify-proof.js';
 
@@ -57,7 +57,7 @@ export async function openAnswer(input: AnswerToOpen): Promise<Response> {
   const candidate = sealed.candidates[origin.index];
   if (candidate === undefined) throw new E2ERefused('downgraded', 'The answer names no candidate of this request.');
   const opener = candidate.answerOpener();
-  const parts = openParts(response.body, opener);
+  const parts = new OpenedParts(response.body, opener);
   const first = await parts.next();
   if (first.done) throw new E2ERefused('truncated', 'The answer has no head.');
   const answer = new AnswerReader(input, origin, headOf(first.value), opener);
@@ -180,10 +180,8 @@ class AnswerReader {
   }
 }
 
-type Parts = AsyncGenerator<E2ePart, void, undefined>;
-
 /** Collects and verifies a plain answer. */
-async function collected(parts: Parts, answer: AnswerReader, input: AnswerToOpen): Promise<Response> {
+async function collected(parts: OpenedParts, answer: AnswerReader, input: AnswerToOpen): Promise<Response> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   for await (const part of parts) {
@@ -201,7 +199,7 @@ async function collected(parts: Parts, answer: AnswerReader, input: AnswerToOpen
 }
 
 /** Passes a stream on as the caller reads it, so that a slow caller slows the provider down. */
-function streamed(parts: Parts, answer: AnswerReader, { request, signal, onFinal }: AnswerToOpen): Response {
+function streamed(parts: OpenedParts, answer: AnswerReader, { request, signal, onFinal }: AnswerToOpen): Response {
   const { provider, jobId } = answer.origin;
   const cell = new VerdictCell({ state: 'pending', provider, jobId }, onFinal);
   const gate = new TerminalEventGate(request.endpoint);

@@ -1,25 +1,77 @@
 /** Opens a sealed answer part by part. Every part is authenticated before it is passed on. */
 import { E2E_REFUSALS, type E2eAbort, type E2eAnswerOpener, E2eError, type E2eErrorCode, type E2ePart } from '@inference/protocol';
-import { chunksOf } from '../network/download.js';
 import { type E2ERefusalCode, E2ERefused } from '../refusal.js';
 
 /**
- * Parts in order: head, content, proof. Ends after the final frame and the end of the body. Throws {@link E2ERefused}; an abort by
- * the caller passes through. Leaving the loop cancels the body.
+ * Parts in order: head, content, proof. Ends after the final frame and the end of the body. Throws {@link E2ERefused}, and the same on
+ * every later call; an abort by the caller passes through. Leaving a loop over the parts cancels the body.
+ *
+ * No generators, because each of them adds turns of the microtask queue to every frame.
  */
-export async function* openParts(
-  body: ReadableStream<Uint8Array> | null,
-  opener: E2eAnswerOpener,
-): AsyncGenerator<E2ePart, void, undefined> {
-  try {
-    for await (const chunk of chunksOf(body)) {
-      const { parts, abort } = opener.push(chunk);
-      yield* parts;
-      if (abort !== null) throw abortRefusal(abort);
+export class OpenedParts implements AsyncIterableIterator<E2ePart, void, undefined> {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array> | null;
+  readonly #opener: E2eAnswerOpener;
+  #parts: readonly E2ePart[] = [];
+  #next = 0;
+  #abort: E2eAbort | null = null;
+  #isDone = false;
+  #failure: { readonly reason: unknown } | null = null;
+
+  /** `body`: of the response, locked from now on. */
+  constructor(body: ReadableStream<Uint8Array> | null, opener: E2eAnswerOpener) {
+    this.#reader = body?.getReader() ?? null;
+    this.#opener = opener;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<E2ePart, void>> {
+    if (this.#failure !== null) throw this.#failure.reason;
+    try {
+      for (;;) {
+        const part = this.#parts[this.#next];
+        if (part !== undefined) {
+          this.#next++;
+          return { done: false, value: part };
+        }
+        if (this.#abort !== null) throw abortRefusal(this.#abort);
+        if (this.#isDone) return { done: true, value: undefined };
+        await this.#read();
+      }
+    } catch (error) {
+      this.#failure = { reason: refusalOf(error) };
+      await this.#cancel();
+      throw this.#failure.reason;
     }
-    opener.end();
-  } catch (error) {
-    throw refusalOf(error);
+  }
+
+  async return(): Promise<IteratorResult<E2ePart, void>> {
+    await this.#cancel();
+    return { done: true, value: undefined };
+  }
+
+  async #read(): Promise<void> {
+    const chunk = await this.#reader?.read();
+    if (chunk?.value === undefined) {
+      this.#opener.end();
+      this.#isDone = true;
+      this.#reader?.releaseLock();
+      return;
+    }
+    const { parts, abort } = this.#opener.push(chunk.value);
+    this.#parts = parts;
+    this.#next = 0;
+    this.#abort = abort;
+  }
+
+  async #cancel(): Promise<void> {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    this.#parts = [];
+    await this.#reader?.cancel().catch(() => {});
+    this.#reader?.releaseLock();
   }
 }
 

@@ -20,6 +20,7 @@ export function sealRequest(
       stream: request.stream,
       max_tokens: request.maxTokens,
       ...(request.images === null ? {} : { images: request.images }),
+      ...(request.imageSize === null ? {} : { image_size: request.imageSize }),
       issued_at: now,
       expires_at: now + LIFETIME_MS,
       ...(log === null ? {} : { log }),

@@ -19,6 +19,8 @@ export interface SealableRequest {
   readonly answer: Pick<AnswerFormat, 'signatureEvent'>;
   /** Number of requested images; null: not an image request. */
   readonly images: number | null;
+  /** Size that the body names as `<width>x<height>`; null: none, or not an image request. */
+  readonly imageSize: string | null;
   /** `X-Inference-Nonce` of the caller; null: none. */
   readonly clientNonce: string | null;
   /** `X-Inference-Provider-Id` of the caller; null: any provider. */
@@ -79,7 +81,7 @@ function termsOf(
   endpoint: Endpoint,
   body: Uint8Array,
   unknownMembers: 'refuse' | 'refuse_misspelt',
-): Pick<SealableRequest, 'model' | 'stream' | 'maxTokens' | 'images' | 'answer'> {
+): Pick<SealableRequest, 'model' | 'stream' | 'maxTokens' | 'images' | 'imageSize' | 'answer'> {
   const { params, answer } = formatFor(endpoint).parse(body, { unknownMembers });
   const { model, stream } = params;
   if (model === null) throw new RequestError('invalid_request', 'model', 'model is required in end-to-end mode.');
@@ -89,7 +91,9 @@ function termsOf(
   if (params.image?.responseFormat === 'url') {
     throw new RequestError('invalid_request', 'response_format', 'End-to-end mode returns images as b64_json only.');
   }
-  return { model, stream, maxTokens: params.maxTokens ?? DEFAULT_MAX_TOKENS, images: params.image?.count ?? null, answer };
+  const maxTokens = params.maxTokens ?? DEFAULT_MAX_TOKENS;
+  const { count: images = null, size = null } = params.image ?? {};
+  return { model, stream, maxTokens, images, imageSize: size === 'auto' ? null : size, answer };
 }
 
 function nonceOf(header: string | null): string | null {

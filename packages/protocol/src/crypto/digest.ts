@@ -1,10 +1,10 @@
 /** SHA-256 (FIPS 180-4) and identifiers derived from hashes. */
-import { createHash, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type KeyId, keyIdFromKeyHash, type ProviderId, providerIdFromKeyHash } from '../ids.js';
 
 export function sha256(bytes: Uint8Array): Uint8Array {
   // A plain view: on a Buffer, `slice` would share memory where callers expect a copy.
-  return plainView(createHash('sha256').update(bytes).digest());
+  return plainView(hash('sha256', bytes, 'buffer'));
 }
 
 /** Lowercase hexadecimal SHA-256. */

@@ -125,6 +125,7 @@ export class E2eAnswerOpener {
   #abort: E2eAbort | null = null;
   #flags = 0;
   #frameHeader: Uint8Array = EMPTY;
+  #length = 0;
   #sealed: Uint8Array = EMPTY;
   #received = 0;
   #hasHead = false;
@@ -140,10 +141,17 @@ export class E2eAnswerOpener {
       onHeader: (flags, length, header) => {
         this.#flags = flags;
         this.#frameHeader = header;
-        this.#sealed = new Uint8Array(length);
+        this.#length = length;
+        this.#sealed = EMPTY;
         this.#received = 0;
       },
       onPayload: (piece) => {
+        if (piece.length === this.#length) {
+          // A frame within one chunk, the common case, is not copied.
+          this.#sealed = piece;
+          return;
+        }
+        if (this.#received === 0) this.#sealed = new Uint8Array(this.#length);
         this.#sealed.set(piece, this.#received);
         this.#received += piece.length;
       },

@@ -13,11 +13,18 @@ const IMAGE = utf8('image\0');
 
 export class E2eCommitments {
   readonly #crypto: E2eCrypto;
-  readonly #key: Uint8Array;
+  readonly #context: HpkeContext;
+  #exported: Uint8Array | null = null;
 
   constructor(crypto: E2eCrypto, context: HpkeContext) {
     this.#crypto = crypto;
-    this.#key = exportSecret(crypto, context, EXPORT_LABEL, 32);
+    this.#context = context;
+  }
+
+  /** Exported at the first use: only one of several candidates answers. */
+  get #key(): Uint8Array {
+    this.#exported ??= exportSecret(this.#crypto, this.#context, EXPORT_LABEL, 32);
+    return this.#exported;
   }
 
   /** Lowercase hex of HMAC(key, "request" 00 ‖ SHA-256 of the request body). `sha256`: 32 bytes. */

@@ -8,6 +8,7 @@ import { canonicalJsonBytes } from '../canonical-json.js';
 import { EndpointSchema, KeyIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
 import { ClientNonceSchema } from '../job-context.js';
 import { MAX_IMAGES } from '../wire/limits.js';
+import { ImageSizeSchema } from '../wire/model-offer.js';
 import { E2eError } from './error.js';
 import { parseCanonicalJson } from './json.js';
 import { MAX_E2E_BODY_BYTES, MAX_E2E_CONTEXT_BYTES, MAX_E2E_RECIPIENTS } from './limits.js';
@@ -32,6 +33,8 @@ export const E2eContextSchema = Type.Object(
     body_bytes: Type.Integer({ minimum: 0, maximum: MAX_E2E_BODY_BYTES }),
     /** Images that the request asks for; present on `/v1/images/generations` only. */
     images: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_IMAGES })),
+    /** Size of each image, exactly as the body names it, which the reservation is priced by. Absent: the largest size on offer. */
+    image_size: Type.Optional(ImageSizeSchema),
     /** base64url of 32 random bytes; accepted once. */
     nonce: ClientNonceSchema,
     issued_at: MillisecondsSchema,
@@ -74,6 +77,9 @@ function requireValid(value: unknown): asserts value is E2eContext {
   if (value.expires_at <= value.issued_at) throw badContext('expires_at', 'is not after issued_at');
   if ((value.images !== undefined) !== (value.endpoint === '/v1/images/generations')) {
     throw badContext('images', 'belongs to image generation, and to no other endpoint');
+  }
+  if (value.image_size !== undefined && value.images === undefined) {
+    throw badContext('image_size', 'belongs to image generation, and to no other endpoint');
   }
   const providers = new Set(value.recipients.map(({ provider_id }) => provider_id));
   if (providers.size !== value.recipients.length) throw badContext('recipients', 'names a provider twice');

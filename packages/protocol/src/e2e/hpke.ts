@@ -39,14 +39,26 @@ export function setupBaseSender(
   recipientPublicKey: Uint8Array,
   info: Uint8Array,
 ): HpkeContext & { readonly enc: Uint8Array } {
-  const ephemeral = crypto.generateX25519();
-  const enc = ephemeral.publicKey;
-  return { enc, ...keySchedule(crypto, kemSecret(crypto, ephemeral, recipientPublicKey, enc, recipientPublicKey), info) };
+  return setupBaseSenders(crypto, [recipientPublicKey], info)[0] as HpkeContext & { readonly enc: Uint8Array };
+}
+
+/** {@link setupBaseSender} for several recipients of the same info, whose hash is computed once. Throws E2eError `bad_key`. */
+export function setupBaseSenders(
+  crypto: E2eCrypto,
+  recipientPublicKeys: readonly Uint8Array[],
+  info: Uint8Array,
+): readonly (HpkeContext & { readonly enc: Uint8Array })[] {
+  const context = scheduleContext(crypto, info);
+  return recipientPublicKeys.map((publicKey) => {
+    const ephemeral = crypto.generateX25519();
+    const enc = ephemeral.publicKey;
+    return { enc, ...keySchedule(crypto, kemSecret(crypto, ephemeral, publicKey, enc, publicKey), context) };
+  });
 }
 
 /** Section 5.1.1, SetupBaseR. Throws E2eError `bad_key`. */
 export function setupBaseRecipient(crypto: E2eCrypto, recipient: X25519KeyPair, enc: Uint8Array, info: Uint8Array): HpkeContext {
-  return keySchedule(crypto, kemSecret(crypto, recipient, enc, enc, recipient.publicKey), info);
+  return keySchedule(crypto, kemSecret(crypto, recipient, enc, enc, recipient.publicKey), scheduleContext(crypto, info));
 }
 
 /** Section 5.2, the context's first message: ciphertext ‖ tag. */
@@ -91,10 +103,13 @@ export function kemSecret(
   return labeledExpand(crypto, SHARED_SECRET, prk, concatBytes(enc, recipientPublicKey), HASH_BYTES);
 }
 
+/** Section 5.1, `key_schedule_context` in base mode: the same for all recipients of one info. */
+function scheduleContext(crypto: E2eCrypto, info: Uint8Array): Uint8Array {
+  return concatBytes(MODE_BASE, hkdfExtract(crypto, EMPTY, PSK_ID_HASH), hkdfExtract(crypto, EMPTY, INFO_HASH, info));
+}
+
 /** Section 5.1, KeySchedule in base mode. */
-function keySchedule(crypto: E2eCrypto, sharedSecret: Uint8Array, info: Uint8Array): HpkeContext {
-  const pskIdHash = hkdfExtract(crypto, EMPTY, PSK_ID_HASH);
-  const context = concatBytes(MODE_BASE, pskIdHash, hkdfExtract(crypto, EMPTY, INFO_HASH, info));
+function keySchedule(crypto: E2eCrypto, sharedSecret: Uint8Array, context: Uint8Array): HpkeContext {
   const secret = hkdfExtract(crypto, sharedSecret, SECRET);
   return {
     key: labeledExpand(crypto, KEY, secret, context, KEY_BYTES),

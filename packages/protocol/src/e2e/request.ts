@@ -14,7 +14,7 @@ import { type E2eContext, encodeE2eContext } from './context.js';
 import type { E2eCrypto, X25519KeyPair } from './crypto.js';
 import { E2eError } from './error.js';
 import { E2E_FINAL, E2eFrameOpener, E2eFrameSealer, type E2eFrameSecret, E2eFrameWalker } from './frames.js';
-import { type HpkeContext, hkdfExpand, hkdfExtract, openFirst, sealFirst, setupBaseRecipient, setupBaseSender } from './hpke.js';
+import { type HpkeContext, hkdfExpand, hkdfExtract, openFirst, sealFirst, setupBaseRecipient, setupBaseSenders } from './hpke.js';
 import { parseCanonicalJson } from './json.js';
 import { E2E_CHUNK_BYTES, MAX_E2E_BODY_BYTES, MAX_E2E_REQUEST_HEAD_BYTES } from './limits.js';
 import { E2E_PART_HEADER_BYTES, type E2ePart, E2ePartReader, encodeE2eParts, paddedLength } from './parts.js';
@@ -104,9 +104,13 @@ export function sealE2eRequest(crypto: E2eCrypto, request: E2eRequestToSeal): Se
   const info = concatBytes(INFO_PREFIX, contextHash);
   const dataKey = crypto.randomBytes(DATA_KEY_BYTES);
   const header = [E2E_MAGIC, uint16(contextBytes.length), contextBytes, Uint8Array.of(recipients.length)];
-  const candidates = recipients.map(({ key_id, x25519 }) => {
-    const sender = setupBaseSender(crypto, x25519, info);
-    header.push(fromHex(key_id), sender.enc, sealFirst(crypto, sender, EMPTY, dataKey));
+  const senders = setupBaseSenders(
+    crypto,
+    recipients.map(({ x25519 }) => x25519),
+    info,
+  );
+  const candidates = senders.map((sender, index) => {
+    header.push(fromHex(context.recipients[index]?.key_id ?? ''), sender.enc, sealFirst(crypto, sender, EMPTY, dataKey));
     return candidateOf(crypto, sender, sender.enc);
   });
   const { secret, commitment } = requestSecret(crypto, contextHash, dataKey);

@@ -7,10 +7,13 @@ import { MAX_IMAGES } from './limits.js';
 export const ModelTypeSchema = Type.Union([Type.Literal('text'), Type.Literal('embedding'), Type.Literal('image')]);
 export type ModelType = Static<typeof ModelTypeSchema>;
 
+/** Size in pixels as `<width>x<height>`, each of two to four digits. */
+export const ImageSizeSchema = Type.String({ pattern: '^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$' });
+
 /** Capabilities of an image model. */
 export const ImageOfferSchema = Type.Object({
-  /** Sizes in pixels as `<width>x<height>`, native size first. */
-  sizes: Type.Array(Type.String({ pattern: '^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$' }), { minItems: 1, maxItems: 64 }),
+  /** Native size first. */
+  sizes: Type.Array(ImageSizeSchema, { minItems: 1, maxItems: 64 }),
   /** Maximum images per job. */
   max_images: Type.Integer({ minimum: 1, maximum: MAX_IMAGES }),
 });

@@ -209,6 +209,10 @@ describe('refused when sealing', () => {
     refuses('too_large', () => sealTo([recipient], new Uint8Array(MAX_E2E_BODY_BYTES + 1)));
     refuses('bad_context', () => sealTo([recipient], body, { expires_at: 1 }));
     refuses('bad_context', () => sealTo([recipient], body, { images: 1 }));
+    refuses('bad_context', () => sealTo([recipient], body, { image_size: '64x48' }));
+    for (const image_size of ['auto', '64', '0x64', '64x99999']) {
+      refuses('bad_context', () => sealTo([recipient], body, { endpoint: '/v1/images/generations', images: 1, image_size }));
+    }
     refuses('bad_context', () => sealTo([recipient], body, { endpoint: '/v1/images/generations' }));
     refuses('bad_context', () => sealTo([recipient], body, { model: '' }));
   });

@@ -127,6 +127,7 @@ describe('a sealed request', () => {
     expect(memberOf({ max_tokens: 0 })).toBe('max_tokens');
     expect(memberOf({ expires_at: 0 })).toBe('expires_at');
     expect(memberOf({ images: 1 })).toBe('images');
+    expect(memberOf({ image_size: '64x48' })).toBe('image_size');
     expect(memberOf({ recipients: [{ ...sealed.context.recipients[0], key_id: 'x' }] })).toBe('recipients/0/key_id');
     const spaced = utf8(JSON.stringify(context, null, 1));
     const rest = sealed.bytes.subarray(7 + sealed.contextBytes.length);

@@ -17,6 +17,7 @@ import type {
   WithdrawalRecord,
 } from '../../database/ledger/ledger-records.js';
 import type { LedgerChanges, LockedRows } from '../../database/ledger/ledger-repository.js';
+import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import { type MicroUsd, microUsd } from '../micro-usd.js';
 import { LedgerError } from './ledger-error.js';
 
@@ -30,6 +31,7 @@ export class LedgerDraft {
   readonly #leases = new Map<string, Mutable<LeaseAmount>>();
   readonly #deposits = new Map<string, DepositRecord>();
   readonly #withdrawals = new Map<string, WithdrawalRecord>();
+  readonly #unusedNonces: string[] = [];
   readonly #postings: Posting[] = [];
   // Nested maps and short lists, because building a text key costs more than a lookup.
   readonly #earningsDays = new Map<string, Mutable<EarningsDay>[]>();
@@ -37,6 +39,11 @@ export class LedgerDraft {
 
   constructor(locked: LockedRows) {
     this.#locked = locked;
+  }
+
+  /** Whether this job took the nonce, and not another one before. */
+  hasNonce({ digest, jobId }: SealedNonce): boolean {
+    return this.#locked.nonces.get(digest) === jobId;
   }
 
   job(id: JobId): LedgerJob | undefined {
@@ -73,6 +80,11 @@ export class LedgerDraft {
   /** Earnings of an account per day, matured days included. The account must be in `RowKeys.earningsDays`. */
   earningsDays(account: string): readonly EarningsDay[] {
     return [...this.#locked.earningsDays.filter((day) => day.account === account), ...(this.#earningsDays.get(account) ?? [])];
+  }
+
+  /** Gives back the nonce of a job that does not run. */
+  giveBackNonce({ digest }: SealedNonce): void {
+    this.#unusedNonces.push(digest);
   }
 
   putJob(job: LedgerJob): void {
@@ -160,6 +172,7 @@ export class LedgerDraft {
     const [keys, addedKeys] = split(this.#keys, this.#locked.keys);
     const [changedWithdrawals, newWithdrawals] = split(this.#withdrawals, this.#locked.withdrawals);
     return {
+      unusedNonces: this.#unusedNonces,
       newJobs,
       changedJobs,
       newDeposits: [...this.#deposits.values()],

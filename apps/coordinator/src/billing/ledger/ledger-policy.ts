@@ -37,6 +37,8 @@ export function applyStep(draft: LedgerDraft, step: Step, terms: LedgerTerms): S
   switch (step.type) {
     case 'reserve':
       return reserve(draft, step.reservation, terms);
+    case 'take_nonce':
+      return draft.hasNonce(step.nonce);
     case 'settle':
       return settle(draft, step, terms);
     case 'release':
@@ -61,15 +63,31 @@ export function withdrawableOf({ balance, reserved, earned }: AccountBalance, pe
 }
 
 function reserve(draft: LedgerDraft, reservation: Reservation, terms: LedgerTerms): ReserveOutcome {
-  const { jobId, accountId, apiKeyId, keySpendLimit } = reservation;
+  const { jobId, accountId, nonce } = reservation;
   const known = draft.job(jobId);
   if (known !== undefined) {
     if (known.state !== 'reserved' || known.reservation.accountId !== accountId)
       throw new LedgerError('job_taken', 'the job id was used before');
     return { kind: 'reserved', amount: known.reservation.maxCost };
   }
-  const maxImages = reservation.images ?? 0;
-  const maxCost = maxCostOf(reservation, maxImages);
+  if (nonce !== undefined && !draft.hasNonce(nonce)) return { kind: 'replayed' };
+  const maxCost = maxCostOf(reservation, reservation.images ?? 0);
+  const refusal = refusalOf(draft, reservation, maxCost);
+  if (refusal !== null) {
+    if (nonce !== undefined) draft.giveBackNonce(nonce);
+    return refusal;
+  }
+  draft.addReserved(accountId, reservation.apiKeyId, maxCost);
+  draft.putJob({ state: 'reserved', reservation: termsOf(reservation, terms.coordinatorId, maxCost) });
+  return { kind: 'reserved', amount: maxCost };
+}
+
+/** Null: balance and spend limit of the key suffice. */
+function refusalOf(
+  draft: LedgerDraft,
+  { accountId, apiKeyId, keySpendLimit }: Reservation,
+  maxCost: MicroUsd,
+): Exclude<ReserveOutcome, { readonly kind: 'reserved' }> | null {
   const balance = draft.balance(accountId);
   const available = balance.balance - balance.reserved;
   if (maxCost > available) return { kind: 'insufficient_balance', needed: maxCost, available: microUsd(Math.max(0, available)) };
@@ -78,9 +96,7 @@ function reserve(draft: LedgerDraft, reservation: Reservation, terms: LedgerTerm
     const left = keySpendLimit - key.spent - key.reserved;
     if (maxCost > left) return { kind: 'key_limit_reached', needed: maxCost, left: microUsd(Math.max(0, left)) };
   }
-  draft.addReserved(accountId, apiKeyId, maxCost);
-  draft.putJob({ state: 'reserved', reservation: termsOf(reservation, terms.coordinatorId, maxCost) });
-  return { kind: 'reserved', amount: maxCost };
+  return null;
 }
 
 /** Terms that a reservation fixes. Throws {@link LedgerError} `invalid` for impossible amounts. */

@@ -1,6 +1,7 @@
 /** Ledger steps: parameters and outcomes by type, validation of values, and the keys of the rows that steps read. */
 import type { JobId } from '@inference/protocol';
 import type { RowKeys } from '../../database/ledger/ledger-repository.js';
+import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import { MAX_PER_STEP } from '../micro-usd.js';
 import type { LeasedJob } from './credit-leases.js';
 import type {
@@ -20,6 +21,7 @@ import { LedgerError } from './ledger-error.js';
 /** Parameters of each type of step. */
 interface StepParameters {
   readonly reserve: { readonly reservation: Reservation };
+  readonly take_nonce: { readonly nonce: SealedNonce };
   /** `leased`: the job has no row yet, as its reservation was taken from a lease. */
   readonly settle: { readonly settlement: Settlement; readonly leased?: LeasedJob };
   readonly release: { readonly jobId: JobId; readonly at: number };
@@ -31,6 +33,8 @@ interface StepParameters {
 /** Outcome of each type of step. */
 export interface StepOutcomes {
   readonly reserve: ReserveOutcome;
+  /** False: a replay. */
+  readonly take_nonce: boolean;
   readonly settle: SettleOutcome;
   /** False if nothing was reserved. */
   readonly release: boolean;
@@ -60,8 +64,12 @@ export function checkStep(step: Step): void {
       checkCount('perImage', price.perImage);
       if (keySpendLimit !== null) checkCount('keySpendLimit', keySpendLimit);
       checkCount('at', rest.at);
+      if (rest.nonce !== undefined) checkNonce(rest.nonce, jobId);
       return;
     }
+    case 'take_nonce':
+      checkNonce(step.nonce, step.nonce.jobId);
+      return;
     case 'settle': {
       const { jobId, providerId, ...counts } = step.settlement;
       checkId('jobId', jobId);
@@ -97,6 +105,7 @@ export function checkStep(step: Step): void {
 /** Keys of the rows read by the steps. */
 export function rowKeysOf(steps: readonly Step[]): RowKeys {
   const keys: RowKeys = {
+    nonces: new Map(),
     jobs: new Set(),
     providers: new Set(),
     accounts: new Set(),
@@ -112,6 +121,10 @@ export function rowKeysOf(steps: readonly Step[]): RowKeys {
         keys.jobs.add(step.reservation.jobId);
         keys.accounts.add(step.reservation.accountId);
         keys.keys.add(step.reservation.apiKeyId);
+        if (step.reservation.nonce !== undefined) addNonce(keys, step.reservation.nonce);
+        break;
+      case 'take_nonce':
+        addNonce(keys, step.nonce);
         break;
       case 'settle':
         keys.jobs.add(step.settlement.jobId);
@@ -142,6 +155,18 @@ export function rowKeysOf(steps: readonly Step[]): RowKeys {
     }
   }
   return keys;
+}
+
+/** The first of several steps with one nonce takes it. */
+function addNonce({ nonces }: RowKeys, nonce: SealedNonce): void {
+  if (!nonces.has(nonce.digest)) nonces.set(nonce.digest, nonce);
+}
+
+function checkNonce({ digest, jobId, lifetimeMs }: SealedNonce, ofJob: JobId): void {
+  checkId('nonce.digest', digest);
+  checkId('nonce.jobId', jobId);
+  if (jobId !== ofJob) throw new LedgerError('invalid', 'the nonce is of another job');
+  if (!Number.isFinite(lifetimeMs)) throw new LedgerError('invalid', 'nonce.lifetimeMs must be a number');
 }
 
 function checkId(name: string, value: string): void {

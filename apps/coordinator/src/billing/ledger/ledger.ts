@@ -5,6 +5,7 @@
  * Each step may be repeated; its comment names the idempotency key. Amounts are whole micro-USD. Times are milliseconds since 1970.
  */
 import type { Endpoint, JobId, ProviderId } from '@inference/protocol';
+import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import type { DepositSource } from '../../database/tables/ledger.js';
 import type { MicroUsd } from '../micro-usd.js';
 import type { Price } from '../prices/price.js';
@@ -21,13 +22,17 @@ export interface Reservation {
   readonly maxPromptTokens: number;
   readonly maxCompletionTokens: number;
   readonly images?: number;
+  /** Of a sealed request: taken together with the reservation, or not at all. */
+  readonly nonce?: SealedNonce;
   readonly at: number;
 }
 
 export type ReserveOutcome =
   | { readonly kind: 'reserved'; readonly amount: MicroUsd }
   | { readonly kind: 'insufficient_balance'; readonly needed: MicroUsd; readonly available: MicroUsd }
-  | { readonly kind: 'key_limit_reached'; readonly needed: MicroUsd; readonly left: MicroUsd };
+  | { readonly kind: 'key_limit_reached'; readonly needed: MicroUsd; readonly left: MicroUsd }
+  /** Another job took the nonce of the sealed request before. Nothing is reserved. */
+  | { readonly kind: 'replayed' };
 
 export interface Settlement {
   readonly jobId: JobId;
@@ -93,6 +98,10 @@ export interface Ledger {
    * Idempotent by job id while the job runs; rejects for a job that has ended.
    */
   reserve(reservation: Reservation): Promise<ReserveOutcome>;
+  /**
+   * Takes the nonce of a sealed request that is free of charge. False: another job took it before. Idempotent by job id.
+   */
+  takeNonce(nonce: SealedNonce): Promise<boolean>;
   /** Charges a reserved job and releases the rest of its reservation. Idempotent by job id. */
   settle(settlement: Settlement): Promise<SettleOutcome>;
   /** Releases a job's reservation without a charge. False if nothing is reserved: unknown, settled or released before. */

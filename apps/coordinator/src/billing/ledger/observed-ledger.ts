@@ -21,6 +21,7 @@ export function observedLedger(ledger: Ledger, listener: StepListener): Ledger {
   const kind = (outcome: { readonly kind: string }): string => outcome.kind;
   return {
     reserve: (reservation) => watch('reserve', ledger.reserve(reservation), kind),
+    takeNonce: (nonce) => watch('take_nonce', ledger.takeNonce(nonce), (isNew) => (isNew ? 'taken' : 'replayed')),
     settle: (settlement) => watch('settle', ledger.settle(settlement), kind),
     release: (jobId, at) => watch('release', ledger.release(jobId, at), (released) => (released ? 'released' : 'nothing_held')),
     deposit: (deposit) => watch('deposit', ledger.deposit(deposit), kind),

@@ -24,6 +24,7 @@ import {
   removeHolder,
 } from '../../database/ledger/reservation-holders.js';
 import { advanceWindows } from '../../database/ledger/totals.js';
+import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import type { Database } from '../../database/tables.js';
 import { type MicroUsd, microUsd } from '../micro-usd.js';
 import { CreditLeases, type LeasePolicy } from './credit-leases.js';
@@ -125,9 +126,9 @@ class SqlLedger implements Ledger {
         run: (steps) => this.#run(steps),
         flush: () => syncToDisk(database),
         // A reservation guards a job of this process. A crash ends both; a reservation that a crash restores is released at the next
-        // start.
-        mayBeLost: ({ type }) => type === 'reserve' || type === 'release',
-        isUrgent: ({ type }) => type === 'reserve',
+        // start. The same holds for nonces: a settlement that is on the disk has the nonce of its job before it.
+        mayBeLost: ({ type }) => type === 'reserve' || type === 'take_nonce' || type === 'release',
+        isUrgent: ({ type }) => type === 'reserve' || type === 'take_nonce',
         isBlocking: dialectOf(database) === 'sqlite',
       });
     this.#leases =
@@ -165,20 +166,29 @@ class SqlLedger implements Ledger {
   }
 
   async reserve(reservation: Reservation): Promise<ReserveOutcome> {
+    checkStep({ type: 'reserve', reservation });
+    // An impossible cost fails here, before the nonce is taken.
+    const requested = reservationTerms(reservation, this.#terms.coordinatorId);
     // A limit per key needs the reservations of all coordinators, which only rows have.
     if (this.#leases !== null && reservation.keySpendLimit === null) {
-      checkStep({ type: 'reserve', reservation });
       const known = this.#leases.job(reservation.jobId);
       if (known !== undefined && known.reservation.accountId !== reservation.accountId)
         throw new LedgerError('job_taken', 'the job id was used before');
-      const terms = known?.reservation ?? reservationTerms(reservation, this.#terms.coordinatorId);
-      if (known !== undefined || this.#leases.reserve(terms)) return { kind: 'reserved', amount: terms.maxCost };
+      const terms = known?.reservation ?? requested;
+      if (known !== undefined || this.#leases.reserve(terms)) {
+        if (!(await this.#takeLeasedNonce(this.#leases, reservation, known !== undefined))) return { kind: 'replayed' };
+        return { kind: 'reserved', amount: terms.maxCost };
+      }
     }
     return this.#withRecalls(
       reservation.accountId,
       () => this.#submit({ type: 'reserve', reservation }),
       (outcome) => (outcome.kind === 'insufficient_balance' ? outcome.needed - outcome.available : 0),
     );
+  }
+
+  takeNonce(nonce: SealedNonce): Promise<boolean> {
+    return this.#submit({ type: 'take_nonce', nonce });
   }
 
   async settle(settlement: Settlement): Promise<SettleOutcome> {
@@ -264,6 +274,21 @@ class SqlLedger implements Ledger {
     await removeHolder(this.#database, this.#terms.coordinatorId).catch(this.#onError);
   }
 
+  /**
+   * Takes the nonce of a job whose reservation came from a lease, without a row. False: a replay. Unless the nonce is taken, the lease
+   * gets the reservation back; not when the job was reserved before and may run.
+   */
+  async #takeLeasedNonce(leases: CreditLeases, { jobId, nonce }: Reservation, isRepeated: boolean): Promise<boolean> {
+    if (nonce === undefined) return true;
+    let isTaken = false;
+    try {
+      isTaken = await this.takeNonce(nonce);
+    } finally {
+      if (!isTaken && !isRepeated) leases.end(jobId, 0);
+    }
+    return isTaken;
+  }
+
   /** Attempts a step again while it lacks money that leases of the account can return. */
   async #withRecalls<Outcome>(account: string, attempt: () => Promise<Outcome>, missingOf: (outcome: Outcome) => number): Promise<Outcome> {
     let outcome = await attempt();
@@ -302,7 +327,7 @@ class SqlLedger implements Ledger {
   async #submit<S extends Step>(step: S): Promise<StepOutcomes[S['type']]> {
     checkStep(step);
     // `decide` returns the outcome of the step's own type; the batch only knows the union.
-    const lane = step.type === 'reserve' ? this.#reservations : this.#batches;
+    const lane = step.type === 'reserve' || step.type === 'take_nonce' ? this.#reservations : this.#batches;
     return (await lane.submit(step)) as StepOutcomes[S['type']];
   }
 

@@ -50,7 +50,7 @@ export function recordWriter<T extends keyof Tables & string, Row>(
   finish: (insert: AnyInsert) => Compilable = (insert) => insert,
 ): RowWriter<Row> {
   const placeholder = Object.fromEntries(columns.map((column) => [column, 0]));
-  return writer(bind, (database, size) => {
+  return statementWriter(bind, (database, size) => {
     const insert = (database as unknown as Kysely<AnyTables>)
       .insertInto<string>(table)
       .values(Array.from({ length: size }, () => placeholder));
@@ -68,7 +68,7 @@ export function recordUpdater<T extends keyof Tables & string, Row>(
   bind: Bind<Row>,
 ): RowWriter<Row> {
   if (key === undefined) throw new Error('an update needs a key');
-  return writer(bind, (database, size) => {
+  return statementWriter(bind, (database, size) => {
     // Both databases name the columns of a list of values `column1`, `column2` and so on.
     const set = columns.map(([column], index) => sql`${sql.ref(column)} = ${sql.ref(`new.column${index + 2}`)}`);
     const typed = sql.join([key, ...columns].map(([, type]) => sql`cast(${0} as ${sql.raw(type)})`));
@@ -79,7 +79,8 @@ export function recordUpdater<T extends keyof Tables & string, Row>(
   });
 }
 
-function writer<Row>(bind: Bind<Row>, compile: (database: Database, size: number) => string): RowWriter<Row> {
+/** Writer with any statement. `compile` returns the text for `size` rows, whose parameters are those that `bind` appends. */
+export function statementWriter<Row>(bind: Bind<Row>, compile: (database: Database, size: number) => string): RowWriter<Row> {
   const texts = new Map<number, string>();
   const textFor = (database: Database, size: number): string => {
     let text = texts.get(size);

@@ -1,12 +1,13 @@
 /**
  * Loads and stores the rows of a batch of ledger steps, inside one transaction.
  *
- * Locks have one order everywhere (jobs, providers, withdrawals, balances, keys, leases, roll-ups; each by key), so coordinators on one
+ * Locks have one order everywhere (nonces, jobs, providers, withdrawals, balances, keys, leases, roll-ups; each by key), so coordinators on one
  * PostgreSQL never deadlock.
  */
 import type { JobId, ProviderId } from '@inference/protocol';
 import { addOnConflict, IdQuery, recordUpdater, recordWriter, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';
 import { locked } from '../connection/row-lock.js';
+import { type SealedNonce, SealedNonceRepository } from '../sealed-nonce-repository.js';
 import type { BalanceRow, JobRow } from '../tables/ledger.js';
 import type { Database, Tables } from '../tables.js';
 import {
@@ -36,6 +37,8 @@ import { unclaimedAccount } from './unclaimed-accounts.js';
 
 /** Rows that a batch needs. Accounts and keys of the named jobs, providers and withdrawals are loaded as well. */
 export interface RowKeys {
+  /** By digest. Loading takes the new ones. */
+  readonly nonces: Map<string, SealedNonce>;
   readonly jobs: Set<JobId>;
   readonly providers: Set<ProviderId>;
   readonly accounts: Set<string>;
@@ -49,6 +52,8 @@ export interface RowKeys {
 
 /** Stored records of a batch, locked until its transaction ends. */
 export interface LockedRows {
+  /** Digest → job that took the nonce; null: taken by an earlier version. */
+  readonly nonces: ReadonlyMap<string, JobId | null>;
   readonly jobs: ReadonlyMap<JobId, LedgerJob>;
   /** Provider → account that the provider earns for. */
   readonly owners: ReadonlyMap<ProviderId, string>;
@@ -61,6 +66,8 @@ export interface LockedRows {
 }
 
 export interface LedgerChanges {
+  /** Digests of nonces that were taken for jobs that do not run. */
+  readonly unusedNonces: readonly string[];
   readonly newJobs: readonly LedgerJob[];
   readonly changedJobs: readonly LedgerJob[];
   readonly newDeposits: readonly DepositRecord[];
@@ -95,9 +102,11 @@ const PAYER_SUMS = ['earned', 'of_deposits'] as const;
 export class LedgerRepository {
   readonly #read = ledgerQueries();
   readonly #write = ledgerWriters();
+  readonly #nonces = new SealedNonceRepository();
 
-  /** Loads and locks the rows. Call inside the transaction that stores the changes. */
+  /** Loads and locks the rows, and takes new nonces. Call inside the transaction that stores the changes. */
   async load(transaction: Database, keys: RowKeys): Promise<LockedRows> {
+    const nonces = await this.#nonces.take(transaction, keys.nonces.values());
     const jobs = (await this.#read.jobs.read(transaction, keys.jobs)).map(jobFromRow);
     const owners = await this.#loadOwners(transaction, keys.providers);
     const withdrawals = (await this.#read.withdrawals.read(transaction, keys.withdrawals)).map(withdrawalFromRow);
@@ -117,6 +126,7 @@ export class LedgerRepository {
     // After the balances: a writer of these rows holds the lock of the account's balance.
     const earningsDays = await this.#read.earningsDays.read(transaction, keys.earningsDays);
     return {
+      nonces,
       jobs: new Map(jobs.map((job) => [job.reservation.jobId, job])),
       owners,
       balances: new Map(balances.map((balance) => [balance.account, balance])),
@@ -136,6 +146,7 @@ export class LedgerRepository {
    */
   async store(transaction: Database, changes: LedgerChanges): Promise<void> {
     const write = this.#write;
+    await this.#nonces.giveBack(transaction, changes.unusedNonces);
     // Lock order.
     await write.newJobs.write(transaction, sortedJobs(changes.newJobs));
     // Locked since they were loaded, so their order is free.

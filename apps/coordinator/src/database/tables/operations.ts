@@ -30,7 +30,7 @@ export interface OperationTables {
   /** Webhook events already taken. `digest`: hexadecimal SHA-256 of the body. */
   webhook_digests: { digest: string; expires_at: number };
   /** Nonces of sealed requests already taken. `digest`: hexadecimal SHA-256 of account and nonce. */
-  sealed_nonces: { digest: string; expires_at: number };
+  sealed_nonces: { digest: string; expires_at: number; job_id: string | null };
   /** Published keysets of the end-to-end mode. `body`: JSON, as served. */
   e2e_keysets: { epoch: number; body: string; issued_at: number };
   /** Content of each epoch, fixed before it is logged. `body`: canonical JSON of the keyset without `log`. */

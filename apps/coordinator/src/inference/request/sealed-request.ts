@@ -8,11 +8,13 @@ import {
   type E2eContext,
   E2eError,
   type E2eRequestHeader,
+  type JobId,
   type KeyId,
   type ProviderId,
   parseE2eRequest,
 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
+import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 
 /** Maximum validity of a sealed request, in milliseconds: bounds the memory of nonces here and at the providers. */
 export const MAX_SEALED_LIFETIME_MS = 3_600_000;
@@ -31,7 +33,7 @@ export interface SealedRequest {
   /** Lowercase hexadecimal SHA-256 of the context's canonical JSON. */
   readonly contextSha256: string;
   readonly candidates: ReadonlyMap<ProviderId, SealedCandidate>;
-  /** Pixels that each image is priced by; null: no images. The context names no size. */
+  /** Pixels that each image is priced by; null: no images. */
   readonly imagePixels: number | null;
 }
 
@@ -45,6 +47,15 @@ export function readSealedRequest(body: Uint8Array, now: number): Omit<SealedReq
     if (wrapped !== undefined) candidates.set(provider_id, { index, keyId, enc: wrapped.enc });
   }
   return { context, contextSha256: sha256Hex(contextBytes), candidates };
+}
+
+/** Nonce of a sealed request for the ledger: once per account, until no coordinator accepts the request's times any more. */
+export function sealedNonce(
+  { context: { nonce, issued_at, expires_at } }: Pick<SealedRequest, 'context'>,
+  { accountId, jobId }: { readonly accountId: string; readonly jobId: JobId },
+): SealedNonce {
+  const digest = sha256Hex(Buffer.from(`${accountId} ${nonce}`));
+  return { digest, jobId, lifetimeMs: expires_at - issued_at + 2 * CLOCK_TOLERANCE_MS };
 }
 
 function parseOrRefuse(body: Uint8Array): E2eRequestHeader {

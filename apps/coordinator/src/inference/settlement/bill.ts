@@ -7,6 +7,7 @@ import { type ApiError, apiError } from '@inference/formats';
 import type { JobId, ProviderId } from '@inference/protocol';
 import type { Ledger, Reservation, ReserveOutcome, Settlement, SettleOutcome } from '../../billing/ledger/ledger.js';
 import { formatUsd, type MicroUsd, microUsd } from '../../billing/micro-usd.js';
+import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import { within } from '../deadline.js';
 
 /** Charge of a job. `pending`: the ledger did not answer in time and is retried in the background. */
@@ -49,7 +50,7 @@ export interface BillingTimings {
 }
 
 export interface BillDependencies {
-  readonly ledger: Pick<Ledger, 'reserve' | 'settle' | 'release'>;
+  readonly ledger: Pick<Ledger, 'reserve' | 'takeNonce' | 'settle' | 'release'>;
   readonly timings: BillingTimings;
   readonly now: () => number;
   readonly onProblem: (problem: BillingProblem) => void;
@@ -60,33 +61,42 @@ export interface BillDependencies {
 /** A refusal to begin, in the words for the client and for the log. */
 interface ReserveRefusal {
   readonly error: ApiError;
-  readonly reason: 'insufficient_balance' | 'key_limit_reached' | 'ledger_unavailable';
+  readonly reason: 'insufficient_balance' | 'key_limit_reached' | 'replayed' | 'ledger_unavailable';
 }
 
 /** Charged usage. */
 export type JobUsage = Omit<Settlement, 'jobId' | 'providerId' | 'at'>;
 
+/** What a job costs at most, and what it takes to run. */
+export interface BillTerms {
+  /** Null: the job is free of charge. */
+  readonly reservation: Reservation | null;
+  /** Of a sealed request that is free of charge; null: the ledger is asked nothing for a free job. */
+  readonly freeNonce: SealedNonce | null;
+}
+
 export class Bill {
   readonly #reservation: Reservation | null;
+  readonly #freeNonce: SealedNonce | null;
   readonly #deps: BillDependencies;
   #state: 'open' | 'reserving' | 'reserved' | 'settling' | 'closed' = 'open';
   /** Resolves after the last ledger step of this job. */
   readonly done: Promise<void>;
   #finish: () => void = () => {};
 
-  /** Null: the job is free of charge, and the ledger is asked nothing. */
-  constructor(reservation: Reservation | null, dependencies: BillDependencies) {
+  constructor({ reservation, freeNonce }: BillTerms, dependencies: BillDependencies) {
     this.#reservation = reservation;
+    this.#freeNonce = freeNonce;
     this.#deps = dependencies;
     this.done = new Promise((resolve) => {
       this.#finish = resolve;
     });
   }
 
-  /** Reserves the maximum cost of the job. Null: the job may run. */
+  /** Reserves the maximum cost of the job, and takes the nonce of a sealed request. Null: the job may run. */
   async reserve(): Promise<ReserveRefusal | null> {
     const reservation = this.#reservation;
-    if (reservation === null) return null;
+    if (reservation === null) return this.#freeNonce === null ? null : this.#takeNonce(this.#freeNonce);
     this.#state = 'reserving';
     const { ledger, timings, onProblem } = this.#deps;
     let outcome: ReserveOutcome | 'late';
@@ -135,6 +145,18 @@ export class Bill {
     }
   }
 
+  async #takeNonce(nonce: SealedNonce): Promise<ReserveRefusal | null> {
+    const { ledger, timings, onProblem } = this.#deps;
+    try {
+      const isNew = await within(ledger.takeNonce(nonce), timings.ledgerMs);
+      if (isNew === 'late') throw new Error('the ledger did not answer in time');
+      return isNew ? null : REPLAYED;
+    } catch (error) {
+      onProblem({ type: 'reserve_failed', jobId: nonce.jobId, error });
+      return UNAVAILABLE;
+    }
+  }
+
   async #settleInTheEnd(settlement: Settlement): Promise<Charge> {
     const { ledger, timings, now, onProblem, stopping } = this.#deps;
     const giveUpAt = now() + timings.settleGiveUpMs;
@@ -177,11 +199,13 @@ export class Bill {
 }
 
 const UNAVAILABLE: ReserveRefusal = { error: apiError('billing_unavailable'), reason: 'ledger_unavailable' };
+const REPLAYED: ReserveRefusal = { error: apiError('sealed_request_replayed'), reason: 'replayed' };
 
 function refusalOf(
   outcome: Exclude<ReserveOutcome, { kind: 'reserved' }>,
   { maxPromptTokens, maxCompletionTokens, images }: Reservation,
 ): ReserveRefusal {
+  if (outcome.kind === 'replayed') return REPLAYED;
   const max =
     images === undefined
       ? `up to ${maxCompletionTokens} completion tokens (max_tokens) and ${maxPromptTokens} prompt tokens`

@@ -9,7 +9,8 @@ import { within } from '../deadline.js';
 import { DEFAULT_MAX_TOKENS } from '../job-timings.js';
 import { pixelCount } from '../request/image-job.js';
 import { type JobRequest, requestedImages } from '../request/job-request.js';
-import { Bill, type BillDependencies } from './bill.js';
+import { sealedNonce } from '../request/sealed-request.js';
+import { Bill, type BillDependencies, type BillTerms } from './bill.js';
 
 interface BillingOptions extends Omit<BillDependencies, 'stopping'> {
   readonly prices: { current(model: string): Price };
@@ -31,7 +32,7 @@ export class Billing {
 
   /** Opens the bill of a job. `contextLength`: maximum tokens of prompt and answer; null: unknown. The caller closes the bill. */
   open(job: JobRequest, contextLength: number | null): Bill {
-    const bill = new Bill(this.#reservation(job, contextLength), { ...this.#options, stopping: this.#stopping.signal });
+    const bill = new Bill(this.#terms(job, contextLength), { ...this.#options, stopping: this.#stopping.signal });
     this.#open.set(job.jobId, bill);
     void bill.done.then(() => this.#open.delete(job.jobId));
     return bill;
@@ -43,9 +44,15 @@ export class Billing {
     await within(Promise.all([...this.#open.values()].map((bill) => bill.done)), ms);
   }
 
-  #reservation(job: JobRequest, contextLength: number | null): Reservation | null {
+  #terms(job: JobRequest, contextLength: number | null): BillTerms {
+    const nonce = job.sealed === null ? null : sealedNonce(job.sealed, job);
     // Counting tokens generates nothing.
-    if (job.endpoint === '/v1/messages/count_tokens') return null;
+    if (job.endpoint === '/v1/messages/count_tokens') return { reservation: null, freeNonce: nonce };
+    const reservation = this.#reservation(job, contextLength);
+    return { reservation: nonce === null ? reservation : { ...reservation, nonce }, freeNonce: null };
+  }
+
+  #reservation(job: JobRequest, contextLength: number | null): Reservation {
     const { model, maxTokens } = job.params;
     const price = this.#options.prices.current(model);
     const images = requestedImages(job);

@@ -4,7 +4,6 @@ import type { PriceRepository } from '../../billing/prices/price-repository.js';
 import type { NetworkViews } from '../../cluster/views.js';
 import type { CatalogueRepository } from '../../database/providers/catalogue-repository.js';
 import type { ReceiptRepository } from '../../database/providers/receipt-repository.js';
-import type { SealedNonceRepository } from '../../database/sealed-nonce-repository.js';
 import type { DeferredReceipts } from '../../images/deferred-receipts.js';
 import type { ImageStore } from '../../images/image-store.js';
 import type { Tracer } from '../../inference/job-observer.js';
@@ -41,7 +40,6 @@ interface InferenceRoutesDeps {
   readonly directory: NetworkModels;
   readonly views: NetworkViews;
   readonly catalogue: CatalogueRepository;
-  readonly sealedNonces: SealedNonceRepository;
   readonly prices: PriceRepository;
   readonly timings: JobTimings;
   readonly metrics: Metrics;
@@ -71,7 +69,6 @@ export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (s
   addSealedRequests(server, {
     ...inference,
     ...countTokens,
-    nonces: deps.sealedNonces,
     freeRefusals: new FreeRefusals(now),
     directory: deps.directory,
   });

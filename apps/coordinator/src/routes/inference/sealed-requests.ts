@@ -3,16 +3,8 @@
  * ciphertext; it holds no key.
  */
 import { type ApiError, apiError, RequestError, sealedRequestError } from '@inference/formats';
-import {
-  CLOCK_TOLERANCE_MS,
-  E2E_REQUEST_CONTENT_TYPE,
-  E2E_RESPONSE_CONTENT_TYPE,
-  type ImageOffer,
-  MAX_PLAIN_RESPONSE_BYTES,
-} from '@inference/protocol';
-import { sha256Hex } from '@inference/protocol/crypto';
+import { E2E_REQUEST_CONTENT_TYPE, E2E_RESPONSE_CONTENT_TYPE, type ImageOffer, MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { SealedNonceRepository } from '../../database/sealed-nonce-repository.js';
 import { ClientConnection } from '../../inference/delivery/client-connection.js';
 import type { Delivery } from '../../inference/delivery/delivery.js';
 import { PlainDelivery } from '../../inference/delivery/plain-delivery.js';
@@ -31,7 +23,6 @@ import { sendError } from '../plugins/send-error.js';
 import { type InferenceRoutes, maxStreamBytes, mayCountTokens, requestInput, runJob, startSpan } from './endpoints.js';
 
 interface SealedRoutes extends InferenceRoutes {
-  readonly nonces: Pick<SealedNonceRepository, 'add'>;
   readonly freeRefusals: FreeRefusals;
   /** Models of the whole network. */
   readonly directory: Pick<NetworkModels, 'imageOffers'>;
@@ -90,10 +81,6 @@ export function addSealedRequests(server: FastifyInstance, routes: SealedRoutes)
       sendError(reply, apiError('rate_limit_exceeded', { message, retryAfter }));
       return;
     }
-    if (!(await takeNonce(routes, job, read))) {
-      sendError(reply, apiError('sealed_request_replayed'));
-      return;
-    }
     reply.hijack();
     const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues);
     const delivery = deliveryFor(routes, job, read, client);
@@ -109,15 +96,10 @@ function requireContentType({ headers }: FastifyRequest): void {
   }
 }
 
-/** False: the account has sent a request with this nonce before, here or at another coordinator. */
-function takeNonce({ nonces }: SealedRoutes, { accountId }: JobRequest, { context }: Pick<SealedRequest, 'context'>): Promise<boolean> {
-  const { nonce, issued_at, expires_at } = context;
-  return nonces.add(sha256Hex(Buffer.from(`${accountId} ${nonce}`)), expires_at - issued_at + 2 * CLOCK_TOLERANCE_MS);
-}
-
-/** Pixels of the largest size that a provider of the model makes: the context names no size. Null: no images. */
+/** Pixels of the size that the context names, else of the largest size that a provider of the model makes. Null: no images. */
 function imagePixels({ context }: Pick<SealedRequest, 'context'>, directory: SealedRoutes['directory']): number | null {
   if (context.images === undefined) return null;
+  if (context.image_size !== undefined) return pixelCount(context.image_size);
   const offers: readonly ImageOffer[] = directory.imageOffers().get(context.model) ?? [];
   return Math.max(0, ...offers.flatMap(({ sizes }) => sizes.map((size) => pixelCount(size))));
 }

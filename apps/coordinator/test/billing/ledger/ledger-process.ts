@@ -10,6 +10,7 @@ import type { Ledger } from '../../../src/billing/ledger/ledger.js';
 import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
 import { type DatabaseTarget, openDatabase } from '../../../src/database/connection/open-database.js';
+import type { SealedNonce } from '../../../src/database/sealed-nonce-repository.js';
 import { upTo } from './random.js';
 import { newJob, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
 
@@ -32,6 +33,11 @@ function sharedJob(index: number): JobId {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}` as JobId;
 }
 
+/** Each job takes one nonce, of the same digest as its id. */
+function nonceOf(jobId: JobId): SealedNonce {
+  return { digest: jobId, jobId, lifetimeMs: 3_600_000 };
+}
+
 async function workOn(ledger: Ledger, job: JobId): Promise<void> {
   const at = T0 - upTo(random, 3) * 3_600_000;
   const accountId = `customer-${upTo(random, 2)}`;
@@ -42,7 +48,7 @@ async function workOn(ledger: Ledger, job: JobId): Promise<void> {
   }
   // Shared jobs belong to one account, regardless of the reserving process.
   const reserved = await ledger
-    .reserve(reservation({ jobId: job, accountId: shared > 0 ? 'customer-0' : accountId, at }))
+    .reserve(reservation({ jobId: job, accountId: shared > 0 ? 'customer-0' : accountId, nonce: nonceOf(job), at }))
     .catch(() => null);
   if (reserved !== null && reserved.kind !== 'reserved') return;
   if (random() < 0.2) {

@@ -1,5 +1,5 @@
 /**
- * Ledger processes killed at any moment lose nothing confirmed, and all sums hold. Two processes on one PostgreSQL that end the
+ * Ledger processes killed at any moment lose nothing confirmed, no nonce without its job, and all sums hold. Two processes on one PostgreSQL that end the
  * same jobs charge each job once.
  */
 import { type ChildProcess, fork } from 'node:child_process';
@@ -64,6 +64,11 @@ describeDatabases('processes at the ledger', (fresh, dialect) => {
       const { problems } = await checkLedger(database);
       expect(problems).toEqual([]);
     }
+
+    // A job and its nonce are stored together, so no replay finds a job whose nonce is free.
+    const jobs = (await database.selectFrom('jobs').select('job_id').orderBy('job_id').execute()).map((row) => row.job_id);
+    const nonces = await database.selectFrom('sealed_nonces').select(['digest', 'job_id']).orderBy('digest').execute();
+    expect(nonces).toEqual(jobs.map((id) => ({ digest: id, job_id: id })));
 
     const settled = promised.filter((said) => 'settled' in said);
     const rows = await database.selectFrom('jobs').select(['job_id', 'cost']).where('state', '=', 'settled').execute();

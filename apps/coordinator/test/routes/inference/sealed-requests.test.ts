@@ -2,8 +2,10 @@
 import { E2E_RESPONSE_CONTENT_TYPE, type E2eReceipt, openE2eReceipt, toBase64Url, utf8 } from '@inference/protocol';
 import { generateSealingKeyPair, keyIdOf, verifyP256 } from '@inference/protocol/crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { costOf } from '../../../src/billing/prices/price.js';
+import { microUsd } from '../../../src/billing/micro-usd.js';
+import { costOf, imageRates } from '../../../src/billing/prices/price.js';
 import { MAX_FREE_REFUSALS } from '../../../src/inference/request/free-refusals.js';
+import { pixelCount } from '../../../src/inference/request/image-job.js';
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import { IMAGE_SIZES, type ScriptedProvider } from '../../support/scripted-provider.js';
 import type { ScriptedSealedJob } from '../../support/scripted-sealed-job.js';
@@ -74,7 +76,7 @@ describe('an answer', () => {
     expect(await harness.money()).toEqual({ balance: FULL, reserved: 0 });
   });
 
-  it('with images is charged by their number, at the largest offered size', async () => {
+  it('with images is delivered with each of them', async () => {
     const image = { sizes: [...IMAGE_SIZES], max_images: 4 };
     const provider = await harness.provider({ image, onSealedJob: (job) => job.answerImages([utf8('one'), utf8('two')]) });
     const sealed = seal([provider], { endpoint: '/v1/images/generations', images: 2 });
@@ -82,6 +84,29 @@ describe('an answer', () => {
     expect(answer.images.map((bytes) => String.fromCharCode(...bytes))).toEqual(['one', 'two']);
     expect((await harness.money()).reserved).toBe(0);
     expect(await line()).toMatchObject({ status: 'delivered', images: 2 });
+  });
+});
+
+describe('images', () => {
+  const image = { sizes: [...IMAGE_SIZES], max_images: 4 };
+  const imageCost = (size: string): number => {
+    const price = harness.app.prices.current(MODEL);
+    const rated = { ...price, ...imageRates(price, pixelCount(size)) };
+    return costOf(rated, { promptTokens: 7, completionTokens: 0, images: 2 });
+  };
+
+  it.each([
+    ['the size that the context names', '32x32', '32x32'],
+    ['the largest size on offer, where the context names none', undefined, '64x48'],
+  ])('cost %s', async (_what, image_size, charged) => {
+    await start();
+    const provider = await harness.provider({ image, onSealedJob: (job) => job.answerImages([utf8('one'), utf8('two')]) });
+    const named = image_size === undefined ? {} : { image_size };
+    const sealed = seal([provider], { endpoint: '/v1/images/generations', images: 2, ...named });
+    // A balance of exactly the cost suffices.
+    const { accountId, apiKey } = await harness.customer(imageCost(charged));
+    await openAnswer(sealed, await postSealed({ url: harness.url, apiKey }, sealed.bytes));
+    expect(await harness.money(accountId)).toEqual({ balance: 0, reserved: 0 });
   });
 });
 
@@ -302,10 +327,37 @@ describe('a request', () => {
     expect((await postSealed(harness, bytes)).status).toBe(200);
     const again = await postSealed(harness, bytes);
     expect(again.status).toBe(409);
+    expect((await errorOf(again)).code).toBe('sealed_request_replayed');
     const nonce = toBase64Url(new Uint8Array(32).fill(7));
     expect((await postSealed(harness, seal([provider], { nonce }).bytes)).status).toBe(200);
     const { apiKey } = await harness.customer(FULL);
     expect((await postSealed({ url: harness.url, apiKey }, seal([provider], { nonce }).bytes)).status).toBe(200);
+  });
+
+  it('that comes twice at once runs once, and the replay leaves no reservation', async () => {
+    const provider = await harness.provider({ onSealedJob: answers });
+    const { bytes } = seal([provider]);
+    const statuses = (await Promise.all([1, 2, 3].map(() => postSealed(harness, bytes)))).map(({ status }) => status);
+    expect(statuses.sort()).toEqual([200, 409, 409]);
+    expect(provider.sealedJobs.size).toBe(1);
+    expect(await harness.money()).toEqual({ balance: FULL - priceOf(2), reserved: 0 });
+  });
+
+  it('to token counting is taken once too', async () => {
+    const provider = await harness.provider({ onSealedJob: (job) => job.answer([]) });
+    const { bytes } = seal([provider], { endpoint: '/v1/messages/count_tokens' });
+    expect([(await postSealed(harness, bytes)).status, (await postSealed(harness, bytes)).status]).toEqual([200, 409]);
+    expect(provider.sealedJobs.size).toBe(1);
+  });
+
+  it('without enough money may come again once there is some', async () => {
+    const provider = await harness.provider({ onSealedJob: answers });
+    const { accountId, apiKey } = await harness.customer(1);
+    const { bytes } = seal([provider]);
+    expect((await postSealed({ url: harness.url, apiKey }, bytes)).status).toBe(402);
+    const amount = microUsd(FULL);
+    await harness.app.ledger.deposit({ eventId: 'more', accountId, amount, source: 'admin', at: Date.now() });
+    expect((await postSealed({ url: harness.url, apiKey }, bytes)).status).toBe(200);
   });
 
   it('needs an API key, its content type and a served model', async () => {

@@ -75,6 +75,7 @@ export class E2eChannel implements JobChannel {
     if (maxTokens !== null && maxTokens !== context.max_tokens) throw contradiction('max_tokens');
     if (isImages(parsed)) {
       if (parsed.params.image.count !== context.images) throw contradiction('images');
+      if (context.image_size !== undefined && parsed.params.image.size !== context.image_size) throw contradiction('image_size');
       if (parsed.params.image.responseFormat === 'url') {
         const text = 'An end-to-end answer cannot be stored for download. Set response_format to b64_json.';
         throw new RequestError('unsupported_parameter', 'response_format', text);

@@ -1,0 +1,8 @@
+/** Job that took a nonce: a repeated step of the same job is no replay. Null: taken by an earlier version. */
+import type { Kysely, Migration } from 'kysely';
+
+export const sealedNonceJobs: Migration = {
+  async up(db: Kysely<unknown>) {
+    await db.schema.alterTable('sealed_nonces').addColumn('job_id', 'text').execute();
+  },
+};
