@@ -18,7 +18,7 @@ import {
   visibleTokenBound,
 } from '@inference/protocol';
 import { encapsulate, generateSealingKeyPair, keyIdOf, type ResponseOpener, sealRequest, sha256Hex } from '@inference/protocol/crypto';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { Embedding } from '../../src/engine/embedding.js';
 import { Generation, type StreamCommand } from '../../src/engine/generation.js';
 import type { EmbeddingRequest, Ended, GenerationRequest } from '../../src/engine/messages.js';
@@ -262,6 +262,11 @@ class Bench {
   }
 }
 
+let bench: Bench;
+beforeEach(() => {
+  bench = new Bench();
+});
+
 const chat = (changes: Record<string, unknown> = {}) =>
   Buffer.from(JSON.stringify({ model: 'pico', stream: true, messages: [{ role: 'user', content: 'Hi' }], ...changes }));
 
@@ -276,7 +281,6 @@ test.each<[string, Partial<JobContext>, string]>([
   ["whose stream flag is not the body's", { stream: false }, 'bad_context'],
   ['whose limit is not the one put in', { max_tokens: 100 }, 'bad_context'],
 ])('a job %s is rejected', async (_what, changes, code) => {
-  const bench = new Bench();
   expect(await bench.failureOf(chat(), changes)).toEqual({ code });
   expect(bench.streams).toHaveLength(0);
   expect(bench.jobs.active).toBe(0);
@@ -288,12 +292,10 @@ test.each<[string, Record<string, unknown>, Partial<JobContext>]>([
   ['a smaller limit', { max_tokens: 5 }, { max_tokens: 6, overrides: {} }],
   ['no limit where the context claims the client set it', {}, { overrides: {} }],
 ])('a body that names %s is rejected', async (_what, request, changes) => {
-  const bench = new Bench();
   expect(await bench.failureOf(chat(request), changes)).toEqual({ code: 'bad_context' });
 });
 
 test('clocks may differ by the tolerance', async () => {
-  const bench = new Bench();
   const late = bench.context(chat(), { issued_at: now - 200_000, expires_at: now - CLOCK_TOLERANCE_MS });
   expect(await bench.failureOf(chat(), late)).toBeNull();
   const early = bench.context(chat(), { issued_at: now + CLOCK_TOLERANCE_MS, expires_at: now + 200_000 });
@@ -302,13 +304,12 @@ test('clocks may differ by the tolerance', async () => {
 });
 
 test('jobs sealed to the old key are opened in its grace time', async () => {
-  const bench = new Bench();
   expect(await bench.failureOf(chat(), { key_id: bench.oldKey.id }, { key: bench.oldKey })).toBeNull();
   expect(bench.streams).toHaveLength(1);
 });
 
 test('a job is opened once', async () => {
-  const bench = new Bench(8);
+  bench = new Bench(8);
   const { context } = await bench.start(chat());
   bench.submit(chat(), context);
   await bench.settle();
@@ -317,7 +318,6 @@ test('a job is opened once', async () => {
 });
 
 test('a body sealed for another context, key or changed on the way cannot be opened', async () => {
-  const bench = new Bench();
   const body = chat();
   const context = bench.context(body);
   expect(await bench.failureOf(body, context, { sealedAs: { ...context, max_tokens: 1 } })).toEqual({ code: 'unsealing_failed' });
@@ -328,12 +328,11 @@ test('a body sealed for another context, key or changed on the way cannot be ope
 });
 
 test('a request rejected by the format names the field without its value', async () => {
-  const bench = new Bench();
   expect(await bench.failureOf(chat({ temperature: 77 }))).toEqual({ code: 'invalid_request', param: 'temperature' });
 });
 
 test('slots limit jobs, and draining admits none', async () => {
-  const bench = new Bench(1);
+  bench = new Bench(1);
   await bench.start(chat());
   expect(await bench.failureOf(chat())).toEqual({ code: 'busy' });
   const drained = bench.jobs.drain(60_000);
@@ -364,7 +363,7 @@ function failuresOf(bench: Bench): Map<string, string> {
 }
 
 test('draining hands back unstarted jobs at once, and jobs without output after the grace time', async () => {
-  const bench = new Bench(4);
+  bench = new Bench(4);
   const [bodiless, silent, begun, plain] = (await fourJobs(bench)) as [JobContext, JobContext, JobContext, JobContext];
   const drained = bench.jobs.drain(200);
   await bench.settle();
@@ -381,7 +380,7 @@ test('draining hands back unstarted jobs at once, and jobs without output after 
 });
 
 test('a forced drain does not wait', async () => {
-  const bench = new Bench(4);
+  bench = new Bench(4);
   await fourJobs(bench);
   const forced = new AbortController();
   const drained = bench.jobs.drain(60_000, forced.signal);
@@ -396,7 +395,7 @@ describe('a machine that leaves', () => {
   const stays = new AbortController().signal;
 
   test('takes no new jobs, hands back unstarted ones, finishes the rest, and resumes later', async () => {
-    const bench = new Bench(8);
+    bench = new Bench(8);
     const [bodiless] = (await fourJobs(bench)) as [JobContext];
     bench.away = 'away';
     const aside = bench.jobs.stepAside({ graceMs: 60_000, forcedMs: 60_000 }, new AbortController().signal, stays);
@@ -415,7 +414,7 @@ describe('a machine that leaves', () => {
   });
 
   test('a forced shutdown hands back jobs without output, and cancels the rest after a grace time', async () => {
-    const bench = new Bench(8);
+    bench = new Bench(8);
     const [bodiless, silent, begun, plain] = (await fourJobs(bench)) as [JobContext, JobContext, JobContext, JobContext];
     bench.away = 'busy';
     const forced = new AbortController();
@@ -429,7 +428,7 @@ describe('a machine that leaves', () => {
   });
 
   test('cancels nothing more when it stays after all', async () => {
-    const bench = new Bench(8);
+    bench = new Bench(8);
     await fourJobs(bench);
     bench.away = 'away';
     const stay = new AbortController();
@@ -442,7 +441,6 @@ describe('a machine that leaves', () => {
 });
 
 test('an answer is accepted, sealed, hashed and signed', async () => {
-  const bench = new Bench();
   const { context, responses } = await bench.start(chat(), { client_nonce: 'A'.repeat(43) });
   expect(bench.sent[0]).toEqual({ type: 'job_accepted', job_id: context.job_id });
   expect(bench.streams[0]?.request).toMatchObject({
@@ -475,7 +473,6 @@ test('an answer is accepted, sealed, hashed and signed', async () => {
 });
 
 test('a stop sequence ends the stream and cancels the rest', async () => {
-  const bench = new Bench();
   const { responses } = await bench.start(chat({ stop: ['END'] }));
   const { commands } = bench.stream;
   await bench.write('one ', 'EN', 'D two', ' three');
@@ -497,14 +494,12 @@ test.each<[Ended, unknown]>([
   ],
   [{ job: 0, kind: 'engine_failed', message: 'x' }, { code: 'engine_failed' }],
 ])('an engine that ends with %o is reported by its code', async (ended, failure) => {
-  const bench = new Bench();
   const { context } = await bench.start(chat());
   await bench.finish([], ended);
   expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure });
 });
 
 test('an answer that cannot be signed fails', async () => {
-  const bench = new Bench();
   bench.signingFails = true;
   const { context } = await bench.start(chat());
   await bench.finish(['Hi']);
@@ -512,7 +507,6 @@ test('an answer that cannot be signed fails', async () => {
 });
 
 test('without credit nothing is sent, the engine is paused, and no token is lost', async () => {
-  const bench = new Bench();
   const { context, responses } = await bench.start(chat(), {}, { credit: 10 });
   const { generation, commands } = bench.stream;
   generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
@@ -543,7 +537,6 @@ test('without credit nothing is sent, the engine is paused, and no token is lost
 });
 
 test('text without credit is sent when credit arrives, with or without further text', async () => {
-  const bench = new Bench();
   const { context, responses } = await bench.start(chat(), {}, { credit: 5 });
   const { generation } = bench.stream;
   await bench.write('Hello');
@@ -576,7 +569,6 @@ test.each([
   ['/v1/messages', false],
   ['/v1/messages', true],
 ] as const)("on %s (stream: %s) reports the receipt's counts, within the byte bounds", async (endpoint, stream) => {
-  const bench = new Bench();
   const asked = endpoint === '/v1/completions' ? { prompt: 'Hi' } : endpoint === '/v1/responses' ? { input: 'Hi' } : {};
   const limit = endpoint === '/v1/responses' ? { max_output_tokens: 9000 } : { max_tokens: 9000 };
   const usage = endpoint.endsWith('completions') && stream ? { stream_options: { include_usage: true } } : {};
@@ -614,7 +606,6 @@ test.each([
 ] as const)(
   'on %s with %j says in answer and receipt what was reused of the scope that the context names',
   async (endpoint, members, said) => {
-    const bench = new Bench();
     const body = chat({ stream: false, max_tokens: 20, ...members });
     const cacheScope = 'ab'.repeat(16);
     const changes = { endpoint, stream: false, max_tokens: 20, overrides: {}, cache_scope: cacheScope };
@@ -721,7 +712,7 @@ describe('a cancelled job', () => {
 });
 
 test('a socket that does not drain holds frames back, and a cancel still gets through', async () => {
-  const bench = new Bench(2, { closeTimeoutMs: 50 });
+  bench = new Bench(2, { closeTimeoutMs: 50 });
   bench.unsent = [];
   const { context } = await bench.start(chat(), {}, { credit: 1 << 26 });
   const { generation, commands } = bench.stream;
@@ -852,7 +843,7 @@ test('a message names the stop sequence that ended it', async () => {
 });
 
 test("an idle stream of messages sends pings, after the prompt's count", async () => {
-  const bench = new Bench(2, { pingAfterMs: 20 });
+  bench = new Bench(2, { pingAfterMs: 20 });
   const { responses } = await bench.start(chat({ max_tokens: 9 }), messagesContext);
   const stream = bench.stream;
   stream.generation.start({ job: 0, promptTokens: 11, startsInsideThinking: false });
@@ -866,7 +857,7 @@ test("an idle stream of messages sends pings, after the prompt's count", async (
 });
 
 test('progress on a prompt is reported, a hang is not', async () => {
-  const bench = new Bench(2, { progressEveryMs: 20 });
+  bench = new Bench(2, { progressEveryMs: 20 });
   await bench.start(chat());
   const { generation } = bench.stream;
   const progress = () => bench.sent.filter(({ type }) => type === 'job_progress').length;
@@ -910,7 +901,6 @@ test.each<[string, Record<string, unknown>, string, Partial<JobContext>]>([
     { endpoint: '/v1/responses' },
   ],
 ])('%s is rejected before the job is accepted', async (_what, request, param, context) => {
-  const bench = new Bench();
   expect(await bench.failureOf(chat(request), context)).toEqual({ code: 'unsupported', param });
   expect(bench.sent.some(({ type }) => type === 'job_accepted')).toBe(false);
   expect(bench.streams).toHaveLength(0);
@@ -925,7 +915,6 @@ test.each<[string, object, string, number]>([
   ['repetitions', { type: 'string', pattern: '^a{2000}$' }, 'response_format.json_schema.schema.pattern', 1000],
   ['pattern', { type: 'string', pattern: 'a'.repeat(1001) }, 'response_format.json_schema.schema.pattern', 1000],
 ])('a schema that counts too many %s is rejected with the limit', async (_what, schema, param, limit) => {
-  const bench = new Bench();
   expect(await bench.failureOf(chat({ response_format: strictly(schema) }))).toEqual({ code: 'unsupported', param, limit });
 });
 
@@ -938,7 +927,6 @@ test.each([
   [{ type: 'banana' }, 'response_format.json_schema.schema.type'],
   [{ type: 'string', const: 3 }, 'response_format'],
 ])('an invalid or unsatisfiable schema is an invalid request (%j)', async (schema, param) => {
-  const bench = new Bench();
   expect(await bench.failureOf(chat({ response_format: jsonSchema(schema) }))).toEqual({ code: 'invalid_request', param });
 });
 
@@ -958,7 +946,6 @@ test('a tool may still be called beside a response format', async () => {
 });
 
 test('an output that violates its constraint is regenerated, without a trace', async () => {
-  const bench = new Bench();
   const body = chat({ stream: false, seed: 5, response_format: strictly({ type: 'integer', minimum: 3 }) });
   const { responses } = await bench.start(body, { stream: false });
   for (const text of ['1', 'no', '4']) await bench.finish([text]);
@@ -968,7 +955,6 @@ test('an output that violates its constraint is regenerated, without a trace', a
 });
 
 test.each([false, true])('an output that repeatedly violates its constraint fails (stream: %s)', async (stream) => {
-  const bench = new Bench();
   const { context } = await bench.start(chat({ stream, tools: [weather], tool_choice: 'required' }), { stream });
   for (let attempt = 0; attempt < (stream ? 1 : 3); attempt++) await bench.finish(['no call']);
   expect(bench.streams).toHaveLength(stream ? 1 : 3);
@@ -976,7 +962,6 @@ test.each([false, true])('an output that repeatedly violates its constraint fail
 });
 
 test('log probabilities reach the answer with their text', async () => {
-  const bench = new Bench();
   const { responses } = await bench.start(chat({ stream: false, logprobs: true, top_logprobs: 1, stop: ['END'] }), { stream: false });
   const { generation, request } = bench.stream;
   expect(request.logprobs).toBe(1);
@@ -993,7 +978,6 @@ test('log probabilities reach the answer with their text', async () => {
 });
 
 test('a grammar error of the engine names the field', async () => {
-  const bench = new Bench();
   const { context } = await bench.start(chat({ response_format: { type: 'json_object' } }));
   await bench.finish([], { job: 0, kind: 'invalid_request', field: 'grammar' });
   const failure = { code: 'invalid_request', param: 'response_format' };
@@ -1003,7 +987,7 @@ test('a grammar error of the engine names the field', async () => {
 describe('a model that is not loaded', () => {
   test('is waited for with progress reports, and the lease ends with the job', async () => {
     let loaded: () => void = () => {};
-    const bench = new Bench(2, { progressEveryMs: 5 });
+    bench = new Bench(2, { progressEveryMs: 5 });
     bench.loaded = new Promise<void>((resolve) => (loaded = resolve));
     bench.submit(chat(), bench.context(chat()));
     const progress = () => bench.sent.filter(({ type }) => type === 'job_progress').length;
@@ -1020,7 +1004,6 @@ describe('a model that is not loaded', () => {
   });
 
   test('is not waited for by a cancelled job, nor loaded for an invalid one', async () => {
-    const bench = new Bench();
     bench.loaded = new Promise(() => {});
     const { context } = await bench.start(chat());
     await bench.cancel(context);
@@ -1090,7 +1073,6 @@ describe('vectors', () => {
     ],
     [{ job: 0, kind: 'engine_failed', message: 'killed' }, { code: 'engine_failed' }],
   ] as const)('end with what the engine found: %j', async (ended, failure) => {
-    const bench = new Bench();
     bench.embedding = facts;
     const { context } = await bench.start(request(), terms);
     bench.embeddings[0]?.embedding.end(ended);
@@ -1099,7 +1081,6 @@ describe('vectors', () => {
   });
 
   test('are cancelled when the client disconnects', async () => {
-    const bench = new Bench();
     bench.embedding = facts;
     const { context } = await bench.start(request(), terms);
     await bench.cancel(context);
@@ -1227,7 +1208,6 @@ describe('images', () => {
     ['no prompt', made, { prompt: ' ' }, terms, { code: 'invalid_request', param: 'prompt' }],
     ['too many', made, { n: 5 }, terms, { code: 'invalid_request', param: 'n' }],
   ])('are refused: %s', async (_what, image, changes, context, failure) => {
-    const bench = new Bench();
     bench.image = image;
     expect(await bench.failureOf(request(changes), context)).toEqual(failure);
     expect(bench.drawings).toHaveLength(0);
@@ -1240,7 +1220,6 @@ describe('images', () => {
   });
 
   test('text is rejected for an image model', async () => {
-    const bench = new Bench();
     bench.image = made;
     expect(await bench.failureOf(chat())).toEqual({ code: 'unsupported', param: 'model' });
   });
@@ -1261,7 +1240,6 @@ describe('images', () => {
   });
 
   test('are cancelled when the client disconnects', async () => {
-    const bench = new Bench();
     bench.image = made;
     const { context } = await bench.start(request(), terms);
     await bench.cancel(context);
@@ -1271,7 +1249,7 @@ describe('images', () => {
   });
 
   test('report progress while generated', async () => {
-    const bench = new Bench(2, { progressEveryMs: 1100 });
+    bench = new Bench(2, { progressEveryMs: 1100 });
     bench.image = made;
     bench.submit(request(), bench.context(request(), terms));
     while (!bench.sent.some(({ type }) => type === 'job_progress' || type === 'job_failed')) {

@@ -9,7 +9,7 @@ import { linkProvider, unlinkProvider } from '../../../src/database/ledger/link-
 import { pruneHistory } from '../../../src/database/ledger/prune-history.js';
 import { maturingEarnings } from '../../../src/database/migrations/0047-maturing-earnings.js';
 import type { Database } from '../../../src/database/tables.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
+import { closeChecked, describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { give, openTestLedger, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
 
 const DAY = 86_400_000;
@@ -29,13 +29,7 @@ describeDatabases('earnings', (fresh) => {
     database = await place.open();
     ledger = await openTestLedger(database, { maturityDays: DAYS, now: () => now });
   });
-  afterEach(async () => {
-    const { problems } = await checkLedger(database);
-    await ledger.close();
-    await database.destroy();
-    await place.remove();
-    expect(problems).toEqual([]);
-  });
+  afterEach(() => closeChecked(place, database, ledger));
 
   /** A job that costs 100: 90 for the provider, 10 for the network. */
   async function pay(accountId: string, providerId = PROVIDER, at = now): Promise<void> {

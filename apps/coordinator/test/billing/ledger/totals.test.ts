@@ -6,7 +6,7 @@ import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
 import { foldJobs } from '../../../src/database/ledger/fold-jobs.js';
 import { pruneHistory } from '../../../src/database/ledger/prune-history.js';
 import type { Database } from '../../../src/database/tables.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
+import { closeChecked, describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { give, openTestLedger, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
 
 const HOUR = 3_600_000;
@@ -51,13 +51,7 @@ describeDatabases('the roll-ups', (fresh) => {
     await give(ledger, 'customer', 1_000_000);
     await give(ledger, 'another', 1_000_000);
   });
-  afterEach(async () => {
-    const { problems } = await checkLedger(database);
-    await ledger.close();
-    await database.destroy();
-    await place.remove();
-    expect(problems).toEqual([]);
-  });
+  afterEach(() => closeChecked(place, database, ledger));
 
   it("count a job in each window for the window's length", async () => {
     await runJob(T0);
