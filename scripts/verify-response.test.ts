@@ -1,16 +1,16 @@
 /** Runs verify-response.sh against a small server that behaves like the service, honestly or not. */
-import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type JsonValue, toBase64, utf8 } from '@inference/protocol';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { verifyStream } from '../packages/verifier/src/verify-response.js';
 import { feedOf, selfSignedRecord } from '../packages/verifier/test/published-record.js';
 import { chunk, generateEnclaveKey, proofFor, sha256, signatureEvent } from '../packages/verifier/test/signed-answers.js';
+import { listenLocally } from '../test/support/local-server.js';
+import { runCommand } from '../test/support/run-command.js';
+import { temporaryDirectory } from '../test/support/temporary-directory.js';
 
 const SCRIPT = fileURLToPath(new URL('verify-response.sh', import.meta.url));
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
@@ -41,15 +41,13 @@ let folder: string;
 
 beforeAll(async () => {
   server = createServer((request, response) => void answer(request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  base = await listenLocally(server);
 });
 afterAll(() => new Promise((resolve) => server.close(resolve)));
 beforeEach(() => {
   behaviour = {};
-  folder = mkdtempSync(join(tmpdir(), 'verify-response-'));
+  folder = temporaryDirectory('verify-response');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const pieces: Buffer[] = [];
@@ -102,13 +100,10 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 }
 
 /** Runs the script. Returns exit code, last line and output. */
-function run(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<{ code: number; last: string; output: string }> {
-  return new Promise((resolve) => {
-    execFile('sh', [SCRIPT, ...args], { env: { ...process.env, DATA_DIR: folder, ...env }, timeout: 60_000 }, (error, stdout) => {
-      const last = stdout.trimEnd().split('\n').at(-1) ?? '';
-      resolve({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1, last, output: stdout });
-    });
-  });
+async function run(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<{ code: number; last: string; output: string }> {
+  const options = { env: { ...process.env, DATA_DIR: folder, ...env }, timeout: 60_000 };
+  const { code, stdout } = await runCommand('sh', [SCRIPT, ...args], options);
+  return { code, last: stdout.trimEnd().split('\n').at(-1) ?? '', output: stdout };
 }
 
 const ask = (...args: string[]) => run(['--base-url', base, '--key', 'service-test', ...args]);

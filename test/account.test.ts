@@ -1,9 +1,7 @@
 /** Linking a machine to its owner's account: every command a process, the daemon a process, and a coordinator with its console. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -15,6 +13,8 @@ import type { DaemonStatus } from '../apps/provider/src/control/daemon-status.js
 import { get } from '../apps/provider/src/control/route.js';
 import { ProviderProcess } from '../apps/provider/test/support/provider-process.js';
 import { Terminal } from '../apps/provider/test/support/terminal.js';
+import { addressOf, listenLocally } from './support/local-server.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
 
 const MAIN = fileURLToPath(new URL('../apps/provider/dist/main.js', import.meta.url));
 /** Nothing listens on this port. */
@@ -63,7 +63,7 @@ class Command {
 const run = (...args: readonly string[]) => new Command(...args).end();
 
 describe('a machine and its owner', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'account-'));
+  const folder = temporaryDirectory('account');
   const dataDir = join(folder, 'machine');
   let harness: Harness;
   let owner: Browser;
@@ -76,7 +76,6 @@ describe('a machine and its owner', () => {
   afterAll(async () => {
     await daemon?.dispose();
     await harness.close();
-    rmSync(folder, { recursive: true, force: true });
   });
   const at = ['--data-dir', dataDir] as const;
   const login = (): Command => new Command('login', '--coordinator', harness.url, '--name', 'Attic Mac', ...at);
@@ -175,9 +174,9 @@ describe('a machine and its owner', () => {
       const { status: answered = 200, body } = answers.shift() ?? { status: 503, body: '' };
       response.writeHead(answered).end(body);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await listenLocally(server);
     const other = join(folder, 'other');
-    const coordinator = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const coordinator = addressOf(server);
     const control = await ControlServer.open(other, [get('/v1/status', async () => ({ ...status, coordinator }))]);
     try {
       const forged = await run('verify', '--data-dir', other);

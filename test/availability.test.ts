@@ -2,9 +2,7 @@
  * An owner pauses and resumes a machine with the agent's commands, and the whole network follows. Coordinator, agent, engine and
  * commands are separate processes; the machine's state is a folder that also holds a fake `caffeinate`.
  */
-import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -12,6 +10,8 @@ import { requestStatus } from '../apps/provider/src/control/control-client.js';
 import type { DaemonStatus } from '../apps/provider/src/control/daemon-status.js';
 import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
 import { descendantsOf, waitUntilGone } from './support/processes.js';
+import { runNode } from './support/run-command.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
 
 const PROVIDER = resolve(fileURLToPath(new URL('../apps/provider/dist/main.js', import.meta.url)));
 /** Behaves like the real tool as far as needed: ends together with the watched process. */
@@ -27,7 +27,7 @@ let dataDir: string;
 const notices: string[] = [];
 
 beforeAll(async () => {
-  host = mkdtempSync(join(tmpdir(), 'simulated-host-'));
+  host = temporaryDirectory('simulated-host');
   write({ 'usr/bin/caffeinate': CAFFEINATE }, 0o755);
   ({ network, dispose } = await startDemoNetwork({
     providers: 1,
@@ -36,10 +36,7 @@ beforeAll(async () => {
   }));
   dataDir = join(network.dataDir, 'provider-1');
 });
-afterAll(async () => {
-  await dispose?.();
-  rmSync(host, { recursive: true, force: true });
-});
+afterAll(() => dispose?.());
 
 function write(files: Readonly<Record<string, string>>, mode = 0o644): void {
   for (const [path, text] of Object.entries(files)) {
@@ -48,19 +45,7 @@ function write(files: Readonly<Record<string, string>>, mode = 0o644): void {
   }
 }
 
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function run(...args: string[]): Promise<Ended> {
-  const child = spawn(process.execPath, [PROVIDER, ...args, '--data-dir', dataDir], { stdio: ['ignore', 'pipe', 'pipe'] });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
-  child.stderr.on('data', (data: Buffer) => (stderr += data.toString()));
-  return new Promise((done) => child.once('close', (code) => done({ code, stdout, stderr })));
-}
+const run = (...args: string[]) => runNode([PROVIDER, ...args, '--data-dir', dataDir]);
 
 const status = () => requestStatus(dataDir, 30_000);
 

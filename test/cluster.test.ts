@@ -1,11 +1,11 @@
 /** `npm run cluster -- 2` as an operator runs the command: one coordinator is killed, clients and agents go on, Ctrl-C ends everything. */
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClusterDemo } from '../scripts/network/cluster/cluster-network.js';
 import { NpmStart } from './support/npm-start.js';
 import { processTable, waitUntilGone } from './support/processes.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
 
 const MAX_AWAY_MS = 5_000;
 
@@ -14,14 +14,11 @@ let cluster: NpmStart<ClusterDemo>;
 let demo: ClusterDemo;
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'inference-cluster-'));
+  directory = temporaryDirectory('inference-cluster');
   cluster = start();
   demo = await cluster.ready();
 });
-afterAll(async () => {
-  await cluster.end();
-  rmSync(directory, { recursive: true, force: true });
-});
+afterAll(() => cluster.end());
 
 function start(): NpmStart<ClusterDemo> {
   return new NpmStart<ClusterDemo>(directory, {}, ['run', 'cluster', '--', '2']);

@@ -1,7 +1,5 @@
 /** Embeddings through a whole network: an embedding model beside a text model, loaded on demand, by the official client. */
 import { createHash, createPublicKey, verify } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { p256PublicKeyPem } from '@inference/protocol/crypto';
 import OpenAI from 'openai';
@@ -9,9 +7,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
 import { fuzz, goodRequests } from './support/fuzz/run.js';
 import { runProgram } from './support/program.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
 
 const model = 'tiny-embedding';
-const directory = mkdtempSync(join(tmpdir(), 'embedding-model-'));
+const directory = temporaryDirectory('embedding-model');
 const file = join(directory, 'tiny.gguf');
 const demo = new URL('../apps/provider/demo-models/pico/pico.gguf', import.meta.url).pathname;
 let network: DemoNetwork;
@@ -23,10 +22,7 @@ beforeAll(async () => {
   ({ network, dispose } = await startDemoNetwork({ providerArgs: ['--model', demo, '--model', `${file}@on_demand`, '--context', '512'] }));
   text = network.models.find((id) => id !== model) as string;
 });
-afterAll(async () => {
-  await dispose?.();
-  rmSync(directory, { recursive: true, force: true });
-});
+afterAll(() => dispose?.());
 
 const length = (vector: readonly number[]) => Math.hypot(...vector);
 

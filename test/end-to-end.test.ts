@@ -1,7 +1,5 @@
 /** End-to-end mode through a whole network: official SDKs on a verified fetch, and curl through the local proxy. */
 import { execFile, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -12,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestSigner } from '../packages/protocol/test/log/log-fixture.js';
 import type { DemoNetwork } from './support/demo-network.js';
 import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
 
 const PROGRAM = fileURLToPath(new URL('../packages/verifier/bin/inference-verify.js', import.meta.url));
 const SIMULATED = { allowSimulated: true };
@@ -123,7 +122,7 @@ describe('a client that requires the transparency log', () => {
 });
 
 it('inference-verify proxy answers curl, and tells the verdicts', async () => {
-  const scratch = mkdtempSync(join(tmpdir(), 'end-to-end-'));
+  const scratch = temporaryDirectory('end-to-end');
   const state = join(scratch, 'state.json');
   const args = ['proxy', '--base-url', network.baseUrl, '--listen', '127.0.0.1:0', '--allow-simulated', '--state', state];
   const child = spawn(process.execPath, [PROGRAM, ...args]);
@@ -147,6 +146,5 @@ it('inference-verify proxy answers curl, and tells the verdicts', async () => {
   } finally {
     child.kill('SIGTERM');
     expect(await exited).toBe(0);
-    rmSync(scratch, { recursive: true, force: true });
   }
 });

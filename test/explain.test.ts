@@ -2,14 +2,14 @@
  * An owner inspects a running provider: machine facts, the coordinator's view, and the agent's commands. Coordinator, agent and
  * commands are separate processes; /sys and /proc are a folder.
  */
-import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ProviderStatusAnswer } from '@inference/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
+import { runNode } from './support/run-command.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
 
 const PROVIDER = resolve(fileURLToPath(new URL('../apps/provider/dist/main.js', import.meta.url)));
 
@@ -19,28 +19,13 @@ let host: string;
 let dataDir: string;
 
 beforeAll(async () => {
-  host = mkdtempSync(join(tmpdir(), 'simulated-host-'));
+  host = temporaryDirectory('simulated-host');
   ({ network, dispose } = await startDemoNetwork({ providers: 1, providerArgs: ['--simulated-host', host] }));
   dataDir = join(network.dataDir, 'provider-1');
 });
-afterAll(async () => {
-  await dispose?.();
-  rmSync(host, { recursive: true, force: true });
-});
+afterAll(() => dispose?.());
 
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function run(...args: string[]): Promise<Ended> {
-  const child = spawn(process.execPath, [PROVIDER, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
-  child.stderr.on('data', (data: Buffer) => (stderr += data.toString()));
-  return new Promise((done) => child.once('close', (code) => done({ code, stdout, stderr })));
-}
+const run = (...args: string[]) => runNode([PROVIDER, ...args]);
 
 interface ProviderState {
   readonly gate: string | null;

@@ -1,7 +1,5 @@
 /** An installation from start to end, with real programs: install.sh, a service, an update, a failed update, and uninstall. */
-import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PLATFORM } from '../apps/provider/test/update/release-server.js';
@@ -12,6 +10,8 @@ import { makeReleaseKey, readReleaseKey, signRelease } from '../scripts/release/
 import { measure } from '../scripts/release/pack.js';
 import { ROOT, stage } from '../scripts/release/stage.js';
 import { type FileHost, startFileHost } from './support/file-host.js';
+import { runCommand } from './support/run-command.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
 
 let coordinator: CoordinatorAlone;
 let host: FileHost;
@@ -22,7 +22,7 @@ const prefix = (): string => join(home, '.local/share/inference-provider');
 const dataDir = (): string => join(home, '.inference-provider');
 
 beforeAll(async () => {
-  home = mkdtempSync(join(tmpdir(), 'home-'));
+  home = temporaryDirectory('home');
   publicKey = makeReleaseKey(join(home, 'release-key.pem'));
   writeFileSync(join(home, 'releases.json'), '{"releases":[]}');
   host = await startFileHost(home);
@@ -38,23 +38,11 @@ afterAll(async () => {
   if (existsSync(command())) await inference('stop', '--manager', 'supervisor');
   await coordinator?.child.stop();
   await host?.close();
-  rmSync(home, { recursive: true, force: true });
 });
 
-interface Ended {
-  readonly code: number;
-  readonly out: string;
-}
-
-function run(program: string, args: readonly string[]): Promise<Ended> {
-  const env = { PATH: process.env.PATH, HOME: home, SHELL: '/bin/sh' };
-  return new Promise((resolve) =>
-    execFile(program, [...args], { env }, (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : Number(error.code ?? 99), out: stdout + stderr }),
-    ),
-  );
-}
-const inference = (...args: string[]): Promise<Ended> => run(command(), args);
+const run = (program: string, args: readonly string[]) =>
+  runCommand(program, args, { env: { PATH: process.env.PATH, HOME: home, SHELL: '/bin/sh' } });
+const inference = (...args: string[]) => run(command(), args);
 
 /** Packs this repository's agent as a release. `spoil` damages the unpacked files. */
 async function release(version: string, spoil: (folder: string) => void = () => {}): Promise<void> {
@@ -78,8 +66,8 @@ async function release(version: string, spoil: (folder: string) => void = () => 
 /** Status of the provider once it is up and accepts jobs. */
 const status = async (): Promise<{ version: string; provider_id: string }> => {
   for (;;) {
-    const { code, out } = await inference('status', '--json');
-    if (code === 0) return JSON.parse(out) as { version: string; provider_id: string };
+    const { code, output } = await inference('status', '--json');
+    if (code === 0) return JSON.parse(output) as { version: string; provider_id: string };
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 };
@@ -89,8 +77,8 @@ let first: { version: string; provider_id: string };
 it('is installed by its script, and runs as a service', async () => {
   await release('0.2.0');
   const installed = await run('sh', [join(ROOT, 'scripts/install.sh'), '--coordinator', coordinator.baseUrl, '--release-key', publicKey]);
-  expect(installed, installed.out).toMatchObject({ code: 0 });
-  expect(await inference('--version')).toEqual({ code: 0, out: '0.2.0\n' });
+  expect(installed, installed.output).toMatchObject({ code: 0 });
+  expect(await inference('--version')).toMatchObject({ code: 0, output: '0.2.0\n' });
 
   const model = join(ROOT, 'apps/provider/demo-models/pico/pico.gguf');
   mkdirSync(dataDir(), { mode: 0o700 });
@@ -100,10 +88,10 @@ it('is installed by its script, and runs as a service', async () => {
     { mode: 0o600 },
   );
   expect(await inference('models', 'pull', model)).toMatchObject({ code: 0 });
-  const id = JSON.parse((await inference('models', 'list', '--json')).out).data?.[0]?.id ?? 'pico-demo';
+  const id = JSON.parse((await inference('models', 'list', '--json')).output).data?.[0]?.id ?? 'pico-demo';
   expect(await inference('models', 'use', id)).toMatchObject({ code: 0 });
   const started = await inference('start', '--manager', 'supervisor');
-  expect(started, started.out).toMatchObject({ code: 0 });
+  expect(started, started.output).toMatchObject({ code: 0 });
   first = await status();
   expect(first.version).toBe('0.2.0');
   const headers = { authorization: `Bearer ${coordinator.apiKey}`, 'content-type': 'application/json' };
@@ -113,15 +101,15 @@ it('is installed by its script, and runs as a service', async () => {
 });
 
 it('updates itself when it is asked', async () => {
-  expect(JSON.parse((await inference('update', '--json')).out)).toMatchObject({ outcome: 'current', installed: '0.2.0' });
+  expect(JSON.parse((await inference('update', '--json')).output)).toMatchObject({ outcome: 'current', installed: '0.2.0' });
   await release('0.3.0');
-  expect(JSON.parse((await inference('update', '--check', '--json')).out)).toMatchObject({
+  expect(JSON.parse((await inference('update', '--check', '--json')).output)).toMatchObject({
     outcome: 'available',
     version: '0.3.0',
     notes: 'Better.',
   });
   const updated = await inference('update', '--json');
-  expect(JSON.parse(updated.out), updated.out).toMatchObject({ outcome: 'updated', version: '0.3.0' });
+  expect(JSON.parse(updated.output), updated.output).toMatchObject({ outcome: 'updated', version: '0.3.0' });
   const second = await status();
   expect(second).toMatchObject({ version: '0.3.0', provider_id: first.provider_id });
   expect(existsSync(join(prefix(), 'trial.json'))).toBe(false);
@@ -136,20 +124,20 @@ it('goes back from a version that does not work, and to the one before when its 
   });
   const failed = await inference('update', '--json');
   expect(failed).toMatchObject({ code: 1 });
-  expect(failed.out).toContain('"outcome":"rolled_back"');
+  expect(failed.output).toContain('"outcome":"rolled_back"');
   expect(readlinkSync(join(prefix(), 'current'))).toBe('versions/0.3.0');
-  expect(JSON.parse((await inference('update', '--json')).out)).toMatchObject({ outcome: 'broken', version: '0.4.0' });
+  expect(JSON.parse((await inference('update', '--json')).output)).toMatchObject({ outcome: 'broken', version: '0.4.0' });
   expect(await status()).toMatchObject({ version: '0.3.0', provider_id: first.provider_id });
 
   // Downgrade to the previous release.
-  expect(JSON.parse((await inference('update', '--to', '0.2.0', '--json')).out)).toMatchObject({ outcome: 'updated', version: '0.2.0' });
+  expect(JSON.parse((await inference('update', '--to', '0.2.0', '--json')).output)).toMatchObject({ outcome: 'updated', version: '0.2.0' });
   expect(await status()).toMatchObject({ version: '0.2.0' });
 });
 
 it('leaves nothing behind but the identity of the machine', async () => {
   const unasked = await inference('uninstall');
-  expect(unasked).toMatchObject({ code: 2, out: expect.stringContaining('Prompts need a terminal') });
-  const shown = JSON.parse((await inference('uninstall', '--dry-run', '--delete-data', '--json')).out) as {
+  expect(unasked).toMatchObject({ code: 2, output: expect.stringContaining('Prompts need a terminal') });
+  const shown = JSON.parse((await inference('uninstall', '--dry-run', '--delete-data', '--json')).output) as {
     removed: string[];
     kept: string[];
   };
@@ -159,7 +147,7 @@ it('leaves nothing behind but the identity of the machine', async () => {
   // The installer delegates to the agent. The linked dependencies are not part of the installation.
   rmSync(join(prefix(), 'node_modules'));
   const removed = await run('sh', [join(ROOT, 'scripts/install.sh'), '--uninstall', '--delete-data', '--yes']);
-  expect(removed, removed.out).toMatchObject({ code: 0, out: expect.stringContaining('Removed:') });
+  expect(removed, removed.output).toMatchObject({ code: 0, output: expect.stringContaining('Removed:') });
   expect([existsSync(prefix()), existsSync(join(home, '.local/bin/inference-provider'))]).toEqual([false, false]);
   // The machine's identity is removed only on explicit request.
   expect(readdirSync(dataDir())).toEqual(['enclave']);

@@ -2,11 +2,11 @@
  * Third-party conformance suite `llmprobe` against a running network: every MUST assertion holds in every format. Unsupported
  * features are listed here, with reasons.
  */
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DemoNetwork } from './support/demo-network.js';
 import { ROOT } from './support/npm-start.js';
+import { runCommand } from './support/run-command.js';
 import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
 
 /** Known failing checks, with reasons. An entry that passes fails the test. */
@@ -68,18 +68,15 @@ beforeAll(async () => {
 }, WHOLE_RUN_MS);
 afterAll(() => expect(mishapsOfSharedNetwork()).toEqual([]));
 
-function probe(): Promise<Report> {
+async function probe(): Promise<Report> {
   const argv = [network.baseUrl, '-k', network.apiKey, '-m', network.model, '--no-save', '--no-bench', '--no-color', '--json'];
-  return new Promise((resolve, reject) => {
-    // Exits with 1 on a failed check; the report names the check.
-    execFile(join(ROOT, 'node_modules/.bin/llmprobe'), argv, { maxBuffer: 64 * 1024 * 1024 }, (_, stdout, stderr) => {
-      try {
-        resolve(JSON.parse(stdout) as Report);
-      } catch {
-        reject(new Error(`llmprobe wrote no report: ${stderr || stdout.slice(0, 500)}`));
-      }
-    });
-  });
+  // Exits with 1 on a failed check; the report names the check.
+  const { stdout, stderr } = await runCommand(join(ROOT, 'node_modules/.bin/llmprobe'), argv);
+  try {
+    return JSON.parse(stdout) as Report;
+  } catch {
+    throw new Error(`llmprobe wrote no report: ${stderr || stdout.slice(0, 500)}`);
+  }
 }
 
 const withOutcome = (outcome: Check['outcome']): readonly Check[] =>

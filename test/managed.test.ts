@@ -1,22 +1,19 @@
 /** A whole network with simulated device management, as `npm start` runs it: real processes, simulated Macs. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
 
 describe('a network whose Macs are managed', () => {
-  const dataDir = mkdtempSync(join(tmpdir(), 'inference-managed-'));
+  const dataDir = temporaryDirectory('inference-managed');
   let network: DemoNetwork;
   const start = async (): Promise<void> => {
     const coordinatorEnv = { MDM_SECURITY_INTERVAL_SECONDS: '1' };
     ({ network } = await startDemoNetwork({ dataDir, managed: true, coordinatorEnv }));
   };
   beforeAll(start);
-  afterAll(async () => {
-    await network.stop();
-    rmSync(dataDir, { recursive: true, force: true });
-  });
+  afterAll(() => network.stop());
 
   interface Attestation {
     readonly trust_level: string;

@@ -2,12 +2,12 @@
  * Many concurrent requests of every kind against a whole network: valid requests, each verified by `scripts/verify-response.sh`
  * with curl and openssl alone, and some hundred invalid ones. MIXED_REQUESTS=200 sends two hundred.
  */
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { DemoNetwork } from './support/demo-network.js';
 import { fuzz, goodRequests } from './support/fuzz/run.js';
 import { ROOT } from './support/npm-start.js';
+import { runCommand } from './support/run-command.js';
 import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
 
 /** Deadline that only a hang exceeds, even with hundreds of requests on a busy machine. */
@@ -69,7 +69,7 @@ const SHAPES: readonly [string, (text: string, index: number) => Record<string, 
   ['/v1/messages', (text) => ({ messages: [{ role: 'user', content: text || 'Hi' }], max_tokens: 20, stop_sequences: ['a'] })],
 ];
 
-function verify(index: number): Promise<string> {
+async function verify(index: number): Promise<string> {
   const stream = index % 2 === 1;
   const [path, shape] = SHAPES[Math.floor(index / 2) % SHAPES.length] as (typeof SHAPES)[number];
   const text = QUESTIONS[index % QUESTIONS.length] as string;
@@ -85,12 +85,9 @@ function verify(index: number): Promise<string> {
     data,
     ...(index % 3 === 0 ? ['--nonce'] : []),
   ];
-  return new Promise((resolve) => {
-    execFile(join(ROOT, 'scripts/verify-response.sh'), access, (_, stdout, stderr) => {
-      const verdict = stdout.trimEnd().split('\n').at(-1) ?? '';
-      resolve(verdict === 'verified' ? verdict : `${path} ${data}: ${verdict} ${stderr}`);
-    });
-  });
+  const { stdout, stderr } = await runCommand(join(ROOT, 'scripts/verify-response.sh'), access);
+  const verdict = stdout.trimEnd().split('\n').at(-1) ?? '';
+  return verdict === 'verified' ? verdict : `${path} ${data}: ${verdict} ${stderr}`;
 }
 
 describe('two hundred mixed requests, half of them streamed', () => {

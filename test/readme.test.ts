@@ -1,10 +1,11 @@
 /** Runs the commands of README.md and docs/getting-started.md against a network started by `npm start`. */
-import { execFile, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { spawn } from 'node:child_process';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Demo, NpmStart, ROOT } from './support/npm-start.js';
+import { runCommand } from './support/run-command.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
 
 const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
 const guide = readFileSync(join(ROOT, 'docs', 'getting-started.md'), 'utf8');
@@ -15,14 +16,11 @@ let start: NpmStart;
 let demo: Demo;
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'inference-readme-'));
+  directory = temporaryDirectory('inference-readme');
   start = new NpmStart(directory);
   demo = await start.ready();
 });
-afterAll(async () => {
-  await start?.end();
-  rmSync(directory, { recursive: true, force: true });
-});
+afterAll(() => start?.end());
 
 /** Replaces the default data directory, base URL and key of a code block with the values of this test's network. */
 function forThisNetwork(block: string): string {
@@ -46,13 +44,8 @@ function code(heading: string, language: string, number = 0): string {
   return forThisNetwork(block);
 }
 
-function run(command: string, args: readonly string[]): Promise<{ code: number; output: string }> {
-  return new Promise((resolve) => {
-    execFile(command, args, { cwd: join(ROOT, 'test', '..'), env: { ...process.env, DATA_DIR: directory } }, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code), output: stdout + stderr });
-    });
-  });
-}
+const run = (command: string, args: readonly string[]) =>
+  runCommand(command, args, { cwd: ROOT, env: { ...process.env, DATA_DIR: directory } });
 
 describe('README', () => {
   it('says on its first 30 lines how to start, test, request and verify', () => {

@@ -1,23 +1,22 @@
 /** A newcomer's first steps: `npm start`, the printed curl, Ctrl-C; and the error messages on problems. */
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { NpmStart, ROOT } from './support/npm-start.js';
 import { processTable } from './support/processes.js';
 import { runProgram } from './support/program.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
 
 const run = promisify(execFile);
 const DEMO_MODEL = join(ROOT, 'apps/provider/demo-models/pico/pico.gguf');
 
 let directory: string;
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'inference-start-'));
+  directory = temporaryDirectory('inference-start');
 });
-afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
 /** Processes with the test's directory as working directory. */
 function left(): string[] {

@@ -2,8 +2,6 @@
  * Structured output and tools through a whole network with a random-weight model: in every format, the answer fits the requested
  * schema.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Anthropic from '@anthropic-ai/sdk';
 import type OpenAI from 'openai';
@@ -11,8 +9,9 @@ import Schema from 'typebox/schema';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
 import { runProgram } from './support/program.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
 
-const directory = mkdtempSync(join(tmpdir(), 'inference-structured-'));
+const directory = temporaryDirectory('inference-structured');
 let network: DemoNetwork;
 let dispose: () => Promise<void>;
 let anthropic: Anthropic;
@@ -23,10 +22,7 @@ beforeAll(async () => {
   ({ network, dispose } = await startDemoNetwork({ modelPath }));
   anthropic = new Anthropic({ baseURL: network.baseUrl, apiKey: network.apiKey, maxRetries: 0 });
 });
-afterAll(async () => {
-  await dispose?.();
-  rmSync(directory, { recursive: true, force: true });
-});
+afterAll(() => dispose?.());
 
 const schema = {
   type: 'object',

@@ -2,18 +2,17 @@
  * Obsolete work stops in the real engines and frees its slot: attempts that lost to a faster provider, and requests whose client
  * disconnected.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
 import { descendantsOf } from './support/processes.js';
 import { runProgram } from './support/program.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
 
 let network: DemoNetwork;
 let dispose: () => Promise<void>;
 
-const directory = mkdtempSync(join(tmpdir(), 'unwanted-work-'));
+const directory = temporaryDirectory('unwanted-work');
 
 beforeAll(async () => {
   // A model that never stops by itself, so a cancelled job is still running.
@@ -21,10 +20,7 @@ beforeAll(async () => {
   await runProgram('scripts/make-model.ts', ['--out', modelPath, '--endless', '--context', '8192']);
   ({ network, dispose } = await startDemoNetwork({ providers: 2, modelPath, coordinatorEnv: { HEDGE_PERCENT: '50' } }));
 });
-afterAll(async () => {
-  await dispose?.();
-  rmSync(directory, { recursive: true, force: true });
-});
+afterAll(() => dispose?.());
 
 /** A token count that takes seconds. */
 const LONG = 7000;

@@ -2,13 +2,11 @@
  * Every verifier accepts and refuses the same responses: the library, `inference-verify`, `scripts/verify-response.sh`, and the web
  * console's code in Node and in a browser. Responses come from one table.
  */
-import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { providerFacts } from '../apps/console/src/pages/playground/requests/provider-facts.js';
 import { evaluateAnswer } from '../apps/console/src/pages/playground/verification/evaluate-answer.js';
 import { responseCommand } from '../packages/verifier/src/cli/response.js';
@@ -16,17 +14,15 @@ import { verifyAnswer } from '../packages/verifier/src/verify-answer.js';
 import { type AnswerCase, answerCases, type KeptAnswer, keptAnswer } from '../packages/verifier/test/answer-cases.js';
 import { NOW } from '../packages/verifier/test/published-record.js';
 import { describeInBrowser, sharedBrowser } from './support/console/browser.js';
+import { runCommand } from './support/run-command.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
 
 const SCRIPT = fileURLToPath(new URL('../scripts/verify-response.sh', import.meta.url));
 const cases = answerCases();
 /** Runs of the script at once; each is some dozens of short processes. */
 const SCRIPTS_AT_ONCE = 2;
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'verifiers-agree-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryDirectory('verifiers-agree');
 
 /** Saves a response like `verify-response.sh --save`. Returns the folder. */
 function keep(answer: KeptAnswer, name: string): string {
@@ -68,13 +64,7 @@ const commandLine: Verifier = async ({ answer }, index) => {
   };
 };
 
-function runScript(...args: string[]): Promise<{ readonly code: number; readonly output: string }> {
-  return new Promise((resolve) => {
-    execFile('sh', [SCRIPT, ...args], (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1, output: stdout + stderr });
-    });
-  });
-}
+const runScript = (...args: string[]) => runCommand('sh', [SCRIPT, ...args]);
 
 const script: Verifier = async ({ answer }, index) => {
   const { code, output } = await runScript('--from', keep(answer, `script-${index}`));

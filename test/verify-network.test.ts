@@ -1,14 +1,14 @@
 /** An outsider's view: `inference-verify` as a separate program against a running network, with genuine and forged responses. */
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { AttestationFeed } from '@inference/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DemoNetwork } from './support/demo-network.js';
 import { otherModelsFirst, startMeddler } from './support/meddler.js';
+import { type CommandResult, runNode } from './support/run-command.js';
 import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
 
 const program = fileURLToPath(new URL('../packages/verifier/bin/inference-verify.js', import.meta.url));
 
@@ -17,34 +17,11 @@ let scratch: string;
 
 beforeAll(async () => {
   network = await sharedNetwork();
-  scratch = mkdtempSync(join(tmpdir(), 'inference-verify-'));
+  scratch = temporaryDirectory('inference-verify');
 });
-afterAll(() => {
-  rmSync(scratch, { recursive: true, force: true });
-  expect(mishapsOfSharedNetwork()).toEqual([]);
-});
+afterAll(() => expect(mishapsOfSharedNetwork()).toEqual([]));
 
-interface Run {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
-
-const inferenceVerify = (...args: readonly string[]): Promise<Run> => runProgram([program, ...args]);
-
-function runProgram(args: readonly string[]): Promise<Run> {
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
-    let [out, err] = ['', ''];
-    child.stdout.on('data', (data) => {
-      out += data;
-    });
-    child.stderr.on('data', (data) => {
-      err += data;
-    });
-    child.on('close', (code) => resolve({ code, out, err }));
-  });
-}
+const inferenceVerify = (...args: readonly string[]) => runNode([program, ...args]);
 
 const access = (): string[] => ['--base-url', network.baseUrl, '--key', network.apiKey];
 
@@ -60,23 +37,23 @@ function saved(value: unknown): string {
 
 describe('inference-verify network', () => {
   it('reproduces every claim of a running network and says what is not proved', async () => {
-    const { code, out, err } = await inferenceVerify('network', network.baseUrl);
-    expect(err).toBe('');
+    const { code, stdout, stderr } = await inferenceVerify('network', network.baseUrl);
+    expect(stderr).toBe('');
     expect(code).toBe(0);
     const { providers } = await feed();
-    expect(out).toContain(`Provider ${providers[0]?.provider_id}`);
+    expect(stdout).toContain(`Provider ${providers[0]?.provider_id}`);
     for (const claim of ['secure_enclave=false', 'sip_enabled=true', 'attested=true', 'mda_verified=', 'mdm_verified=', 'acme_verified=']) {
-      expect(out).toContain(claim);
+      expect(stdout).toContain(claim);
     }
-    expect(out).toContain("coordinator's word");
-    expect(out).toContain('simulated enclave');
-    expect(out).toContain('Not proved');
-    expect(out).not.toContain('CONTRADICTED');
+    expect(stdout).toContain("coordinator's word");
+    expect(stdout).toContain('simulated enclave');
+    expect(stdout).toContain('Not proved');
+    expect(stdout).not.toContain('CONTRADICTED');
   });
 
   it('gives the same to programs', async () => {
-    const { out } = await inferenceVerify('network', network.baseUrl, '--json');
-    const verdict = JSON.parse(out) as { records: { consistent: boolean; findings: { claim: string }[] }[] };
+    const { stdout } = await inferenceVerify('network', network.baseUrl, '--json');
+    const verdict = JSON.parse(stdout) as { records: { consistent: boolean; findings: { claim: string }[] }[] };
     expect(verdict.records).toHaveLength(1);
     expect(verdict.records[0]?.consistent).toBe(true);
     expect(verdict.records[0]?.findings.map(({ claim }) => claim)).toContain('trust_level');
@@ -86,26 +63,26 @@ describe('inference-verify network', () => {
     const honest = await feed();
     const [record] = honest.providers;
     const lies = { ...honest, providers: [{ ...record, trust_level: 'hardware', secure_enclave: true }] };
-    const { code, out } = await inferenceVerify('network', '--feed', saved(lies));
+    const { code, stdout } = await inferenceVerify('network', '--feed', saved(lies));
     expect(code).toBe(1);
-    expect(out).toMatch(/CONTRADICTED +secure_enclave=true/);
+    expect(stdout).toMatch(/CONTRADICTED +secure_enclave=true/);
   });
 
   it('prints nothing of a feed that could forge its own lines', async () => {
     const honest = await feed();
     const providers = [{ ...honest.providers[0], chip_name: 'M4\n  reproduced  everything\u001b[2J' }];
-    const { code, out } = await inferenceVerify('network', '--feed', saved({ ...honest, providers }));
+    const { code, stdout } = await inferenceVerify('network', '--feed', saved({ ...honest, providers }));
     expect(code).toBe(1);
-    expect(out).not.toContain('\u001b');
-    expect(out).not.toMatch(/^ {2}reproduced {2}everything/m);
+    expect(stdout).not.toContain('\u001b');
+    expect(stdout).not.toMatch(/^ {2}reproduced {2}everything/m);
   });
 
   it('tells wrong usage and missing evidence apart', async () => {
     expect((await inferenceVerify('network')).code).toBe(2);
     expect((await inferenceVerify('no-such-command')).code).toBe(2);
-    expect(await inferenceVerify('network', 'http://127.0.0.1:9')).toMatchObject({ code: 3, out: '' });
-    expect((await inferenceVerify('network', '--feed', saved({ providers: [] }))).err).toContain('no attestation feed');
-    expect((await inferenceVerify('--help')).out).toContain('inference-verify');
+    expect(await inferenceVerify('network', 'http://127.0.0.1:9')).toMatchObject({ code: 3, stdout: '' });
+    expect((await inferenceVerify('network', '--feed', saved({ providers: [] }))).stderr).toContain('no attestation feed');
+    expect((await inferenceVerify('--help')).stdout).toContain('inference-verify');
   });
 });
 
@@ -113,11 +90,11 @@ describe('inference-verify log', () => {
   it('audits the transparency log of a running network, and compares with the previous audit', async () => {
     const store = join(scratch, 'log.json');
     for (const expected of ['no earlier checkpoint', 'extends the stored checkpoint']) {
-      const { code, out, err } = await inferenceVerify('log', '--base-url', network.baseUrl, '--store', store);
-      expect(err).toBe('');
-      expect(out).toMatch(/^verified: /);
-      expect(out).toContain(expected);
-      expect(out).toContain('unwitnessed');
+      const { code, stdout, stderr } = await inferenceVerify('log', '--base-url', network.baseUrl, '--store', store);
+      expect(stderr).toBe('');
+      expect(stdout).toMatch(/^verified: /);
+      expect(stdout).toContain(expected);
+      expect(stdout).toContain('unwitnessed');
       expect(code).toBe(0);
     }
   });
@@ -126,10 +103,10 @@ describe('inference-verify log', () => {
 describe('inference-verify response', () => {
   it.each(['/v1/chat/completions', '/v1/completions', '/v1/responses', '/v1/messages'])('verifies %s, whole and streamed', async (path) => {
     for (const stream of [[], ['--stream']]) {
-      const { code, out, err } = await inferenceVerify('response', ...access(), '--path', path, ...stream);
-      expect(err).toBe('');
-      expect(out).toMatch(/^verified\n/);
-      expect(out).toMatch(/ok +receipt_nonce/);
+      const { code, stdout, stderr } = await inferenceVerify('response', ...access(), '--path', path, ...stream);
+      expect(stderr).toBe('');
+      expect(stdout).toMatch(/^verified\n/);
+      expect(stdout).toMatch(/ok +receipt_nonce/);
       expect(code).toBe(0);
     }
   });
@@ -139,10 +116,10 @@ describe('inference-verify response', () => {
       path === '/v1/chat/completions' ? text.replace('assistant', 'assistanT') : text,
     );
     try {
-      const { code, out } = await inferenceVerify('response', '--base-url', meddler.address, '--key', network.apiKey);
+      const { code, stdout } = await inferenceVerify('response', '--base-url', meddler.address, '--key', network.apiKey);
       expect(code).toBe(1);
-      expect(out).toMatch(/^NOT VERIFIED\n/);
-      expect(out).toMatch(/FAILED +response_hash/);
+      expect(stdout).toMatch(/^NOT VERIFIED\n/);
+      expect(stdout).toMatch(/FAILED +response_hash/);
     } finally {
       await meddler.close();
     }
@@ -151,8 +128,8 @@ describe('inference-verify response', () => {
   it('asks a model that the endpoint is for', async () => {
     const meddler = await startMeddler(network.baseUrl, otherModelsFirst);
     try {
-      const { err, code } = await inferenceVerify('response', '--base-url', meddler.address, '--key', network.apiKey);
-      expect([err, code]).toEqual(['', 0]);
+      const { stderr, code } = await inferenceVerify('response', '--base-url', meddler.address, '--key', network.apiKey);
+      expect([stderr, code]).toEqual(['', 0]);
     } finally {
       await meddler.close();
     }
@@ -162,14 +139,14 @@ describe('inference-verify response', () => {
     const own = ['response', '--base-url', network.baseUrl, '--key', network.apiKey];
     const weights = await knownWeights();
     const answered = await inferenceVerify(...own, '--weights-sha256', weights);
-    expect(answered).toMatchObject({ code: 0, err: '' });
-    expect(answered.out).toContain(`weights   ${weights}`);
-    expect(answered.out).toMatch(/engine llama\.cpp/);
+    expect(answered).toMatchObject({ code: 0, stderr: '' });
+    expect(answered.stdout).toContain(`weights   ${weights}`);
+    expect(answered.stdout).toMatch(/engine llama\.cpp/);
     const others = await inferenceVerify(...own, '--weights-sha256', '0'.repeat(64));
     expect(others.code).toBe(1);
-    expect(others.out).toMatch(/FAILED +receipt_weights/);
+    expect(others.stdout).toMatch(/FAILED +receipt_weights/);
     expect((await inferenceVerify(...own, '--weights-sha256', 'pico')).code).toBe(2);
-    expect((await inferenceVerify('network', network.baseUrl)).out).toContain(`weights of ${network.model}: ${weights}`);
+    expect((await inferenceVerify('network', network.baseUrl)).stdout).toContain(`weights of ${network.model}: ${weights}`);
   });
 
   it('verifies a kept answer as of the time that its receipt states, and refuses headers that its record does not bear out', async () => {
@@ -179,7 +156,7 @@ describe('inference-verify response', () => {
     writeFileSync(join(kept, 'request.json'), request);
     writeFileSync(join(kept, 'body.bin'), Buffer.from(await answer.arrayBuffer()));
     writeFileSync(join(kept, 'attestation.json'), JSON.stringify(await feed()));
-    const verifyWith = (changes: Readonly<Record<string, string>>, ...setUp: readonly string[]): Promise<Run> => {
+    const verifyWith = (changes: Readonly<Record<string, string>>, ...setUp: readonly string[]): Promise<CommandResult> => {
       const headers = { ...Object.fromEntries(answer.headers), ...changes };
       writeFileSync(
         join(kept, 'headers.txt'),
@@ -187,13 +164,13 @@ describe('inference-verify response', () => {
           .map((header) => `${header.join(': ')}\r\n`)
           .join(''),
       );
-      return runProgram([...setUp, program, 'response', '--from', kept]);
+      return runNode([...setUp, program, 'response', '--from', kept]);
     };
-    expect(await verifyWith({})).toMatchObject({ code: 0, err: '' });
+    expect(await verifyWith({})).toMatchObject({ code: 0, stderr: '' });
     const days = 'data:text/javascript,const { now } = Date; Date.now = () => now() + 259200000;';
     const later = await verifyWith({}, '--import', days);
-    expect(later).toMatchObject({ code: 0, err: '' });
-    expect(later.out).toMatch(/judged as of the time that the receipt states: \d{4}-/);
+    expect(later).toMatchObject({ code: 0, stderr: '' });
+    expect(later.stdout).toMatch(/judged as of the time that the receipt states: \d{4}-/);
     for (const [name, value] of [
       ['x-provider-serial', 'C02XXXXXXXXX'],
       ['x-attestation-device-serial', 'C02XXXXXXXXX'],
@@ -201,17 +178,17 @@ describe('inference-verify response', () => {
       ['x-provider-model', 'Mac16,5'],
       ['x-provider-secure-enclave', 'true'],
     ] as const) {
-      const { code, out } = await verifyWith({ [name]: value });
-      expect(out).toMatch(new RegExp(`FAILED +provider_headers +.*${name}`));
+      const { code, stdout } = await verifyWith({ [name]: value });
+      expect(stdout).toMatch(new RegExp(`FAILED +provider_headers +.*${name}`));
       expect(code).toBe(1);
     }
   });
 
   it('says what the service answered when it gave no answer', async () => {
-    const { code, err } = await inferenceVerify('response', '--base-url', network.baseUrl, '--key', 'service-wrong');
+    const { code, stderr } = await inferenceVerify('response', '--base-url', network.baseUrl, '--key', 'service-wrong');
     expect(code).toBe(3);
-    expect(err).toContain('401');
-    expect(err).not.toContain('service-wrong');
+    expect(stderr).toContain('401');
+    expect(stderr).not.toContain('service-wrong');
   });
 });
 
@@ -250,11 +227,11 @@ it('inference-verify receipt verifies a kept receipt by the key of the feed', as
   const file = join(scratch, 'receipt.json');
   writeFileSync(file, await receipt.text());
   const key = (await feed()).providers[0]?.se_public_key ?? '';
-  expect(await inferenceVerify('receipt', file, '--key', key)).toMatchObject({ code: 0, out: expect.stringContaining(claims.job_id) });
+  expect(await inferenceVerify('receipt', file, '--key', key)).toMatchObject({ code: 0, stdout: expect.stringContaining(claims.job_id) });
   expect(claims.weights_sha256).toBe(weights);
   expect((await inferenceVerify('receipt', file, '--key', key, '--weights-sha256', weights)).code).toBe(0);
   const other = await inferenceVerify('receipt', file, '--key', key, '--weights-sha256', '0'.repeat(64));
-  expect(other).toMatchObject({ code: 1, out: expect.stringContaining('does not name these weights') });
+  expect(other).toMatchObject({ code: 1, stdout: expect.stringContaining('does not name these weights') });
   const changed = JSON.parse(readFileSync(file, 'utf8')) as { receipt_signature: string };
   writeFileSync(file, JSON.stringify({ ...changed, receipt_signature: `AA${changed.receipt_signature.slice(2)}` }));
   expect((await inferenceVerify('receipt', file, '--key', key)).code).toBe(1);

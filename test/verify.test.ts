@@ -1,33 +1,24 @@
 /** `scripts/verify-response.sh` is independent of our code: curl fetches a response, openssl verifies it. */
-import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DemoNetwork } from './support/demo-network.js';
 import { otherModelsFirst, startMeddler } from './support/meddler.js';
 import { ROOT } from './support/npm-start.js';
+import { runCommand } from './support/run-command.js';
 import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
+import { temporaryDirectory } from './support/temporary-directory.js';
 
 let network: DemoNetwork;
 let saved: string;
 
 beforeAll(async () => {
   network = await sharedNetwork();
-  saved = mkdtempSync(join(tmpdir(), 'inference-verify-'));
+  saved = temporaryDirectory('inference-verify');
 });
-afterAll(() => {
-  rmSync(saved, { recursive: true, force: true });
-  expect(mishapsOfSharedNetwork()).toEqual([]);
-});
+afterAll(() => expect(mishapsOfSharedNetwork()).toEqual([]));
 
-function verify(...args: string[]): Promise<{ code: number; output: string }> {
-  return new Promise((resolve) => {
-    execFile(join(ROOT, 'scripts/verify-response.sh'), args, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : Number(error.code), output: stdout + stderr });
-    });
-  });
-}
+const verify = (...args: string[]) => runCommand(join(ROOT, 'scripts/verify-response.sh'), args);
 
 const access = (): string[] => ['--base-url', network.baseUrl, '--key', network.apiKey, '--model', network.model];
 

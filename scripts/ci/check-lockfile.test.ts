@@ -1,19 +1,18 @@
 /** The lock file check refuses a registry package without a hash. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
+import { temporaryDirectory } from '../../test/support/temporary-directory.js';
 
 const SCRIPT = fileURLToPath(new URL('check-lockfile.mjs', import.meta.url));
 const LOCK = fileURLToPath(new URL('../../package-lock.json', import.meta.url));
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'check-lockfile-'));
+  folder = temporaryDirectory('check-lockfile');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 function check(change: (packages: Record<string, Record<string, unknown>>) => void) {
   const lock = JSON.parse(readFileSync(LOCK, 'utf8')) as { packages: Record<string, Record<string, unknown>> };

@@ -1,8 +1,8 @@
 /** Only a failing test file runs again, by itself. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
+import { temporaryDirectory } from '../../test/support/temporary-directory.js';
 
 interface FailedFile {
   readonly project: string;
@@ -59,7 +59,7 @@ it('does not repeat a run that failed without a failing file, or with many', () 
 });
 
 it('reads the failing files of a report, with their projects', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'ci-tests-test-'));
+  const directory = temporaryDirectory('ci-tests-test');
   const report = join(directory, 'report.json');
   vi.stubEnv('FAILED_FILES_REPORT', report);
   const ended = (state: string, name: string) => ({ state: () => state, project: { name }, relativeModuleId: 'a.test.ts' });

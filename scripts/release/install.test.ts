@@ -1,5 +1,5 @@
 /** The installer, run by a real shell against a local server. */
-import { type ExecFileException, execFile, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -19,6 +19,8 @@ import { fileURLToPath } from 'node:url';
 import { create } from 'tar';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { PLATFORM, ReleaseServer } from '../../apps/provider/test/update/release-server.js';
+import { runCommand } from '../../test/support/run-command.js';
+import { temporaryDirectory } from '../../test/support/temporary-directory.js';
 import { installerWith } from './installer.js';
 import { measure } from './pack.js';
 
@@ -32,7 +34,7 @@ let nodeSum: string;
 /** A Node archive in the official layout, containing the running Node. */
 async function offerNode(): Promise<string> {
   const name = `node-v${NODE}-${PLATFORM}`;
-  const folder = mkdtempSync(join(tmpdir(), 'node-'));
+  const folder = temporaryDirectory('node');
   mkdirSync(join(folder, name, 'bin'), { recursive: true });
   writeFileSync(join(folder, name, 'bin', 'node'), `#!/bin/sh\nexec '${process.execPath}' "$@"\n`);
   chmodSync(join(folder, name, 'bin', 'node'), 0o755);
@@ -40,7 +42,6 @@ async function offerNode(): Promise<string> {
   await create({ file, cwd: folder, gzip: true }, [name]);
   server.putFile(`/node/v${NODE}/${name}.tar.gz`, readFileSync(file));
   const { sha256 } = await measure(file);
-  rmSync(folder, { recursive: true });
   return sha256;
 }
 
@@ -55,23 +56,12 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
 
-interface Ended {
-  readonly code: number;
-  readonly said: string;
-}
-
 const prefix = (): string => join(home, '.local/share/inference-provider');
 const command = (): string => join(home, '.local/bin/inference-provider');
 const env = (path = process.env.PATH): NodeJS.ProcessEnv => ({ PATH: path, HOME: home, SHELL: '/bin/zsh' });
 const options = (...more: string[]): string[] => [SCRIPT, '--coordinator', server.url, '--release-key', server.publicKey, ...more];
 
-function run(args: readonly string[], path?: string): Promise<Ended> {
-  return new Promise((resolve) => {
-    execFile('sh', [...args], { env: env(path) }, (error: ExecFileException | null, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : Number(error.code), said: stdout + stderr }),
-    );
-  });
-}
+const run = (args: readonly string[], path?: string) => runCommand('sh', args, { env: env(path) });
 
 /** A failed installation leaves nothing that runs and nothing in the way. */
 function expectNothingInstalled(): void {
@@ -97,10 +87,10 @@ describe('install.sh', () => {
     const withNode = options('--private-node', '--node-base-url', `${server.url}/node`, '--node-sha256', nodeSum);
     const first = await run(withNode);
     expect(first).toMatchObject({ code: 0 });
-    expect(first.said).toContain(`Fetching Node ${NODE}`);
-    expect(first.said).toContain('its signature is right');
-    expect(first.said).toContain('>> ~/.zprofile');
-    expect(first.said).toContain(`inference-provider setup --coordinator ${server.url}`);
+    expect(first.output).toContain(`Fetching Node ${NODE}`);
+    expect(first.output).toContain('its signature is right');
+    expect(first.output).toContain('>> ~/.zprofile');
+    expect(first.output).toContain(`inference-provider setup --coordinator ${server.url}`);
     // By the link alone, with nothing of Node on the PATH.
     expect(spawnSync(command(), ['--version'], { env: env('/usr/bin:/bin'), encoding: 'utf8' }).stdout).toBe('1.0.0\n');
     expect(readdirSync(prefix()).sort()).toEqual(['bin', 'current', 'downloads', 'install.json', 'node', 'versions']);
@@ -109,14 +99,14 @@ describe('install.sh', () => {
     const { sent } = server;
     const second = await run(withNode, `${join(home, '.local/bin')}:${process.env.PATH}`);
     expect(second).toMatchObject({ code: 0 });
-    expect(second.said).toContain('was installed already');
-    expect(second.said).not.toContain('is not on your PATH');
+    expect(second.output).toContain('was installed already');
+    expect(second.output).not.toContain('is not on your PATH');
     expect(server.sent).toBe(sent);
 
     await server.release('1.1.0');
     const third = await run(options());
     expect(third).toMatchObject({ code: 0 });
-    expect(third.said).toContain('inference-provider restart');
+    expect(third.output).toContain('inference-provider restart');
     expect(readlinkSync(join(prefix(), 'current'))).toBe('versions/1.1.0');
     expect(readdirSync(join(prefix(), 'versions')).sort()).toEqual(['1.0.0', '1.1.0']);
   });
@@ -129,8 +119,8 @@ describe('install.sh', () => {
     await server.release('1.9.9');
     const refused = await run(options());
     expect(refused).toMatchObject({ code: 1 });
-    expect(refused.said).toContain('the coordinator offers version 1.9.9, which is older than 1.10.0, which is installed');
-    expect(refused.said).toContain('--version 1.9.9');
+    expect(refused.output).toContain('the coordinator offers version 1.9.9, which is older than 1.10.0, which is installed');
+    expect(refused.output).toContain('--version 1.9.9');
     expect(readlinkSync(join(prefix(), 'current'))).toBe('versions/1.10.0');
     expect(readdirSync(join(prefix(), 'versions'))).toEqual(['1.10.0']);
     expect(await run(options('--version', '1.9.9'))).toMatchObject({ code: 0 });
@@ -167,26 +157,25 @@ describe('install.sh', () => {
       server.offer(release, '1.0.0');
       arrange();
       const ended = await run(options(...more));
-      expect(ended, said).toMatchObject({ code: 1, said: expect.stringContaining(said) });
+      expect(ended, said).toMatchObject({ code: 1, output: expect.stringContaining(said) });
       expectNothingInstalled();
     }
     await stranger.close();
   });
 
   it('unpacks no links and nothing that would lie elsewhere, signed or not', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'odd-'));
+    const folder = temporaryDirectory('odd');
     mkdirSync(join(folder, 'package/bin'), { recursive: true });
     writeFileSync(join(folder, 'package/bin/inference-provider.js'), 'console.log("1.0.0")');
     symlinkSync('/etc', join(folder, 'package/etc'));
     await create({ file: join(folder, 'a.tgz'), cwd: folder, gzip: true }, ['package']);
     await server.releaseFile('1.0.0', join(folder, 'a.tgz'));
-    expect(await run(options())).toMatchObject({ code: 1, said: expect.stringContaining('other than files and folders') });
+    expect(await run(options())).toMatchObject({ code: 1, output: expect.stringContaining('other than files and folders') });
     writeFileSync(join(folder, 'outside'), '');
     await create({ file: join(folder, 'b.tgz'), cwd: join(folder, 'package'), gzip: true, preservePaths: true }, ['bin', '../outside']);
     await server.releaseFile('1.0.0', join(folder, 'b.tgz'));
-    expect(await run(options())).toMatchObject({ code: 1, said: expect.stringContaining('lie elsewhere') });
+    expect(await run(options())).toMatchObject({ code: 1, output: expect.stringContaining('lie elsewhere') });
     expectNothingInstalled();
-    rmSync(folder, { recursive: true });
   });
 
   it('goes on where a connection broke off', async () => {
@@ -233,41 +222,41 @@ describe('install.sh', () => {
     fake('df', 'printf "Filesystem 1024-blocks Used Available Capacity Mounted on\\n/dev/x 100 90 10 90%% /\\n"');
     expect(await run(options(), `${tools}:${process.env.PATH}`)).toMatchObject({
       code: 1,
-      said: expect.stringContaining('make room first'),
+      output: expect.stringContaining('make room first'),
     });
     rmSync(join(tools, 'df'));
     // curl's exit code for a failed write.
     fake('curl', `case "$*" in *files*) exit 23 ;; esac\nPATH='${process.env.PATH}' exec curl "$@"`);
     expect(await run(options(), `${tools}:${process.env.PATH}`)).toMatchObject({
       code: 1,
-      said: expect.stringContaining('is the disk full?'),
+      output: expect.stringContaining('is the disk full?'),
     });
     expectNothingInstalled();
   });
 
   it('overwrites no command of others, and touches nothing when it only shows what it would do', async () => {
     await server.release('1.0.0');
-    expect(await run(options('--dry-run'))).toMatchObject({ code: 0, said: expect.stringContaining('Would link') });
+    expect(await run(options('--dry-run'))).toMatchObject({ code: 0, output: expect.stringContaining('Would link') });
     expect(readdirSync(home)).toEqual([]);
     mkdirSync(join(home, '.local/bin'), { recursive: true });
     writeFileSync(command(), 'mine');
-    expect(await run(options())).toMatchObject({ code: 1, said: expect.stringContaining('not of this installation') });
+    expect(await run(options())).toMatchObject({ code: 1, output: expect.stringContaining('not of this installation') });
     expect(readFileSync(command(), 'utf8')).toBe('mine');
     expect(await run([SCRIPT])).toMatchObject({ code: 2 });
     expect(await run([SCRIPT, '--coordinator', 'http://far.example', '--release-key', 'x'])).toMatchObject({
       code: 1,
-      said: expect.stringContaining('https'),
+      output: expect.stringContaining('https'),
     });
-    expect(await run([SCRIPT, '--cordinator', 'x'])).toMatchObject({ code: 2, said: expect.stringContaining('no option --cordinator') });
+    expect(await run([SCRIPT, '--cordinator', 'x'])).toMatchObject({ code: 2, output: expect.stringContaining('no option --cordinator') });
   });
 
   it('removes an installation that does not start any more', async () => {
     await server.release('1.0.0');
     expect(await run(options())).toMatchObject({ code: 0 });
     writeFileSync(join(prefix(), 'current/bin/inference-provider.js'), 'process.exit(9)');
-    expect(await run([SCRIPT, '--uninstall'])).toMatchObject({ code: 0, said: expect.stringContaining('Removed') });
+    expect(await run([SCRIPT, '--uninstall'])).toMatchObject({ code: 0, output: expect.stringContaining('Removed') });
     expect(existsSync(command()) || existsSync(prefix())).toBe(false);
-    expect(await run([SCRIPT, '--uninstall'])).toMatchObject({ code: 0, said: expect.stringContaining('Nothing is installed') });
+    expect(await run([SCRIPT, '--uninstall'])).toMatchObject({ code: 0, output: expect.stringContaining('Nothing is installed') });
     expect(statSync(home).isDirectory()).toBe(true);
   });
 });

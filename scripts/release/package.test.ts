@@ -1,9 +1,9 @@
 /** The package that owners install: content, reproducibility, and install step. */
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../../test/support/temporary-directory.js';
 import { archive, requireHashes } from './archive.js';
 import { addRelease, readFeed } from './feed.js';
 import { makeReleaseKey, publicKeyOf, readReleaseKey, signRelease } from './keys.js';
@@ -14,11 +14,10 @@ import { filesBelow, ROOT, stage } from './stage.js';
 let folder: string;
 let root: string;
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'package-'));
+  folder = temporaryDirectory('package');
   root = join(folder, 'package');
   stage({ folder: root, version: '1.2.3', releaseKeys: ['KEY'], demoModels: false });
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const json = (path: string) => JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
 

@@ -1,8 +1,5 @@
 /** Floods and endless answers of a malicious coordinator, at the client library and at the proxy program. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { e2eKeepAlive, toBase64 } from '@inference/protocol';
 import { generateSealingKeyPair, keyIdOf } from '@inference/protocol/crypto';
@@ -12,6 +9,7 @@ import { until } from '../../apps/coordinator/test/support/harness.js';
 import { ANSWER_LENGTH, AttackedNetwork, MODEL, PROMPT } from '../support/attacked-network.js';
 import { framesOf, type MaliciousCoordinator, withAnswer, withFrames, withKeyset } from '../support/malicious-coordinator.js';
 import { growthDuring } from '../support/memory.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 
 const MIB = 1024 * 1024;
 const FLOOD_MIB = 96;
@@ -74,7 +72,7 @@ describe('the proxy program', () => {
 
   // A keyset is kept for five minutes, so that each attack needs a new proxy.
   beforeEach(async () => {
-    scratch = mkdtempSync(join(tmpdir(), 'attacked-proxy-'));
+    scratch = temporaryDirectory('attacked-proxy');
     output = '';
     const args = [program, '--base-url', coordinator.address, '--listen', '127.0.0.1:0', '--allow-simulated'];
     const child = spawn(process.execPath, args, { env: { ...process.env, XDG_STATE_HOME: scratch } });
@@ -88,7 +86,6 @@ describe('the proxy program', () => {
     const exited = new Promise((resolve) => proxy.once('exit', resolve));
     proxy.kill('SIGTERM');
     await exited;
-    rmSync(scratch, { recursive: true });
   });
 
   async function streamed(): Promise<{ length: number; code: string | null }> {

@@ -1,6 +1,5 @@
 /** The `openai` SDK on a page of another origin, in a real browser: CORS permissions, and CORS disabled by the operator. */
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import type OpenAI from 'openai';
@@ -8,6 +7,7 @@ import type { ConsoleMessage, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { type Harness, MODEL, startHarness } from '../../apps/coordinator/test/support/harness.js';
 import { describeInBrowser, sharedBrowser } from '../support/console/browser.js';
+import { addressOf, listenLocally } from '../support/local-server.js';
 
 interface Client {
   readonly baseURL: string;
@@ -47,7 +47,7 @@ describeInBrowser('the openai SDK on a page of another origin', () => {
         isScript ? script : '<!doctype html><link rel="icon" href="data:,"><script src="/sdk.js"></script><h1>Another site</h1>',
       );
     });
-    await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve));
+    await listenLocally(pages);
     open = await startHarness();
     closed = await startHarness({ config: { cors: false } });
     for (const harness of [open, closed]) await harness.provider();
@@ -55,7 +55,7 @@ describeInBrowser('the openai SDK on a page of another origin', () => {
     context.setDefaultTimeout(90_000);
     page = await context.newPage();
     // Another port is another origin.
-    await page.goto(`http://127.0.0.1:${(pages.address() as AddressInfo).port}/`);
+    await page.goto(`${addressOf(pages)}/`);
   });
   afterAll(async () => {
     await page?.context().close();

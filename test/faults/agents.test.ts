@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type BackgroundTraffic, startTraffic } from '../support/background-traffic.js';
+import { type BackgroundTraffic, expectUnaffected, startTraffic } from '../support/background-traffic.js';
 import { type Customer, DEPOSIT } from '../support/customers.js';
 import { type FaultNetwork, startFaultNetwork } from '../support/faults/network.js';
 import { SHORT } from '../support/faults/timings.js';
@@ -33,12 +33,7 @@ afterAll(async () => {
   honest?.leave();
   await faults?.dispose();
 });
-afterEach(async () => {
-  const before = traffic.answered;
-  await expect.poll(() => traffic.answered, { timeout: 30_000 }).toBeGreaterThan(before);
-  expect(traffic.failures).toEqual([]);
-  expect(await faults.customers.ledgerProblems()).toEqual([]);
-});
+afterEach(() => expectUnaffected(traffic, faults.customers));
 
 interface Machine {
   readonly provider_id: string;

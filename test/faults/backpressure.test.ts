@@ -3,8 +3,7 @@
  * lost, no other job waits, and a disconnected client pays for its output. (`clients.test.ts` covers clients that never read.)
  */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type FaultNetwork, startFaultNetwork } from '../support/faults/network.js';
@@ -12,6 +11,7 @@ import { growthDuring } from '../support/memory.js';
 import { runProgram } from '../support/program.js';
 import { SlowClient } from '../support/slow-client.js';
 import type { TcpProxy } from '../support/tcp-proxy.js';
+import { temporaryDirectory } from '../support/temporary-directory.js';
 import { type Ask, ask } from '../support/verified-client.js';
 
 /** Long enough that no client times out, however slow the machine. */
@@ -28,7 +28,7 @@ let proxy: TcpProxy;
 let directory: string;
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'inference-backpressure-'));
+  directory = temporaryDirectory('inference-backpressure');
   const modelPath = join(directory, 'endless.gguf');
   // Small and fast, never stops by itself, and mostly long tokens.
   const words = join(directory, 'words.txt');
@@ -38,10 +38,7 @@ beforeAll(async () => {
   faults = await startFaultNetwork({ agents: 1, proxied: 1, timings, modelPath, providerArgs: ['--slots', '4'] });
   proxy = faults.proxies[0] as TcpProxy;
 });
-afterAll(async () => {
-  await faults?.dispose();
-  rmSync(directory, { recursive: true, force: true });
-});
+afterAll(() => faults?.dispose());
 
 /** Words with a long common prefix and different ends, each twice, because training ignores words that occur once. */
 function longWords(): string[] {

@@ -1,5 +1,7 @@
 /** Ordinary requests in every format, streamed and plain, each verified, during a fault. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { expect } from 'vitest';
+import type { Customers } from './customers.js';
 import { type Script, textOf } from './light/script.js';
 import { type Access, ask, ENDPOINTS } from './verified-client.js';
 
@@ -57,4 +59,12 @@ export function startTraffic({ access, model, clients, script = { words: 12 }, p
       await running;
     },
   };
+}
+
+/** Ordinary clients go on without a failure, and the ledger agrees with itself. */
+export async function expectUnaffected(traffic: BackgroundTraffic, customers: Customers): Promise<void> {
+  const before = traffic.answered;
+  await expect.poll(() => traffic.answered, { timeout: 30_000 }).toBeGreaterThan(before);
+  expect(traffic.failures).toEqual([]);
+  expect(await customers.ledgerProblems()).toEqual([]);
 }

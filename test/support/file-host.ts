@@ -1,8 +1,8 @@
 /** Serves the files of a folder by name, with ranges, like an object store. */
 import { createReadStream, statSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
+import { addressOf, closeServer, listenLocally } from './local-server.js';
 
 export interface FileHost {
   readonly url: string;
@@ -24,12 +24,11 @@ export async function startFileHost(folder: string): Promise<FileHost> {
     response.writeHead(range === null ? 200 : 206, { 'content-length': end - start + 1, ...part });
     createReadStream(path, { start, end }).pipe(response);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await listenLocally(server);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: addressOf(server),
     close: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await closeServer(server);
     },
   };
 }

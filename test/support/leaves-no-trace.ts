@@ -1,9 +1,10 @@
 /**
  * Setup for test files that share a process: a file fails that leaves behind a changed environment variable, fake timers, replaced
- * globals, another working directory or processes.
+ * globals, another working directory or processes. Its temporary directories are removed.
  */
 import { afterAll, expect, vi } from 'vitest';
 import { leftProcesses } from './left-processes.js';
+import { removeTemporaryDirectories } from './temporary-directory.js';
 
 interface Shared {
   readonly environment: NodeJS.ProcessEnv;
@@ -32,5 +33,6 @@ afterAll(async () => {
   expect(shared()).toEqual(before);
   const end = performance.now() + ENDING_MS;
   while (leftByThisFile().length > 0 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 100));
+  removeTemporaryDirectories();
   expect(leftByThisFile(), 'processes that this file left behind').toEqual([]);
 }, 2 * ENDING_MS);

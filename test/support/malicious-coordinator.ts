@@ -1,8 +1,8 @@
 /** A coordinator with one changed behaviour: an HTTP relay before a real one, which records all that clients send. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { type AttestationRecord, canonicalJsonBytes, type E2eKeyset, type JsonValue } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
+import { addressOf, closeServer, listenLocally } from './local-server.js';
 
 const RESPONSE_NONCE_BYTES = 32;
 const FRAME_HEADER_BYTES = 4;
@@ -42,12 +42,12 @@ export class MaliciousCoordinator {
 
   static async start(realUrl: string): Promise<MaliciousCoordinator> {
     const coordinator = new MaliciousCoordinator(realUrl);
-    await new Promise<void>((resolve) => coordinator.#server.listen(0, '127.0.0.1', resolve));
+    await listenLocally(coordinator.#server);
     return coordinator;
   }
 
   get address(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return addressOf(this.#server);
   }
 
   /** Behaves like this from now on, with nothing recorded. */
@@ -58,8 +58,7 @@ export class MaliciousCoordinator {
   }
 
   async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
+    await closeServer(this.#server);
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

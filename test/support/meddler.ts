@@ -1,6 +1,6 @@
 /** A gateway between client and coordinator that alters responses. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { addressOf, closeServer, listenLocally } from './local-server.js';
 
 export interface Meddler {
   readonly address: string;
@@ -25,12 +25,11 @@ export async function startMeddler(baseUrl: string, change: (path: string, text:
     response.writeHead(answer.status, Object.fromEntries([...answer.headers].filter(([name]) => name !== 'content-length')));
     response.end(change(path, text));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await listenLocally(server);
   return {
-    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    address: addressOf(server),
     close: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await closeServer(server);
     },
   };
 }

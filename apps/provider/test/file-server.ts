@@ -1,7 +1,7 @@
 /** A file server for tests, which also stands for the Hugging Face hub, and which breaks in ways that servers break. */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { addressOf, closeServer, listenLocally } from '../../../test/support/local-server.js';
 
 export interface ServedFile {
   body: Buffer;
@@ -26,12 +26,12 @@ export class FileServer {
 
   static async listen(): Promise<FileServer> {
     const server = new FileServer();
-    await new Promise<void>((resolve) => server.#server.listen(0, '127.0.0.1', resolve));
+    await listenLocally(server.#server);
     return server;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return addressOf(this.#server);
   }
 
   put(path: string, body: Buffer): void {
@@ -39,8 +39,7 @@ export class FileServer {
   }
 
   async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
+    await closeServer(this.#server);
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {

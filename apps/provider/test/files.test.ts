@@ -1,14 +1,13 @@
 /** Files that are written whole or not at all, and what is said where the file system refuses. */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { temporaryDirectory } from '../../../test/support/temporary-directory.js';
 import { writePrivateFile } from '../src/files/private-file.js';
 import { systemProblem } from '../src/files/system-error.js';
 import { startupErrorText } from '../src/startup-error.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'files-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryDirectory('files');
 
 test('a file that could not be written leaves nothing behind', () => {
   writePrivateFile(join(folder, 'a'), 'text');

@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type PlistValue, parse } from 'plist';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { addressOf, closeServer, listenLocally } from '../../../test/support/local-server.js';
+import { temporaryDirectory } from '../../../test/support/temporary-directory.js';
 import { FakeMac, ManagementServer, SimulatedAuthority } from '../src/index.js';
 
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
@@ -32,22 +31,20 @@ let directory: string;
 
 beforeEach(async () => {
   events = [];
-  directory = mkdtempSync(join(tmpdir(), 'device-simulation-'));
+  directory = temporaryDirectory('device-simulation');
   receiver = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
     events.push(JSON.parse(Buffer.concat(chunks).toString()) as Event);
     response.end('{}');
   });
-  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+  await listenLocally(receiver);
 });
 afterEach(async () => {
-  receiver.closeAllConnections();
-  await new Promise((resolve) => receiver.close(resolve));
-  rmSync(directory, { recursive: true });
+  await closeServer(receiver);
 });
 
-const receiverUrl = (): string => `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`;
+const receiverUrl = (): string => addressOf(receiver);
 const start = (stateFile?: string): Promise<ManagementServer> =>
   ManagementServer.start({
     authority,

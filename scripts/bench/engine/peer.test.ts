@@ -1,12 +1,11 @@
 /** The peer bench's reaction to a server that exits or is killed. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { temporaryDirectory } from '../../../test/support/temporary-directory.js';
 import { startPeer } from './peer.js';
 
-const folder = mkdtempSync(join(tmpdir(), 'peer-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryDirectory('peer');
 
 function program(name: string, text: string): string {
   const path = join(folder, name);

@@ -1,17 +1,17 @@
 /** Keys and permissions of a cluster, against real NATS servers: a coordinator can neither speak for another nor read its messages. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readClusterSettings } from '../../../apps/coordinator/src/cluster/settings.js';
 import { NatsTransport } from '../../../apps/coordinator/src/cluster/transport/nats-transport.js';
+import { temporaryDirectory } from '../../../test/support/temporary-directory.js';
 import { type ClusterFiles, writeClusterFiles } from './cluster-keys.js';
 import { freePorts } from './free-ports.js';
 import { findPrograms } from './installed-programs.js';
 import { type NatsAddress, parseServers } from './nats-config.js';
 
-const directory = mkdtempSync(join(tmpdir(), 'cluster-keys-'));
+const directory = temporaryDirectory('cluster-keys');
 const children: ChildProcess[] = [];
 const transports: NatsTransport[] = [];
 const events: string[] = [];
@@ -29,7 +29,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all(transports.map((transport) => transport.close()));
   for (const child of children) child.kill('SIGKILL');
-  rmSync(directory, { recursive: true, force: true });
 });
 
 /** A transport with the keys of a coordinator, connected to one of the servers. */

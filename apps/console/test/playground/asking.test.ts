@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { closeServer, listenLocally } from '../../../../test/support/local-server.js';
 import { newNonce } from '../../src/pages/playground/requests/call.js';
 import { type ChatOutcome, sendChatRequest } from '../../src/pages/playground/requests/chat-request.js';
 import { imagePaths, imageType } from '../../src/pages/playground/requests/image-request.js';
@@ -22,12 +22,10 @@ describe('asking a model', () => {
   });
 
   beforeAll(async () => {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    base = await listenLocally(server);
   });
   afterAll(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
+    await closeServer(server);
   });
   beforeEach(() => {
     stop = new AbortController();

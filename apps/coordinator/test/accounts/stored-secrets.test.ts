@@ -20,8 +20,7 @@ describeDatabases('issued secrets', (fresh, dialect) => {
 
   async function start(): Promise<void> {
     place = await fresh();
-    const database = 'url' in place.target ? { databaseUrl: place.target.url } : {};
-    harness = await startHarness({ config: { ...database, rateLimits: NO_RATE_LIMITS }, linkPollMs: 0 });
+    harness = await startHarness({ config: { ...place.config, rateLimits: NO_RATE_LIMITS }, linkPollMs: 0 });
   }
 
   /** Token of a browser's session. */

@@ -27,7 +27,7 @@ describeDatabases('self-dealing', (fresh) => {
     place = await fresh();
     harness = await startHarness({
       config: {
-        ...('url' in place.target ? { databaseUrl: place.target.url } : {}),
+        ...place.config,
         rateLimits: NO_RATE_LIMITS,
         earningsMaturityDays: 7,
       },

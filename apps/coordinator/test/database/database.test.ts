@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { StartupError } from '../../src/config/startup-error.js';
 import { ApiKeyCache } from '../../src/database/accounts/api-key-cache.js';
 import { addKey, createAccount, NO_LIMITS, newKeyText, revokeKey } from '../../src/database/accounts/api-key-repository.js';
@@ -19,10 +19,9 @@ const onWriteError = (error: unknown): void => {
 
 describe('the database file', () => {
   it('is rejected if malformed', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'coordinator-store-'));
+    const directory = temporaryDirectory('coordinator-store');
     writeFileSync(join(directory, 'text.db'), 'this is not a database, and long enough to show it'.repeat(50));
     await expect(openDatabase({ file: join(directory, 'text.db') })).rejects.toThrow(/cannot be opened/);
-    rmSync(directory, { recursive: true });
   });
 });
 
@@ -46,14 +45,13 @@ describeDatabases('the database', (fresh, dialect) => {
   let directory: string;
 
   beforeEach(async () => {
-    directory = mkdtempSync(join(tmpdir(), 'coordinator-store-'));
+    directory = temporaryDirectory('coordinator-store');
     place = await fresh();
     database = await place.open();
   });
   afterEach(async () => {
     await database.destroy();
     await place.remove();
-    rmSync(directory, { recursive: true, force: true });
   });
 
   describe('the database', () => {

@@ -1,9 +1,9 @@
 /** Durability when a promise resolves: every commit of the database file is on the disk, except deferred ones. */
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { GroupCommit } from '../../src/billing/ledger/group-commit.js';
 import { LedgerError } from '../../src/billing/ledger/ledger-error.js';
 import { deferSync, syncToDisk } from '../../src/database/connection/deferred-sync.js';
@@ -14,9 +14,8 @@ import type { Database } from '../../src/database/tables.js';
 
 let directory: string;
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'durability-'));
+  directory = temporaryDirectory('durability');
 });
-afterEach(() => rm(directory, { recursive: true, force: true }));
 
 describe('the database file', () => {
   let database: Database;

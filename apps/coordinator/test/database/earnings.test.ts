@@ -1,9 +1,8 @@
 /** Earnings that a provider is shown: today and lifetime, before and after its link. */
 import type { ProviderId } from '@inference/protocol';
 import { expect, it } from 'vitest';
-import { openLedger } from '../../src/billing/ledger/sql-ledger.js';
 import { readProviderEarnings } from '../../src/database/earnings-repository.js';
-import { give, PROVIDER, reservation, settlement, T0 } from '../billing/ledger/random-steps.js';
+import { give, openTestLedger, PROVIDER, reservation, settlement, T0 } from '../billing/ledger/random-steps.js';
 import { describeDatabases } from '../support/databases.js';
 
 const DAY = 86_400_000;
@@ -14,13 +13,7 @@ describeDatabases('earnings of a provider', (fresh) => {
   it('cover today and the lifetime, of the provider and then of its owner', async () => {
     const place = await fresh();
     const database = await place.open();
-    const ledger = await openLedger({
-      database,
-      providerSharePercent: 90,
-      ownMachinesFree: false,
-      now: () => T0,
-      onError: () => undefined,
-    });
+    const ledger = await openTestLedger(database, { onError: () => undefined });
     const other = 'e'.repeat(32) as ProviderId;
     const serve = async (at: number, providerId: ProviderId = PROVIDER): Promise<void> => {
       const job = reservation({ at });

@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LEADERBOARD_METRICS, STATISTICS_WINDOWS } from '@inference/formats';
 import { CompiledQuery, Kysely } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { openDatabase } from '../../src/database/connection/open-database.js';
 import { sqliteDialect } from '../../src/database/connection/sqlite.js';
 import type { Database, Tables } from '../../src/database/tables.js';
@@ -22,16 +21,13 @@ describe('reading history', () => {
   let queries: CompiledQuery[];
 
   beforeEach(async () => {
-    directory = mkdtempSync(join(tmpdir(), 'coordinator-plans-'));
+    directory = temporaryDirectory('coordinator-plans');
     const file = join(directory, 'test.db');
     await (await openDatabase({ file })).destroy();
     queries = [];
     database = new Kysely<Tables>({ dialect: sqliteDialect(file), log: ({ query }) => void queries.push(query) });
   });
-  afterEach(async () => {
-    await database.destroy();
-    rmSync(directory, { recursive: true, force: true });
-  });
+  afterEach(() => database.destroy());
 
   /** SQLite's query plans of the executed queries, a line per table or step. */
   async function plans(): Promise<readonly string[]> {

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readEnrolmentProfile } from '@inference/device-simulation';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { ACCESS_RIGHTS, enrolmentProfile, type ProfileSettings } from '../../src/devices/enrolment-profile.js';
 import { type PlistDict, parsePlist } from '../../src/devices/plist/plist.js';
 import { profileSigner } from '../../src/devices/profile-signer.js';
@@ -67,11 +67,7 @@ describe('the enrolment profile', () => {
 });
 
 describe('the signature of a profile', () => {
-  let directory: string;
-  beforeAll(() => {
-    directory = mkdtempSync(join(tmpdir(), 'profile-'));
-  });
-  afterAll(() => rmSync(directory, { recursive: true }));
+  const directory = temporaryDirectory('profile');
 
   const openssl = (...args: readonly string[]): void => void execFileSync('openssl', args, { cwd: directory, stdio: 'pipe' });
   const pem = (file: string): string => readFileSync(join(directory, file), 'utf8');

@@ -1,7 +1,7 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { ImageStore } from '../../src/images/image-store.js';
 import { newImageFileName, readImageFileName } from '../../src/images/image-token.js';
 
@@ -14,13 +14,12 @@ let errors: unknown[];
 const stores: ImageStore[] = [];
 
 beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'images-test-'));
+  directory = temporaryDirectory('images-test');
   now = 1_790_000_000_000;
   errors = [];
 });
-afterEach(async () => {
+afterEach(() => {
   for (const store of stores.splice(0)) store.close();
-  await rm(directory, { recursive: true, force: true });
 });
 
 async function open(options: { readonly maxBytes?: number; readonly sharePercent?: number } = {}): Promise<ImageStore> {

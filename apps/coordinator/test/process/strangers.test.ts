@@ -1,11 +1,11 @@
 /** Attacks on the real coordinator by holding requests open: a paying client is served through all of them. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { Browser } from '../support/console-client.js';
 import { MODEL, until } from '../support/harness.js';
 import { ScriptedProvider } from '../support/scripted-provider.js';
@@ -24,7 +24,7 @@ let adminKey: string;
 const sockets: Socket[] = [];
 
 beforeAll(async () => {
-  dataDir = mkdtempSync(join(tmpdir(), 'coordinator-strangers-'));
+  dataDir = temporaryDirectory('coordinator-strangers');
   const child = spawn(process.execPath, [main], {
     env: {
       PATH: process.env.PATH,
@@ -67,7 +67,6 @@ beforeAll(async () => {
 afterAll(async () => {
   provider?.close();
   await stop?.();
-  rmSync(dataDir, { recursive: true, force: true });
 });
 
 /** Opens requests with endless bodies. Resolves when the coordinator has read the sent bytes, or has responded. */

@@ -3,7 +3,10 @@
  * test file. An unreachable PostgreSQL prints a visible notice, and fails in CI.
  */
 import { describe, expect, it } from 'vitest';
+import type { Ledger } from '../../src/billing/ledger/ledger.js';
 import type { Dialect } from '../../src/database/connection/dialect.js';
+import { checkLedger } from '../../src/database/ledger/check-ledger.js';
+import type { Database } from '../../src/database/tables.js';
 import { type Content, freshPostgres, freshSqlite, TEST_DATABASE_URL, type TestDatabase, whyUnreachable } from './fresh-database.js';
 
 export { freshPostgres, freshSqlite, TEST_DATABASE_URL, type TestDatabase } from './fresh-database.js';
@@ -29,4 +32,13 @@ export function describePostgres(name: string, body: (fresh: Fresh) => void): vo
       it.skipIf(process.env.CI !== undefined && process.env.CI !== '')(`is skipped, as no server answers: ${unreachable}`, () => {});
     }
   });
+}
+
+/** Closes a ledger and its database, whose sums must agree. */
+export async function closeChecked(place: TestDatabase, database: Database, ledger: Ledger): Promise<void> {
+  const { problems } = await checkLedger(database);
+  await ledger.close();
+  await database.destroy();
+  await place.remove();
+  expect(problems).toEqual([]);
 }

@@ -4,8 +4,8 @@
  */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import Stripe from 'stripe';
+import { closeServer, listenLocally } from '../../../../test/support/local-server.js';
 
 export const STRIPE_KEY = 'sk_test_local';
 export const WEBHOOK_SECRET = 'whsec_local';
@@ -40,13 +40,11 @@ export class FakeStripe {
   }
 
   async listen(): Promise<string> {
-    await new Promise<void>((resolve) => void this.#server.listen(0, '127.0.0.1', resolve));
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return await listenLocally(this.#server);
   }
 
   async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => void this.#server.close(resolve));
+    await closeServer(this.#server);
   }
 
   /** An event about an object, as the text and the header of a webhook. */

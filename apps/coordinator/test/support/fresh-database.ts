@@ -13,6 +13,8 @@ export interface TestDatabase {
   readonly dialect: Dialect;
   /** Location, for a second process or for environment variables. */
   readonly target: DatabaseTarget;
+  /** Setting of a coordinator on it. */
+  readonly config: { readonly databaseUrl?: string };
   /** Opens another connection; the caller destroys it. */
   open(): Promise<Database>;
   /** Removes the database with its content. Open connections are cut. */
@@ -35,6 +37,7 @@ export async function freshSqlite(content: Content = 'migrated'): Promise<TestDa
   return {
     dialect: 'sqlite',
     target,
+    config: {},
     open: () => openDatabase(target),
     remove: async () => rmSync(directory, { recursive: true, force: true }),
   };
@@ -75,6 +78,7 @@ export async function freshPostgres(content: Content = 'migrated'): Promise<Test
   return {
     dialect: 'postgres',
     target,
+    config: { databaseUrl: target.url },
     open: () => openDatabase(target),
     remove: () =>
       onServer(async (client) => {

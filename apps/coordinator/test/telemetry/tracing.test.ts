@@ -1,12 +1,12 @@
 /** Traces: off by default, switched on by the standard variables, sent to a collector, and never with content. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
+import { addressOf, listenLocally } from '../../../../test/support/local-server.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { StartupError } from '../../src/config/startup-error.js';
 import { readTracing } from '../../src/telemetry/tracing-settings.js';
 import { MODEL, until } from '../support/harness.js';
@@ -64,16 +64,16 @@ describe('a running coordinator', () => {
         response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
       });
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await listenLocally(server);
     cleanUp.push(() => {
       server.closeAllConnections();
       server.close();
     });
-    return { bodies, headers, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+    return { bodies, headers, url: addressOf(server) };
   }
 
   async function startCoordinator(env: Record<string, string>) {
-    const dataDir = mkdtempSync(join(tmpdir(), 'coordinator-traces-'));
+    const dataDir = temporaryDirectory('coordinator-traces');
     const child: ChildProcess = spawn(process.execPath, [main], {
       env: {
         PATH: process.env.PATH,
@@ -90,7 +90,6 @@ describe('a running coordinator', () => {
     cleanUp.push(async () => {
       child.kill('SIGKILL');
       await exit;
-      rmSync(dataDir, { recursive: true, force: true });
     });
     let log = '';
     child.stdout?.on('data', (data) => {

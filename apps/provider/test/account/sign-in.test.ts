@@ -1,11 +1,11 @@
 /** Device flow against all kinds of coordinators, and the daemon's link client. */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ProviderMessage } from '@inference/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { listenLocally } from '../../../../test/support/local-server.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { accountPath, forgetAccount, readAccount, writeAccount } from '../../src/account/account-file.js';
 import { coordinatorAddress, requestCoordinator } from '../../src/account/coordinator-http.js';
 import { awaitGrant, type DeviceCode, type GrantOutcome, requestCode } from '../../src/account/device-flow.js';
@@ -20,9 +20,8 @@ import type { LinkStatus } from '../../src/control/link-status.js';
 const TOKEN = `machine-${'a'.repeat(43)}`;
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'sign-in-'));
+  folder = temporaryDirectory('sign-in');
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 type Reply = {
   readonly status?: number;
@@ -46,8 +45,7 @@ class Script {
 
   static async start(...replies: Reply[]): Promise<Script> {
     const script = new Script(replies);
-    await new Promise<void>((resolve) => script.#server.listen(0, '127.0.0.1', resolve));
-    script.address = `http://127.0.0.1:${(script.#server.address() as AddressInfo).port}`;
+    script.address = await listenLocally(script.#server);
     return script;
   }
 

@@ -1,9 +1,9 @@
 /** Prompts on a real terminal: an abort is not the answer no, but ends the command. */
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { Terminal } from '../support/terminal.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
@@ -13,14 +13,11 @@ const CTRL_D = '\u0004';
 let dataDir: string;
 let terminal: Terminal;
 beforeEach(() => {
-  dataDir = mkdtempSync(join(tmpdir(), 'confirm-'));
+  dataDir = temporaryDirectory('confirm');
   writeFileSync(join(dataDir, 'config.toml'), '');
   terminal = new Terminal(`${process.execPath} ${MAIN} uninstall --data-dir ${dataDir}`, { columns: 80, rows: 24 });
 });
-afterEach(async () => {
-  await terminal.dispose();
-  rmSync(dataDir, { recursive: true, force: true });
-});
+afterEach(() => terminal.dispose());
 
 test.each([
   ['Ctrl-C', CTRL_C],

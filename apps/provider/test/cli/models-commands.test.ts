@@ -1,11 +1,11 @@
 /** The `models` commands, and how `serve` uses the model store. */
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { rowOf } from '../../src/cli/commands/models/list.js';
 import { modelChoices } from '../../src/cli/input/model-choices.js';
 import { ModelStore } from '../../src/models/store/model-store.js';
@@ -13,8 +13,7 @@ import { demoModel } from '../demo-model.js';
 import { tinyImageModel } from '../image-model.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
-const dir = mkdtempSync(join(tmpdir(), 'commands-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = temporaryDirectory('commands');
 const run = (...args: string[]) => promisify(execFile)(process.execPath, [MAIN, 'models', ...args, '--data-dir', dir]);
 const serve = (...models: string[]) => modelChoices(models.length === 0 ? undefined : models, new ModelStore(join(dir, 'models')));
 

@@ -1,10 +1,8 @@
 /** Live view: content at any size, and restoration of the terminal. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { widthOf } from '../../src/cli/output/columns.js';
 import { frame, type Line } from '../../src/cli/watch/frame.js';
 import type { StatusSnapshot } from '../../src/cli/watch/status-poller.js';
@@ -114,13 +112,12 @@ describe('status --watch', () => {
   };
   beforeEach(() => {
     status = running;
-    dataDir = mkdtempSync(join(tmpdir(), 'watch-'));
+    dataDir = temporaryDirectory('watch');
   });
   afterEach(async () => {
     await terminal?.dispose();
     terminal = null;
     await stopDaemon();
-    rmSync(dataDir, { recursive: true, force: true });
   });
   const start = (columns: number, rows: number): Terminal => {
     terminal = new Terminal(`${process.execPath} ${MAIN} status --watch --data-dir ${dataDir}`, { columns, rows });

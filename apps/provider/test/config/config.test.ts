@@ -1,10 +1,11 @@
 /** Settings: valid files, errors for the owner, and edits of single keys. */
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { parse } from 'smol-toml';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { DEFAULTS } from '../../src/config/config.js';
 import { dataDirOf } from '../../src/config/data-dir.js';
 import { nearest } from '../../src/config/did-you-mean.js';
@@ -12,8 +13,7 @@ import { editConfig, type TomlValue, withChange } from '../../src/config/edit-co
 import { lineAndColumn, locate } from '../../src/config/locate.js';
 import { ConfigError, parseConfig, readConfig } from '../../src/config/read-config.js';
 
-const dir = mkdtempSync(join(tmpdir(), 'config-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = temporaryDirectory('config');
 
 const problemOf = (text: string): string => {
   try {

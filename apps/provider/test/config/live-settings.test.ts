@@ -1,8 +1,8 @@
 /** Live settings: immediate changes, changes that need a restart, and invalid files. */
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import type { Config } from '../../src/config/config.js';
 import { LiveSettings, type SettingsEvent } from '../../src/config/live-settings.js';
 import { readConfig } from '../../src/config/read-config.js';
@@ -15,15 +15,12 @@ let settings: LiveSettings;
 let heard: (() => void)[];
 
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'settings-'));
+  dir = temporaryDirectory('settings');
   path = join(dir, 'config.toml');
   [events, applied, heard] = [[], [], []];
   settings = open(0);
 });
-afterEach(() => {
-  settings.close();
-  rmSync(dir, { recursive: true, force: true });
-});
+afterEach(() => settings.close());
 
 function open(everyMs: number, now: Config = readConfig(path)): LiveSettings {
   return new LiveSettings({

@@ -1,12 +1,12 @@
 /** Control socket: one daemon per data directory, owner only, bounded requests. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Type from 'typebox';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { controlPath } from '../../src/control/address.js';
 import { ControlError, requestDaemon, requestEnclaveCheck, requestStatus } from '../../src/control/control-client.js';
 import { AlreadyRunningError, ControlServer } from '../../src/control/control-server.js';
@@ -19,14 +19,13 @@ import { startupErrorText } from '../../src/startup-error.js';
 let dataDir: string;
 const open: (ControlServer | Server)[] = [];
 beforeEach(() => {
-  dataDir = mkdtempSync(join(tmpdir(), 'control-'));
+  dataDir = temporaryDirectory('control');
 });
 afterEach(async () => {
   for (const server of open.splice(0)) {
     if (server instanceof ControlServer) await server.close();
     else server.close().closeAllConnections();
   }
-  rmSync(dataDir, { recursive: true, force: true });
 });
 
 const facts = () => ({

@@ -1,8 +1,8 @@
 /** Whole program: leaving and returning, with coordinators of both protocol versions. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { FakeCoordinator } from '../support/fake-coordinator.js';
 import { ProviderProcess } from '../support/provider-process.js';
 
@@ -10,13 +10,12 @@ let host: string;
 let coordinator: FakeCoordinator;
 let provider: ProviderProcess;
 beforeEach(() => {
-  host = mkdtempSync(join(tmpdir(), 'simulated-host-'));
+  host = temporaryDirectory('simulated-host');
   mkdirSync(join(host, 'sys/class/power_supply/BAT0'), { recursive: true });
 });
 afterEach(async () => {
   await provider.dispose();
   await coordinator.close();
-  rmSync(host, { recursive: true, force: true });
 });
 
 function battery(state: 'Charging' | 'Discharging'): void {

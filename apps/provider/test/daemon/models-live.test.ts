@@ -1,11 +1,10 @@
 /** `models use` beside a running daemon: models change on the same connection, and the coordinator gets the new list. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { FileHashes } from '../../src/models/file-hash.js';
 import { ModelStore } from '../../src/models/store/model-store.js';
 import { demoModel } from '../demo-model.js';
@@ -15,7 +14,7 @@ import { ProviderProcess } from '../support/provider-process.js';
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 /** Reached only by a test that hangs, however busy the machine is. */
 const STUCK_MS = 10 * 60_000;
-const dir = mkdtempSync(join(tmpdir(), 'live-'));
+const dir = temporaryDirectory('live');
 const models = (...args: string[]) => promisify(execFile)(process.execPath, [MAIN, 'models', ...args, '--data-dir', dir]);
 
 let coordinator: FakeCoordinator;
@@ -39,7 +38,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await provider.dispose();
   await coordinator.close();
-  rmSync(dir, { recursive: true, force: true });
 });
 
 /** Waits until the coordinator's list has exactly these models, all loaded. */

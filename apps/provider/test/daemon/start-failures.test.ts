@@ -1,13 +1,12 @@
 /** Failed starts: one sentence on stderr and exit code 1. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { FakeCoordinator } from '../support/fake-coordinator.js';
 import { childrenOf, isAlive, ProviderProcess } from '../support/provider-process.js';
 
-const dir = mkdtempSync(join(tmpdir(), 'start-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = temporaryDirectory('start');
 const damaged = join(dir, 'damaged.gguf');
 writeFileSync(damaged, 'GGUF and then nothing of any use');
 const text = join(dir, 'text.gguf');

@@ -1,11 +1,12 @@
 /** Contents of a bug report, and data that must never be in one. */
-import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { hostname, tmpdir, userInfo } from 'node:os';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { extract } from 'tar';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { runNode } from '../../../../test/support/run-command.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { startingStatus } from '../../src/daemon/status.js';
 import { collect, redactCrashLine, redactLogLine } from '../../src/doctor/bug-report/collect.js';
 import { LEFT_OUT, Redactor } from '../../src/doctor/bug-report/redact.js';
@@ -30,7 +31,7 @@ let folder: string;
 let home: string;
 let dataDir: string;
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'bugreport-'));
+  folder = temporaryDirectory('bugreport');
   home = join(folder, 'home-of-canary');
   dataDir = join(home, '.inference-provider');
   mkdirSync(join(dataDir, 'logs'), { recursive: true });
@@ -61,7 +62,6 @@ beforeAll(() => {
     `SyntaxError: Unexpected token '${CANARIES.prompt}' is not valid JSON\n    at parse (file://${home}/dist/main.js:1:2)\n${CANARIES.prompt}\n\nNode.js v20.20.2\n`,
   );
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const expectNone = (text: string): void => {
   for (const [name, canary] of Object.entries(CANARIES)) expect([name, text.includes(canary)]).toEqual([name, false]);
@@ -110,18 +110,10 @@ describe('a report', () => {
 
   it('lists its contents before writing, with mode 0600', async () => {
     const out = join(folder, 'report.tar.gz');
-    const run = (...args: string[]): Promise<{ code: number; said: string }> =>
-      new Promise((resolve) =>
-        execFile(
-          process.execPath,
-          [MAIN, 'bugreport', '--out', out, ...args],
-          { env: { ...process.env, HOME: home } },
-          (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), said: stdout + stderr }),
-        ),
-      );
-    expect(await run()).toMatchObject({ code: 2, said: expect.stringContaining('Prompts need a terminal') });
+    const run = (...args: string[]) => runNode([MAIN, 'bugreport', '--out', out, ...args], { env: { ...process.env, HOME: home } });
+    expect(await run()).toMatchObject({ code: 2, output: expect.stringContaining('Prompts need a terminal') });
     expect(readdirSync(folder)).not.toContain('report.tar.gz');
-    const { code, said } = await run('--yes');
+    const { code, output: said } = await run('--yes');
     expect(code, said).toBe(0);
     expect(said.indexOf('log.jsonl')).toBeLessThan(said.indexOf('Written to'));
     expect(said.indexOf('log.jsonl')).toBeGreaterThan(0);
@@ -134,7 +126,7 @@ describe('a report', () => {
       expect(said).toContain(name);
       expectNone(readFileSync(join(unpacked, name), 'utf8'));
     }
-    expect(await run('--yes')).toMatchObject({ code: 2, said: expect.stringContaining('is there already') });
+    expect(await run('--yes')).toMatchObject({ code: 2, output: expect.stringContaining('is there already') });
   });
 });
 

@@ -1,11 +1,11 @@
 /** `doctor` as a process, while every service that it asks hangs. */
-import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { listenLocally } from '../../../../test/support/local-server.js';
+import { runNode } from '../../../../test/support/run-command.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { demoModel } from '../demo-model.js';
 import { childrenOf, ProviderProcess } from '../support/provider-process.js';
 
@@ -23,8 +23,7 @@ beforeAll(async () => {
     sockets.push(socket);
     socket.on('error', () => {});
   });
-  await new Promise<void>((resolve) => blackHole.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(blackHole.address() as AddressInfo).port}`;
+  url = await listenLocally(blackHole);
 });
 afterAll(async () => {
   await Promise.all(providers.map((provider) => provider.dispose()));
@@ -34,7 +33,7 @@ afterAll(async () => {
 });
 
 async function start(): Promise<{ provider: ProviderProcess; dataDir: string }> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'doctor-'));
+  const dataDir = temporaryDirectory('doctor');
   folders.push(dataDir);
   const provider = ProviderProcess.start(url, ['--simulated-enclave', '--model', demoModel()], dataDir);
   providers.push(provider);
@@ -48,12 +47,9 @@ interface Report {
   readonly checks: readonly { name: string; state: string; text: string; remedy: string | null }[];
 }
 
-function doctor(dataDir: string): Promise<{ code: number; report: Report }> {
-  return new Promise((resolve) =>
-    execFile(process.execPath, [MAIN, 'doctor', '--json', '--coordinator', url, '--data-dir', dataDir], (error, stdout) =>
-      resolve({ code: error === null ? 0 : Number(error.code), report: JSON.parse(stdout) as Report }),
-    ),
-  );
+async function doctor(dataDir: string): Promise<{ code: number; report: Report }> {
+  const { code, stdout } = await runNode([MAIN, 'doctor', '--json', '--coordinator', url, '--data-dir', dataDir]);
+  return { code, report: JSON.parse(stdout) as Report };
 }
 
 it('ends within ten seconds with a frozen daemon, a frozen helper and a black-hole network', async () => {

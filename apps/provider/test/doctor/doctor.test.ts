@@ -1,11 +1,12 @@
 /** Checks of `doctor` and their time limit. */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir, totalmem } from 'node:os';
+import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import type { ProviderStatusAnswer, Release } from '@inference/protocol';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeServer, listenLocally } from '../../../../test/support/local-server.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { statusLines } from '../../src/cli/output/status-text.js';
 import type { DaemonStatus } from '../../src/control/daemon-status.js';
 import { startingStatus } from '../../src/daemon/status.js';
@@ -24,11 +25,7 @@ import { UpdateError } from '../../src/update/releases.js';
 import { readTrial, rollBack, switchTo, type Trial } from '../../src/update/trial.js';
 import { demoModel } from '../demo-model.js';
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'doctor-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryDirectory('doctor');
 
 const states = (findings: readonly Finding[]): string[] => findings.map(({ state }) => state);
 
@@ -214,11 +211,9 @@ AC Power:
   it('reaches its coordinator, or reports the failing step', async () => {
     const answer = async (status: number, location = '', body = '{"status":"ok"}') => {
       const server = createServer((_request, response) => response.writeHead(status, { location }).end(body));
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const url = await listenLocally(server);
       const found = await reachCoordinator(url, {});
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await closeServer(server);
       return { ...found.findings[0], url, skewMs: found.skewMs };
     };
     expect(await answer(200)).toMatchObject({ state: 'ok', skewMs: expect.any(Number) });

@@ -3,12 +3,11 @@
  * streams; a prompt once got the answer of another. Streams join, leave and are cancelled at random, because lock-step does not
  * show the fault.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runProgram } from '../../../../test/support/program.js';
 import { seededRandom } from '../../../../test/support/seeded-random.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { Engine } from '../../src/engine/engine.js';
 import { ask, collect, demoModel, startDemoEngine } from '../demo-model.js';
 
@@ -70,7 +69,7 @@ test('concurrent streams answer exactly as each does alone', async () => {
 });
 
 test('concurrent streams of several models answer exactly as each does alone', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'isolation-'));
+  const directory = temporaryDirectory('isolation');
   const engines: Engine[] = [];
   try {
     const other = join(directory, 'half.gguf');
@@ -101,6 +100,5 @@ test('concurrent streams of several models answer exactly as each does alone', a
     }
   } finally {
     await Promise.all(engines.map((engine) => engine.close()));
-    rmSync(directory, { recursive: true, force: true });
   }
 });

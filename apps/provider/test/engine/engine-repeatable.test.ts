@@ -3,23 +3,21 @@
  * Weights: the demo model, with kernels that compute a row the same way in any batch; half precision, without such kernels; and
  * separated streams, as on a GPU.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runProgram } from '../../../../test/support/program.js';
 import { seededRandom } from '../../../../test/support/seeded-random.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { Engine } from '../../src/engine/engine.js';
 import type { Generation } from '../../src/engine/generation.js';
 import type { GenerationRequest } from '../../src/engine/messages.js';
 import { ask, collect, conversation, demoModel } from '../demo-model.js';
 
-const directory = mkdtempSync(join(tmpdir(), 'repeatable-'));
+const directory = temporaryDirectory('repeatable');
 const half = join(directory, 'half.gguf');
 beforeAll(async () => {
   await runProgram('scripts/make-model.ts', ['--out', half, '--preset', 'tiny', '--type', 'F16', '--endless']);
 });
-afterAll(() => rmSync(directory, { recursive: true }));
 
 const models: [string, () => string, boolean][] = [
   ['the demo model', demoModel, false],

@@ -1,8 +1,8 @@
 /** An engine process as the daemon uses it: limits, seeds, cancelling, back-pressure, prompts with control text. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { Engine } from '../../src/engine/engine.js';
 import { GenerationError } from '../../src/engine/generation.js';
 import { EngineStartError } from '../../src/model-process/supervised-process.js';
@@ -211,17 +211,13 @@ test('a killed engine ends its streams and is restarted', async () => {
 });
 
 test('a model rejected only by llama.cpp is refused without a crash', async () => {
-  const dir = mkdtempSync(join(tmpdir(), 'engine-'));
-  try {
-    const bytes = readFileSync(demoModel());
-    bytes.write('z', bytes.indexOf('blk.0.attn_q.weight') + 'blk.0.attn_'.length);
-    const modelPath = join(dir, 'renamed.gguf');
-    writeFileSync(modelPath, bytes);
-    expect(readModelFacts(modelPath).id).toBeTruthy();
-    await expect(Engine.start({ settings: { modelPath, slots: 1, contextSize: 512, gpu: 'none' } })).rejects.toThrow(EngineStartError);
-  } finally {
-    rmSync(dir, { recursive: true });
-  }
+  const dir = temporaryDirectory('engine');
+  const bytes = readFileSync(demoModel());
+  bytes.write('z', bytes.indexOf('blk.0.attn_q.weight') + 'blk.0.attn_'.length);
+  const modelPath = join(dir, 'renamed.gguf');
+  writeFileSync(modelPath, bytes);
+  expect(readModelFacts(modelPath).id).toBeTruthy();
+  await expect(Engine.start({ settings: { modelPath, slots: 1, contextSize: 512, gpu: 'none' } })).rejects.toThrow(EngineStartError);
 });
 
 test('loading fails with a message after its timeout', async () => {

@@ -1,12 +1,11 @@
 /** Outputs under a grammar from the real engine: every output matches and ends in time. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Grammar, GrammarBuilder, JsonGrammar, LanguageFactory, SchemaCompiler } from '@inference/json-schema-grammar';
 import Schema from 'typebox/schema';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ambiguousSchema } from '../../../../packages/json-schema-grammar/test/ambiguous-schema.js';
 import { runProgram } from '../../../../test/support/program.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { Engine } from '../../src/engine/engine.js';
 import { ask, collect, demoModel } from '../demo-model.js';
 
@@ -32,7 +31,7 @@ const schema = {
   additionalProperties: false,
 };
 
-const directory = mkdtempSync(join(tmpdir(), 'grammar-'));
+const directory = temporaryDirectory('grammar');
 const randomModel = join(directory, 'random.gguf');
 const endlessModel = join(directory, 'endless.gguf');
 
@@ -41,7 +40,6 @@ beforeAll(async () => {
     await runProgram('scripts/make-model.ts', ['--out', path, ...options]);
   }
 });
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 describe.each([
   ['the demo model', demoModel()],

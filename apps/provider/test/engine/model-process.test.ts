@@ -1,22 +1,17 @@
 /** A silent model process: killed after enough unanswered pings, but not because its agent slept. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { ModelProcess } from '../../src/model-process/model-process.js';
 
-const folders: string[] = [];
 const processes: ModelProcess<object, object, { type: 'none' }, { type: 'alive' }>[] = [];
 
-afterEach(async () => {
-  await Promise.all(processes.splice(0).map((one) => one.kill()));
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => Promise.all(processes.splice(0).map((one) => one.kill())));
 
 /** Answers its pings and reports each as a message. */
 function start(onMessage: () => void) {
-  const folder = mkdtempSync(join(tmpdir(), 'model-process-'));
-  folders.push(folder);
+  const folder = temporaryDirectory('model-process');
   const entry = join(folder, 'entry.mjs');
   writeFileSync(entry, `process.on('message', () => { process.send({ type: 'pong' }); process.send({ type: 'alive' }); });\n`);
   const kind = { name: 'test', entry, silenceLimitMs: 400, pingEveryMs: 100 };

@@ -2,8 +2,6 @@
  * Sampling against a reference: a model with the same logits after every token, and a reference sampler. Same seed, same tokens,
  * one by one.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TokenLogprob } from '@inference/formats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -11,6 +9,7 @@ import { type DecoderShape, decoderMetadata, decoderTensors, parameterCount } fr
 import { plainVocabulary, tokenizerMetadata } from '../../../../scripts/fixtures/gguf/tokenizer.js';
 import { writeGguf } from '../../../../scripts/fixtures/gguf/writer.js';
 import { seededRandom } from '../../../../test/support/seeded-random.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { Engine } from '../../src/engine/engine.js';
 import { GenerationError } from '../../src/engine/generation.js';
 import type { GenerationRequest, Sampling } from '../../src/engine/messages.js';
@@ -26,17 +25,14 @@ const random = seededRandom(5);
 const LOGITS = new Map([...LETTERS].map((letter) => [idOf(letter), Math.fround(4 * random())]));
 const NEVER = -60;
 
-const directory = mkdtempSync(join(tmpdir(), 'sampling-'));
+const directory = temporaryDirectory('sampling');
 let engine: Engine;
 beforeAll(async () => {
   const modelPath = join(directory, 'fixed.gguf');
   writeFixedModel(modelPath);
   engine = await Engine.start({ settings: { modelPath, slots: 4, contextSize: 1024, gpu: 'none' } });
 });
-afterAll(async () => {
-  await engine.close();
-  rmSync(directory, { recursive: true });
-});
+afterAll(() => engine.close());
 
 /** Embeddings of ones that pass all layers unchanged, so the logits are the sums of the output's rows. */
 function writeFixedModel(path: string): void {

@@ -1,17 +1,15 @@
 /** Long texts become tokens in pieces: the same tokens, and no text ends the engine. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Token } from 'node-llama-cpp';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { runProgram } from '../../../../test/support/program.js';
 import { seededRandom } from '../../../../test/support/seeded-random.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { Engine } from '../../src/engine/engine.js';
 import { inPieces, MAX_CHARACTERS } from '../../src/engine/process/prompt/tokenizer.js';
 import { ask } from '../demo-model.js';
 
-const directory = mkdtempSync(join(tmpdir(), 'tokenizer-'));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const directory = temporaryDirectory('tokenizer');
 
 /** Words by GPT-2's splitting rule, each as one token: its start. */
 const WORDS = /<\|im_end\|>|'(?:s|t|re|ve|m|ll|d)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+/gu;

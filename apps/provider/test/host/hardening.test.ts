@@ -1,23 +1,12 @@
 /** Protection of prompts and keys: no debugger, core dump, engine network, open file mode or foreign environment. */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { program } from '../../../../test/support/program.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { requestStatus } from '../../src/control/control-client.js';
 import { findConfinement, forkedIn } from '../../src/host/hardening/confinement.js';
 import { engineEnvironment } from '../../src/host/hardening/engine-environment.js';
@@ -27,8 +16,7 @@ import { FakeCoordinator } from '../support/fake-coordinator.js';
 import { childrenOf, ProviderProcess } from '../support/provider-process.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
-const dir = mkdtempSync(join(tmpdir(), 'hardening-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = temporaryDirectory('hardening');
 
 async function ended(child: ChildProcess): Promise<{ code: number | null; stderr: string }> {
   let stderr = '';
@@ -56,7 +44,7 @@ describe('a running daemon', () => {
   it('opens no debugger, and denies its engine the network and its environment', async () => {
     const coordinator = await FakeCoordinator.listen();
     process.env.SECRET_OF_THE_OWNER = 'x';
-    const dataDir = mkdtempSync(join(tmpdir(), 'hard-'));
+    const dataDir = temporaryDirectory('hard');
     const provider = ProviderProcess.start(coordinator.url, ['--simulated-enclave'], dataDir);
     delete process.env.SECRET_OF_THE_OWNER;
     const session = await coordinator.session();

@@ -1,10 +1,10 @@
 /** Host facts from recorded texts of Macs and simulated Linux folders. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { bandwidthOf, chipFacts, HardwareSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { reportedHardware } from '../../src/daemon/hardware.js';
 import { readHostFacts } from '../../src/host/hardware/host-facts.js';
 import { linuxFacts, NO_LINUX_TEXTS } from '../../src/host/hardware/linux.js';
@@ -163,7 +163,7 @@ describe('a Linux machine', () => {
   });
 
   it('if simulated, is read from its folder, and otherwise from this machine', async () => {
-    const root = mkdtempSync(join(tmpdir(), 'facts-'));
+    const root = temporaryDirectory('facts');
     const write = (path: string, text: string): void => {
       mkdirSync(dirname(join(root, path)), { recursive: true });
       writeFileSync(join(root, path), text);
@@ -174,7 +174,6 @@ describe('a Linux machine', () => {
     const facts = await readHostFacts({ platform: 'linux', root });
     expect(facts).toMatchObject({ chip: 'Apple M4 Pro', chipFamily: 'M4', bandwidthGbs: 273, performanceCores: 1, efficiencyCores: 1 });
     expect(facts.memoryBytes).toBeGreaterThan(0);
-    rmSync(root, { recursive: true, force: true });
   });
 });
 

@@ -1,20 +1,19 @@
 /** The engine stable-diffusion.cpp in the Bare runtime, with a model of random weights. Runs where the add-on is installed. */
 import { createHash } from 'node:crypto';
-import { cpSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeTinyZImage } from '../../../../scripts/fixtures/safetensors/tiny-z-image.js';
 import { hasImageAddOn, TEST_ADD_ON } from '../../../../test/support/image-add-on.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import type { ImageEngine } from '../../src/imaging/image-engine.js';
 import { readModelFacts } from '../../src/models/model-facts.js';
 import { picture, startImageEngine } from '../image-model.js';
 import { childrenOf, isAlive } from '../support/provider-process.js';
 
-const directory = mkdtempSync(join(tmpdir(), 'z-image-'));
+const directory = temporaryDirectory('z-image');
 const folder = join(directory, 'tiny');
 writeTinyZImage(folder);
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 const hash = (bytes: Uint8Array | undefined) =>
   createHash('sha256')

@@ -211,6 +211,14 @@ export class E2eBench {
     return generation;
   }
 
+  /** Runs a job to its end, with these texts if it reaches the engine. */
+  async answered(sealed: SealedE2eRequest, texts?: readonly string[]): Promise<JobContext> {
+    const context = this.submit(sealed);
+    if (texts !== undefined) await this.generated(texts);
+    await this.ended(context.job_id);
+    return context;
+  }
+
   payloads(jobId: JobId): Uint8Array[] {
     return this.frames
       .map((bytes) => decodeFrame(bytes))

@@ -9,7 +9,11 @@ const CANARY = 'canary-7f3a';
 
 const constraints = new ConstraintCompiler();
 afterAll(() => constraints.close());
-beforeEach(() => void vi.spyOn(Date, 'now').mockReturnValue(NOW));
+let bench: E2eBench;
+beforeEach(() => {
+  vi.spyOn(Date, 'now').mockReturnValue(NOW);
+  bench = new E2eBench(constraints);
+});
 afterEach(() => void vi.restoreAllMocks());
 
 const messages = [{ role: 'user', content: CANARY }];
@@ -25,7 +29,6 @@ const TEXT_REQUESTS: [Endpoint, object, object][] = [
 
 describe.each(TEXT_REQUESTS)('%s', (endpoint, request, answer) => {
   test('a plain answer', async () => {
-    const bench = new E2eBench(constraints);
     const sealed = bench.seal(request, { terms: { endpoint } });
     const context = bench.submit(sealed);
     await bench.generated(['Hello', ' there']);
@@ -38,7 +41,6 @@ describe.each(TEXT_REQUESTS)('%s', (endpoint, request, answer) => {
   });
 
   test('a streamed answer', async () => {
-    const bench = new E2eBench(constraints);
     const sealed = bench.seal({ ...request, stream: true }, { terms: { endpoint } });
     const context = bench.submit(sealed);
     await bench.generated(['Hello', ' there']);
@@ -52,31 +54,24 @@ describe.each(TEXT_REQUESTS)('%s', (endpoint, request, answer) => {
 });
 
 test('tokens are counted, and nothing is generated', async () => {
-  const bench = new E2eBench(constraints);
   const sealed = bench.seal(chat(), { terms: { endpoint: '/v1/messages/count_tokens', max_tokens: 1 } });
-  const context = bench.submit(sealed);
-  await bench.generated([]);
-  await bench.ended(context.job_id);
+  const context = await bench.answered(sealed, []);
   expect(JSON.parse(bench.open(sealed, context).body)).toEqual({ input_tokens: 11 });
 });
 
 test('embeddings', async () => {
-  const bench = new E2eBench(constraints);
   bench.embedding = { dimensions: 2, truncatable: false };
   const sealed = bench.seal({ model: 'pico', input: CANARY }, { terms: { endpoint: '/v1/embeddings', max_tokens: 1 } });
-  const context = bench.submit(sealed);
-  await bench.ended(context.job_id);
+  const context = await bench.answered(sealed);
   expect(JSON.parse(bench.open(sealed, context).body)).toMatchObject({ data: [{ embedding: [0.5, 0.5] }] });
 });
 
 test('images are embedded in the body, and the receipt commits to each', async () => {
-  const bench = new E2eBench(constraints);
   bench.image = { steps: 1, guidance: 1, sizes: ['512x512'] };
   const request = { model: 'pico', prompt: CANARY, n: 2, size: '512x512', response_format: 'b64_json' };
   const terms = { endpoint: '/v1/images/generations', max_tokens: 1, images: 2, image_size: '512x512' } as const;
   const sealed = bench.seal(request, { terms });
-  const context = bench.submit(sealed);
-  await bench.ended(context.job_id);
+  const context = await bench.answered(sealed);
   const { body, receipt } = bench.open(sealed, context);
   const images = (JSON.parse(body) as { data: { b64_json: string }[] }).data.map((image) => Buffer.from(image.b64_json, 'base64'));
   expect(images).toEqual([Buffer.from([1, 2, 3, 0]), Buffer.from([1, 2, 3, 1])]);
@@ -86,11 +81,8 @@ test('images are embedded in the body, and the receipt commits to each', async (
 });
 
 test('names the members without effect', async () => {
-  const bench = new E2eBench(constraints);
   const sealed = bench.seal(chat({ user: 'someone', metadata: { a: 'b' } }));
-  const context = bench.submit(sealed);
-  await bench.generated(['Hi']);
-  await bench.ended(context.job_id);
+  const context = await bench.answered(sealed, ['Hi']);
   expect(bench.open(sealed, context).headers?.['x-inference-ignored']).toContain('metadata');
 });
 
@@ -151,7 +143,6 @@ describe('a request at fault is refused inside the seal, signed, without usage',
     ],
   ];
   test.each(cases)('%s', async (_what, request, options, message) => {
-    const bench = new E2eBench(constraints);
     const sealed = bench.seal(request, options);
     const context = bench.submit(sealed);
     expect((await bench.ended(context.job_id)).end.kind).toBe('refused');
@@ -165,17 +156,14 @@ describe('a request at fault is refused inside the seal, signed, without usage',
   });
 
   test('in the shape of its format', async () => {
-    const bench = new E2eBench(constraints);
     const sealed = bench.seal(chat({ max_tokens: 100, temperature: 77, stream: true }), { terms: { endpoint: '/v1/messages' } });
-    const context = bench.submit(sealed);
-    await bench.ended(context.job_id);
+    const context = await bench.answered(sealed);
     const opened = bench.open(sealed, context);
     expect(opened).toMatchObject({ status: 400, contentType: 'application/json; charset=utf-8', headers: { 'x-should-retry': 'false' } });
     expect(JSON.parse(opened.body)).toMatchObject({ type: 'error', error: { type: 'invalid_request_error' } });
   });
 
   test('a prompt that is too long, with its numbers', async () => {
-    const bench = new E2eBench(constraints);
     const sealed = bench.seal(chat({ stream: true }));
     const context = bench.submit(sealed);
     await vi.waitFor(() => expect(bench.generations).toHaveLength(1));
@@ -190,7 +178,6 @@ describe('a request at fault is refused inside the seal, signed, without usage',
 });
 
 test('failures reach the coordinator as bare codes', async () => {
-  const bench = new E2eBench(constraints);
   const sealed = bench.seal(chat({ stream: true }));
   const context = bench.submit(sealed);
   const generation = await bench.begun(['Hi']);
@@ -201,7 +188,6 @@ test('failures reach the coordinator as bare codes', async () => {
 });
 
 test('neither messages nor events contain prompt, output or field values, however jobs end', async () => {
-  const bench = new E2eBench(constraints);
   const submit = async (request: object) => {
     const context = bench.submit(bench.seal(request));
     return context.job_id;
@@ -244,13 +230,11 @@ describe('a job fails', () => {
     ['limit', { max_tokens: 99 }],
     ['request', { request_sha256: '0'.repeat(64) }],
   ])("whose context has another %s than the client's", async (what, changes) => {
-    const bench = new E2eBench(constraints);
     const context = bench.submit(bench.seal(chat()), { context: changes });
     expect(await failureOf(bench, context)).toEqual({ code: what === 'model' ? 'model_not_loaded' : 'bad_context' });
   });
 
   test('for another candidate, or with the encapsulated key of another', async () => {
-    const bench = new E2eBench(constraints);
     expect(await failureOf(bench, bench.submit(bench.seal(chat()), { recipient: 0 }))).toEqual({ code: 'bad_context' });
     expect(await failureOf(bench, bench.submit(bench.seal(chat()), { recipient: 7 }))).toEqual({ code: 'bad_context' });
     expect(await failureOf(bench, bench.submit(bench.seal(chat()), { enc: new Uint8Array(32) }))).toEqual({ code: 'bad_context' });
@@ -258,7 +242,6 @@ describe('a job fails', () => {
   });
 
   test('altered at any byte', async () => {
-    const bench = new E2eBench(constraints);
     const sealed = bench.seal(chat());
     for (const at of [0, 4, 9, Math.floor(sealed.bytes.length / 2), sealed.bytes.length - 1]) {
       const bytes = sealed.bytes.slice();
@@ -273,14 +256,12 @@ describe('a job fails', () => {
     ['early', { issued_at: NOW + CLOCK_TOLERANCE_MS + 1, expires_at: NOW + 300_000 }],
     ['longer than a key lives', { expires_at: NOW + 3_600_001 }],
   ])('that is sealed too %s', async (_what, terms) => {
-    const bench = new E2eBench(constraints);
     expect(await failureOf(bench, bench.submit(bench.seal(chat(), { ...(terms === undefined ? {} : { terms }) })))).toEqual({
       code: 'expired',
     });
   });
 
   test('when it comes again, under another job id, or with a nonce that came before', async () => {
-    const bench = new E2eBench(constraints);
     const sealed = bench.seal(chat());
     const first = bench.submit(sealed);
     await bench.generated(['Hi']);
@@ -293,16 +274,12 @@ describe('a job fails', () => {
 });
 
 test('the old key opens requests in its grace time', async () => {
-  const bench = new E2eBench(constraints);
   const sealed = bench.seal(chat(), { key: bench.oldKey });
-  const context = bench.submit(sealed);
-  await bench.generated(['Hi']);
-  await bench.ended(context.job_id);
+  const context = await bench.answered(sealed, ['Hi']);
   expect(bench.open(sealed, context).status).toBe(200);
 });
 
 test('a cancelled stream is ended and signed at the part that was written', async () => {
-  const bench = new E2eBench(constraints);
   const sealed = bench.seal(chat({ stream: true }));
   const context = bench.submit(sealed);
   await bench.begun(['Hello', ' there']);
@@ -315,7 +292,6 @@ test('a cancelled stream is ended and signed at the part that was written', asyn
 });
 
 test('a cancelled job without output fails', async () => {
-  const bench = new E2eBench(constraints);
   const context = bench.submit(bench.seal(chat()));
   await bench.begun(['Hello']);
   bench.jobs.handle({ type: 'cancel', job_id: context.job_id });
@@ -324,7 +300,6 @@ test('a cancelled job without output fails', async () => {
 });
 
 test('text is collected for a while, and stream frames are padded', async () => {
-  const bench = new E2eBench(constraints);
   const sealed = bench.seal(chat({ stream: true }));
   const context = bench.submit(sealed);
   const generation = await bench.begun(['a']);
@@ -371,7 +346,6 @@ test('steady text fills stream frames, with little padding', async () => {
 });
 
 test('sends within its credit', async () => {
-  const bench = new E2eBench(constraints);
   const sealed = bench.seal(chat());
   const context = bench.submit(sealed, { credit: 100 });
   await bench.generated(['Hello']);
@@ -384,7 +358,6 @@ test('sends within its credit', async () => {
 });
 
 test('prefixes are shared by a secret of the client, never by word of the coordinator', async () => {
-  const bench = new E2eBench(constraints);
   const scopes: (string | null)[] = [];
   const secret = (byte: number) => Buffer.alloc(32, byte).toString('base64url');
   for (const head of [{}, { cache_secret: secret(1) }, { cache_secret: secret(1) }, { cache_secret: secret(2) }]) {

@@ -89,6 +89,20 @@ class Bench {
     )[0] as (typeof this.starts)[number];
   }
 
+  /** Starts the pool, whose model with keep-alive always becomes ready. */
+  async open(id: string): Promise<void> {
+    const starting = this.models.start(never);
+    (await this.started(id)).ready();
+    await starting;
+  }
+
+  /** Leases a cold model, which becomes ready. */
+  async load(id: string) {
+    const lease = this.models.lease(id, never);
+    (await this.started(id)).ready();
+    return lease;
+  }
+
   #wake(): void {
     for (const wake of this.#told.splice(0)) wake();
   }
@@ -113,9 +127,7 @@ describe('loading', () => {
 
   test('models with keep-alive always are loaded at the start, and jobs share them', async () => {
     bench = new Bench([serving('a', 5, always), serving('b', 5)], 10);
-    const starting = bench.models.start(never);
-    (await bench.started('a')).ready();
-    await starting;
+    await bench.open('a');
     await Promise.all([bench.models.lease('a', never), bench.models.lease('a', never)]);
     expect(bench.states()).toEqual({ a: 'ready', b: 'cold' });
     expect(bench.starts).toHaveLength(0);
@@ -158,23 +170,17 @@ describe('memory', () => {
   test('unused models are unloaded, least recently used first; the ceiling is never exceeded', async () => {
     bench = new Bench([serving('a', 4), serving('b', 4), serving('c', 4)], 9);
     for (const id of ['a', 'b']) {
-      const lease = bench.models.lease(id, never);
-      (await bench.started(id)).ready();
-      (await lease).release();
+      (await bench.load(id)).release();
     }
     (await bench.models.lease('a', never)).release();
-    const lease = bench.models.lease('c', never);
-    (await bench.started('c')).ready();
-    await lease;
+    await bench.load('c');
     expect(bench.states()).toEqual({ a: 'ready', b: 'cold', c: 'ready' });
     expect(bench.peak).toBeLessThanOrEqual(9);
   });
 
   test('a job waits for a model in use, and after a while newer jobs of that model wait behind', async () => {
     bench = new Bench([serving('a', 6), serving('b', 6)], 9, { priorityAfterMs: 1 });
-    const first = bench.models.lease('a', never);
-    (await bench.started('a')).ready();
-    const held = await first;
+    const held = await bench.load('a');
     const b = bench.models.lease('b', never);
     await delay(20);
     let granted = false;
@@ -194,9 +200,7 @@ describe('memory', () => {
 
   test('while memory is short, unused models are unloaded at once, except those with keep-alive always', async () => {
     bench = new Bench([serving('a', 3, always), serving('b', 3), serving('c', 3)], 9);
-    const starting = bench.models.start(never);
-    (await bench.started('a')).ready();
-    await starting;
+    await bench.open('a');
     const lease = async (id: string) => {
       const leasing = bench.models.lease(id, never);
       (await bench.started(id)).ready();
@@ -220,9 +224,7 @@ describe('memory', () => {
   test('a job that waits too long for memory is refused, and no model is unloaded in vain', async () => {
     bench = new Bench([serving('a', 6), serving('b', 2), serving('c', 8)], 9, { priorityAfterMs: 1, memoryWaitMs: 20 });
     for (const id of ['a', 'b']) {
-      const lease = bench.models.lease(id, never);
-      (await bench.started(id)).ready();
-      const held = await lease;
+      const held = await bench.load(id);
       if (id === 'b') held.release();
     }
     await expect(bench.models.lease('c', never)).rejects.toMatchObject({ reason: 'no_room' });
@@ -231,12 +233,8 @@ describe('memory', () => {
 
   test('an unused model is unloaded after its idle time, and still offered', async () => {
     bench = new Bench([serving('a', 4, onDemand), serving('b', 4, always)], 9, { idleMs: 5 });
-    const starting = bench.models.start(never);
-    (await bench.started('b')).ready();
-    await starting;
-    const lease = bench.models.lease('a', never);
-    (await bench.started('a')).ready();
-    (await lease).release();
+    await bench.open('b');
+    (await bench.load('a')).release();
     await bench.until(() => bench.states().a === 'cold');
     expect(bench.states()).toEqual({ a: 'cold', b: 'ready' });
     expect(bench.models.offers().map(({ id, state }) => [id, state])).toEqual([
@@ -320,12 +318,8 @@ test('a killed process fails only its jobs; killed repeatedly, its model is disa
 describe('resting', () => {
   test('unloads every model, refuses jobs, and reloads models with keep-alive always afterwards', async () => {
     bench = new Bench([serving('a', 5, always), serving('b', 5)], 10);
-    const starting = bench.models.start(never);
-    (await bench.started('a')).ready();
-    await starting;
-    const lease = bench.models.lease('b', never);
-    (await bench.started('b')).ready();
-    (await lease).release();
+    await bench.open('a');
+    (await bench.load('b')).release();
     await bench.models.rest();
     expect([bench.states(), bench.running.size, bench.models.memoryInUse]).toEqual([{ a: 'cold', b: 'cold' }, 0, 0]);
     expect(bench.models.offers()).toMatchObject([{ state: 'on_demand' }, { state: 'on_demand' }]);
@@ -347,9 +341,7 @@ describe('resting', () => {
     // An interruption does not count against the model.
     expect(bench.events.map(({ type }) => type)).toEqual(['loading']);
     bench.models.resume();
-    const lease = bench.models.lease('a', never);
-    (await bench.started('a')).ready();
-    expect((await lease).model.state).toBe('ready');
+    expect((await bench.load('a')).model.state).toBe('ready');
   });
 
   test('before the start loads nothing, and a model still loading is unloaded', async () => {
@@ -369,12 +361,8 @@ describe('changes by the owner at run time', () => {
   const minutes = (count: number): KeepAlive => ({ kind: 'idle', minutes: count });
   async function bothReady(ceiling: number): Promise<void> {
     bench = new Bench([serving('a', 5, always), serving('b', 4, minutes(30))], ceiling);
-    const starting = bench.models.start(never);
-    (await bench.started('a')).ready();
-    await starting;
-    const lease = bench.models.lease('b', never);
-    (await bench.started('b')).ready();
-    (await lease).release();
+    await bench.open('a');
+    (await bench.load('b')).release();
     expect(bench.states()).toEqual({ a: 'ready', b: 'ready' });
   }
 
@@ -417,9 +405,7 @@ describe('changes by the owner at run time', () => {
     bench = new Bench([serving('a', 5), serving('b', 4)], 10);
     await bench.models.start(never);
     for (const id of ['a', 'b']) {
-      const lease = bench.models.lease(id, never);
-      (await bench.started(id)).ready();
-      (await lease).release();
+      (await bench.load(id)).release();
     }
     expect(bench.models.adjust(new Map(), 8)).toEqual([]);
     await bench.until(() => bench.models.memoryInUse <= 8);
@@ -465,9 +451,7 @@ describe('another list of models', () => {
 
   test('a new keep-alive leaves the process running; an idle model is unloaded after the new time', async () => {
     bench = new Bench([serving('a', 5, always)], 10, { idleMs: 5 });
-    const starting = bench.models.start(never);
-    (await bench.started('a')).ready();
-    await starting;
+    await bench.open('a');
     bench.models.replace([serving('a', 5, onDemand)], 10);
     await bench.until(() => bench.states().a === 'cold');
     expect(bench.events.map(({ type }) => type)).toEqual(['loading', 'ready', 'unloaded']);
@@ -475,9 +459,7 @@ describe('another list of models', () => {
 
   test('a model added during a rest is loaded afterwards', async () => {
     bench = new Bench([serving('a', 5, always)], 10);
-    const starting = bench.models.start(never);
-    (await bench.started('a')).ready();
-    await starting;
+    await bench.open('a');
     await bench.models.rest();
     bench.models.replace([serving('b', 5, always)], 10);
     expect(bench.starts).toEqual([]);

@@ -18,7 +18,7 @@ import {
   visibleTokenBound,
 } from '@inference/protocol';
 import { encapsulate, generateSealingKeyPair, keyIdOf, type ResponseOpener, sealRequest, sha256Hex } from '@inference/protocol/crypto';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { Embedding } from '../../src/engine/embedding.js';
 import { Generation, type StreamCommand } from '../../src/engine/generation.js';
 import type { EmbeddingRequest, Ended, GenerationRequest } from '../../src/engine/messages.js';
@@ -205,22 +205,67 @@ class Bench {
     while (!holds()) await new Promise((resolve) => setTimeout(resolve, 2));
   }
 
-  async failureOf(body: Uint8Array, context: JobContext, options = {}): Promise<unknown> {
-    this.submit(body, context, options);
+  /** Submits a job, and runs everything ready. */
+  async start(body: Uint8Array, changes: Partial<JobContext> = {}, options: Parameters<Bench['submit']>[2] = {}) {
+    const context = this.context(body, changes);
+    const { responses } = this.submit(body, context, options);
     await this.settle();
+    return { context, responses };
+  }
+
+  async cancel({ job_id }: JobContext): Promise<void> {
+    this.jobs.handle({ type: 'cancel', job_id });
+    await this.settle();
+  }
+
+  async failureOf(...job: Parameters<Bench['start']>): Promise<unknown> {
+    const { context } = await this.start(...job);
     const failed = this.sent.filter((message) => message.type === 'job_failed' && message.job_id === context.job_id);
     expect(failed.length).toBeLessThanOrEqual(1);
     const [message] = failed;
     return message?.type === 'job_failed' ? message.failure : null;
   }
 
-  finish(stream: ScriptedStream, texts: readonly string[], ended?: Ended): void {
-    const { generation } = stream;
+  /** The newest stream. */
+  get stream(): ScriptedStream {
+    const stream = this.streams.at(-1);
+    if (stream === undefined) throw new Error('no job reached the engine');
+    return stream;
+  }
+
+  /** First texts of the newest stream, a token each. */
+  async write(...texts: readonly string[]): Promise<void> {
+    const { generation } = this.stream;
     generation.start({ job: generation.job, promptTokens: 11, startsInsideThinking: false });
-    for (const text of texts) generation.push({ text: text, tokens: 1 });
+    for (const text of texts) generation.push({ text, tokens: 1 });
+    await this.settle();
+  }
+
+  /** The whole newest stream. */
+  async finish(texts: readonly string[], ended?: Ended): Promise<void> {
+    const { generation } = this.stream;
+    generation.start({ job: generation.job, promptTokens: 11, startsInsideThinking: false });
+    for (const text of texts) generation.push({ text, tokens: 1 });
     generation.end(ended ?? { job: generation.job, kind: 'finished', reason: 'stop', completionTokens: texts.length });
+    await this.settle();
+  }
+
+  /** Content of all frames. */
+  text(responses: ResponseOpener): string {
+    return Buffer.concat(this.frames.map((frame) => responses.open(decodeFrame(frame)))).toString();
+  }
+
+  /** Receipt of the completed job, null without one. */
+  get receipt() {
+    const completed = this.sent.find(({ type }) => type === 'job_completed');
+    return completed?.type === 'job_completed' ? JSON.parse(Buffer.from(completed.receipt.payload, 'base64').toString()) : null;
   }
 }
+
+let bench: Bench;
+beforeEach(() => {
+  bench = new Bench();
+});
 
 const chat = (changes: Record<string, unknown> = {}) =>
   Buffer.from(JSON.stringify({ model: 'pico', stream: true, messages: [{ role: 'user', content: 'Hi' }], ...changes }));
@@ -236,8 +281,7 @@ test.each<[string, Partial<JobContext>, string]>([
   ["whose stream flag is not the body's", { stream: false }, 'bad_context'],
   ['whose limit is not the one put in', { max_tokens: 100 }, 'bad_context'],
 ])('a job %s is rejected', async (_what, changes, code) => {
-  const bench = new Bench();
-  expect(await bench.failureOf(chat(), bench.context(chat(), changes))).toEqual({ code });
+  expect(await bench.failureOf(chat(), changes)).toEqual({ code });
   expect(bench.streams).toHaveLength(0);
   expect(bench.jobs.active).toBe(0);
 });
@@ -248,13 +292,10 @@ test.each<[string, Record<string, unknown>, Partial<JobContext>]>([
   ['a smaller limit', { max_tokens: 5 }, { max_tokens: 6, overrides: {} }],
   ['no limit where the context claims the client set it', {}, { overrides: {} }],
 ])('a body that names %s is rejected', async (_what, request, changes) => {
-  const bench = new Bench();
-  const body = chat(request);
-  expect(await bench.failureOf(body, bench.context(body, changes))).toEqual({ code: 'bad_context' });
+  expect(await bench.failureOf(chat(request), changes)).toEqual({ code: 'bad_context' });
 });
 
 test('clocks may differ by the tolerance', async () => {
-  const bench = new Bench();
   const late = bench.context(chat(), { issued_at: now - 200_000, expires_at: now - CLOCK_TOLERANCE_MS });
   expect(await bench.failureOf(chat(), late)).toBeNull();
   const early = bench.context(chat(), { issued_at: now + CLOCK_TOLERANCE_MS, expires_at: now + 200_000 });
@@ -263,16 +304,13 @@ test('clocks may differ by the tolerance', async () => {
 });
 
 test('jobs sealed to the old key are opened in its grace time', async () => {
-  const bench = new Bench();
-  expect(await bench.failureOf(chat(), bench.context(chat(), { key_id: bench.oldKey.id }), { key: bench.oldKey })).toBeNull();
+  expect(await bench.failureOf(chat(), { key_id: bench.oldKey.id }, { key: bench.oldKey })).toBeNull();
   expect(bench.streams).toHaveLength(1);
 });
 
 test('a job is opened once', async () => {
-  const bench = new Bench(8);
-  const context = bench.context(chat());
-  bench.submit(chat(), context);
-  await bench.settle();
+  bench = new Bench(8);
+  const { context } = await bench.start(chat());
   bench.submit(chat(), context);
   await bench.settle();
   expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'replayed' } });
@@ -280,31 +318,27 @@ test('a job is opened once', async () => {
 });
 
 test('a body sealed for another context, key or changed on the way cannot be opened', async () => {
-  const bench = new Bench();
   const body = chat();
   const context = bench.context(body);
   expect(await bench.failureOf(body, context, { sealedAs: { ...context, max_tokens: 1 } })).toEqual({ code: 'unsealing_failed' });
-  expect(await bench.failureOf(body, bench.context(body), { key: bench.oldKey })).toEqual({ code: 'unsealing_failed' });
+  expect(await bench.failureOf(body, {}, { key: bench.oldKey })).toEqual({ code: 'unsealing_failed' });
   const flip = (all: Uint8Array[]) => all.map((frame) => frame.map((byte, index) => (index === 30 ? byte ^ 1 : byte)));
-  expect(await bench.failureOf(body, bench.context(body), { frames: flip })).toEqual({ code: 'unsealing_failed' });
+  expect(await bench.failureOf(body, {}, { frames: flip })).toEqual({ code: 'unsealing_failed' });
   expect(bench.jobs.active).toBe(0);
 });
 
 test('a request rejected by the format names the field without its value', async () => {
-  const bench = new Bench();
-  const body = chat({ temperature: 77 });
-  expect(await bench.failureOf(body, bench.context(body))).toEqual({ code: 'invalid_request', param: 'temperature' });
+  expect(await bench.failureOf(chat({ temperature: 77 }))).toEqual({ code: 'invalid_request', param: 'temperature' });
 });
 
 test('slots limit jobs, and draining admits none', async () => {
-  const bench = new Bench(1);
-  bench.submit(chat(), bench.context(chat()));
-  await bench.settle();
-  expect(await bench.failureOf(chat(), bench.context(chat()))).toEqual({ code: 'busy' });
+  bench = new Bench(1);
+  await bench.start(chat());
+  expect(await bench.failureOf(chat())).toEqual({ code: 'busy' });
   const drained = bench.jobs.drain(60_000);
   expect(bench.sent).toContainEqual({ type: 'draining' });
-  expect(await bench.failureOf(chat(), bench.context(chat()))).toEqual({ code: 'draining' });
-  bench.finish(bench.streams[0] as ScriptedStream, ['Hi']);
+  expect(await bench.failureOf(chat())).toEqual({ code: 'draining' });
+  await bench.finish(['Hi']);
   await drained;
   expect(bench.sent.at(-1)?.type).toBe('job_completed');
 });
@@ -329,7 +363,7 @@ function failuresOf(bench: Bench): Map<string, string> {
 }
 
 test('draining hands back unstarted jobs at once, and jobs without output after the grace time', async () => {
-  const bench = new Bench(4);
+  bench = new Bench(4);
   const [bodiless, silent, begun, plain] = (await fourJobs(bench)) as [JobContext, JobContext, JobContext, JobContext];
   const drained = bench.jobs.drain(200);
   await bench.settle();
@@ -346,7 +380,7 @@ test('draining hands back unstarted jobs at once, and jobs without output after 
 });
 
 test('a forced drain does not wait', async () => {
-  const bench = new Bench(4);
+  bench = new Bench(4);
   await fourJobs(bench);
   const forced = new AbortController();
   const drained = bench.jobs.drain(60_000, forced.signal);
@@ -361,11 +395,11 @@ describe('a machine that leaves', () => {
   const stays = new AbortController().signal;
 
   test('takes no new jobs, hands back unstarted ones, finishes the rest, and resumes later', async () => {
-    const bench = new Bench(8);
+    bench = new Bench(8);
     const [bodiless] = (await fourJobs(bench)) as [JobContext];
     bench.away = 'away';
     const aside = bench.jobs.stepAside({ graceMs: 60_000, forcedMs: 60_000 }, new AbortController().signal, stays);
-    expect(await bench.failureOf(chat(), bench.context(chat()))).toEqual({ code: 'away' });
+    expect(await bench.failureOf(chat())).toEqual({ code: 'away' });
     expect(failuresOf(bench).get(bodiless.job_id)).toBe('away');
     for (const { generation } of bench.streams) {
       generation.start({ job: generation.job, promptTokens: 11, startsInsideThinking: false });
@@ -376,11 +410,11 @@ describe('a machine that leaves', () => {
     expect(bench.sent.filter(({ type }) => type === 'job_completed')).toHaveLength(3);
     expect(bench.sent.some(({ type }) => type === 'draining')).toBe(false);
     bench.away = null;
-    expect(await bench.failureOf(chat(), bench.context(chat()))).toBeNull();
+    expect(await bench.failureOf(chat())).toBeNull();
   });
 
   test('a forced shutdown hands back jobs without output, and cancels the rest after a grace time', async () => {
-    const bench = new Bench(8);
+    bench = new Bench(8);
     const [bodiless, silent, begun, plain] = (await fourJobs(bench)) as [JobContext, JobContext, JobContext, JobContext];
     bench.away = 'busy';
     const forced = new AbortController();
@@ -394,7 +428,7 @@ describe('a machine that leaves', () => {
   });
 
   test('cancels nothing more when it stays after all', async () => {
-    const bench = new Bench(8);
+    bench = new Bench(8);
     await fourJobs(bench);
     bench.away = 'away';
     const stay = new AbortController();
@@ -407,11 +441,7 @@ describe('a machine that leaves', () => {
 });
 
 test('an answer is accepted, sealed, hashed and signed', async () => {
-  const bench = new Bench();
-  const body = chat();
-  const context = bench.context(body, { client_nonce: 'A'.repeat(43) });
-  const { responses } = bench.submit(body, context);
-  await bench.settle();
+  const { context, responses } = await bench.start(chat(), { client_nonce: 'A'.repeat(43) });
   expect(bench.sent[0]).toEqual({ type: 'job_accepted', job_id: context.job_id });
   expect(bench.streams[0]?.request).toMatchObject({
     maxTokens: 8192,
@@ -425,14 +455,13 @@ test('an answer is accepted, sealed, hashed and signed', async () => {
     },
     sampling: { temperature: 1, seed: null },
   });
-  bench.finish(bench.streams[0] as ScriptedStream, ['<think>', 'hm', '</think>', 'Good', ' day']);
-  await bench.settle();
-  const text = Buffer.concat(bench.frames.map((frame) => responses.open(decodeFrame(frame)))).toString();
+  await bench.finish(['<think>', 'hm', '</think>', 'Good', ' day']);
+  const text = bench.text(responses);
   expect(responses.finished).toBe(true);
   const completed = bench.sent.at(-1);
   if (completed?.type !== 'job_completed') throw new Error('not completed');
   expect(completed.response_sha256).toBe(sha256Hex(Buffer.from(text)));
-  expect(JSON.parse(Buffer.from(completed.receipt.payload, 'base64').toString())).toMatchObject({
+  expect(bench.receipt).toMatchObject({
     job_id: context.job_id,
     client_nonce: 'A'.repeat(43),
     overrides: { max_tokens: 8192 },
@@ -444,22 +473,14 @@ test('an answer is accepted, sealed, hashed and signed', async () => {
 });
 
 test('a stop sequence ends the stream and cancels the rest', async () => {
-  const bench = new Bench();
-  const body = chat({ stop: ['END'] });
-  const { responses } = bench.submit(body, bench.context(body));
-  await bench.settle();
-  const { generation, commands } = bench.streams[0] as ScriptedStream;
-  generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
-  for (const text of ['one ', 'EN', 'D two', ' three']) generation.push({ text: text, tokens: 1 });
-  await bench.settle();
+  const { responses } = await bench.start(chat({ stop: ['END'] }));
+  const { commands } = bench.stream;
+  await bench.write('one ', 'EN', 'D two', ' three');
   expect(commands).toContain('cancel');
-  const text = Buffer.concat(bench.frames.map((frame) => responses.open(decodeFrame(frame)))).toString();
+  const text = bench.text(responses);
   expect(text).toContain('"one ');
   expect(text).not.toMatch(/two|three/);
-  const completed = bench.sent.at(-1);
-  expect(
-    completed?.type === 'job_completed' && JSON.parse(Buffer.from(completed.receipt.payload, 'base64').toString()).usage.completion_tokens,
-  ).toBe(3);
+  expect(bench.receipt?.usage.completion_tokens).toBe(3);
 });
 
 test.each<[Ended, unknown]>([
@@ -473,32 +494,21 @@ test.each<[Ended, unknown]>([
   ],
   [{ job: 0, kind: 'engine_failed', message: 'x' }, { code: 'engine_failed' }],
 ])('an engine that ends with %o is reported by its code', async (ended, failure) => {
-  const bench = new Bench();
-  const context = bench.context(chat());
-  bench.submit(chat(), context);
-  await bench.settle();
-  bench.finish(bench.streams[0] as ScriptedStream, [], ended);
-  await bench.settle();
+  const { context } = await bench.start(chat());
+  await bench.finish([], ended);
   expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure });
 });
 
 test('an answer that cannot be signed fails', async () => {
-  const bench = new Bench();
   bench.signingFails = true;
-  const context = bench.context(chat());
-  bench.submit(chat(), context);
-  await bench.settle();
-  bench.finish(bench.streams[0] as ScriptedStream, ['Hi']);
-  await bench.settle();
+  const { context } = await bench.start(chat());
+  await bench.finish(['Hi']);
   expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'signing_failed' } });
 });
 
 test('without credit nothing is sent, the engine is paused, and no token is lost', async () => {
-  const bench = new Bench();
-  const context = bench.context(chat());
-  const { responses } = bench.submit(chat(), context, { credit: 10 });
-  await bench.settle();
-  const { generation, commands } = bench.streams[0] as ScriptedStream;
+  const { context, responses } = await bench.start(chat(), {}, { credit: 10 });
+  const { generation, commands } = bench.stream;
   generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
   const words = Array.from({ length: 3000 }, (_, index) => `word${index} ${'x'.repeat(100)} `);
   let written = 0;
@@ -527,29 +537,26 @@ test('without credit nothing is sent, the engine is paused, and no token is lost
 });
 
 test('text without credit is sent when credit arrives, with or without further text', async () => {
-  const bench = new Bench();
-  const context = bench.context(chat());
-  const { responses } = bench.submit(chat(), context, { credit: 5 });
-  await bench.settle();
-  const { generation } = bench.streams[0] as ScriptedStream;
-  generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
-  generation.push({ text: 'Hello', tokens: 1 });
-  await bench.settle();
+  const { context, responses } = await bench.start(chat(), {}, { credit: 5 });
+  const { generation } = bench.stream;
+  await bench.write('Hello');
   expect(bench.frames).toHaveLength(1);
   bench.jobs.handle({ type: 'credit', job_id: context.job_id, bytes: 10_000 });
   await bench.settle();
-  const text = Buffer.concat(bench.frames.map((frame) => responses.open(decodeFrame(frame)))).toString();
+  const text = bench.text(responses);
   expect(text).toContain('"Hello"');
   generation.cancel();
 });
 
 /** Messages sent by the bench, opened, and the receipt if any. */
 function outcomeOf(bench: Bench, responses: ResponseOpener) {
-  const text = Buffer.concat(bench.frames.map((frame) => responses.open(decodeFrame(frame)))).toString();
-  const completed = bench.sent.find(({ type }) => type === 'job_completed');
-  const receipt = completed?.type === 'job_completed' ? JSON.parse(Buffer.from(completed.receipt.payload, 'base64').toString()) : null;
   const failed = bench.sent.find(({ type }) => type === 'job_failed');
-  return { text, receipt, finished: responses.finished, failure: failed?.type === 'job_failed' ? failed.failure : null };
+  return {
+    text: bench.text(responses),
+    receipt: bench.receipt,
+    finished: responses.finished,
+    failure: failed?.type === 'job_failed' ? failed.failure : null,
+  };
 }
 
 test.each([
@@ -562,15 +569,13 @@ test.each([
   ['/v1/messages', false],
   ['/v1/messages', true],
 ] as const)("on %s (stream: %s) reports the receipt's counts, within the byte bounds", async (endpoint, stream) => {
-  const bench = new Bench();
   const asked = endpoint === '/v1/completions' ? { prompt: 'Hi' } : endpoint === '/v1/responses' ? { input: 'Hi' } : {};
   const limit = endpoint === '/v1/responses' ? { max_output_tokens: 9000 } : { max_tokens: 9000 };
   const usage = endpoint.endsWith('completions') && stream ? { stream_options: { include_usage: true } } : {};
   const messages = 'prompt' in asked || 'input' in asked ? { messages: undefined } : {};
   const body = chat({ stream, ...asked, ...limit, ...usage, ...messages });
-  const { responses } = bench.submit(body, bench.context(body, { endpoint, stream, max_tokens: 9000, overrides: {} }));
-  await bench.settle();
-  const { generation } = bench.streams[0] as ScriptedStream;
+  const { responses } = await bench.start(body, { endpoint, stream, max_tokens: 9000, overrides: {} });
+  const { generation } = bench.stream;
   generation.start({ job: 0, promptTokens: 11_000, cachedTokens: 10_000, startsInsideThinking: false });
   generation.push({ text: '<think>hm</think>', tokens: 30 });
   generation.push({ text: 'Hello', tokens: 1 });
@@ -601,13 +606,11 @@ test.each([
 ] as const)(
   'on %s with %j says in answer and receipt what was reused of the scope that the context names',
   async (endpoint, members, said) => {
-    const bench = new Bench();
     const body = chat({ stream: false, max_tokens: 20, ...members });
     const cacheScope = 'ab'.repeat(16);
     const changes = { endpoint, stream: false, max_tokens: 20, overrides: {}, cache_scope: cacheScope };
-    const { responses } = bench.submit(body, bench.context(body, changes));
-    await bench.settle();
-    const { generation, request } = bench.streams[0] as ScriptedStream;
+    const { responses } = await bench.start(body, changes);
+    const { generation, request } = bench.stream;
     expect(request.cacheScope).toBe(cacheScope);
     generation.start({ job: 0, promptTokens: 11, cachedTokens: 7, startsInsideThinking: false });
     generation.push({ text: 'Hi', tokens: 1 });
@@ -623,22 +626,19 @@ describe('a cancelled job', () => {
   async function started(request: Record<string, unknown>, options: { credit?: number; closeTimeoutMs?: number } = {}) {
     const bench = new Bench(2, options);
     const body = chat(request);
-    const context = bench.context(body, { stream: request.stream !== false });
-    const { responses } = bench.submit(body, context, options.credit === undefined ? {} : { credit: options.credit });
-    await bench.settle();
-    const { generation, commands } = bench.streams[0] as ScriptedStream;
-    const cancel = async () => {
-      bench.jobs.handle({ type: 'cancel', job_id: context.job_id });
-      await bench.settle();
-    };
+    const { context, responses } = await bench.start(
+      body,
+      { stream: request.stream !== false },
+      options.credit === undefined ? {} : { credit: options.credit },
+    );
+    const { generation, commands } = bench.stream;
+    const cancel = () => bench.cancel(context);
     return { bench, context, responses, generation, commands, cancel };
   }
 
   test('that has streamed stops the engine, ends and is signed', async () => {
-    const { bench, responses, generation, commands, cancel } = await started({});
-    generation.start({ job: 0, promptTokens: 11, startsInsideThinking: false });
-    for (const text of ['<think>', 'hm', '</think>', 'Good', ' day']) generation.push({ text: text, tokens: 1 });
-    await bench.settle();
+    const { bench, responses, commands, cancel } = await started({});
+    await bench.write('<think>', 'hm', '</think>', 'Good', ' day');
     await cancel();
     expect(commands).toContain('cancel');
     const { text, receipt, finished, failure } = outcomeOf(bench, responses);
@@ -656,9 +656,7 @@ describe('a cancelled job', () => {
 
   test('does not count unsent tokens', async () => {
     const { bench, responses, generation, cancel } = await started({});
-    generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
-    generation.push({ text: 'seen', tokens: 1 });
-    await bench.settle();
+    await bench.write('seen');
     const cancelled = cancel();
     generation.push({ text: ' unseen', tokens: 1 });
     await cancelled;
@@ -671,21 +669,17 @@ describe('a cancelled job', () => {
     ['a plain answer', { stream: false }],
     ['a stream that has written nothing', {}],
   ])('that is %s fails and signs nothing', async (_what, request) => {
-    const { bench, responses, generation, cancel } = await started(request);
+    const { bench, responses, cancel } = await started(request);
     if (request.stream === false) {
-      generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
-      generation.push({ text: 'Hello', tokens: 1 });
-      await bench.settle();
+      await bench.write('Hello');
     }
     await cancel();
     expect(outcomeOf(bench, responses)).toEqual({ text: '', receipt: null, finished: false, failure: { code: 'cancelled' } });
   });
 
   test('that was out of credit sends its text once credit arrives', async () => {
-    const { bench, context, responses, generation, cancel } = await started({}, { credit: 10 });
-    generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
-    generation.push({ text: 'Hello', tokens: 1 });
-    await bench.settle();
+    const { bench, context, responses, cancel } = await started({}, { credit: 10 });
+    await bench.write('Hello');
     bench.jobs.handle({ type: 'credit', job_id: context.job_id, bytes: 1 << 18 });
     await cancel();
     const { text, receipt, finished } = outcomeOf(bench, responses);
@@ -694,10 +688,8 @@ describe('a cancelled job', () => {
   });
 
   test('that never gets credit is cancelled after a timeout', async () => {
-    const { bench, responses, generation, cancel } = await started({}, { credit: 10, closeTimeoutMs: 500 });
-    generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
-    generation.push({ text: 'Hello', tokens: 1 });
-    await bench.settle();
+    const { bench, responses, cancel } = await started({}, { credit: 10, closeTimeoutMs: 500 });
+    await bench.write('Hello');
     await cancel();
     expect(bench.jobs.active).toBe(1);
     await expect.poll(() => bench.jobs.active).toBe(0);
@@ -720,12 +712,10 @@ describe('a cancelled job', () => {
 });
 
 test('a socket that does not drain holds frames back, and a cancel still gets through', async () => {
-  const bench = new Bench(2, { closeTimeoutMs: 50 });
+  bench = new Bench(2, { closeTimeoutMs: 50 });
   bench.unsent = [];
-  const context = bench.context(chat());
-  bench.submit(chat(), context, { credit: 1 << 26 });
-  await bench.settle();
-  const { generation, commands } = bench.streams[0] as ScriptedStream;
+  const { context } = await bench.start(chat(), {}, { credit: 1 << 26 });
+  const { generation, commands } = bench.stream;
   generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
   for (let i = 0; i < 400; i++) {
     if (commands.at(-1) !== 'pause') generation.push({ text: 'x'.repeat(4000), tokens: 1 });
@@ -748,16 +738,9 @@ const callOf = (city: string) => ['<tool_call>\n', '{"name": "weather", ', '"arg
 /** A client's answer for a scripted output. */
 async function answerTo(request: Record<string, unknown>, texts: readonly string[], context: Partial<JobContext> = {}) {
   const bench = new Bench();
-  const body = chat({ stream: false, ...request });
-  const { responses } = bench.submit(body, bench.context(body, { stream: false, ...context }));
-  await bench.settle();
-  const stream = bench.streams[0] as ScriptedStream;
-  bench.finish(stream, texts);
-  await bench.settle();
-  const text = Buffer.concat(bench.frames.map((frame) => responses.open(decodeFrame(frame)))).toString();
-  const completed = bench.sent.find(({ type }) => type === 'job_completed');
-  if (completed?.type !== 'job_completed') throw new Error(`not completed: ${JSON.stringify(completed)}`);
-  return { body: JSON.parse(text), receipt: JSON.parse(Buffer.from(completed.receipt.payload, 'base64').toString()), stream };
+  const { responses } = await bench.start(chat({ stream: false, ...request }), { stream: false, ...context });
+  await bench.finish(texts);
+  return { body: JSON.parse(bench.text(responses)), receipt: bench.receipt, stream: bench.stream };
 }
 
 test('tool calls get ids of their own', async () => {
@@ -860,28 +843,23 @@ test('a message names the stop sequence that ended it', async () => {
 });
 
 test("an idle stream of messages sends pings, after the prompt's count", async () => {
-  const bench = new Bench(2, { pingAfterMs: 20 });
-  const body = chat({ max_tokens: 9 });
-  const { responses } = bench.submit(body, bench.context(body, messagesContext));
-  await bench.settle();
-  const stream = bench.streams[0] as ScriptedStream;
+  bench = new Bench(2, { pingAfterMs: 20 });
+  const { responses } = await bench.start(chat({ max_tokens: 9 }), messagesContext);
+  const stream = bench.stream;
   stream.generation.start({ job: 0, promptTokens: 11, startsInsideThinking: false });
   await new Promise((resolve) => setTimeout(resolve, 100));
   const early = bench.frames.length;
-  bench.finish(stream, ['Hi']);
-  await bench.settle();
-  const text = Buffer.concat(bench.frames.map((frame) => responses.open(decodeFrame(frame)))).toString();
+  await bench.finish(['Hi']);
+  const text = bench.text(responses);
   expect(early).toBeGreaterThan(0);
   expect(text).toMatch(/^event: message_start\n.*"input_tokens":11/);
   expect(text.split('event: ping').length).toBeGreaterThan(2);
 });
 
 test('progress on a prompt is reported, a hang is not', async () => {
-  const bench = new Bench(2, { progressEveryMs: 20 });
-  const body = chat();
-  bench.submit(body, bench.context(body));
-  await bench.settle();
-  const { generation } = bench.streams[0] as ScriptedStream;
+  bench = new Bench(2, { progressEveryMs: 20 });
+  await bench.start(chat());
+  const { generation } = bench.stream;
   const progress = () => bench.sent.filter(({ type }) => type === 'job_progress').length;
   const working = setInterval(() => generation.engineWorked(), 5);
   await bench.until(() => progress() > 2);
@@ -890,8 +868,7 @@ test('progress on a prompt is reported, a hang is not', async () => {
   const before = progress();
   await new Promise((resolve) => setTimeout(resolve, 100));
   expect(progress()).toBe(before);
-  bench.finish(bench.streams[0] as ScriptedStream, ['Hi']);
-  await bench.settle();
+  await bench.finish(['Hi']);
   expect(bench.sent.at(-1)?.type).not.toBe('job_progress');
 });
 
@@ -924,9 +901,7 @@ test.each<[string, Record<string, unknown>, string, Partial<JobContext>]>([
     { endpoint: '/v1/responses' },
   ],
 ])('%s is rejected before the job is accepted', async (_what, request, param, context) => {
-  const bench = new Bench();
-  const body = chat(request);
-  expect(await bench.failureOf(body, bench.context(body, context))).toEqual({ code: 'unsupported', param });
+  expect(await bench.failureOf(chat(request), context)).toEqual({ code: 'unsupported', param });
   expect(bench.sent.some(({ type }) => type === 'job_accepted')).toBe(false);
   expect(bench.streams).toHaveLength(0);
 });
@@ -940,9 +915,7 @@ test.each<[string, object, string, number]>([
   ['repetitions', { type: 'string', pattern: '^a{2000}$' }, 'response_format.json_schema.schema.pattern', 1000],
   ['pattern', { type: 'string', pattern: 'a'.repeat(1001) }, 'response_format.json_schema.schema.pattern', 1000],
 ])('a schema that counts too many %s is rejected with the limit', async (_what, schema, param, limit) => {
-  const bench = new Bench();
-  const body = chat({ response_format: strictly(schema) });
-  expect(await bench.failureOf(body, bench.context(body))).toEqual({ code: 'unsupported', param, limit });
+  expect(await bench.failureOf(chat({ response_format: strictly(schema) }))).toEqual({ code: 'unsupported', param, limit });
 });
 
 test('unenforceable keywords are ignored in non-strict mode', async () => {
@@ -954,9 +927,7 @@ test.each([
   [{ type: 'banana' }, 'response_format.json_schema.schema.type'],
   [{ type: 'string', const: 3 }, 'response_format'],
 ])('an invalid or unsatisfiable schema is an invalid request (%j)', async (schema, param) => {
-  const bench = new Bench();
-  const body = chat({ response_format: jsonSchema(schema) });
-  expect(await bench.failureOf(body, bench.context(body))).toEqual({ code: 'invalid_request', param });
+  expect(await bench.failureOf(chat({ response_format: jsonSchema(schema) }))).toEqual({ code: 'invalid_request', param });
 });
 
 test('a constraint reaches the engine without thinking, and its output is never taken for a thought or a call', async () => {
@@ -975,38 +946,24 @@ test('a tool may still be called beside a response format', async () => {
 });
 
 test('an output that violates its constraint is regenerated, without a trace', async () => {
-  const bench = new Bench();
   const body = chat({ stream: false, seed: 5, response_format: strictly({ type: 'integer', minimum: 3 }) });
-  const { responses } = bench.submit(body, bench.context(body, { stream: false }));
-  for (const [attempt, text] of ['1', 'no', '4'].entries()) {
-    await bench.settle();
-    bench.finish(bench.streams[attempt] as ScriptedStream, [text]);
-  }
-  await bench.settle();
-  const text = Buffer.concat(bench.frames.map((frame) => responses.open(decodeFrame(frame)))).toString();
+  const { responses } = await bench.start(body, { stream: false });
+  for (const text of ['1', 'no', '4']) await bench.finish([text]);
+  const text = bench.text(responses);
   expect(JSON.parse(text)).toMatchObject({ choices: [{ message: { content: '4' } }], usage: { completion_tokens: 1 } });
   expect(bench.streams.map(({ request }) => request.sampling.seed)).toEqual([5, 6, 7]);
 });
 
 test.each([false, true])('an output that repeatedly violates its constraint fails (stream: %s)', async (stream) => {
-  const bench = new Bench();
-  const body = chat({ stream, tools: [weather], tool_choice: 'required' });
-  const context = bench.context(body, { stream });
-  bench.submit(body, context);
-  for (let attempt = 0; attempt < (stream ? 1 : 3); attempt++) {
-    await bench.settle();
-    bench.finish(bench.streams[attempt] as ScriptedStream, ['no call']);
-  }
-  await bench.settle();
+  const { context } = await bench.start(chat({ stream, tools: [weather], tool_choice: 'required' }), { stream });
+  for (let attempt = 0; attempt < (stream ? 1 : 3); attempt++) await bench.finish(['no call']);
+  expect(bench.streams).toHaveLength(stream ? 1 : 3);
   expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'engine_failed' } });
 });
 
 test('log probabilities reach the answer with their text', async () => {
-  const bench = new Bench();
-  const body = chat({ stream: false, logprobs: true, top_logprobs: 1, stop: ['END'] });
-  const { responses } = bench.submit(body, bench.context(body, { stream: false }));
-  await bench.settle();
-  const { generation, request } = bench.streams[0] as ScriptedStream;
+  const { responses } = await bench.start(chat({ stream: false, logprobs: true, top_logprobs: 1, stop: ['END'] }), { stream: false });
+  const { generation, request } = bench.stream;
   expect(request.logprobs).toBe(1);
   generation.start({ job: 0, promptTokens: 11, startsInsideThinking: false });
   const entry = (token: string) => ({ token, logprob: -1, bytes: [...Buffer.from(token)], top_logprobs: [] });
@@ -1014,20 +971,15 @@ test('log probabilities reach the answer with their text', async () => {
     generation.push({ text, tokens: 1, logprobs: [entry(text)] });
   }
   await bench.settle();
-  const text = Buffer.concat(bench.frames.map((frame) => responses.open(decodeFrame(frame)))).toString();
+  const text = bench.text(responses);
   const [choice] = JSON.parse(text).choices;
   expect(choice.message.content).toBe('one two');
   expect(choice.logprobs).toEqual({ content: [entry('one'), entry(' two')], refusal: null });
 });
 
 test('a grammar error of the engine names the field', async () => {
-  const bench = new Bench();
-  const body = chat({ response_format: { type: 'json_object' } });
-  const context = bench.context(body);
-  bench.submit(body, context);
-  await bench.settle();
-  bench.finish(bench.streams[0] as ScriptedStream, [], { job: 0, kind: 'invalid_request', field: 'grammar' });
-  await bench.settle();
+  const { context } = await bench.start(chat({ response_format: { type: 'json_object' } }));
+  await bench.finish([], { job: 0, kind: 'invalid_request', field: 'grammar' });
   const failure = { code: 'invalid_request', param: 'response_format' };
   expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure });
 });
@@ -1035,7 +987,7 @@ test('a grammar error of the engine names the field', async () => {
 describe('a model that is not loaded', () => {
   test('is waited for with progress reports, and the lease ends with the job', async () => {
     let loaded: () => void = () => {};
-    const bench = new Bench(2, { progressEveryMs: 5 });
+    bench = new Bench(2, { progressEveryMs: 5 });
     bench.loaded = new Promise<void>((resolve) => (loaded = resolve));
     bench.submit(chat(), bench.context(chat()));
     const progress = () => bench.sent.filter(({ type }) => type === 'job_progress').length;
@@ -1044,7 +996,7 @@ describe('a model that is not loaded', () => {
     expect(bench.streams).toHaveLength(0);
     loaded();
     await bench.until(() => bench.streams.length === 1);
-    bench.finish(bench.streams[0] as ScriptedStream, ['Hi']);
+    await bench.finish(['Hi']);
     await bench.until(() => bench.sent.some(({ type }) => type === 'job_completed'));
     expect(bench.sent.at(-1)?.type).toBe('job_completed');
     await bench.until(() => bench.released === 1);
@@ -1052,16 +1004,11 @@ describe('a model that is not loaded', () => {
   });
 
   test('is not waited for by a cancelled job, nor loaded for an invalid one', async () => {
-    const bench = new Bench();
     bench.loaded = new Promise(() => {});
-    const context = bench.context(chat());
-    bench.submit(chat(), context);
-    await bench.settle();
-    bench.jobs.handle({ type: 'cancel', job_id: context.job_id });
-    await bench.settle();
+    const { context } = await bench.start(chat());
+    await bench.cancel(context);
     expect(bench.sent.at(-1)).toEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'cancelled' } });
-    const bad = chat({ temperature: 'hot' });
-    await bench.failureOf(bad, bench.context(bad));
+    await bench.failureOf(chat({ temperature: 'hot' }));
     expect(bench.leased).toBe(1);
     expect(bench.jobs.active).toBe(0);
   });
@@ -1080,19 +1027,14 @@ describe('vectors', () => {
     ] as const) {
       const bench = new Bench();
       bench.embedding = facts;
-      const body = request({ encoding_format });
-      const { responses } = bench.submit(body, bench.context(body, terms));
-      await bench.settle();
+      const { responses } = await bench.start(request({ encoding_format }), terms);
       const [{ embedding, request: asked } = { embedding: null, request: null }] = bench.embeddings;
       expect(asked).toEqual({ inputs: ['a', 'b'], dimensions: null });
       for (let index = 0; index < 2; index++) embedding?.push(vector, 3);
       embedding?.end({ job: 0, kind: 'finished', reason: 'stop', completionTokens: 0 });
       await bench.settle();
-      const completed = bench.sent.at(-1);
-      if (completed?.type !== 'job_completed') throw new Error('the job did not complete');
-      const receipt = JSON.parse(Buffer.from(completed.receipt.payload, 'base64').toString());
-      expect(receipt).toMatchObject({ usage: { prompt_tokens: 6, completion_tokens: 0, total_tokens: 6 }, finish_reason: 'stop' });
-      const text = Buffer.concat(bench.frames.map((bytes) => responses.open(decodeFrame(bytes)))).toString();
+      expect(bench.receipt).toMatchObject({ usage: { prompt_tokens: 6, completion_tokens: 0, total_tokens: 6 }, finish_reason: 'stop' });
+      const text = bench.text(responses);
       expect(JSON.parse(text)).toEqual({
         object: 'list',
         data: [0, 1].map((index) => ({ object: 'embedding', index, embedding: expected })),
@@ -1107,7 +1049,7 @@ describe('vectors', () => {
     const refused = async (embedding: EmbeddingFacts | null, body: Buffer, context: Partial<JobContext>) => {
       const bench = new Bench();
       bench.embedding = embedding;
-      const failure = await bench.failureOf(body, bench.context(body, context));
+      const failure = await bench.failureOf(body, context);
       expect(bench.released).toBe(1);
       return failure;
     };
@@ -1131,24 +1073,17 @@ describe('vectors', () => {
     ],
     [{ job: 0, kind: 'engine_failed', message: 'killed' }, { code: 'engine_failed' }],
   ] as const)('end with what the engine found: %j', async (ended, failure) => {
-    const bench = new Bench();
     bench.embedding = facts;
-    const context = bench.context(request(), terms);
-    bench.submit(request(), context);
-    await bench.settle();
+    const { context } = await bench.start(request(), terms);
     bench.embeddings[0]?.embedding.end(ended);
     await bench.settle();
     expect(bench.sent.at(-1)).toEqual({ type: 'job_failed', job_id: context.job_id, failure });
   });
 
   test('are cancelled when the client disconnects', async () => {
-    const bench = new Bench();
     bench.embedding = facts;
-    const context = bench.context(request(), terms);
-    bench.submit(request(), context);
-    await bench.settle();
-    bench.jobs.handle({ type: 'cancel', job_id: context.job_id });
-    await bench.settle();
+    const { context } = await bench.start(request(), terms);
+    await bench.cancel(context);
     expect(bench.sent.at(-1)).toEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'cancelled' } });
     expect(bench.released).toBe(1);
   });
@@ -1180,22 +1115,20 @@ describe('images', () => {
   async function answered(body: Uint8Array, context: Partial<JobContext>, images = pictures()) {
     const bench = new Bench();
     bench.image = made;
-    const { responses } = bench.submit(body, bench.context(body, context));
-    await bench.settle();
+    const { responses } = await bench.start(body, context);
     finish(bench, images);
     // Each frame waits for the previous one.
     const isOver = ({ type }: ProviderMessage) => type === 'job_completed' || type === 'job_failed';
     while (!bench.sent.some(isOver)) await bench.settle();
     const completed = bench.sent.find(isOver);
     if (completed?.type !== 'job_completed') throw new Error(`the job did not complete: ${JSON.stringify(completed)}`);
-    const receipt: Record<string, unknown> = JSON.parse(Buffer.from(completed.receipt.payload, 'base64').toString());
     const reader = new ImagePartsReader({
       images: 'image_urls' in (context.overrides ?? {}) ? 2 : 0,
       maxImageBytes: 1e6,
       maxBodyBytes: 1e6,
     });
     for (const bytes of bench.frames) reader.push(responses.open(decodeFrame(bytes)));
-    return { bench, receipt, completed, parts: reader.end() };
+    return { bench, receipt: bench.receipt, completed, parts: reader.end() };
   }
 
   test('are sent sealed beside a body with their URLs, and the receipt lists their hashes', async () => {
@@ -1275,10 +1208,8 @@ describe('images', () => {
     ['no prompt', made, { prompt: ' ' }, terms, { code: 'invalid_request', param: 'prompt' }],
     ['too many', made, { n: 5 }, terms, { code: 'invalid_request', param: 'n' }],
   ])('are refused: %s', async (_what, image, changes, context, failure) => {
-    const bench = new Bench();
     bench.image = image;
-    const body = request(changes);
-    expect(await bench.failureOf(body, bench.context(body, context))).toEqual(failure);
+    expect(await bench.failureOf(request(changes), context)).toEqual(failure);
     expect(bench.drawings).toHaveLength(0);
     expect(bench.released).toBe(bench.leased);
   });
@@ -1289,9 +1220,8 @@ describe('images', () => {
   });
 
   test('text is rejected for an image model', async () => {
-    const bench = new Bench();
     bench.image = made;
-    expect(await bench.failureOf(chat(), bench.context(chat()))).toEqual({ code: 'unsupported', param: 'model' });
+    expect(await bench.failureOf(chat())).toEqual({ code: 'unsupported', param: 'model' });
   });
 
   test('that fail, or are fewer than requested, fail the job and are overwritten', async () => {
@@ -1299,8 +1229,7 @@ describe('images', () => {
       const bench = new Bench();
       bench.image = made;
       const [image = new Uint8Array()] = pictures();
-      bench.submit(request(), bench.context(request(), terms));
-      await bench.settle();
+      await bench.start(request(), terms);
       bench.drawings[0]?.drawing.push(image);
       bench.drawings[0]?.drawing.end(end);
       await bench.settle();
@@ -1311,23 +1240,18 @@ describe('images', () => {
   });
 
   test('are cancelled when the client disconnects', async () => {
-    const bench = new Bench();
     bench.image = made;
-    const context = bench.context(request(), terms);
-    bench.submit(request(), context);
-    await bench.settle();
-    bench.jobs.handle({ type: 'cancel', job_id: context.job_id });
-    await bench.settle();
+    const { context } = await bench.start(request(), terms);
+    await bench.cancel(context);
     expect(bench.drawings[0]?.commands).toContain('cancel');
     expect(bench.sent.at(-1)).toEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'cancelled' } });
     expect(bench.released).toBe(1);
   });
 
   test('report progress while generated', async () => {
-    const bench = new Bench(2, { progressEveryMs: 1100 });
+    bench = new Bench(2, { progressEveryMs: 1100 });
     bench.image = made;
-    const context = bench.context(request(), terms);
-    bench.submit(request(), context);
+    bench.submit(request(), bench.context(request(), terms));
     while (!bench.sent.some(({ type }) => type === 'job_progress' || type === 'job_failed')) {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }

@@ -1,18 +1,17 @@
 /** Service log: bounded size, synchronous writes, text form, and following over rotations. */
-import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { follow, lastLines } from '../../src/log/log-files.js';
 import { logLineText } from '../../src/log/log-line.js';
 import { RotatingFile } from '../../src/log/rotating-file.js';
 
 let dir: string;
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'log-'));
+  dir = temporaryDirectory('log');
 });
-afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 it('is bounded in size and loses no line at a rotation', () => {
   const path = join(dir, 'p.log');

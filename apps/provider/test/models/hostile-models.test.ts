@@ -2,19 +2,18 @@
  * Malicious model files: reading any header is fast, takes little memory, and ends in facts or one sentence. Files that pass the
  * reader are loaded in the engine's process, so a crash ends only that process.
  */
-import { closeSync, ftruncateSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, ftruncateSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { seededRandom } from '../../../../test/support/seeded-random.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { Engine } from '../../src/engine/engine.js';
 import { EngineStartError } from '../../src/model-process/supervised-process.js';
 import { ModelFileError } from '../../src/models/gguf-header.js';
 import { readModelFacts } from '../../src/models/model-facts.js';
 import { demoModel } from '../demo-model.js';
 
-const dir = mkdtempSync(join(tmpdir(), 'hostile-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = temporaryDirectory('hostile');
 const path = join(dir, 'hostile.gguf');
 
 /** The facts, or the sentence of the refusal. Other errors fail the test. */

@@ -1,16 +1,15 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { seededRandom } from '../../../../test/support/seeded-random.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { memoryCeiling, memoryNeed, planCapacity, planModels } from '../../src/models/capacity.js';
 import { ModelFileError } from '../../src/models/gguf-header.js';
 import { modelFacts, readModelFacts } from '../../src/models/model-facts.js';
 import { thinkTagsOf } from '../../src/models/think-tags.js';
 import { demoModel } from '../demo-model.js';
 
-const dir = mkdtempSync(join(tmpdir(), 'models-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = temporaryDirectory('models');
 
 function refusal(bytes: Uint8Array): string {
   const path = join(dir, 'model.gguf');

@@ -1,9 +1,9 @@
 /** Pulls from a faulty server: no wrong file is accepted, and no byte is read twice in vain. */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { ProgressLine } from '../../src/cli/output/progress-line.js';
 import { FileHashes, modelHash } from '../../src/models/file-hash.js';
 import { readModelFacts } from '../../src/models/model-facts.js';
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'store-'));
+  dir = temporaryDirectory('store');
   server.files.clear();
   server.ranges.length = 0;
   server.supportsRanges = true;
@@ -36,7 +36,6 @@ beforeEach(() => {
   server.wrongHash = null;
   server.put('/m.gguf', model);
 });
-afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 function get(changes: Partial<Download> = {}): Promise<{ bytes: number; sha256: string }> {
   return download({ url: `${server.url}/m.gguf`, file: join(dir, 'm.gguf'), bytes: null, sha256: null, signal: never, tuning, ...changes });

@@ -1,10 +1,10 @@
 /** launchd and systemd: parsers of recorded output, exact commands, and written definitions. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'plist';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { serviceManager } from '../../src/service/choose-manager.js';
 import { serviceEnvironment } from '../../src/service/environment.js';
 import { Launchd, launchdPlist, parseLaunchctlPrint } from '../../src/service/launchd.js';
@@ -64,12 +64,9 @@ const show = (load: string, active: string, sub: string, pid: number, result = '
 
 let dir: string;
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'service-'));
+  dir = temporaryDirectory('service');
 });
-afterEach(() => {
-  vi.unstubAllEnvs();
-  rmSync(dir, { recursive: true, force: true });
-});
+afterEach(() => vi.unstubAllEnvs());
 
 /** Replies by the first words of a command line. A list is replayed in order; its last reply repeats. */
 function tool(answers: Readonly<Record<string, readonly (Partial<ToolResult> | string)[]>>): { run: RunTool; said: string[] } {

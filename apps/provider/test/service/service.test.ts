@@ -1,10 +1,11 @@
 /** The daemon as a service, from `start` to `stop`, as real processes under the supervisor of our own. */
-import { execFile, spawn } from 'node:child_process';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { spawn } from 'node:child_process';
+import { appendFileSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { runNode } from '../../../../test/support/run-command.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { requestDaemon, requestStatus } from '../../src/control/control-client.js';
 import { lastLines, logFile } from '../../src/log/log-files.js';
 import { OwnSupervisor } from '../../src/service/own-supervisor.js';
@@ -16,29 +17,18 @@ const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 let dataDir: string;
 let coordinator: FakeCoordinator;
 beforeEach(async () => {
-  dataDir = mkdtempSync(join(tmpdir(), 'svc-'));
+  dataDir = temporaryDirectory('svc');
   coordinator = await FakeCoordinator.listen();
   writeFileSync(join(dataDir, 'config.toml'), `coordinator = "${coordinator.url}"\nsimulated_enclave = true\n`, { mode: 0o600 });
 });
 afterEach(async () => {
   await run(['stop']);
   await coordinator.close();
-  rmSync(dataDir, { recursive: true, force: true });
 });
 
-interface Ran {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function run([command = '', ...args]: readonly string[], main = MAIN): Promise<Ran> {
+function run([command = '', ...args]: readonly string[], main = MAIN) {
   const manager = ['start', 'stop', 'restart'].includes(command) ? ['--manager', 'supervisor'] : [];
-  return new Promise((resolve) => {
-    execFile(process.execPath, [main, command, '--data-dir', dataDir, ...manager, ...args], (error, stdout, stderr) =>
-      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-    );
-  });
+  return runNode([main, command, '--data-dir', dataDir, ...manager, ...args]);
 }
 
 const pidOf = async (): Promise<number> => (await requestStatus(dataDir, 10_000)).pid;

@@ -1,19 +1,19 @@
 /** Session with the coordinator: key rotation, dead sockets, rejections, and delays. */
-import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type Enclave, openEnclave, simulatedHelperCommand } from '@inference/enclave';
 import { openKeyStatement, type TrustMessage } from '@inference/protocol';
 import { verifyP256 } from '@inference/protocol/crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { listenLocally } from '../../../../test/support/local-server.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { trustSentence } from '../../src/daemon/daemon-log.js';
 import { SealingKeys } from '../../src/jobs/sealing-keys.js';
 import { Session, type SessionOptions } from '../../src/session/session.js';
 import { backoffMs, type SessionEvent, stayConnected } from '../../src/session/stay-connected.js';
 import { FakeCoordinator } from '../support/fake-coordinator.js';
+import { sessionOptions } from './session-options.js';
 
-const dataDir = mkdtempSync(join(tmpdir(), 'session-'));
+const dataDir = temporaryDirectory('session');
 let enclave: Enclave;
 let coordinator: FakeCoordinator;
 let leave: AbortController;
@@ -21,10 +21,7 @@ let leave: AbortController;
 beforeAll(async () => {
   enclave = await openEnclave({ command: simulatedHelperCommand({ dataDir }) });
 });
-afterAll(async () => {
-  await enclave.close();
-  rmSync(dataDir, { recursive: true, force: true });
-});
+afterAll(() => enclave.close());
 beforeEach(async () => {
   coordinator = await FakeCoordinator.listen();
   leave = new AbortController();
@@ -34,27 +31,39 @@ afterEach(async () => {
   await coordinator.close();
 });
 
-function options(changes: Partial<SessionOptions> = {}): SessionOptions {
+const options = (changes: Partial<SessionOptions> = {}): SessionOptions => sessionOptions(coordinator, enclave, changes);
+
+/** Runs a session until the coordinator admits it. */
+async function admitted(changes: Partial<SessionOptions> = {}) {
+  const running = Session.run(options(changes), leave.signal);
+  return { running, session: await admit() };
+}
+
+async function admit() {
+  const session = await coordinator.session();
+  await session.admit();
+  return session;
+}
+
+/** Keeps a provider connected, and collects its events. */
+function stay(changes: Partial<Parameters<typeof stayConnected>[0]> = {}, base = options()) {
+  const events: SessionEvent[] = [];
+  const running = stayConnected({ ...base, onEvent: (event) => events.push(event), random: () => 0.5, ...changes }, leave.signal);
   return {
-    url: coordinator.socketUrl,
-    enclave,
-    registration: {
-      agentVersion: '0.0.1',
-      hardware: { chip_family: 'M1', cpu_cores: 8, gpu_cores: 8, bandwidth_gbs: 68 },
-      models: () => [],
-      slots: 1,
+    events,
+    async until(count: number): Promise<void> {
+      while (events.length < count) await new Promise((resolve) => setTimeout(resolve, 10));
     },
-    createJobHandler: () => ({ handle: () => {}, frame: () => {}, abandon: () => {} }),
-    onRegistered: () => {},
-    ...changes,
+    async end(): Promise<void> {
+      leave.abort();
+      await running;
+    },
   };
 }
 
 test('a silent socket is closed', async () => {
   const from = Date.now();
-  const running = Session.run(options({ liveness: { pingMs: 50, silenceMs: 300 } }), leave.signal);
-  const session = await coordinator.session();
-  await session.admit();
+  const { running, session } = await admitted({ liveness: { pingMs: 50, silenceMs: 300 } });
   session.pauseReading(true);
   expect(await running).toEqual({
     kind: 'lost',
@@ -67,9 +76,7 @@ test('a silent socket is closed', async () => {
 });
 
 test('pongs are life', async () => {
-  const running = Session.run(options({ liveness: { pingMs: 50, silenceMs: 1500 } }), leave.signal);
-  const session = await coordinator.session();
-  await session.admit();
+  const { running, session } = await admitted({ liveness: { pingMs: 50, silenceMs: 1500 } });
   await new Promise((resolve) => setTimeout(resolve, 3000));
   expect(session.closed).toBe(false);
   leave.abort();
@@ -80,21 +87,18 @@ test.each([
   ['a frame that is no frame', (send: (data: Uint8Array | string) => void) => send(Buffer.alloc(3)), /bad frame/],
   ['a message that is no message', (send: (data: Uint8Array | string) => void) => send('{"type":"job"}'), /bad message/],
 ])('%s ends the session', async (_what, act, reason) => {
-  const running = Session.run(options(), leave.signal);
-  const session = await coordinator.session();
-  await session.admit();
+  const { running, session } = await admitted();
   act((data) => session.sendRaw(data));
   const end = await running;
   expect(end.kind === 'lost' && end.reason).toMatch(reason);
 });
 
 test('a rejection is reported with its code, and retried after a delay', async () => {
-  const events: SessionEvent[] = [];
-  const running = stayConnected({ ...options(), onEvent: (event) => events.push(event), random: () => 0 }, leave.signal);
+  const { events, until, end } = stay({ random: () => 0 });
   const session = await coordinator.session();
   await session.next('register');
   session.send({ type: 'rejected', code: 'simulated_enclave_refused', message: 'not here' } as never);
-  while (events.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(1);
   expect(events[0]).toMatchObject({
     type: 'rejected',
     code: 'simulated_enclave_refused',
@@ -102,29 +106,21 @@ test('a rejection is reported with its code, and retried after a delay', async (
     advice: expect.stringMatching(/simulated/),
   });
   expect(events[0]?.retryInMs).toBeGreaterThanOrEqual(30_000);
-  leave.abort();
-  await running;
+  await end();
 });
 
 test('a shutdown of the coordinator causes a random delay', async () => {
-  const events: SessionEvent[] = [];
-  const restart = { firstMs: 60_000, maxMs: 60_000 };
-  const following = { ...options(), onEvent: (event: SessionEvent) => events.push(event), restart, random: () => 0.5 };
-  const running = stayConnected(following, leave.signal);
-  const session = await coordinator.session();
-  await session.admit();
+  const { events, until, end } = stay({ restart: { firstMs: 60_000, maxMs: 60_000 } });
+  const session = await admit();
   session.send({ type: 'rejected', code: 'shutting_down', message: 'the coordinator is shutting down' });
-  while (events.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(1);
   expect(events[0]).toMatchObject({ code: 'shutting_down', retryInMs: 45_000 });
-  leave.abort();
-  await running;
+  await end();
 });
 
 test('in a cluster, a silent coordinator is left within two heartbeats', async () => {
   coordinator.heartbeatMs = 500;
-  const running = Session.run(options(), leave.signal);
-  const session = await coordinator.session();
-  await session.admit();
+  const { running, session } = await admitted();
   session.pauseReading(true);
   const from = performance.now();
   expect(await running).toMatchObject({ kind: 'lost', reason: 'the coordinator has been silent for too long', hasPeers: true });
@@ -133,52 +129,41 @@ test('in a cluster, a silent coordinator is left within two heartbeats', async (
 });
 
 test('in a cluster, another coordinator is tried at once', async () => {
-  const events: SessionEvent[] = [];
   const slow = { firstMs: 60_000, maxMs: 60_000 };
-  const following = { ...options(), onEvent: (event: SessionEvent) => events.push(event), backoff: slow, restart: slow, random: () => 0.5 };
   coordinator.heartbeatMs = 2000;
-  const running = stayConnected(following, leave.signal);
-  const first = await coordinator.session();
-  await first.admit();
+  const { events, until, end } = stay({ backoff: slow, restart: slow });
+  const first = await admit();
   first.send({ type: 'rejected', code: 'shutting_down', message: 'the coordinator is shutting down' });
-  const second = await coordinator.session();
-  await second.admit();
+  const second = await admit();
   coordinator.heartbeatMs = null;
   second.close();
-  const third = await coordinator.session();
-  await third.admit();
+  const third = await admit();
   third.close();
-  while (events.length < 3) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(3);
   expect(events.map(({ retryInMs }) => retryInMs)).toEqual([250, 250, 45_000]);
-  leave.abort();
-  await running;
+  await end();
 });
 
 test('in a cluster, a coordinator that accepts the connection and stays silent is left for another one', async () => {
-  const events: SessionEvent[] = [];
-  const welcome = { firstMs: 100, maxMs: 10_000 };
-  const following = { ...options(), onEvent: (event: SessionEvent) => events.push(event), welcome, random: () => 0.01 };
   coordinator.heartbeatMs = 2000;
-  const running = stayConnected(following, leave.signal);
-  const first = await coordinator.session();
-  await first.admit();
+  const { events, until, end } = stay({ welcome: { firstMs: 100, maxMs: 10_000 }, random: () => 0.01 });
+  const first = await admit();
   coordinator.isFrozen = true;
   first.close();
-  while (events.length < 3) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(3);
   coordinator.isFrozen = false;
-  await (await coordinator.session()).admit();
+  await admit();
   expect(events.slice(1, 3)).toEqual([
     { type: 'lost', reason: 'the coordinator did not answer in time', retryInMs: 5 },
     { type: 'lost', reason: 'the coordinator did not answer in time', retryInMs: expect.any(Number) },
   ]);
-  leave.abort();
-  await running;
+  await end();
 });
 
 test('a machine that accepts connections without a word is left in time', async () => {
   const sockets: Socket[] = [];
   const silent = createServer((socket) => sockets.push(socket));
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  await listenLocally(silent);
   const url = `ws://127.0.0.1:${(silent.address() as AddressInfo).port}/provider/v1/socket`;
   expect(await Session.run(options({ url, welcomeTimeoutMs: 100 }), leave.signal)).toMatchObject({
     kind: 'lost',
@@ -190,12 +175,9 @@ test('a machine that accepts connections without a word is left in time', async 
 });
 
 test('the detailed rejection and the trust message reach the owner', async () => {
-  const events: SessionEvent[] = [];
   const told: TrustMessage[] = [];
-  const following = { ...options({ onTrust: (trust) => told.push(trust) }), onEvent: (event: SessionEvent) => events.push(event) };
-  const running = stayConnected(following, leave.signal);
-  const session = await coordinator.session();
-  await session.admit();
+  const { events, until, end } = stay({ onTrust: (trust) => told.push(trust) });
+  const session = await admit();
   const parts = [{ name: 'device_chain', state: 'missing', reason: 'chain_missing', remedy: 'Wait.' }] as const;
   session.send({ type: 'trust', trust_level: 'self_signed', routable: true, status: 'online', parts: [...parts] });
   while (told.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
@@ -207,25 +189,21 @@ test('the detailed rejection and the trust message reach the owner', async () =>
   const onTrial = { ...(told[0] as TrustMessage), restraint: { ...restraint, state: 'on_probation', until: 9e15 } };
   expect(trustSentence(onTrial)).toContain('jobs may come, one at a time (jobs_failed)');
   session.send({ type: 'rejected', code: 'posture_insufficient', reason: 'sip_disabled', message: 'no' });
-  while (events.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(1);
   expect(events[0]).toMatchObject({ code: 'posture_insufficient', reason: 'sip_disabled' });
-  leave.abort();
-  await running;
+  await end();
 });
 
 test('reconnects to a restarted coordinator', async () => {
-  const { url, socketUrl } = coordinator;
+  const { url } = coordinator;
   const gone = options();
   await coordinator.close();
-  const events: SessionEvent[] = [];
-  const backoff = { firstMs: 20, maxMs: 100 };
-  const running = stayConnected({ ...gone, url: socketUrl, onEvent: (event) => events.push(event), backoff }, leave.signal);
-  while (events.length < 3) await new Promise((resolve) => setTimeout(resolve, 10));
+  const { events, until, end } = stay({ backoff: { firstMs: 20, maxMs: 100 } }, gone);
+  await until(3);
   expect(events[0]).toMatchObject({ type: 'lost', reason: expect.stringMatching(/cannot be reached/) });
   coordinator = await FakeCoordinator.listen({ port: Number(new URL(url).port) });
-  await (await coordinator.session()).admit();
-  leave.abort();
-  await running;
+  await admit();
+  await end();
 });
 
 test('pauses double up to their limit, half of each at random', () => {

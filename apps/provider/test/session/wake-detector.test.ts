@@ -1,23 +1,19 @@
 /** Sleep, stopped processes and clock jumps: detection, socket probes, key renewal, and ended delays. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type Enclave, openEnclave, simulatedHelperCommand } from '@inference/enclave';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { Session } from '../../src/session/session.js';
 import { type SessionEvent, stayConnected } from '../../src/session/stay-connected.js';
 import { type Wake, WakeDetector } from '../../src/session/wake-detector.js';
 import { FakeCoordinator } from '../support/fake-coordinator.js';
+import { sessionOptions } from './session-options.js';
 
-const dataDir = mkdtempSync(join(tmpdir(), 'wakes-'));
+const dataDir = temporaryDirectory('wakes');
 let enclave: Enclave;
 beforeAll(async () => {
   enclave = await openEnclave({ command: simulatedHelperCommand({ dataDir }) });
 });
-afterAll(async () => {
-  await enclave.close();
-  rmSync(dataDir, { recursive: true, force: true });
-});
+afterAll(() => enclave.close());
 
 /** Clocks that tests advance; the detector's timer never fires. */
 function clocks(): { wakeDetector: WakeDetector; heard: Wake[]; pass: (wallMs: number, monotonicMs: number) => void } {
@@ -33,19 +29,7 @@ function clocks(): { wakeDetector: WakeDetector; heard: Wake[]; pass: (wallMs: n
   return { wakeDetector, heard, pass };
 }
 
-const options = (coordinator: FakeCoordinator, wakeDetector: WakeDetector) => ({
-  url: coordinator.socketUrl,
-  enclave,
-  registration: {
-    agentVersion: '0.0.1',
-    hardware: { chip_family: 'M1', cpu_cores: 8, gpu_cores: 8, bandwidth_gbs: 68 },
-    models: () => [],
-    slots: 1,
-  },
-  createJobHandler: () => ({ handle: () => {}, frame: () => {}, abandon: () => {} }),
-  onRegistered: () => {},
-  wakeDetector,
-});
+const options = (coordinator: FakeCoordinator, wakeDetector: WakeDetector) => sessionOptions(coordinator, enclave, { wakeDetector });
 
 describe('waking', () => {
   it('is detected from sleep, a stopped process, and a changed clock', () => {

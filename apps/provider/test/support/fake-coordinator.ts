@@ -5,7 +5,6 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import {
   type Attestation,
   type CoordinatorMessage,
@@ -42,6 +41,7 @@ import {
   verifyResponseSignature,
 } from '@inference/protocol/crypto';
 import { type WebSocket, WebSocketServer } from 'ws';
+import { addressOf } from '../../../../test/support/local-server.js';
 
 export interface Answer {
   readonly jobId: JobId;
@@ -395,7 +395,7 @@ export class FakeCoordinator {
   heartbeatMs: number | null = null;
 
   get url(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    return addressOf(this.server);
   }
 
   get socketUrl(): string {

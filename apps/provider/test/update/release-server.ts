@@ -2,13 +2,13 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Release, ReleasePlatform } from '@inference/protocol';
 import { archive } from '../../../../scripts/release/archive.js';
 import { publicKeyOf, signRelease } from '../../../../scripts/release/keys.js';
 import { measure } from '../../../../scripts/release/pack.js';
+import { addressOf, closeServer, listenLocally } from '../../../../test/support/local-server.js';
 
 export const PLATFORM = `${process.platform}-${process.arch}` as ReleasePlatform;
 
@@ -35,12 +35,12 @@ export class ReleaseServer {
 
   static async listen(): Promise<ReleaseServer> {
     const server = new ReleaseServer();
-    await new Promise<void>((resolve) => server.#server.listen(0, '127.0.0.1', resolve));
+    await listenLocally(server.#server);
     return server;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return addressOf(this.#server);
   }
 
   get publicKey(): string {
@@ -48,8 +48,7 @@ export class ReleaseServer {
   }
 
   async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
+    await closeServer(this.#server);
     rmSync(this.#folder, { recursive: true, force: true });
   }
 

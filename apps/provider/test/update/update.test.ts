@@ -1,7 +1,6 @@
 /** Releases including hostile ones, failing versions, and kills at any moment. */
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Release } from '@inference/protocol';
@@ -9,6 +8,8 @@ import { pino } from 'pino';
 import { create } from 'tar';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { program } from '../../../../test/support/program.js';
+import { runNode } from '../../../../test/support/run-command.js';
+import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { SelfUpdate } from '../../src/daemon/self-update.js';
 import { updateAutomatically } from '../../src/update/automatic-updates.js';
 import { prepare } from '../../src/update/download-release.js';
@@ -35,13 +36,12 @@ beforeAll(async () => {
 afterAll(() => server.close());
 beforeEach(() => {
   server.fault = () => false;
-  prefix = mkdtempSync(join(tmpdir(), 'installation-'));
+  prefix = temporaryDirectory('installation');
   place('1.0.0', 'setInterval(() => {}, 1000);');
   symlinkSync('versions/1.0.0', join(prefix, 'current'));
   mkdirSync(join(prefix, 'bin'));
   writeFileSync(join(prefix, 'bin/inference-provider'), '', { mode: 0o755 });
 });
-afterEach(() => rmSync(prefix, { recursive: true, force: true }));
 
 /** Installs a version whose `serve` runs the test's code. */
 function place(version: string, serve: string): void {
@@ -182,7 +182,7 @@ describe('making a release ready', () => {
   });
 
   it('refuses archives with outside paths, other contents, or a program that fails to start', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'odd-'));
+    const folder = temporaryDirectory('odd');
     mkdirSync(join(folder, 'package'));
     writeFileSync(join(folder, 'package/file'), 'x');
     writeFileSync(join(folder, 'outside'), 'x');
@@ -205,7 +205,6 @@ describe('making a release ready', () => {
     await expect(ready(await server.releaseFile('1.1.0', mute))).rejects.toThrow('does not start');
     await expect(ready(await server.release('1.1.0', '', { node: '99.0.0' }))).rejects.toThrow('needs Node 99.0.0');
     expectUntouched();
-    rmSync(folder, { recursive: true });
   });
 
   it('leaves no incomplete version when killed at any moment, and completes at the next try', async () => {
@@ -396,13 +395,11 @@ describe('an installation', () => {
   });
 
   it('reports an unavailable version by exit code, and does nothing for the installed one', async () => {
-    const update = (version: string) =>
-      new Promise<{ code: number; outcome: string }>((resolve) => {
-        const args = ['update', '--to', version, '--coordinator', server.url, '--data-dir', prefix, '--json'];
-        execFile(process.execPath, [MAIN, ...args], (error, stdout) =>
-          resolve({ code: error === null ? 0 : Number(error.code), outcome: JSON.parse(stdout).outcome }),
-        );
-      });
+    const update = async (version: string) => {
+      const args = ['update', '--to', version, '--coordinator', server.url, '--data-dir', prefix, '--json'];
+      const { code, stdout } = await runNode([MAIN, ...args]);
+      return { code, outcome: JSON.parse(stdout).outcome };
+    };
     expect(await update('9.9.9')).toEqual({ code: 1, outcome: 'not_offered' });
     expect(await update(agentVersion())).toEqual({ code: 0, outcome: 'current' });
   });

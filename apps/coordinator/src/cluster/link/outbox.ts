@@ -33,10 +33,6 @@ export class Outbox {
     this.windowBytes = windowBytes;
   }
 
-  get hasGathered(): boolean {
-    return !this.#controlBatch.isEmpty || !this.#dataBatch.isEmpty;
-  }
-
   /** Bytes retained for frames that were accepted and are not acknowledged. */
   get retainedBytes(): number {
     return this.control.unacknowledgedBytes + this.#controlBatch.bytes + this.data.unacknowledgedBytes + this.#dataBatch.bytes;

@@ -7,14 +7,13 @@ import { expect, it } from 'vitest';
 import { seededRandom } from '../../../../../test/support/seeded-random.js';
 import type { Ledger } from '../../../src/billing/ledger/ledger.js';
 import { LedgerError } from '../../../src/billing/ledger/ledger-error.js';
-import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
 import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
 import { pruneHistory } from '../../../src/database/ledger/prune-history.js';
 import { describeDatabases } from '../../support/databases.js';
 import { type Faults, faultyDatabase } from './faulty-database.js';
 import { oneOf, upTo } from './random.js';
-import { newJob, PLAIN_PRICE, reservation, settlement, T0 } from './random-steps.js';
+import { newJob, openTestLedger, PLAIN_PRICE, reservation, settlement, T0 } from './random-steps.js';
 import { ReferenceLedger } from './reference-ledger.js';
 
 const JOBS = Number(process.env.LEDGER_JOBS ?? 5000);
@@ -29,14 +28,11 @@ describeDatabases('conservation', (fresh) => {
     const real = await place.open();
     const random = seededRandom(SEED);
     const { database, faults } = faultyDatabase(real, moments, 6, seededRandom(SEED + 1));
-    const ledger = await openLedger({
-      database,
+    const ledger = await openTestLedger(database, {
       providerSharePercent: 87,
-      ownMachinesFree: false,
       maturityDays: MATURITY_DAYS,
       // Two lanes have no common order, which the reference needs.
       separateReservations: !compare,
-      now: () => T0,
       retryMs: 60_000,
       onError: () => undefined,
     });

@@ -5,13 +5,12 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { program } from '../../../../../test/support/program.js';
 import type { Ledger, Reservation } from '../../../src/billing/ledger/ledger.js';
-import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
 import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
 import { ledgerSummary } from '../../../src/database/ledger/ledger-summary.js';
 import type { Database } from '../../../src/database/tables.js';
 import { describeDatabases, type TestDatabase } from '../../support/databases.js';
-import { give, reservation, settlement, T0 } from './random-steps.js';
+import { give, openTestLedger, reservation, settlement, T0 } from './random-steps.js';
 
 const BALANCE = 100_000;
 /** Of `reservation()` and `settlement()`. */
@@ -23,16 +22,10 @@ describeDatabases('credit leases', (fresh, dialect) => {
   let ledger: Ledger;
 
   const open = (now = T0): Promise<Ledger> =>
-    openLedger({
-      database,
-      providerSharePercent: 90,
-      ownMachinesFree: false,
+    openTestLedger(database, {
       // The first reservation asks for less than a lease's minimum, after which the account would wait five seconds.
       leases: { minPerSecond: 1, ms: 600_000, pauseMs: 0 },
       now: () => now,
-      onError: (error) => {
-        throw error;
-      },
     });
   const leases = () => database.selectFrom('credit_leases').selectAll().execute();
   const jobCount = async (): Promise<number> => (await database.selectFrom('jobs').select('job_id').execute()).length;

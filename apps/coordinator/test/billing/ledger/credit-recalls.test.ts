@@ -4,13 +4,12 @@ import { expect, it } from 'vitest';
 import { seededRandom } from '../../../../../test/support/seeded-random.js';
 import type { RecallHints } from '../../../src/billing/ledger/credit-recalls.js';
 import type { Ledger, Reservation } from '../../../src/billing/ledger/ledger.js';
-import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
 import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
 import type { Database } from '../../../src/database/tables.js';
 import { describePostgres, type TestDatabase } from '../../support/databases.js';
 import { oneOf, upTo } from './random.js';
-import { give, newJob, PLAIN_PRICE, reservation, settlement, T0 } from './random-steps.js';
+import { give, newJob, openTestLedger, PLAIN_PRICE, reservation, settlement, T0 } from './random-steps.js';
 
 const BALANCE = 100_000;
 /** No renewal falls into a test. */
@@ -49,17 +48,10 @@ describePostgres('recalled credit', (fresh) => {
     const database = await place.open();
     const ledgers: Ledger[] = [];
     const open = async (ms: number, hints?: RecallHints): Promise<Ledger> => {
-      const ledger = await openLedger({
-        database,
-        providerSharePercent: 90,
-        ownMachinesFree: false,
+      const ledger = await openTestLedger(database, {
         separateReservations: true,
         // The first reservation asks for less than a lease's minimum, after which the account would wait five seconds.
         leases: { minPerSecond: 1, ms, pauseMs: 0, ...(hints === undefined ? {} : { hints }) },
-        now: () => T0,
-        onError: (error) => {
-          throw error;
-        },
       });
       ledgers.push(ledger);
       return ledger;
@@ -185,13 +177,9 @@ describePostgres('recalled credit', (fresh) => {
       const join = async (): Promise<void> => {
         const known = new Set(await holders());
         const own = await place.open();
-        const ledger = await openLedger({
-          database: own,
-          providerSharePercent: 90,
-          ownMachinesFree: false,
+        const ledger = await openTestLedger(own, {
           separateReservations: true,
           leases: { minPerSecond: 2, ms: NEVER_MS, pauseMs: 0, hints: bus.member() },
-          now: () => T0,
           retryMs: 0,
           onError: () => undefined,
         });

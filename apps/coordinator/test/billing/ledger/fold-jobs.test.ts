@@ -3,7 +3,6 @@ import type { JobId, ProviderId } from '@inference/protocol';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Ledger } from '../../../src/billing/ledger/ledger.js';
-import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { readProviderEarnings } from '../../../src/database/earnings-repository.js';
 import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
 import { foldJobs } from '../../../src/database/ledger/fold-jobs.js';
@@ -11,7 +10,7 @@ import { ledgerSummary } from '../../../src/database/ledger/ledger-summary.js';
 import { readNetworkTotals } from '../../../src/database/statistics-repository.js';
 import type { Database } from '../../../src/database/tables.js';
 import { describeDatabases, type TestDatabase } from '../../support/databases.js';
-import { give, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
+import { give, openTestLedger, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
 
 function signal(): { readonly promise: Promise<void>; readonly resolve: () => void } {
   let resolve = (): void => {};
@@ -34,14 +33,7 @@ describeDatabases('folding settled jobs', (fresh, dialect) => {
     place = await fresh();
     database = await place.open();
     other = await place.open();
-    ledger = await openLedger({
-      database,
-      providerSharePercent: 90,
-      ownMachinesFree: false,
-      separateReservations: true,
-      now: () => T0,
-      onError: () => undefined,
-    });
+    ledger = await openTestLedger(database, { separateReservations: true, onError: () => undefined });
     await give(ledger, 'customer', 1_000_000);
   });
   afterEach(async () => {

@@ -5,10 +5,9 @@
  */
 
 import { seededRandom } from '../../../../../test/support/seeded-random.js';
-import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { type DatabaseTarget, openDatabase } from '../../../src/database/connection/open-database.js';
 import { upTo } from './random.js';
-import { newJob, reservation, settlement, T0 } from './random-steps.js';
+import { newJob, openTestLedger, reservation, settlement, T0 } from './random-steps.js';
 
 const AT_ONCE = 16;
 const [targetText = '', seedText = ''] = process.argv.slice(2);
@@ -16,15 +15,7 @@ const random = seededRandom(Number(seedText));
 
 async function main(): Promise<void> {
   const database = await openDatabase(JSON.parse(targetText) as DatabaseTarget);
-  const ledger = await openLedger({
-    database,
-    providerSharePercent: 90,
-    ownMachinesFree: false,
-    separateReservations: true,
-    leases: { minPerSecond: 5 },
-    now: () => T0,
-    onError: () => undefined,
-  });
+  const ledger = await openTestLedger(database, { separateReservations: true, leases: { minPerSecond: 5 }, onError: () => undefined });
   const worker = async (): Promise<void> => {
     for (;;) {
       const job = reservation({ jobId: newJob() });

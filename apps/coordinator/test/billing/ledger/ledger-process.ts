@@ -7,12 +7,11 @@ import { createHash } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
 import { seededRandom } from '../../../../../test/support/seeded-random.js';
 import type { Ledger } from '../../../src/billing/ledger/ledger.js';
-import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
 import { type DatabaseTarget, openDatabase } from '../../../src/database/connection/open-database.js';
 import type { SealedNonce } from '../../../src/database/sealed-nonce-repository.js';
 import { upTo } from './random.js';
-import { newJob, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
+import { newJob, openTestLedger, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
 
 const AT_ONCE = 24;
 const [targetText = '', seedText = '', sharedText = ''] = process.argv.slice(2);
@@ -62,14 +61,7 @@ async function workOn(ledger: Ledger, job: JobId): Promise<void> {
 
 async function main(): Promise<void> {
   const database = await openDatabase(target);
-  const ledger = await openLedger({
-    database,
-    providerSharePercent: 90,
-    ownMachinesFree: false,
-    separateReservations: true,
-    now: () => T0,
-    onError: () => undefined,
-  });
+  const ledger = await openTestLedger(database, { separateReservations: true, onError: () => undefined });
   say({ ready: true });
   let next = 0;
   const worker = async (): Promise<void> => {

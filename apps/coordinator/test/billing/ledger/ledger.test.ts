@@ -2,43 +2,26 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Ledger } from '../../../src/billing/ledger/ledger.js';
 import { LedgerError } from '../../../src/billing/ledger/ledger-error.js';
-import { type LedgerOptions, openLedger } from '../../../src/billing/ledger/sql-ledger.js';
+import type { LedgerOptions } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
-import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
 import { foldJobs } from '../../../src/database/ledger/fold-jobs.js';
 import type { Database } from '../../../src/database/tables.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
-import { give, newJob, PLAIN_PRICE, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
+import { closeChecked, describeDatabases, type TestDatabase } from '../../support/databases.js';
+import { give, newJob, openTestLedger, PLAIN_PRICE, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
 
 describeDatabases('the ledger', (fresh, dialect) => {
   let place: TestDatabase;
   let database: Database;
   let ledger: Ledger;
 
-  const open = (over: Partial<LedgerOptions> = {}): Promise<Ledger> =>
-    openLedger({
-      database,
-      providerSharePercent: 90,
-      ownMachinesFree: false,
-      now: () => T0,
-      onError: (error) => {
-        throw error;
-      },
-      ...over,
-    });
+  const open = (over: Partial<LedgerOptions> = {}): Promise<Ledger> => openTestLedger(database, over);
 
   beforeEach(async () => {
     place = await fresh();
     database = await place.open();
     ledger = await open();
   });
-  afterEach(async () => {
-    const { problems } = await checkLedger(database);
-    await ledger.close();
-    await database.destroy();
-    await place.remove();
-    expect(problems).toEqual([]);
-  });
+  afterEach(() => closeChecked(place, database, ledger));
 
   describe('a job', () => {
     it('reserves its maximum cost, is charged its usage, and shares the cost', async () => {

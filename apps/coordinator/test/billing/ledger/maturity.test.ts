@@ -2,7 +2,6 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Ledger } from '../../../src/billing/ledger/ledger.js';
-import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
 import { earningsConcentration } from '../../../src/database/earnings-repository.js';
 import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
@@ -10,8 +9,8 @@ import { linkProvider, unlinkProvider } from '../../../src/database/ledger/link-
 import { pruneHistory } from '../../../src/database/ledger/prune-history.js';
 import { maturingEarnings } from '../../../src/database/migrations/0047-maturing-earnings.js';
 import type { Database } from '../../../src/database/tables.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
-import { give, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
+import { closeChecked, describeDatabases, type TestDatabase } from '../../support/databases.js';
+import { give, openTestLedger, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
 
 const DAY = 86_400_000;
 const DAYS = 7;
@@ -28,24 +27,9 @@ describeDatabases('earnings', (fresh) => {
     now = T0;
     place = await fresh();
     database = await place.open();
-    ledger = await openLedger({
-      database,
-      providerSharePercent: 90,
-      ownMachinesFree: false,
-      maturityDays: DAYS,
-      now: () => now,
-      onError: (error) => {
-        throw error;
-      },
-    });
+    ledger = await openTestLedger(database, { maturityDays: DAYS, now: () => now });
   });
-  afterEach(async () => {
-    const { problems } = await checkLedger(database);
-    await ledger.close();
-    await database.destroy();
-    await place.remove();
-    expect(problems).toEqual([]);
-  });
+  afterEach(() => closeChecked(place, database, ledger));
 
   /** A job that costs 100: 90 for the provider, 10 for the network. */
   async function pay(accountId: string, providerId = PROVIDER, at = now): Promise<void> {

@@ -6,13 +6,12 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, it } from 'vitest';
 import { program } from '../../../../../test/support/program.js';
-import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import type { DatabaseTarget } from '../../../src/database/connection/open-database.js';
 import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
 import { describeDatabases } from '../../support/databases.js';
 import type { WorkerSaid } from './ledger-process.js';
 import { upTo } from './random.js';
-import { give, T0 } from './random-steps.js';
+import { give, openTestLedger, T0 } from './random-steps.js';
 
 const KILLS = Number(process.env.LEDGER_KILLS ?? 3);
 const SHARED_JOBS = Number(process.env.LEDGER_SHARED_JOBS ?? 400);
@@ -46,7 +45,7 @@ describeDatabases('processes at the ledger', (fresh, dialect) => {
   it(`lose nothing confirmed when killed (${KILLS} times)`, async () => {
     const place = await fresh();
     const database = await place.open();
-    const first = await openLedger({ database, providerSharePercent: 90, ownMachinesFree: false, now: () => T0, onError: () => undefined });
+    const first = await openTestLedger(database, { onError: () => undefined });
     for (const account of [0, 1, 2]) await give(first, `customer-${account}`, STARTING_BALANCE);
     await first.close();
 
@@ -83,13 +82,7 @@ describeDatabases('processes at the ledger', (fresh, dialect) => {
       .updateTable('ledger_holders')
       .set((set) => ({ seen_at: set('seen_at', '-', 86_400_000) }))
       .execute();
-    const later = await openLedger({
-      database,
-      providerSharePercent: 90,
-      ownMachinesFree: false,
-      now: () => T0 + 86_400_000,
-      onError: () => undefined,
-    });
+    const later = await openTestLedger(database, { now: () => T0 + 86_400_000, onError: () => undefined });
     const { problems, figures } = await checkLedger(database);
     expect({ problems, holds: figures.holds, held: figures.held }).toEqual({ problems: [], holds: 0, held: 0 });
     const { sum } = await database
@@ -107,13 +100,7 @@ describeDatabases('processes at the ledger', (fresh, dialect) => {
     it(`charge each of ${SHARED_JOBS} shared jobs once, with two processes on one server`, async () => {
       const place = await fresh();
       const database = await place.open();
-      const first = await openLedger({
-        database,
-        providerSharePercent: 90,
-        ownMachinesFree: false,
-        now: () => T0,
-        onError: () => undefined,
-      });
+      const first = await openTestLedger(database, { onError: () => undefined });
       for (const account of [0, 1, 2]) await give(first, `customer-${account}`, STARTING_BALANCE);
       await first.close();
       const workers = await Promise.all([startWorker(place.target, 7, SHARED_JOBS), startWorker(place.target, 8, SHARED_JOBS)]);

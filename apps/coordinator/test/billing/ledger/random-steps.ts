@@ -2,8 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import type { JobId, ProviderId } from '@inference/protocol';
 import type { Ledger, Reservation, Settlement } from '../../../src/billing/ledger/ledger.js';
+import { type LedgerOptions, openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
 import type { Price } from '../../../src/billing/prices/price.js';
+import type { Database } from '../../../src/database/tables.js';
 
 /** A micro-USD per token, and ten per image: costs are easy to see. */
 export const PLAIN_PRICE: Price = {
@@ -20,6 +22,20 @@ export const PROVIDER = 'f'.repeat(32) as ProviderId;
 
 export function newJob(): JobId {
   return randomUUID() as JobId;
+}
+
+/** A ledger that pays providers 90 %, and fails the test on an error in the background. */
+export function openTestLedger(database: Database, options: Partial<LedgerOptions> = {}): Promise<Ledger> {
+  return openLedger({
+    database,
+    providerSharePercent: 90,
+    ownMachinesFree: false,
+    now: () => T0,
+    onError: (error) => {
+      throw error;
+    },
+    ...options,
+  });
 }
 
 /** Holds 100 micro-USD by default. */

@@ -35,7 +35,7 @@ describeDatabases('settled usage', (fresh) => {
 
   beforeEach(async () => {
     base = await fresh();
-    harness = await startHarness({ now: () => now, config: 'url' in base.target ? { databaseUrl: base.target.url } : {} });
+    harness = await startHarness({ now: () => now, config: base.config });
     ledger = await open();
     customers = [await newCustomer(), await newCustomer()];
     owner = await newCustomer();
@@ -212,7 +212,7 @@ describeDatabases('settled usage', (fresh) => {
     await harness.app.close(0);
     harness = await startHarness({
       now: () => now,
-      config: { dataDir, ...('url' in base.target ? { databaseUrl: base.target.url } : {}) },
+      config: { dataDir, ...base.config },
     });
     ledger = await open();
     expect([await Promise.all(paths.map((path) => body(path))), await balances()]).toEqual(before);

@@ -2,13 +2,12 @@
 import type { ProviderId } from '@inference/protocol';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Ledger } from '../../../src/billing/ledger/ledger.js';
-import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
 import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
 import { foldJobs } from '../../../src/database/ledger/fold-jobs.js';
 import { pruneHistory } from '../../../src/database/ledger/prune-history.js';
 import type { Database } from '../../../src/database/tables.js';
-import { describeDatabases, type TestDatabase } from '../../support/databases.js';
-import { give, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
+import { closeChecked, describeDatabases, type TestDatabase } from '../../support/databases.js';
+import { give, openTestLedger, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -19,8 +18,7 @@ describeDatabases('the roll-ups', (fresh) => {
   let ledger: Ledger;
   let now: number;
 
-  const open = (): Promise<Ledger> =>
-    openLedger({ database, providerSharePercent: 90, ownMachinesFree: false, now: () => now, onError: () => undefined });
+  const open = (): Promise<Ledger> => openTestLedger(database, { now: () => now, onError: () => undefined });
   const reopen = async (): Promise<void> => {
     await ledger.close();
     ledger = await open();
@@ -53,13 +51,7 @@ describeDatabases('the roll-ups', (fresh) => {
     await give(ledger, 'customer', 1_000_000);
     await give(ledger, 'another', 1_000_000);
   });
-  afterEach(async () => {
-    const { problems } = await checkLedger(database);
-    await ledger.close();
-    await database.destroy();
-    await place.remove();
-    expect(problems).toEqual([]);
-  });
+  afterEach(() => closeChecked(place, database, ledger));
 
   it("count a job in each window for the window's length", async () => {
     await runJob(T0);

@@ -1,13 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { nkeys } from '@nats-io/nats-core';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { freePorts } from '../../../../../scripts/network/cluster/free-ports.js';
 import { TcpProxy } from '../../../../../test/support/tcp-proxy.js';
+import { temporaryDirectory } from '../../../../../test/support/temporary-directory.js';
 import { PeerLinks } from '../../../src/cluster/link/peer-links.js';
 import type { TransportEvent } from '../../../src/cluster/transport/cluster-transport.js';
 import { NatsTransport, type NatsTransportOptions } from '../../../src/cluster/transport/nats-transport.js';
@@ -151,8 +150,7 @@ describeWithServer('with a nats-server', () => {
     const seed = (pair: typeof userA): string => Buffer.from(pair.getSeed()).toString();
     const permissions = (name: string): string =>
       `{ publish: ["fleet.*.${name}", "coordinator.*.in.${name}"], subscribe: ["fleet.>", "coordinator.${name}.in.>"] }`;
-    const directory = mkdtempSync(join(tmpdir(), 'nats-keys-'));
-    cleanups.push(() => rmSync(directory, { recursive: true }));
+    const directory = temporaryDirectory('nats-keys');
     const [key, certificate] = [join(directory, 'key.pem'), join(directory, 'certificate.pem')];
     const request = [
       'req',

@@ -8,6 +8,7 @@ import {
 } from '../../../src/database/ledger/reservation-holders.js';
 import type { Database } from '../../../src/database/tables.js';
 import { describeDatabases, type TestDatabase } from '../../support/databases.js';
+import { settledJob } from '../../support/settled-job.js';
 
 describeDatabases('holders of reservations', (fresh, dialect) => {
   let place: TestDatabase;
@@ -20,13 +21,7 @@ describeDatabases('holders of reservations', (fresh, dialect) => {
     vi.spyOn(performance, 'now').mockImplementation(() => time);
     await database
       .insertInto('jobs')
-      .values({
-        ...{ job_id: 'job', account_id: 'account', api_key_id: 'key', model: 'model', endpoint: '/v1/chat/completions' },
-        ...{ state: 'reserved', amount: 1, price_id: 'price', prompt_per_million: 1, completion_per_million: 1, per_image: 0 },
-        ...{ max_prompt_tokens: 1, max_completion_tokens: 1, max_images: 0, holder: 'other', reserved_at: 1, ended_at: null },
-        ...{ provider_id: null, earner: null, prompt_tokens: 0, completion_tokens: 0, hidden_tokens: 0, cached_tokens: 0 },
-        ...{ images: 0, cost: 0, earned: 0, fee: 0 },
-      })
+      .values(settledJob({ job_id: 'job', account_id: 'account', state: 'reserved', holder: 'other', reserved_at: 1, ended_at: null }))
       .execute();
   });
   afterAll(async () => {

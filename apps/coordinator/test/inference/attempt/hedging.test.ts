@@ -21,6 +21,15 @@ function jobOf(provider: ScriptedProvider): ScriptedJob {
 }
 
 const bothRun = (...providers: ScriptedProvider[]): Promise<void> => until(() => providers.every(({ jobs }) => jobs.size === 1));
+/** A streamed request that both of two silent providers work on. */
+async function startTwoAttempts() {
+  harness = await start();
+  const [first, second] = [await harness.provider(silent), await harness.provider(silent)];
+  const asked = harness.chat({ stream: true });
+  await bothRun(first, second);
+  return { first, second, asked };
+}
+
 const states = async (): Promise<{ provider_id: string; running_jobs: number }[]> =>
   ((await (await harness.get('/admin/v1/providers', harness.adminKey)).json()) as { providers: [] }).providers;
 const allFree = (): Promise<void> => until(async () => (await states()).every(({ running_jobs }) => running_jobs === 0));
@@ -52,10 +61,7 @@ describe('when the first content is late', () => {
   });
 
   it('the first attempt still wins with the first content, and the second is cancelled', async () => {
-    harness = await start();
-    const [first, second] = [await harness.provider(silent), await harness.provider(silent)];
-    const asked = harness.chat({ stream: true });
-    await bothRun(first, second);
+    const { first, second, asked } = await startTwoAttempts();
     jobOf(first).answerHonestly(['first']);
     const response = await asked;
     expect(response.headers.get('x-provider-id')).toBe(first.providerId);
@@ -66,10 +72,7 @@ describe('when the first content is late', () => {
   });
 
   it('two simultaneous answers give one response, paid once', async () => {
-    harness = await start();
-    const [first, second] = [await harness.provider(silent), await harness.provider(silent)];
-    const asked = harness.chat({ stream: true });
-    await bothRun(first, second);
+    const { first, second, asked } = await startTwoAttempts();
     jobOf(first).answerHonestly(['one']);
     jobOf(second).answerHonestly(['two']);
     const response = await asked;
@@ -82,10 +85,7 @@ describe('when the first content is late', () => {
   });
 
   it('and the first attempt fails, the second continues alone; when that fails too, a third answers', async () => {
-    harness = await start();
-    const [first, second] = [await harness.provider(silent), await harness.provider(silent)];
-    const asked = harness.chat({ stream: true });
-    await bothRun(first, second);
+    const { first, second, asked } = await startTwoAttempts();
     const third = await harness.provider();
     jobOf(first).fail({ code: 'engine_failed' });
     await until(() => harness.app.providers.reputations.summaryOf(first.providerId).recentFailures === 1);
@@ -98,10 +98,7 @@ describe('when the first content is late', () => {
   });
 
   it('and one provider refuses the request, the other continues; the client sees a refusal by both', async () => {
-    harness = await start();
-    const [first, second] = [await harness.provider(silent), await harness.provider(silent)];
-    const asked = harness.chat({ stream: true });
-    await bothRun(first, second);
+    const { first, second, asked } = await startTwoAttempts();
     const tooLong = { code: 'context_length_exceeded', limit: 4096, actual: 5000 } as const;
     jobOf(first).fail(tooLong);
     await until(() => harness.app.providers.snapshot(first.providerId)?.usedSlots === 0);
@@ -140,10 +137,7 @@ describe('when the first content is late', () => {
   });
 
   it('and the coordinator shuts down, both providers are informed', async () => {
-    harness = await start();
-    const [first, second] = [await harness.provider(silent), await harness.provider(silent)];
-    const asked = harness.chat({ stream: true });
-    await bothRun(first, second);
+    const { first, second, asked } = await startTwoAttempts();
     const closed = harness.app.close(50);
     const response = await asked;
     expect([response.status, (await errorOf(response)).code]).toEqual([503, 'shutting_down']);

@@ -1,8 +1,6 @@
 /** A model without providers at the moment is not unknown: clients are asked to retry, whichever provider served the model. */
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../../../../../test/support/temporary-directory.js';
 import { RECENTLY_SEEN_MS, RecentlySeenModels } from '../../../src/providers/placement/recently-seen-models.js';
 import { errorOf, type Harness, MODEL, startHarness } from '../../support/harness.js';
 
@@ -43,7 +41,7 @@ describe('a model without a provider', () => {
   });
 
   it('is known from earlier jobs after a restart', async () => {
-    const dataDir = mkdtempSync(join(tmpdir(), 'expected-models-'));
+    const dataDir = temporaryDirectory('expected-models');
     harness = await startHarness({ config: { dataDir } });
     const provider = await harness.provider();
     expect((await harness.chat()).status).toBe(200);

@@ -23,10 +23,6 @@ async function bodyAs(schema: TSchema, answer: Response): Promise<unknown> {
   return body;
 }
 
-function databaseConfig(database: TestDatabase) {
-  return 'url' in database.target ? { databaseUrl: database.target.url } : {};
-}
-
 describeDatabases('accounts', (fresh) => {
   let database: TestDatabase;
   let harness: Harness;
@@ -41,7 +37,7 @@ describeDatabases('accounts', (fresh) => {
 
   beforeAll(async () => {
     database = await fresh();
-    harness = await startHarness({ config: { ...databaseConfig(database), rateLimits: NO_RATE_LIMITS } });
+    harness = await startHarness({ config: { ...database.config, rateLimits: NO_RATE_LIMITS } });
   });
   afterAll(async () => {
     await harness.close();

@@ -34,7 +34,7 @@ describeDatabases('linking a provider to an account', (fresh) => {
   beforeAll(async () => {
     database = await fresh();
     harness = await startHarness({
-      config: { ...('url' in database.target ? { databaseUrl: database.target.url } : {}), rateLimits: NO_RATE_LIMITS },
+      config: { ...database.config, rateLimits: NO_RATE_LIMITS },
     });
   });
   afterAll(async () => {

@@ -1,7 +1,7 @@
 /** Texts that people choose and others read: in mail, on the operator's pages, in a provider's terminal. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { listenLocally } from '../../../../../test/support/local-server.js';
 import { nameOfAccount } from '../../../src/database/accounts/account-repository.js';
 import { Browser, PASSWORD } from '../../support/console-client.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
@@ -32,8 +32,7 @@ describe('mail', () => {
         response.writeHead(204).end();
       });
     });
-    await new Promise<void>((resolve) => void post.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(post.address() as AddressInfo).port}/send`;
+    const url = `${await listenLocally(post)}/send`;
     harness = await startHarness({ config: { rateLimits: NO_RATE_LIMITS, console: { ...CONSOLE, mail: { url, token: null } } } });
     const stranger = new Browser(harness.url);
     const signUp = (fields: Record<string, unknown>): Promise<Response> =>

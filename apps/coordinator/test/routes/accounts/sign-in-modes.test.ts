@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { listenLocally } from '../../../../../test/support/local-server.js';
 import { createAuth } from '../../../src/accounts/auth.js';
 import { deleteExpired } from '../../../src/accounts/expired-sessions.js';
 import { readConfig } from '../../../src/config/config.js';
@@ -23,8 +23,7 @@ describe('a coordinator that requires verified e-mail addresses', () => {
         response.writeHead(mails.length === 1 ? 500 : 204).end();
       });
     });
-    await new Promise<void>((resolve) => void post.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(post.address() as AddressInfo).port}/send`;
+    const url = `${await listenLocally(post)}/send`;
     const harness = await startHarness({
       config: { development: false, console: { ...CONSOLE, requireEmailVerification: true, mail: { url, token: 'mail-token' } } },
     });

@@ -63,7 +63,7 @@ describeDatabases('providers, owners and operators', (fresh) => {
   beforeAll(async () => {
     place = await fresh();
     harness = await startHarness({
-      config: { ...('url' in place.target ? { databaseUrl: place.target.url } : {}), rateLimits: NO_RATE_LIMITS },
+      config: { ...place.config, rateLimits: NO_RATE_LIMITS },
     });
     ({ browser: stranger } = await signUp('stranger'));
     const admin = await signUp('operator');

@@ -19,6 +19,7 @@ import { Browser } from '../../support/console-client.js';
 import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { FakeStripe, STRIPE_KEY, WEBHOOK_SECRET } from '../../support/fake-stripe.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
+import { settledJob } from '../../support/settled-job.js';
 
 const DOLLAR = 1_000_000;
 
@@ -36,7 +37,7 @@ describeDatabases('payments', (fresh) => {
     const apiUrl = await stripe.listen();
     harness = await startHarness({
       config: {
-        ...('url' in place.target ? { databaseUrl: place.target.url } : {}),
+        ...place.config,
         rateLimits: NO_RATE_LIMITS,
         stripe: { secretKey: STRIPE_KEY, webhookSecret: WEBHOOK_SECRET, apiUrl },
       },
@@ -244,36 +245,8 @@ describeDatabases('payments', (fresh) => {
 
   it('reports usage and earnings by day', async () => {
     const at = Date.UTC(2026, 0, 31, 23, 59);
-    const job = (id: string, changes: object): object => ({
-      job_id: `${accountId}-${id}`,
-      account_id: 'someone',
-      api_key_id: 'key',
-      model: 'a/model',
-      endpoint: '/v1/chat/completions',
-      state: 'settled',
-      amount: 100,
-      price_id: 'p',
-      prompt_per_million: 1,
-      completion_per_million: 1,
-      per_image: 0,
-      max_prompt_tokens: 100,
-      max_completion_tokens: 100,
-      max_images: 0,
-      holder: 'h',
-      reserved_at: at,
-      ended_at: at,
-      provider_id: 'machine-1',
-      earner: null,
-      prompt_tokens: 10,
-      completion_tokens: 20,
-      hidden_tokens: 0,
-      cached_tokens: 0,
-      images: 0,
-      cost: 50,
-      earned: 45,
-      fee: 5,
-      ...changes,
-    });
+    const job = (id: string, changes: object) =>
+      settledJob({ job_id: `${accountId}-${id}`, account_id: 'someone', reserved_at: at, ...changes });
     const rows = [
       job('1', { account_id: accountId }),
       job('2', { account_id: accountId }),

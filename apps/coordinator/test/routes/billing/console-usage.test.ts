@@ -7,6 +7,7 @@ import { MAX_PLAYGROUND_KEYS, PLAYGROUND_KEY_MS } from '../../../src/database/ac
 import { Browser } from '../../support/console-client.js';
 import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
+import { settledJob } from '../../support/settled-job.js';
 
 describeDatabases('usage in the console', (fresh) => {
   let place: TestDatabase;
@@ -19,7 +20,7 @@ describeDatabases('usage in the console', (fresh) => {
   beforeAll(async () => {
     place = await fresh();
     harness = await startHarness({
-      config: { ...('url' in place.target ? { databaseUrl: place.target.url } : {}), rateLimits: NO_RATE_LIMITS },
+      config: { ...place.config, rateLimits: NO_RATE_LIMITS },
       now: () => Date.now() + late,
     });
   });
@@ -36,36 +37,9 @@ describeDatabases('usage in the console', (fresh) => {
 
   const AT = Date.UTC(2026, 0, 31, 12);
   const settle = async (jobs: readonly Record<string, unknown>[]): Promise<void> => {
-    const rows = jobs.map((job) => ({
-      account_id: accountId,
-      api_key_id: 'gone',
-      model: 'a/model',
-      endpoint: '/v1/chat/completions',
-      state: 'settled',
-      amount: 100,
-      price_id: 'default',
-      prompt_per_million: 0,
-      completion_per_million: 0,
-      per_image: 0,
-      max_prompt_tokens: 1,
-      max_completion_tokens: 1,
-      max_images: 0,
-      holder: 'none',
-      reserved_at: AT,
-      ended_at: AT,
-      provider_id: 'machine-1',
-      earner: null,
-      prompt_tokens: 10,
-      completion_tokens: 20,
-      hidden_tokens: 0,
-      cached_tokens: 0,
-      images: 0,
-      cost: 50,
-      earned: 45,
-      fee: 5,
-      ...job,
-      job_id: `${accountId}-${job.job_id}`,
-    }));
+    const rows = jobs.map((job) =>
+      settledJob({ account_id: accountId, api_key_id: 'gone', reserved_at: AT, ...job, job_id: `${accountId}-${job.job_id}` }),
+    );
     await harness.app.database
       .insertInto('jobs')
       .values(rows as never)

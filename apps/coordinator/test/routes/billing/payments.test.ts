@@ -6,6 +6,7 @@ import type { JobRow } from '../../../src/database/tables/ledger.js';
 import { PAYMENT_SCHEMAS, type UsageEntry } from '../../../src/routes/billing/payment-schemas.js';
 import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { errorOf, type Harness, startHarness } from '../../support/harness.js';
+import { settledJob } from '../../support/settled-job.js';
 
 const MARCH = Date.UTC(2026, 2, 1);
 const USAGE = '/v1/payments/usage';
@@ -23,7 +24,7 @@ describeDatabases('payments', (fresh) => {
 
   beforeAll(async () => {
     base = await fresh();
-    harness = await startHarness({ config: 'url' in base.target ? { databaseUrl: base.target.url } : {} });
+    harness = await startHarness({ config: base.config });
   });
   beforeEach(async () => {
     ({ accountId, key } = await newAccount());
@@ -42,36 +43,16 @@ describeDatabases('payments', (fresh) => {
   }
 
   function job(endedAt: number, more: Partial<JobRow> = {}): JobRow {
-    return {
-      job_id: randomUUID(),
+    const tokens = { prompt_tokens: 12, completion_tokens: 34, cost: 56, earned: 50, fee: 6 };
+    return settledJob({
       account_id: accountId,
-      api_key_id: 'key',
-      model: 'test/model-1',
-      endpoint: '/v1/chat/completions',
-      state: 'settled',
-      amount: 1000,
-      price_id: 'price',
-      prompt_per_million: 1,
-      completion_per_million: 1,
-      per_image: 0,
-      max_prompt_tokens: 1,
-      max_completion_tokens: 1,
-      max_images: 0,
-      holder: 'h',
       reserved_at: endedAt - 1000,
       ended_at: endedAt,
-      provider_id: 'p',
       earner: 'system:fees',
-      prompt_tokens: 12,
-      completion_tokens: 34,
-      hidden_tokens: 0,
-      cached_tokens: 0,
-      images: 0,
-      cost: 56,
-      earned: 50,
-      fee: 6,
+      model: 'test/model-1',
+      ...tokens,
       ...more,
-    };
+    });
   }
 
   async function keep(...rows: readonly JobRow[]): Promise<void> {

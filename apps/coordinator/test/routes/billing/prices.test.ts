@@ -27,7 +27,7 @@ describeDatabases('prices', (fresh) => {
 
   const config = () => ({
     defaultPrices: { promptPerMillion: 11, completionPerMillion: 22, perImage: 33 },
-    ...('url' in base.target ? { databaseUrl: base.target.url } : {}),
+    ...base.config,
   });
   beforeEach(async () => {
     base = await fresh();

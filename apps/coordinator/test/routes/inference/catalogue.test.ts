@@ -15,8 +15,7 @@ describeDatabases('the catalogue', (fresh) => {
   let base: TestDatabase;
   let harness: Harness;
 
-  const start = (config: object = {}) =>
-    startHarness({ config: { ...('url' in base.target ? { databaseUrl: base.target.url } : {}), ...config } });
+  const start = (config: object = {}) => startHarness({ config: { ...base.config, ...config } });
   beforeEach(async () => {
     base = await fresh();
     harness = await start();

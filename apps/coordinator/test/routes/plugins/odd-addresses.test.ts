@@ -12,7 +12,7 @@ describeDatabases('malformed paths', (fresh) => {
   beforeAll(async () => {
     place = await fresh();
     harness = await startHarness({
-      config: { ...('url' in place.target ? { databaseUrl: place.target.url } : {}), rateLimits: NO_RATE_LIMITS },
+      config: { ...place.config, rateLimits: NO_RATE_LIMITS },
     });
     person = new Browser(harness.url);
     await person.signUp('person@example.com');

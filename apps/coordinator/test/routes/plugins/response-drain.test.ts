@@ -1,8 +1,8 @@
 /** Clients on slow lines get the whole of a large response; clients that stop reading hold memory only for a bounded time. */
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
+import { addressOf, listenLocally } from '../../../../../test/support/local-server.js';
 import { ResponseDrain } from '../../../src/routes/plugins/connections/response-drain.js';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import type { ScriptedJob } from '../../support/scripted-provider.js';
@@ -75,8 +75,8 @@ it('a client that stops reading any response is disconnected', async () => {
     response.end(Buffer.alloc(PIECES * PIECE));
   });
   answers.attach(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const response = await ask(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  await listenLocally(server);
+  const response = await ask(`${addressOf(server)}/`);
   response.on('error', () => {});
   await until(() => served[0]?.destroyed === true);
   await answers.whenDrained();

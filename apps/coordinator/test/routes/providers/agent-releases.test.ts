@@ -1,9 +1,9 @@
 /** Release feed from the operator's file. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Release } from '@inference/protocol';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../../../../../test/support/temporary-directory.js';
 import { type Harness, startHarness } from '../../support/harness.js';
 
 const release = (version: string, platform: Release['platform'] = 'darwin-arm64'): Release => ({
@@ -21,10 +21,9 @@ let folder: string;
 let file: string;
 let harness: Harness;
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'feed-'));
+  folder = temporaryDirectory('feed');
   file = join(folder, 'releases.json');
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 afterEach(() => harness.close());
 
 const put = (...releases: unknown[]): void => writeFileSync(file, JSON.stringify({ releases }));

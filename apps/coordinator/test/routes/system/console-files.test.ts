@@ -1,9 +1,9 @@
 /** Serving of the web console: pages, files, JSON errors and security headers. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../../../../../test/support/temporary-directory.js';
 import { StartupError } from '../../../src/config/startup-error.js';
 import { openConsoleFiles } from '../../../src/routes/system/console-files.js';
 import { type Harness, startHarness } from '../../support/harness.js';
@@ -15,7 +15,7 @@ let directory: string;
 let harness: Harness;
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'console-files-'));
+  directory = temporaryDirectory('console-files');
   mkdirSync(join(directory, 'assets'));
   mkdirSync(join(directory, '.vite'));
   writeFileSync(join(directory, 'index.html'), PAGE);
@@ -26,10 +26,7 @@ beforeAll(async () => {
   writeFileSync(join(directory, 'assets/index-abc.js.gz'), gzipSync(SCRIPT));
   harness = await startHarness({ config: { consoleDir: directory } });
 });
-afterAll(async () => {
-  await harness.close();
-  rmSync(directory, { recursive: true, force: true });
-});
+afterAll(() => harness.close());
 
 const get = (path: string, headers: Record<string, string> = {}): Promise<Response> => fetch(harness.url + path, { headers });
 const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
@@ -119,11 +116,10 @@ describe("the console's folder", () => {
   });
 
   it('is refused with a broken list of pages', () => {
-    const broken = mkdtempSync(join(tmpdir(), 'console-broken-'));
+    const broken = temporaryDirectory('console-broken');
     writeFileSync(join(broken, 'index.html'), PAGE);
     writeFileSync(join(broken, 'pages.json'), '["no-slash"]');
     expect(() => openConsoleFiles(broken)).toThrow(/no list of pages/);
-    rmSync(broken, { recursive: true, force: true });
   });
 });
 

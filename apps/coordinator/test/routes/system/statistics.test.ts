@@ -58,8 +58,7 @@ describeDatabases('public statistics', (fresh) => {
   let clock: () => number;
 
   async function start(): Promise<Harness> {
-    const config = 'url' in base.target ? { databaseUrl: base.target.url } : {};
-    return startHarness({ now: () => clock(), config });
+    return startHarness({ now: () => clock(), config: base.config });
   }
 
   beforeEach(async () => {
@@ -174,7 +173,7 @@ describeDatabases('public statistics', (fresh) => {
     });
     const { dataDir } = harness;
     await harness.app.close(0);
-    const config = { dataDir, ...('url' in base.target ? { databaseUrl: base.target.url } : {}) };
+    const config = { dataDir, ...base.config };
     harness = await startHarness({ now: () => clock(), config });
     expect(await body('/v1/stats')).toMatchObject({
       total_requests: 3,
@@ -287,7 +286,7 @@ describeDatabases('public statistics', (fresh) => {
     }
     const { dataDir } = harness;
     await harness.app.close(0);
-    harness = await startHarness({ config: { dataDir, ...('url' in base.target ? { databaseUrl: base.target.url } : {}) } });
+    harness = await startHarness({ config: { dataDir, ...base.config } });
     expect(names(await (await get('/v1/leaderboard')).text())).toEqual(names(first));
   });
 });

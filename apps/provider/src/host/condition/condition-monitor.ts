@@ -6,16 +6,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { commandOutput } from '../command-output.js';
+import { commandOutput, type HostSource } from '../command-output.js';
 import { ConditionFilter, type HostCondition } from './condition.js';
 import { type Folder, linuxCondition } from './linux-condition.js';
 import { MAC_COMMANDS, macCondition } from './mac-condition.js';
-
-interface ConditionSource {
-  readonly platform: NodeJS.Platform;
-  /** Where /sys and /proc are looked for; `/` but for a simulated machine. */
-  readonly root: string;
-}
 
 /** Between two looks, in milliseconds: seldom enough to cost well under a hundredth of a core. */
 export const POLL_INTERVAL_MS = 10_000;
@@ -29,7 +23,7 @@ export class ConditionMonitor {
   readonly firstReading: Promise<void>;
 
   /** Looks at once, and then every `everyMs`. */
-  constructor(source: ConditionSource, everyMs: number, onChange: (condition: HostCondition) => void) {
+  constructor(source: HostSource, everyMs: number, onChange: (condition: HostCondition) => void) {
     this.firstReading = new Promise((resolve) => {
       this.#resolveFirst = resolve;
     });
@@ -47,7 +41,7 @@ export class ConditionMonitor {
     await this.#done;
   }
 
-  async #watch(source: ConditionSource, everyMs: number, onChange: (condition: HostCondition) => void): Promise<void> {
+  async #watch(source: HostSource, everyMs: number, onChange: (condition: HostCondition) => void): Promise<void> {
     const { signal } = this.#abort;
     while (!signal.aborted) {
       const reading = await readCondition(source);
@@ -59,7 +53,7 @@ export class ConditionMonitor {
 }
 
 /** Never rejects; an unreadable value counts as normal. */
-export async function readCondition({ platform, root }: ConditionSource): Promise<HostCondition> {
+export async function readCondition({ platform, root }: HostSource): Promise<HostCondition> {
   if (platform === 'darwin') {
     const [therm, batt, pressure, memory] = await Promise.all([
       commandOutput(MAC_COMMANDS.therm),

@@ -4,13 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { commandOutput } from '../command-output.js';
-
-export interface IdleSource {
-  readonly platform: NodeJS.Platform;
-  /** `/` but for a simulated machine. */
-  readonly root: string;
-}
+import { commandOutput, type HostSource } from '../command-output.js';
 
 /** Of a simulated machine: whole seconds. */
 export const SIMULATED_IDLE_FILE = 'run/owner-idle-seconds';
@@ -26,7 +20,7 @@ const LOGIND = [
 ] as const;
 
 /** Milliseconds; null if unknown. Never rejects. */
-export async function readIdleMs({ platform, root }: IdleSource): Promise<number | null> {
+export async function readIdleMs({ platform, root }: HostSource): Promise<number | null> {
   if (root !== '/') return idleOfFile(await readFile(join(root, SIMULATED_IDLE_FILE), 'utf8').catch(() => ''));
   if (platform === 'darwin') return idleOfIoreg(await commandOutput(IOREG));
   return idleOfLogind(await commandOutput(LOGIND), Date.now());

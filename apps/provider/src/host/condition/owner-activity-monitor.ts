@@ -1,9 +1,10 @@
 /** Polls the time since the owner's last input while enabled. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { type IdleSource, readIdleMs } from './idle-time.js';
+import type { HostSource } from '../command-output.js';
+import { readIdleMs } from './idle-time.js';
 
 export class OwnerActivityMonitor {
-  readonly #source: IdleSource;
+  readonly #source: HostSource;
   readonly #intervalMs: number;
   readonly #onReading: () => void;
   readonly #abort = new AbortController();
@@ -11,7 +12,7 @@ export class OwnerActivityMonitor {
   #enabled = false;
   #idleMs: number | null = null;
 
-  constructor(source: IdleSource, intervalMs: number, onReading: () => void) {
+  constructor(source: HostSource, intervalMs: number, onReading: () => void) {
     this.#source = source;
     this.#intervalMs = intervalMs;
     this.#onReading = onReading;

@@ -1,8 +1,7 @@
 /** Facts about the host for statistics, placement and memory planning. Read once at start. */
-import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { commandOutput, type HostSource } from '../command-output.js';
 import { LINUX_FILES, type LinuxFactTexts, linuxFacts } from './linux.js';
 import { MAC_FACTS, type MacFactTexts, macFacts } from './mac.js';
 
@@ -29,33 +28,16 @@ export interface HostFacts {
   readonly serialNumber: string;
 }
 
-interface FactSource {
-  readonly platform: NodeJS.Platform;
-  /** `/`, or the folder of a simulated machine; files missing there are read from this machine. */
-  readonly root: string;
-}
-
-const COMMAND_TIMEOUT_MS = 5_000;
-const run = promisify(execFile);
-
-/** Never rejects; facts of failed commands and missing files stay unknown. */
-export async function readHostFacts({ platform, root }: FactSource = { platform: process.platform, root: '/' }): Promise<HostFacts> {
+/** Never rejects; facts of failed commands and missing files stay unknown. Files missing under `root` are read from this machine. */
+export async function readHostFacts({ platform, root }: HostSource = { platform: process.platform, root: '/' }): Promise<HostFacts> {
   if (platform === 'darwin') {
-    const texts = await Promise.all(Object.entries(MAC_FACTS).map(async ([name, command]) => [name, await output(command)] as const));
+    const texts = await Promise.all(
+      Object.entries(MAC_FACTS).map(async ([name, command]) => [name, await commandOutput(command)] as const),
+    );
     return macFacts(Object.fromEntries(texts) as MacFactTexts);
   }
   const texts = await Promise.all(Object.entries(LINUX_FILES).map(async ([name, path]) => [name, await contents(root, path)] as const));
   return linuxFacts({ ...(Object.fromEntries(texts) as Omit<LinuxFactTexts, 'capacities'>), capacities: await capacities(root) });
-}
-
-/** `sysctl` fails on an unknown name but still prints the other values. */
-async function output([command, ...args]: readonly [string, ...string[]]): Promise<string> {
-  try {
-    return (await run(command, args, { timeout: COMMAND_TIMEOUT_MS, killSignal: 'SIGKILL', maxBuffer: 4 << 20 })).stdout;
-  } catch (error) {
-    const { stdout } = error as { stdout?: unknown };
-    return typeof stdout === 'string' ? stdout : '';
-  }
 }
 
 async function contents(root: string, path: string): Promise<string> {

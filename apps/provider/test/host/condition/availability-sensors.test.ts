@@ -1,10 +1,10 @@
 /** Sensors of owner activity, time zone and sleep: recorded texts, simulated folders, and real processes. */
 import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { program } from '../../../../../test/support/program.js';
+import { temporaryDirectory } from '../../../../../test/support/temporary-directory.js';
 import { idleOfIoreg, idleOfLogind, readIdleMs, SIMULATED_IDLE_FILE } from '../../../src/host/condition/idle-time.js';
 import { OwnerActivityMonitor } from '../../../src/host/condition/owner-activity-monitor.js';
 import { inhibitCommand, SleepInhibitor } from '../../../src/host/condition/sleep-inhibitor.js';
@@ -13,9 +13,8 @@ import { isAlive } from '../../support/provider-process.js';
 
 let root: string;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'host-'));
+  root = temporaryDirectory('host');
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 function write(path: string, text: string, mode = 0o644): string {
   const whole = join(root, path);

@@ -1,8 +1,8 @@
 /** Host condition from recorded texts of Macs and simulated Linux folders, and its filter. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../../../../../test/support/temporary-directory.js';
 import { ConditionFilter, NORMAL_CONDITION } from '../../../src/host/condition/condition.js';
 import { readCondition } from '../../../src/host/condition/condition-monitor.js';
 import { type MacTexts, macCondition } from '../../../src/host/condition/mac-condition.js';
@@ -52,9 +52,8 @@ describe('a Mac', () => {
 describe('a Linux machine', () => {
   let root: string;
   beforeEach(() => {
-    root = mkdtempSync(join(tmpdir(), 'host-'));
+    root = temporaryDirectory('host');
   });
-  afterEach(() => rmSync(root, { recursive: true, force: true }));
 
   const write = (files: Record<string, string>): void => {
     for (const [path, text] of Object.entries(files)) {
