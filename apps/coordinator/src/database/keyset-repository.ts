@@ -1,4 +1,4 @@
-/** Published keysets: every coordinator of this database serves the same bytes, and epochs grow over restarts. */
+/** `KeysetRepository`: published keysets. Every coordinator of this database serves the same bytes, and epochs grow over restarts. */
 import type { Database } from './tables.js';
 
 export interface StoredKeyset {
@@ -9,8 +9,8 @@ export interface StoredKeyset {
   readonly issuedAt: number;
 }
 
-/** Number of keysets kept; only the newest is served. */
-const MAX_KEPT = 2;
+/** Number of stored keysets; only the newest is served. */
+const RETAINED_KEYSETS = 2;
 
 export class KeysetRepository {
   readonly #database: Database;
@@ -35,7 +35,7 @@ export class KeysetRepository {
     if (numInsertedOrUpdatedRows !== 1n) return false;
     await this.#database
       .deleteFrom('e2e_keysets')
-      .where('epoch', '<=', epoch - MAX_KEPT)
+      .where('epoch', '<=', epoch - RETAINED_KEYSETS)
       .execute();
     return true;
   }

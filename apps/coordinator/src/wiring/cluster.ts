@@ -18,7 +18,7 @@ export interface ClusterServices {
   readonly peerCount: () => number;
   /** Limits that coordinators count together; null outside a cluster. */
   readonly limits: NetworkLimits | null;
-  /** Tells peers that this coordinator shuts down. */
+  /** Announces to peers that this coordinator shuts down. */
   readonly announceDrain: () => void;
 }
 

@@ -24,7 +24,7 @@ export interface ChatAnswerOptions {
 /** Tier name of the real API for requests without a special tier. */
 export const SERVICE_TIER = 'default';
 
-export function shownReason(reason: CompletedFinishReason, { legacyFunctions }: Pick<ChatAnswerOptions, 'legacyFunctions'>) {
+export function finishReasonOf(reason: CompletedFinishReason, { legacyFunctions }: Pick<ChatAnswerOptions, 'legacyFunctions'>) {
   return legacyFunctions && reason === 'tool_calls' ? 'function_call' : reason;
 }
 
@@ -74,7 +74,7 @@ export class ChatStreamRenderer implements StreamRenderer {
         return this.#chunk(sseJson({ tool_calls: [call] }));
       }
       case 'finish': {
-        const last = `${this.#opening('""')}${this.#chunk('{}', `"${shownReason(event.reason, this.#options)}"`)}`;
+        const last = `${this.#opening('""')}${this.#chunk('{}', `"${finishReasonOf(event.reason, this.#options)}"`)}`;
         this.#state = 'finished';
         if (!this.#options.includeUsage) return last;
         return `${last}${this.#head},"choices":[],"usage":${JSON.stringify(openAiUsage(event))}}\n\n`;

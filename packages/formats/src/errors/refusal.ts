@@ -5,12 +5,12 @@
 import { RequestError } from './errors.js';
 
 /** Not null and not absent. */
-export function isGiven<T>(value: T): value is NonNullable<T> {
+export function isPresent<T>(value: T): value is NonNullable<T> {
   return value !== null && value !== undefined;
 }
 
 export function isFilled(list: readonly unknown[] | null | undefined): boolean {
-  return isGiven(list) && list.length > 0;
+  return isPresent(list) && list.length > 0;
 }
 
 /** Throws for a known, unsupported feature. */

@@ -90,10 +90,10 @@ export class LogprobAligner {
     for (;;) {
       const stretch = this.#visible[0];
       if (stretch === undefined) return null;
-      const isIt = stretch.text[stretch.at++] === unit;
+      const isMatch = stretch.text[stretch.at++] === unit;
       stretch.owner.open -= 1;
       if (stretch.at === stretch.text.length) this.#visible.shift();
-      if (isIt) return stretch.owner;
+      if (isMatch) return stretch.owner;
     }
   }
 

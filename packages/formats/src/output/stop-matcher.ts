@@ -33,9 +33,9 @@ export class StopMatcher {
     const end = this.#endOfMatch(piece);
     const text = this.#withheld + piece;
     if (end === null) {
-      const kept = text.length - this.#longestPrefix();
-      this.#withheld = text.slice(kept);
-      return text.slice(0, kept);
+      const safeLength = text.length - this.#longestPrefix();
+      this.#withheld = text.slice(safeLength);
+      return text.slice(0, safeLength);
     }
     const match = this.#longestMatch();
     this.#match = match;

@@ -1,4 +1,4 @@
-/** Ledger steps: parameters and outcomes by type, validation of values, and the keys of the rows that steps read. */
+/** Ledger steps as data: parameters and outcomes by type, validation of values, and the keys of the rows that steps read. */
 import type { JobId } from '@inference/protocol';
 import type { RowKeys } from '../../database/ledger/ledger-repository.js';
 import { MAX_PER_STEP } from '../micro-usd.js';
@@ -32,7 +32,7 @@ interface StepParameters {
 export interface StepOutcomes {
   readonly reserve: ReserveOutcome;
   readonly settle: SettleOutcome;
-  /** False if nothing was reserved. */
+  /** False if no reservation existed. */
   readonly release: boolean;
   readonly deposit: DepositOutcome;
   readonly request_withdrawal: WithdrawalOutcome;

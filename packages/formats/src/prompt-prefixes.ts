@@ -20,7 +20,7 @@ const FINENESS = 32;
  * Chain of a request, shortest prefix first, without the last partial block. `start`: key that every digest depends on. `hash`: digest of
  * a text.
  */
-export function prefixChain(request: TextRequest, start: string, hash: (text: string) => string): readonly PrefixBlock[] {
+export function hashPromptPrefixes(request: TextRequest, start: string, hash: (text: string) => string): readonly PrefixBlock[] {
   const text = promptText(request);
   const chain: PrefixBlock[] = [];
   let digest = start;
