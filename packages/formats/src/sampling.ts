@@ -17,7 +17,7 @@ export const top_k = nullable(Type.Integer({ minimum: 0, maximum: 2_147_483_647 
 /** Extension of OpenAI's formats that many clients send; -1 means no limit. */
 const loose_top_k = nullable(Type.Integer({ minimum: -1, maximum: 2_147_483_647 }), 'an integer of at least -1');
 const seed = nullable(Type.Integer({ minimum: -(2 ** 63), maximum: 2 ** 63 }), 'an integer from -2^63 to 2^63');
-/** Not in OpenAI's formats either. */
+/** Extension of OpenAI's formats. */
 const min_p = nullable(Type.Number({ minimum: 0, maximum: 1 }), 'a number from 0 to 1');
 /** Maximum biases of one request. */
 const MAX_BIASES = 1024;

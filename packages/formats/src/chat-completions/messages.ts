@@ -1,4 +1,4 @@
-/** Normalizes chat messages: one role vocabulary, and content as a single text. */
+/** `normaliseMessages` normalizes chat messages: one set of roles, and content as a single text. */
 import { isPresent, refuse, reject } from '../errors/refusal.js';
 import type { ChatMessage, ToolCall } from '../request.js';
 import type { Message, Part } from './schema.js';

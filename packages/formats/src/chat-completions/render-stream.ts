@@ -1,6 +1,6 @@
 /**
- * Renders a chat completion as a stream in the shape of the real API: role chunk, a chunk per visible piece, finish reason, usage
- * if requested. Constant parts are built once per stream, so each piece costs a single string literal.
+ * `ChatStreamRenderer` renders a chat completion as a stream in the shape of the real API: role chunk, a chunk per visible piece,
+ * finish reason, usage if requested. Constant parts are built once per stream, so each piece costs a single string literal.
  */
 import type { ResponseMetadata, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';
@@ -17,7 +17,7 @@ export interface ChatAnswerOptions {
   readonly logprobs: boolean;
   /** The client named a service tier; the response then names `default`, the only tier. */
   readonly reportsServiceTier: boolean;
-  /** The client gave `functions`, so a call is shown as `function_call`. */
+  /** The request has `functions`, so a call is rendered as `function_call`. */
   readonly legacyFunctions: boolean;
 }
 

@@ -70,7 +70,7 @@ class CompletionStreamRenderer implements StreamRenderer {
       case 'start':
       case 'reasoning':
       case 'ping':
-      // There are no tools in this format, so nothing parses calls out of the text.
+      // This format has no tools, so calls stay text.
       case 'tool_call_start':
       case 'tool_call_arguments':
         return '';

@@ -25,7 +25,7 @@ export interface MemberTable {
   readonly refused: ReadonlyMap<string, Refusal>;
   /** Tables of nested objects and arrays of objects. */
   readonly within: ReadonlyMap<string, MemberTable>;
-  /** With `'refuse'`, unknown names in this object are refused; otherwise only misspellings are. */
+  /** With `'refuse'`, unknown names in this object are refused; otherwise only misspelt names are. */
   readonly refusesUnknown: boolean;
 }
 

@@ -167,7 +167,7 @@ function usesCacheControl(body: MessagesRequest): boolean {
   );
 }
 
-/** Blocks may hold blocks, as tool results do. */
+/** Blocks may contain blocks, as tool results do. */
 function isAnyBlockMarked(content: unknown): boolean {
   if (!Array.isArray(content)) return false;
   return content.some((block: unknown) => isMarked(block) || isAnyBlockMarked((block as { content?: unknown } | null)?.content));

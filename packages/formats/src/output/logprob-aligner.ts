@@ -1,7 +1,7 @@
 /**
- * Aligns log probabilities with visible text while filters delay or drop parts of it. A token is emitted once the visibility of all its
- * characters is known, reduced to the visible ones; fully hidden tokens are not emitted. The emitted tokens concatenate to the visible
- * text.
+ * `LogprobAligner` aligns log probabilities with visible text while filters delay or drop parts of it. A token is emitted once the
+ * visibility of all its characters is known, reduced to the visible ones; fully hidden tokens are not emitted. The emitted tokens
+ * concatenate to the visible text.
  */
 import type { TokenLogprob } from '../output-event.ts';
 

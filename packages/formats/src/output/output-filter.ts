@@ -1,6 +1,6 @@
 /**
- * Filters generated text for the client: whole characters, no think segments, no tool calls, cut at the first stop sequence in the
- * visible text. Independent of chunk boundaries, so streams and plain responses have equal content.
+ * `OutputFilter` filters generated text for the client: whole characters, no think segments, no tool calls, cut at the first stop
+ * sequence in the visible text. Independent of chunk boundaries, so streams and plain responses have equal content.
  */
 import type { OutputEvent, TokenLogprob } from '../output-event.js';
 import { CharacterBuffer } from './character-buffer.js';

@@ -1,6 +1,7 @@
 /**
- * Finds stop sequences in streamed text with one automaton each. The first complete sequence ends the text; of several complete at the
- * same character the longest counts. Independent of chunk boundaries; amortized constant time per character and sequence.
+ * `StopMatcher` finds stop sequences in streamed text with one automaton each. The first complete sequence ends the text; of several
+ * complete at the same character the longest counts. Independent of chunk boundaries; amortized constant time per character and
+ * sequence.
  */
 import { Automaton } from './automaton.js';
 
