@@ -51,10 +51,10 @@ export class ClusterOwner {
       ...deps,
       onCapacity: (model) => this.#serve(model),
       onIndexed: (model) => this.#outdate(model),
-      onPrefixesCached: (chain) =>
+      onPrefixesCached: (promptPrefixes) =>
         deps.onPrefixesCached(
           this,
-          storedPrefixes(chain).map(({ hash }) => hash),
+          storedPrefixes(promptPrefixes).map(({ hash }) => hash),
         ),
     });
   }

@@ -5,7 +5,7 @@
 import type { ProviderId } from '@inference/protocol';
 import {
   chooseOwner,
-  extractChain,
+  extractPrefixes,
   type OwnerChoice,
   type OwnerId,
   PEER_SILENCE_MS,
@@ -35,7 +35,7 @@ export interface ClusterRequestsParts {
 interface Request {
   readonly job: Job;
   readonly work: Work;
-  readonly chain: readonly PromptPrefix[];
+  readonly promptPrefixes: readonly PromptPrefix[];
   readonly accountId: string;
   readonly cost: number;
   readonly exclude: Set<ProviderId>;
@@ -79,7 +79,7 @@ export class ClusterRequests {
     this.#accept({
       job,
       work,
-      chain: job.chain,
+      promptPrefixes: job.promptPrefixes,
       accountId: `${job.account}`,
       cost: work.promptTokens + work.completionTokens,
       exclude: new Set(),
@@ -194,7 +194,7 @@ export class ClusterRequests {
   #choose({ client, job, work, excludedProviders }: Request, excludedOwners: ReadonlySet<OwnerId>): OwnerChoice {
     const { policy, events, random, traffic } = this.#parts;
     traffic.store(client, client, job.model, client.digest(job.model));
-    const prefix = policy.constants.affinityWeight > 0 ? client.prefixes.find(job.chain, events.now) : null;
+    const prefix = policy.constants.affinityWeight > 0 ? client.prefixes.find(job.promptPrefixes, events.now) : null;
     const demand = { work, contextTokens: 0, imageSize: null, trustFloor: null, excludedOwners, excludedProviders, prefix };
     return chooseOwner(client.digests.of(job.model), demand, client.id, events.now, random.next, policy.constants);
   }
@@ -367,6 +367,6 @@ export class ClusterRequests {
 
 /** The request as an owner sees it. */
 function placeableAt(owner: ClusterOwner, request: Request): Placeable {
-  const { job, work, exclude, chain, client } = request;
-  return owner === client ? request : { job, work, exclude, chain: extractChain(chain, MAX_PREFIXES) };
+  const { job, work, exclude, promptPrefixes, client } = request;
+  return owner === client ? request : { job, work, exclude, promptPrefixes: extractPrefixes(promptPrefixes, MAX_PREFIXES) };
 }

@@ -185,7 +185,7 @@ export class SimulatedMac {
       resident.sequences.length = 0;
       if (resident.state === 'loading') resident.state = 'on_demand';
     }
-    this.#tell();
+    this.#publish();
     for (const { events } of lost) events.failed('offline');
   }
 
@@ -214,10 +214,10 @@ export class SimulatedMac {
         sequences: [],
       });
     }
-    this.#tell();
+    this.#publish();
   }
 
-  #tell(): void {
+  #publish(): void {
     this.models = [...this.residents].map(([id, { state, loadMs }]) => ({
       id,
       model_type: 'text' as const,
@@ -257,11 +257,11 @@ export class SimulatedMac {
       for (const running of this.#running) {
         if (running.phase === 'loading' && running.resident === resident) running.phase = 'prompt';
       }
-      this.#tell();
+      this.#publish();
       this.#changed(this);
       this.scheduleNext();
     });
-    this.#tell();
+    this.#publish();
     this.#changed(this);
   }
 

@@ -25,7 +25,7 @@ export interface SimulatedNetwork {
 interface Request extends Queued {
   readonly job: Job;
   readonly work: Work;
-  readonly chain: readonly PromptPrefix[];
+  readonly promptPrefixes: readonly PromptPrefix[];
   readonly exclude: Set<ProviderId>;
   attempts: number;
   /** Whether the request is queued until then. */
@@ -70,7 +70,16 @@ export class SimulatedCoordinator implements SimulatedNetwork {
     const work = expectedWork(job, this.#policy, this.#random);
     const cost = work.promptTokens + work.completionTokens;
     this.#statistics.arrived(job);
-    this.#seat({ job, work, chain: job.chain, cost, accountId: `${job.account}`, exclude: new Set(), attempts: 0, waiting: false });
+    this.#seat({
+      job,
+      work,
+      promptPrefixes: job.promptPrefixes,
+      cost,
+      accountId: `${job.account}`,
+      exclude: new Set(),
+      attempts: 0,
+      waiting: false,
+    });
   }
 
   #seat(request: Request): void {

@@ -38,7 +38,7 @@ export interface Placeable {
   readonly work: Work;
   readonly exclude: ReadonlySet<ProviderId>;
   /** Prefixes of the prompt that the asking coordinator sends to the owner. */
-  readonly chain: readonly PromptPrefix[];
+  readonly promptPrefixes: readonly PromptPrefix[];
 }
 
 export interface RunEvents {
@@ -68,7 +68,7 @@ export interface OwnerDependencies {
   /** Called for each model of a machine whose place in the index changed. */
   readonly onIndexed?: (model: string) => void;
   /** Called with the prefixes of an answered prompt. */
-  readonly onPrefixesCached?: (chain: readonly PromptPrefix[]) => void;
+  readonly onPrefixesCached?: (promptPrefixes: readonly PromptPrefix[]) => void;
 }
 
 const TYPICAL_COMPLETION = 400;
@@ -142,11 +142,11 @@ export class SimulatedOwner {
     return this.#boards.pool(model)?.cold ?? 0;
   }
 
-  choose({ job, work, exclude, chain }: Placeable, expectedWaitMs: number | null, loadedOnly = false): Picked | 'busy' | 'none' {
+  choose({ job, work, exclude, promptPrefixes }: Placeable, expectedWaitMs: number | null, loadedOnly = false): Picked | 'busy' | 'none' {
     const { policy, events, random, statistics } = this.#deps;
     const board = this.poolAt(job.model);
     if (board === null) return 'none';
-    const prefixCandidates = this.#prefixAffinity.candidates(chain, events.now, (providerId) => this.#jobsOf(providerId));
+    const prefixCandidates = this.#prefixAffinity.candidates(promptPrefixes, events.now, (providerId) => this.#jobsOf(providerId));
     const began = performance.now();
     const request = { providerSerial: null, exclude, trustFloor: null, work, prefixCandidates, expectedWaitMs, loadedOnly };
     const picked = pick(policy.kind, board, request, events.now, random.next);
@@ -154,7 +154,7 @@ export class SimulatedOwner {
     return picked;
   }
 
-  reserve({ job, chain }: Placeable, { mac, costMs, why }: Picked): Reservation {
+  reserve({ job, promptPrefixes }: Placeable, { mac, costMs, why }: Picked): Reservation {
     const { events, statistics } = this.#deps;
     const { providerId } = mac.registration.identity;
     const session = this.#sessions.get(providerId) as Session;
@@ -172,7 +172,7 @@ export class SimulatedOwner {
           return;
         }
         if (run.isAbandoned?.() !== true) statistics.placed(job, mac, costMs, why, events.now);
-        this.#run(job, chain, session, otherJobs, run);
+        this.#run(job, promptPrefixes, session, otherJobs, run);
       },
       release: () => {
         session.usedSlots--;
@@ -181,7 +181,7 @@ export class SimulatedOwner {
     };
   }
 
-  #run(job: Job, chain: readonly PromptPrefix[], session: Session, otherJobs: number, run: RunEvents): void {
+  #run(job: Job, promptPrefixes: readonly PromptPrefix[], session: Session, otherJobs: number, run: RunEvents): void {
     const { policy, events, random, statistics } = this.#deps;
     const { mac } = session;
     const { providerId } = mac.registration.identity;
@@ -213,8 +213,8 @@ export class SimulatedOwner {
           now,
         );
         const jobs = this.#jobsOf(providerId);
-        this.#deps.onPrefixesCached?.(chain);
-        if (jobs !== null) this.#prefixAffinity.record(chain, cachedTokens, providerId, jobs, now);
+        this.#deps.onPrefixesCached?.(promptPrefixes);
+        if (jobs !== null) this.#prefixAffinity.record(promptPrefixes, cachedTokens, providerId, jobs, now);
         if (run.isAbandoned?.() !== true) statistics.done(job, mac, cachedTokens, now);
         run.done();
         this.changed(mac);

@@ -17,7 +17,7 @@ export interface Job {
   readonly promptTokens: number;
   readonly completionTokens: number;
   /** Prefix blocks by which the coordinator recognizes the prompt. */
-  readonly chain: readonly PromptPrefix[];
+  readonly promptPrefixes: readonly PromptPrefix[];
   /** Milliseconds. */
   readonly arrivedAt: number;
 }
@@ -126,11 +126,11 @@ export class Workload {
     );
   }
 
-  #job(begun: Omit<Job, 'completionTokens' | 'chain' | 'arrivedAt'>): Job {
+  #job(begun: Omit<Job, 'completionTokens' | 'promptPrefixes' | 'arrivedAt'>): Job {
     return {
       ...begun,
       completionTokens: Math.max(1, Math.min(MAX_ANSWER, Math.round(this.#randomOf(begun).logNormal(200, 0.9)))),
-      chain: chainOf(begun),
+      promptPrefixes: promptPrefixesOf(begun),
       arrivedAt: this.#events.now,
     };
   }
@@ -145,19 +145,19 @@ function messageTokens(random: Random): number {
 }
 
 /** As the coordinator's hashes: alike as far as the prompts are, never between accounts or models. */
-function chainOf({
+function promptPrefixesOf({
   account,
   model,
   conversation,
   systemTokens,
   promptTokens,
-}: Omit<Job, 'completionTokens' | 'chain' | 'arrivedAt'>): PromptPrefix[] {
+}: Omit<Job, 'completionTokens' | 'promptPrefixes' | 'arrivedAt'>): PromptPrefix[] {
   const modelNumber = MODELS.findIndex(({ id }) => id === model);
-  const chain: PromptPrefix[] = [];
+  const promptPrefixes: PromptPrefix[] = [];
   for (let tokens = BLOCK_TOKENS; tokens <= promptTokens; tokens += BLOCK_TOKENS) {
     const block = tokens / BLOCK_TOKENS;
     const hash = tokens <= systemTokens ? ((account * 64 + modelNumber) * 256 + block) * 2 : (conversation * 256 + block) * 2 + 1;
-    chain.push({ hash, tokens });
+    promptPrefixes.push({ hash, tokens });
   }
-  return chain;
+  return promptPrefixes;
 }

@@ -1,4 +1,4 @@
-/** Errors of commands and of the daemon's start, as one sentence for the owner. */
+/** `StartupError`, and the sentence for the owner about any error of a command or of the daemon's start. */
 import { EnclaveError } from '@inference/enclave';
 import { AlreadyRunningError } from './control/control-server.js';
 import { MachineLockedError } from './control/machine-lock.js';
@@ -17,7 +17,7 @@ export class StartupError extends Error {
   }
 }
 
-/** One-line sentence for any thrown value. */
+/** The error as one line for the owner, for any thrown value. */
 export function startupErrorText(error: unknown): string {
   if (error instanceof EngineStartError) return oneLine(`The model cannot be run: ${error.message}.`);
   if (error instanceof EnclaveError) return oneLine(`The enclave cannot be used: ${error.message}.`);

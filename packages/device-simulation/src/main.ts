@@ -1,7 +1,7 @@
 /**
- * Simulation as a program: a certificate authority, a management server and an ACME server on this machine. State lives in its data
- * directory. Addresses go to standard output and, over IPC, to the parent; the coordinator to report to comes over IPC or in
- * COORDINATOR_URL.
+ * Entry file of the simulation as a program: a certificate authority, a management server and an ACME server on this machine. State is
+ * in its data directory. Addresses are written to standard output and, over IPC, to the parent; the coordinator's address comes over
+ * IPC or in COORDINATOR_URL.
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -57,7 +57,7 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
       MDM_ACME_DIRECTORY_URL: acme.directoryUrl,
     },
   };
-  // Secrets go to the parent process over IPC; other readers find them in the data directory.
+  // Secrets are sent to the parent process over IPC; other readers find them in the data directory.
   process.stdout.write(`${JSON.stringify({ management_url: management.url, data_dir: directory })}\n`);
   process.send?.(facts);
   process.on('message', (message: { readonly coordinator?: unknown }) => {

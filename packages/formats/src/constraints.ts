@@ -3,7 +3,7 @@
  * count as strict.
  */
 import Type, { type Static, type TObject } from 'typebox';
-import { isGiven, reject } from './errors/refusal.js';
+import { isPresent, reject } from './errors/refusal.js';
 import { flag, JSON_SCHEMA, nullable } from './fields.js';
 import { isJsonObject, parsedJson } from './json/json-value.js';
 import type { ResponseFormat } from './request.js';
@@ -35,7 +35,7 @@ export const CONSTRAINTS = {
   format: nullable(Type.Union([Type.Literal('json'), Type.Literal(''), JSON_SCHEMA]), '"json" or a JSON Schema object'),
 };
 
-type Given<Schema> = Schema | null | undefined;
+type Nullable<Schema> = Schema | null | undefined;
 
 /** The requested output format. Throws RequestError if two members disagree. */
 export function requestedFormat(body: Static<TObject<typeof CONSTRAINTS>>, responseFormat: ResponseFormat): ResponseFormat {
@@ -65,18 +65,18 @@ const ANY_OBJECT: ResponseFormat = { type: 'json_object' };
 
 /** Response format for a schema, given as an object or as JSON text. */
 export function schemaForm(given: unknown, field: string): ResponseFormat | null {
-  if (!isGiven(given) || given === '') return null;
+  if (!isPresent(given) || given === '') return null;
   const schema = typeof given === 'string' ? parsedJson(given) : given;
   if (!isJsonObject(schema)) return reject(field, `${field} must be a JSON Schema object, or its JSON text.`);
   return { type: 'json_schema', name: 'output', schema, strict: true, field };
 }
 
-function regexForm(pattern: Given<string>, field: string): ResponseFormat | null {
-  return isGiven(pattern) ? { type: 'regex', pattern, field } : null;
+function regexForm(pattern: Nullable<string>, field: string): ResponseFormat | null {
+  return isPresent(pattern) ? { type: 'regex', pattern, field } : null;
 }
 
-function choiceForm(choices: Given<readonly string[]>, field: string): ResponseFormat | null {
-  return isGiven(choices) ? { type: 'choice', choices: [...new Set(choices)], field } : null;
+function choiceForm(choices: Nullable<readonly string[]>, field: string): ResponseFormat | null {
+  return isPresent(choices) ? { type: 'choice', choices: [...new Set(choices)], field } : null;
 }
 
 /** Member table entries that refuse constraint members of other servers in a format with its own member. */

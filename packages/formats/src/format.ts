@@ -26,7 +26,7 @@ export interface RequestParams {
   readonly maxTokens: number | null;
   /** Serial number of the only provider that may serve the request, or null. */
   readonly providerSerial: string | null;
-  /** Of image requests alone. */
+  /** Image requests only. */
   readonly image?: ImageRequestParams;
 }
 
@@ -121,7 +121,7 @@ export type TextFormat = Format<ParsedRequest>;
 export type EmbeddingFormat = Format<ParsedEmbeddings>;
 export type ImageFormat = Format<ParsedImages>;
 
-/** Of a response without events: only `idPrefix` is used. */
+/** The format of a response without events: only `idPrefix` is used. */
 export function answerWithoutEvents(idPrefix: string): AnswerFormat {
   const fail = (): never => {
     throw new Error(`a response ${idPrefix} has no events`);

@@ -23,7 +23,7 @@ export { DEFAULT_THINK_TAGS, type ThinkTags } from './output/think-filter.js';
 export { DEFAULT_TOOL_CALL_TAGS, type ToolCallOptions, type ToolCallTags } from './output/tool-call-filter.js';
 export { Transcript, type TranscriptItem } from './output/transcript.js';
 export * from './output-event.js';
-export * from './prefix-chain.js';
+export * from './prompt-prefixes.js';
 export * from './public/statistics.js';
 export * from './request.js';
 export { schemaCheck } from './schema-check.js';

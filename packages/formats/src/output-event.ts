@@ -24,9 +24,9 @@ export type OutputEvent =
   | { readonly type: 'reasoning'; readonly text: string }
   /** The model calls a tool. `index` counts the calls of an answer from 0. */
   | { readonly type: 'tool_call_start'; readonly index: number; readonly id: string; readonly name: string }
-  /** More of the JSON text of the arguments of the call that was started last. */
+  /** Further JSON text of the arguments of the call that was started last. */
   | { readonly type: 'tool_call_arguments'; readonly index: number; readonly delta: string }
-  /** Nothing was generated for a while. Streams that have a sign of life in their format show it. */
+  /** Nothing was generated for a while. Streams of formats with a keep-alive event render it. */
   | { readonly type: 'ping' }
   /** The last event, once. */
   | FinishEvent;

@@ -28,7 +28,7 @@ export type ChatMessage =
       readonly isError: boolean;
     };
 
-/** Input for the model to continue. */
+/** Input that the model continues. */
 export type Prompt =
   /** At least one message, rendered by the model's chat template. System messages may occur anywhere. */
   | {
@@ -56,7 +56,7 @@ export type ToolChoice =
   | { readonly type: 'auto' }
   /** Tools are described to the model but it may not call any. */
   | { readonly type: 'none' }
-  /** At least one call. */
+  /** The model must make at least one call. */
   | { readonly type: 'required' }
   /** A call of the named tool. */
   | { readonly type: 'named'; readonly name: string };
@@ -73,12 +73,12 @@ export type ResponseFormat =
       /** Member of the schema in the request, if not the format's own. */
       readonly field?: string;
     }
-  /** One of these texts, verbatim. */
+  /** Exactly one of these texts. */
   | { readonly type: 'choice'; readonly choices: readonly string[]; readonly field: string }
   /** A text that matches the regular expression (ECMA-262) as a whole. */
   | { readonly type: 'regex'; readonly pattern: string; readonly field: string };
 
-/** Null: not requested. */
+/** Sampling parameters; null: not requested. */
 export interface Sampling {
   /** 0 to 2; 0 is greedy. */
   readonly temperature: number;
@@ -102,7 +102,7 @@ export interface Sampling {
 
 /** The internal job of every text format. */
 export interface TextRequest {
-  /** `count` wants no output at all: only the tokens of the prompt are counted. */
+  /** `count` generates no output: only the tokens of the prompt are counted. */
   readonly task: 'generate' | 'count';
   readonly model: string;
   readonly stream: boolean;

@@ -1,6 +1,6 @@
 /** Sampling parameters with equal names in all formats. */
 import Type, { type Static, type TObject } from 'typebox';
-import { isGiven, reject } from './errors/refusal.js';
+import { isPresent, reject } from './errors/refusal.js';
 import { nullable } from './fields.js';
 import type { Sampling } from './request.js';
 
@@ -17,7 +17,7 @@ export const top_k = nullable(Type.Integer({ minimum: 0, maximum: 2_147_483_647 
 /** Extension of OpenAI's formats that many clients send; -1 means no limit. */
 const loose_top_k = nullable(Type.Integer({ minimum: -1, maximum: 2_147_483_647 }), 'an integer of at least -1');
 const seed = nullable(Type.Integer({ minimum: -(2 ** 63), maximum: 2 ** 63 }), 'an integer from -2^63 to 2^63');
-/** Not in OpenAI's formats either. */
+/** Extension of OpenAI's formats. */
 const min_p = nullable(Type.Number({ minimum: 0, maximum: 1 }), 'a number from 0 to 1');
 /** Maximum biases of one request. */
 const MAX_BIASES = 1024;
@@ -56,7 +56,7 @@ export const COMPLETION_SAMPLING = { ...OPEN_AI_SAMPLING, logit_bias };
 export function samplingOf(body: Static<TObject<typeof COMPLETION_SAMPLING>>): Sampling {
   // `top_p` 0 selects only the most probable token. Engines interpret 0 differently, so it becomes greedy sampling.
   const greedy = body.top_p === 0;
-  if (isGiven(body.repetition_penalty) && isGiven(body.repeat_penalty) && body.repetition_penalty !== body.repeat_penalty)
+  if (isPresent(body.repetition_penalty) && isPresent(body.repeat_penalty) && body.repetition_penalty !== body.repeat_penalty)
     reject('repeat_penalty', 'repetition_penalty and repeat_penalty differ. Give only one of them.');
   const repetition = body.repetition_penalty ?? body.repeat_penalty ?? 1;
   return {

@@ -1,4 +1,4 @@
-/** The signature of a response in a stream: as event members, or as an SSE comment. */
+/** The signature of a response in a stream: as members of an event, or as an SSE comment. */
 import type { SignedParts } from './format.js';
 
 export function signatureMembers({ signature, responseSha256, receipt, receiptSignature }: SignedParts) {

@@ -1,4 +1,4 @@
-/** Tool rules shared by all formats. */
+/** Rules for tools that all formats share. */
 import { refuse, reject } from './errors/refusal.js';
 import type { Tool, ToolChoice } from './request.js';
 

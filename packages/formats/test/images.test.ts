@@ -138,8 +138,8 @@ describe('the size of images', () => {
     ['256x512', ['512x512', '256x256'], null],
     [null, [], null],
     ['auto', [], null],
-  ] as const)('%s at a model of %j is %s', (wanted, sizes, size) => {
-    expect(imageSizeOf(wanted, sizes)).toBe(size);
+  ] as const)('%s at a model of %j is %s', (requested, sizes, size) => {
+    expect(imageSizeOf(requested, sizes)).toBe(size);
   });
 
   it('is two numbers', () => {

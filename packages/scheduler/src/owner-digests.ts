@@ -23,7 +23,7 @@ class StoredState implements OwnerState {
   sequence: number;
   taken: number[] = [];
   /** Asked, without an answer yet. */
-  readonly asked = new Set<Asked>();
+  readonly pending = new Set<PendingRequest>();
 
   constructor(owner: Owner, digest: ModelDigest | string, sequence: number) {
     this.#owner = owner;
@@ -47,7 +47,7 @@ class StoredState implements OwnerState {
     this.#digest = digest;
     this.sequence = sequence;
     this.taken = [];
-    for (const { classIndex } of this.asked) take(this.taken, classIndex);
+    for (const { classIndex } of this.pending) take(this.taken, classIndex);
   }
 }
 
@@ -57,7 +57,7 @@ interface Owner {
   readonly models: Set<string>;
 }
 
-interface Asked {
+interface PendingRequest {
   readonly classIndex: number;
 }
 
@@ -112,10 +112,10 @@ export class OwnerDigests {
   ask(owner: OwnerId, model: string, classIndex: number): () => void {
     const known = this.#models.get(model)?.get(owner);
     if (known === undefined) return () => {};
-    const asked = { classIndex };
-    known.asked.add(asked);
+    const pending = { classIndex };
+    known.pending.add(pending);
     take(known.taken, classIndex);
-    return () => known.asked.delete(asked);
+    return () => known.pending.delete(pending);
   }
 
   #ownerRecord(owner: OwnerId): Owner {

@@ -27,10 +27,10 @@ export class OwnerPrefixes {
     for (const hash of hashes) this.#prefixes.set(hash, published);
   }
 
-  /** The newest owner of the longest prefix. `chain`: prefixes of a prompt, the shortest first. */
-  find(chain: readonly PromptPrefix[], now: number): OwnerPrefix | null {
-    for (let index = chain.length - 1; index >= 0; index--) {
-      const { hash, tokens } = chain[index] as PromptPrefix;
+  /** The newest owner of the longest prefix. `promptPrefixes`: prefixes of a prompt, the shortest first. */
+  find(promptPrefixes: readonly PromptPrefix[], now: number): OwnerPrefix | null {
+    for (let index = promptPrefixes.length - 1; index >= 0; index--) {
+      const { hash, tokens } = promptPrefixes[index] as PromptPrefix;
       const published = this.#prefixes.get(hash);
       if (published !== undefined && now - published.at < PREFIX_LIFETIME_MS) return { owner: published.owner, tokens };
     }

@@ -45,18 +45,18 @@ const MIN_HIT_RATE = 0.05;
 const NEWEST_WEIGHT = 0.3;
 
 /** The prefixes of an answered prompt that are stored: the whole prompt, and the first of each doubling, for prompts that diverge early. */
-export function storedPrefixes(chain: readonly PromptPrefix[]): readonly PromptPrefix[] {
-  return chain.filter((prefix, index) => {
-    const before = chain[index - 1];
-    return before === undefined || index === chain.length - 1 || octaveOf(before) < octaveOf(prefix);
+export function storedPrefixes(promptPrefixes: readonly PromptPrefix[]): readonly PromptPrefix[] {
+  return promptPrefixes.filter((prefix, index) => {
+    const before = promptPrefixes[index - 1];
+    return before === undefined || index === promptPrefixes.length - 1 || octaveOf(before) < octaveOf(prefix);
   });
 }
 
 /** At most `max` prefixes for another coordinator: of those that may be stored there, the last ones and the longest others. */
-export function extractChain(chain: readonly PromptPrefix[], max: number): readonly PromptPrefix[] {
-  if (chain.length <= max) return chain;
-  const last = chain.slice(-Math.min(LAST_PREFIXES, max));
-  const others = storedPrefixes(chain.slice(0, -last.length));
+export function extractPrefixes(promptPrefixes: readonly PromptPrefix[], max: number): readonly PromptPrefix[] {
+  if (promptPrefixes.length <= max) return promptPrefixes;
+  const last = promptPrefixes.slice(-Math.min(LAST_PREFIXES, max));
+  const others = storedPrefixes(promptPrefixes.slice(0, -last.length));
   return [...others.slice(Math.max(0, others.length + last.length - max)), ...last];
 }
 
@@ -74,17 +74,17 @@ export class PrefixAffinity {
   }
 
   /**
-   * Providers that probably have a cached prefix of a prompt. `chain`: prefixes from the shortest to the longest. `now` in
+   * Providers that probably have a cached prefix of a prompt. `promptPrefixes`: prefixes from the shortest to the longest. `now` in
    * milliseconds.
    */
   candidates(
-    chain: readonly PromptPrefix[],
+    promptPrefixes: readonly PromptPrefix[],
     now: number,
     jobsOf: (providerId: ProviderId) => ProviderJobs | null,
   ): readonly PrefixCandidate[] {
     const candidates: PrefixCandidate[] = [];
-    for (let index = chain.length - 1; index >= 0 && candidates.length < MAX_PROVIDERS_PER_PREFIX; index--) {
-      const { hash, tokens } = chain[index] as PromptPrefix;
+    for (let index = promptPrefixes.length - 1; index >= 0 && candidates.length < MAX_PROVIDERS_PER_PREFIX; index--) {
+      const { hash, tokens } = promptPrefixes[index] as PromptPrefix;
       for (const entry of this.#prefixes.get(hash) ?? []) {
         const { providerId } = entry;
         if (candidates.some((place) => place.providerId === providerId)) continue;
@@ -98,11 +98,11 @@ export class PrefixAffinity {
   }
 
   /** Records an answered prompt. `cachedTokens`: from the receipt. Fewer than expected lowers the hit rate. */
-  record(chain: readonly PromptPrefix[], cachedTokens: number, providerId: ProviderId, jobs: ProviderJobs, now: number): void {
-    const expected = this.#expected(chain, providerId, jobs, now);
+  record(promptPrefixes: readonly PromptPrefix[], cachedTokens: number, providerId: ProviderId, jobs: ProviderJobs, now: number): void {
+    const expected = this.#expected(promptPrefixes, providerId, jobs, now);
     if (expected > 0) this.#learn(providerId, Math.min(1, cachedTokens / expected));
     const entry = { providerId, at: now, placements: jobs.placements };
-    for (const { hash } of storedPrefixes(chain)) this.#remember(hash, entry);
+    for (const { hash } of storedPrefixes(promptPrefixes)) this.#remember(hash, entry);
   }
 
   /** Observed prefix-cache hit rate of a provider, 0 to 1: reported over expected cached tokens. */
@@ -111,9 +111,9 @@ export class PrefixAffinity {
   }
 
   /** Tokens expected in the provider's cache. */
-  #expected(chain: readonly PromptPrefix[], providerId: ProviderId, jobs: ProviderJobs, now: number): number {
-    for (let index = chain.length - 1; index >= 0; index--) {
-      const { hash, tokens } = chain[index] as PromptPrefix;
+  #expected(promptPrefixes: readonly PromptPrefix[], providerId: ProviderId, jobs: ProviderJobs, now: number): number {
+    for (let index = promptPrefixes.length - 1; index >= 0; index--) {
+      const { hash, tokens } = promptPrefixes[index] as PromptPrefix;
       const entry = this.#prefixes.get(hash)?.find((one) => one.providerId === providerId);
       // This job is one of the placements since.
       if (entry !== undefined) return survivalProbability(entry, { ...jobs, placements: jobs.placements - 1 }, now) === 1 ? tokens : 0;

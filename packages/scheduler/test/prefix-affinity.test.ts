@@ -53,7 +53,7 @@ describe('a request with a cached prefix', () => {
   });
 });
 
-const chain = (name: string, blocks: number): PromptPrefix[] =>
+const promptPrefixes = (name: string, blocks: number): PromptPrefix[] =>
   Array.from({ length: blocks }, (_, index) => ({
     hash: [...name].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7) * 1000 + index,
     tokens: 256 * (index + 1),
@@ -65,20 +65,21 @@ describe('the cached prefixes of a provider', () => {
 
   it('are the longest answered prefix, and the common beginnings of shorter ones', () => {
     const warmth = new PrefixAffinity();
-    warmth.record(chain('talk', 10), 0, a, jobs(1), NOW);
-    const next = [...chain('talk', 10), { hash: 1, tokens: 2816 }];
+    warmth.record(promptPrefixes('talk', 10), 0, a, jobs(1), NOW);
+    const next = [...promptPrefixes('talk', 10), { hash: 1, tokens: 2816 }];
     const [place] = warmth.candidates(next, NOW, () => jobs(1));
     expect(place).toEqual({ providerId: a, tokens: 2560 * warmth.hitRate(a) });
-    const parted = [...chain('talk', 5), { hash: 2, tokens: 1536 }];
+    const parted = [...promptPrefixes('talk', 5), { hash: 2, tokens: 1536 }];
     expect(warmth.candidates(parted, NOW, () => jobs(1))[0]?.tokens).toBe(1024 * warmth.hitRate(a));
-    expect(warmth.candidates(chain('other', 10), NOW, () => jobs(1))).toEqual([]);
+    expect(warmth.candidates(promptPrefixes('other', 10), NOW, () => jobs(1))).toEqual([]);
     expect(warmth.candidates(next, NOW, () => null)).toEqual([]);
   });
 
   it('fade with later jobs and with time, and end with the connection', () => {
     const warmth = new PrefixAffinity();
-    warmth.record(chain('talk', 4), 0, a, jobs(1), NOW);
-    const tokens = (now: number, since: ProviderJobs): number => warmth.candidates(chain('talk', 4), now, () => since)[0]?.tokens ?? 0;
+    warmth.record(promptPrefixes('talk', 4), 0, a, jobs(1), NOW);
+    const tokens = (now: number, since: ProviderJobs): number =>
+      warmth.candidates(promptPrefixes('talk', 4), now, () => since)[0]?.tokens ?? 0;
     expect(tokens(NOW, jobs(4))).toBe(tokens(NOW, jobs(1)));
     expect(tokens(NOW, jobs(9))).toBeLessThan(tokens(NOW, jobs(1)) / 2);
     expect(tokens(NOW + 3_600_000, jobs(1))).toBe(0);
@@ -89,14 +90,14 @@ describe('the cached prefixes of a provider', () => {
     const warmth = new PrefixAffinity();
     const before = warmth.hitRate(a);
     for (let turn = 1; turn <= 8; turn++) {
-      warmth.record(chain('talk', turn + 4), turn === 1 ? 0 : 256 * (turn + 3), a, jobs(turn), NOW);
-      warmth.record(chain('talk', turn + 4), 0, b, jobs(turn), NOW);
+      warmth.record(promptPrefixes('talk', turn + 4), turn === 1 ? 0 : 256 * (turn + 3), a, jobs(turn), NOW);
+      warmth.record(promptPrefixes('talk', turn + 4), 0, b, jobs(turn), NOW);
     }
     expect(warmth.hitRate(a)).toBeGreaterThan(0.9);
     expect(warmth.hitRate(b)).toBeLessThan(0.1);
     expect(warmth.hitRate(b)).toBeGreaterThan(0);
     expect(before).toBeGreaterThan(warmth.hitRate(b));
-    expect(warmth.candidates(chain('talk', 12), NOW, () => jobs(8))[0]?.providerId).toBeDefined();
+    expect(warmth.candidates(promptPrefixes('talk', 12), NOW, () => jobs(8))[0]?.providerId).toBeDefined();
   });
 
   it('are bounded, and the oldest is evicted first', () => {

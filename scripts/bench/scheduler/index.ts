@@ -58,8 +58,14 @@ export async function benchScheduler(): Promise<boolean> {
   const byId = new Map(providers.map((one) => [one.facts.providerId, one]));
   const jobsOf = (providerId: ProviderId): ProviderJobs => ({ placements: 0, slots: byId.get(providerId)?.facts.slots ?? 0, since: 0 });
   const talks = Array.from({ length: CONVERSATIONS }, (_, index) => conversation(index, random));
-  for (const chain of talks)
-    affinity.record(chain, 0, (providers[Math.floor(random() * PROVIDERS)] as BenchProvider).facts.providerId, jobsOf(NOBODY), NOW);
+  for (const promptPrefixes of talks)
+    affinity.record(
+      promptPrefixes,
+      0,
+      (providers[Math.floor(random() * PROVIDERS)] as BenchProvider).facts.providerId,
+      jobsOf(NOBODY),
+      NOW,
+    );
   const picks: number[] = [];
   const warmPicks: number[] = [];
   const changes: number[] = [];
@@ -69,18 +75,18 @@ export async function benchScheduler(): Promise<boolean> {
     const talk = Math.floor(random() * CONVERSATIONS);
     const pool = pools[talk % MODELS] as ProviderPool<BenchProvider>;
     const request = someRequest(random);
-    const chain = talks[talk] as readonly PromptPrefix[];
+    const promptPrefixes = talks[talk] as readonly PromptPrefix[];
     const goesOn = count % 2 === 0;
     const picked = timed(goesOn ? warmPicks : picks, () => {
       if (!goesOn) return schedule(pool, request, NOW, random);
-      const prefixCandidates = affinity.candidates(chain, NOW, jobsOf);
+      const prefixCandidates = affinity.candidates(promptPrefixes, NOW, jobsOf);
       known += prefixCandidates.length > 0 ? 1 : 0;
       return schedule(pool, { ...request, prefixCandidates }, NOW, random);
     });
     if (picked.kind === 'placed') {
       const { facts } = picked.ordered[0].member;
       if (picked.ordered[0].why === 'warm') warmed++;
-      if (goesOn) affinity.record(chain, chain.at(-1)?.tokens ?? 0, facts.providerId, jobsOf(facts.providerId), NOW);
+      if (goesOn) affinity.record(promptPrefixes, promptPrefixes.at(-1)?.tokens ?? 0, facts.providerId, jobsOf(facts.providerId), NOW);
     }
     timed(changes, () => {
       if (picked.kind === 'placed') running.push(use(picked.ordered[0].member.subject, 1));

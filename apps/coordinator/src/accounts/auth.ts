@@ -1,8 +1,7 @@
 /**
- * Sign-in library (better-auth) on our database: e-mail and password, sessions, password reset.
- *
- * Our migrations create its tables. Rate limits are the server's, because the library's own would count behind a proxy header.
- * Providers sign in by device authorization, with their own tokens.
+ * Sign-in library (better-auth) on the coordinator's database: e-mail and password, sessions, password reset, and the secret of session
+ * cookies. The migrations of this program create its tables. Rate limits are the server's, because the library's own would count behind
+ * a proxy header. Providers sign in by device authorization, with their own tokens.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -32,7 +31,7 @@ interface AuthSettings {
   readonly onSignUp: (user: { readonly id: string; readonly name: string }) => Promise<void>;
   /** Called after a password change or reset, to end access with the old password. */
   readonly onPasswordChange: (userId: string) => Promise<void>;
-  /** Before a user is removed. A rejection cancels the removal. */
+  /** Called before a user is removed. A rejection cancels the removal. */
   readonly onDelete: (userId: string) => Promise<void>;
   /** Receives errors that no client sees. */
   readonly onError: (error: unknown) => void;
@@ -51,7 +50,7 @@ export function authOptions(settings: AuthSettings) {
   const { mailer, publicUrl, passwords } = settings;
   const isHttps = publicUrl?.startsWith('https://') ?? false;
   const sendMail = (kind: 'reset_password' | 'verify_email') => {
-    // Not awaited: the duration of sending mail would reveal whether the address has an account.
+    // The promise is not awaited: the duration of sending mail would reveal whether the address has an account.
     return async ({ user, url }: { user: { email: string }; url: string }): Promise<void> => {
       mailer?.send({ kind, to: user.email, link: url }).catch(settings.onError);
     };

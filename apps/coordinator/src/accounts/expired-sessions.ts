@@ -1,4 +1,4 @@
-/** Removal of expired sessions and mail links, and of reset links after a password change. */
+/** Removes expired sessions and mail links periodically, and revokes single sessions and reset links. */
 import { runOncePerPeriod } from '../database/periodic-work.js';
 import type { Database } from '../database/tables.js';
 import type { Auth } from './auth.js';

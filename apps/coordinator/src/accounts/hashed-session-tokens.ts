@@ -29,7 +29,7 @@ interface HashedWhere {
 function hashTokensOf(adapter: DBAdapter): void {
   const { create, findOne, findMany, count, update, updateMany, consumeOne, incrementOne } = adapter;
   const { delete: deleteOne, deleteMany } = adapter;
-  /** The query with session tokens replaced by their hashes. */
+  /** Replaces session tokens in a query by their hashes. */
   const hashed = <Query extends { model: string; where?: Where[] | undefined }>(query: Query): Query =>
     query.model === MODEL && query.where !== undefined ? { ...query, where: hashWhere(query.where).where } : query;
   const clear = <Row>({ model, where }: { model: string; where?: Where[] | undefined }, row: Row): Row =>

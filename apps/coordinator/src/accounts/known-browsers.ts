@@ -1,8 +1,7 @@
 /**
- * Recognises browsers that have signed in before: a cookie holds a browser id and a keyed hash of browser and e-mail address, for
- * each of the last addresses.
- *
- * The cookie grants no access. Wrong passwords from other browsers do not count against a known browser.
+ * `KnownBrowsers` recognises browsers that have signed in before: a cookie contains a browser id and a keyed hash of browser and e-mail
+ * address, for each of the last addresses. The cookie grants no access. Wrong passwords from other browsers do not count against a
+ * known browser.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 

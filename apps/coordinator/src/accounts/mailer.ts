@@ -11,7 +11,7 @@ export interface Mail {
 }
 
 export interface Mailer {
-  /** Rejects when the mail could not be handed over. */
+  /** Rejects if the mail was not accepted for delivery. */
   send(mail: Mail): Promise<void>;
 }
 
@@ -23,8 +23,8 @@ const SUBJECTS: Readonly<Record<Mail['kind'], string>> = {
 };
 
 /** Logs links instead of sending mail. Development mode only: a reader of the log can take over the account. */
-export function developmentMailer(say: (mail: Mail) => void): Mailer {
-  return { send: async (mail) => say(mail) };
+export function developmentMailer(logMail: (mail: Mail) => void): Mailer {
+  return { send: async (mail) => logMail(mail) };
 }
 
 /** Body of a mail. Contains no text of the requester, who may be a stranger to the recipient. */

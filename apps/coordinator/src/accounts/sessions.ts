@@ -1,10 +1,10 @@
-/** Reads the signed-in user from the session cookie. A bearer token is never combined with a session. */
+/** `SessionReader` finds the signed-in user by the session cookie. A bearer token is never combined with a session. */
 import type { Account, AccountRepository } from '../database/accounts/account-repository.js';
 import { type Auth, CLIENT_ADDRESS_HEADER } from './auth.js';
 
 export interface SignedIn {
   readonly account: Account;
-  /** As the user calls themselves now. */
+  /** Current display name of the user. */
   readonly name: string;
   readonly email: string;
   readonly emailVerified: boolean;

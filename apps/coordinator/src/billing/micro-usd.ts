@@ -1,4 +1,4 @@
-/** Money: whole micro-USD (10⁻⁶ US dollar), branded so no plain number is accepted as money. */
+/** `MicroUsd`: money in whole micro-USD (10⁻⁶ US dollar), branded so that no plain number is accepted as money. */
 
 export type MicroUsd = number & { readonly __brand: 'MicroUsd' };
 

@@ -1,4 +1,4 @@
-/** Gauges of the cluster: the connection to NATS, and every peer and the link to it. */
+/** `registerClusterGauges`: gauges of the connection to NATS, and of every peer and the link to it. */
 import type { PeerLink } from './link/peer-link.js';
 import type { PeerSummary } from './membership/membership.js';
 import type { RoundTrips } from './round-trips.js';

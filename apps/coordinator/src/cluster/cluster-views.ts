@@ -1,6 +1,6 @@
 /**
- * Views over the links to all peers. The own part is always rendered now; parts of peers are asked for together, and under load reused for
- * at most a second.
+ * `ClusterViews`: views of the whole network over the links to all peers. This coordinator's part is always rendered anew; parts of
+ * peers are requested together, and under load reused for at most a second.
  */
 
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -13,12 +13,12 @@ import type { Lookup, NetworkViews, View, ViewSchemas } from './views.js';
 
 /** Maximum size of one coordinator's part as JSON. */
 const MAX_PART_BYTES = 256 * 1024 * 1024;
-/** Times per second that a view asks the peers, before it reuses parts. */
+/** Maximum requests to peers per second and view; beyond, parts are reused. */
 const MAX_FRESH_PER_SECOND = 20;
 const REUSE_MS = 1000;
 /** Queries of a view with parts to reuse. */
 const MAX_REUSED = 16;
-/** Unanswered queries of a view. Beyond, the peers are left out. */
+/** Maximum unanswered queries of a view. Beyond, the peers are left out. */
 const MAX_RUNNING = 1000;
 
 const viewRequest = Compile(Type.Object({ name: Type.String(), query: Type.Unknown() }));
@@ -74,7 +74,7 @@ export class ClusterViews implements NetworkViews {
     };
   }
 
-  /** Serves a stream of kind `view`: the own part, or nothing for an unknown view or an invalid query. */
+  /** Serves a stream of kind `view`: this coordinator's part, or nothing for an unknown view or an invalid query. */
   async serve(stream: PeerStream, header: Uint8Array): Promise<void> {
     const part = await this.#render(header).catch(() => null);
     if (part === null) stream.abort('failed');
@@ -96,7 +96,7 @@ export class ClusterViews implements NetworkViews {
   }
 }
 
-/** Asks all peers at once; the first that finds something ends the search. Null: none does. */
+/** Requests from all peers at once; the first that finds something ends the search. Null: no peer does. */
 export async function firstFound<T>(
   peers: readonly Peer[],
   ask: (peer: Peer, signal: AbortSignal) => Promise<T | null>,
@@ -118,14 +118,14 @@ export async function firstFound<T>(
 
 /** Parts of peers. Equal queries at the same time share one answer. */
 class SharedParts<Part> {
-  readonly #ask: (payload: Uint8Array) => Promise<Part[]>;
+  readonly #request: (payload: Uint8Array) => Promise<Part[]>;
   readonly #now: () => number;
   readonly #running = new Map<string, Promise<Part[]>>();
   readonly #recent = new BoundedMap<string, { readonly at: number; readonly parts: Part[] }>(MAX_REUSED);
-  #second = { at: Number.NEGATIVE_INFINITY, asked: 0 };
+  #second = { at: Number.NEGATIVE_INFINITY, queryCount: 0 };
 
   constructor(ask: (payload: Uint8Array) => Promise<Part[]>, now: () => number) {
-    this.#ask = ask;
+    this.#request = ask;
     this.#now = now;
   }
 
@@ -134,28 +134,28 @@ class SharedParts<Part> {
     const shared = this.#running.get(text);
     if (shared !== undefined) return shared;
     const now = this.#now();
-    if (now - this.#second.at >= 1000) this.#second = { at: now, asked: 0 };
+    if (now - this.#second.at >= 1000) this.#second = { at: now, queryCount: 0 };
     const recent = this.#recent.get(text);
-    if (this.#second.asked >= MAX_FRESH_PER_SECOND && recent !== undefined && now - recent.at < REUSE_MS) return recent.parts;
+    if (this.#second.queryCount >= MAX_FRESH_PER_SECOND && recent !== undefined && now - recent.at < REUSE_MS) return recent.parts;
     if (this.#running.size >= MAX_RUNNING) return [];
-    this.#second.asked++;
-    const parts = this.#ask(payload);
+    this.#second.queryCount++;
+    const parts = this.#request(payload);
     this.#running.set(text, parts);
     try {
-      this.#keep(text, now, await parts);
+      this.#retain(text, now, await parts);
     } finally {
       this.#running.delete(text);
     }
     return parts;
   }
 
-  /** Keeps parts only under load, because they may be large. */
-  #keep(text: string, at: number, parts: Part[]): void {
-    if (this.#second.asked < MAX_FRESH_PER_SECOND / 2) return;
-    const kept = { at, parts };
-    this.#recent.set(text, kept);
+  /** Retains parts only under load, because they may be large. */
+  #retain(text: string, at: number, parts: Part[]): void {
+    if (this.#second.queryCount < MAX_FRESH_PER_SECOND / 2) return;
+    const entry = { at, parts };
+    this.#recent.set(text, entry);
     const forget = (): void => {
-      if (this.#recent.get(text) === kept) this.#recent.delete(text);
+      if (this.#recent.get(text) === entry) this.#recent.delete(text);
     };
     setTimeout(forget, REUSE_MS).unref();
   }
@@ -165,7 +165,7 @@ function requestOf(name: string, query: unknown): Uint8Array {
   return encodeMessage({ name, query: query ?? null });
 }
 
-/** A peer's part; null: none in time, or one that breaks the schema. No part is JSON's null. */
+/** A peer's part; null: no part in time, or a part that breaks the schema. No part is JSON's null. */
 async function askPeer<Part>(
   peer: Peer,
   payload: Uint8Array,

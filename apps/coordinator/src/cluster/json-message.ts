@@ -1,4 +1,4 @@
-/** JSON messages between coordinators. Incoming ones are checked against a compiled schema. */
+/** Encoding of JSON messages between coordinators. Incoming ones are checked against a compiled schema. */
 
 /** A compiled TypeBox schema. */
 export interface MessageValidator<T> {

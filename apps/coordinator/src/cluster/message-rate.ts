@@ -1,4 +1,4 @@
-/** Bounds the broadcasts that are taken per second, of all peers together. Beyond, messages are dropped. */
+/** `MessageRate` limits the broadcasts that are accepted per second, of all peers together. Beyond, messages are dropped. */
 export class MessageRate {
   readonly #maxPerSecond: number;
   #startedAt = Number.NEGATIVE_INFINITY;

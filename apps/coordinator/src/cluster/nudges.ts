@@ -1,4 +1,4 @@
-/** Broadcasts hints of changed rows to all peers, and takes theirs: gathered for a moment, validated and bounded. */
+/** `Nudges` broadcasts hints of changed rows to all peers, and passes theirs on: gathered for a moment, validated and bounded. */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { CHANGE_KINDS, type ChangeHint, type ChangeHints } from '../database/change-hints.js';
@@ -14,13 +14,13 @@ interface NudgesOptions {
   readonly now?: () => number;
 }
 
-/** Time that hints are gathered, in milliseconds. */
+/** Time for which hints are gathered, in milliseconds. */
 const GATHER_MS = 20;
 const MAX_PER_MESSAGE = 200;
 /** Gathered hints. Beyond, hints are dropped: the periodic reads remain. */
 const MAX_GATHERED = 2000;
 const MAX_MESSAGE_BYTES = 64 * 1024;
-/** Messages of all peers that are taken per second. */
+/** Maximum messages of all peers that are accepted per second. */
 const MAX_MESSAGES_PER_SECOND = 500;
 
 const nudge = Compile(
@@ -74,7 +74,7 @@ export class Nudges {
   }
 }
 
-/** Distinct hints of a moment. */
+/** Distinct hints, gathered for a moment. */
 class Gathered {
   readonly #take: (hints: ChangeHint[]) => void;
   readonly #hints = new Map<string, ChangeHint>();

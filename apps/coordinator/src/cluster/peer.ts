@@ -1,10 +1,10 @@
-/** Another coordinator, as placements and views use the link to it. */
+/** `Peer` and `PeerStream`: another coordinator and a stream to it, as placements and views use the link. */
 import type { LinkStream, StreamEnd, StreamHandlers } from './link/link-stream.js';
 
 export interface Peer {
   /** Name of the coordinator in subjects, logs and metrics. */
   readonly id: string;
-  /** Asks the peer. Rejects after `timeoutMs`, and when the link is lost. */
+  /** Sends a request to the peer. Rejects after `timeoutMs`, and when the link is lost. */
   request(kind: string, payload: Uint8Array, timeoutMs: number): Promise<Uint8Array>;
   /** A stream that ends at once when the link is lost. */
   openStream(kind: string, header: Uint8Array): PeerStream;
@@ -14,7 +14,7 @@ export interface StreamEvents {
   message(bytes: Uint8Array, isText: boolean): void;
   /** A message that bulk data did not delay. */
   control(bytes: Uint8Array): void;
-  /** The stream takes messages again, after `send` returned false. */
+  /** The stream accepts messages again, after `send` returned false. */
   drained(): void;
   /** Called once, last, however the stream ended. */
   closed(): void;

@@ -1,4 +1,4 @@
-/** Measures the round trip to every peer with a small request, for metrics. Includes the turns of both event loops. */
+/** `RoundTrips` measures the round trip to every peer with a small request, for metrics. Includes one turn of both event loops. */
 import type { PeerLink } from './link/peer-link.js';
 import type { PeerLinks } from './link/peer-links.js';
 
@@ -38,7 +38,7 @@ export class RoundTrips {
       await link.request('ping', NOTHING, { timeoutMs: TIMEOUT_MS });
       this.#latest.set(link.peer, this.#now() - from);
     } catch {
-      // The gauge of the link's state and of its losses show the failure.
+      // The gauges of the link's state and of its losses show the failure.
       this.#latest.delete(link.peer);
     }
   }

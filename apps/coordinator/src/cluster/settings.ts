@@ -1,4 +1,4 @@
-/** Settings of a coordinator in a cluster, from the environment. */
+/** `readClusterSettings`: settings of a coordinator in a cluster, from the environment. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { checked, type Environment, list, text } from '../config/environment.js';
@@ -15,7 +15,7 @@ export interface ClusterSettings {
   readonly certificateAuthorityFile: string | null;
 }
 
-/** Null without `NATS_URL`. Throws StartupError. */
+/** Reads the settings; null without `NATS_URL`. Throws StartupError. */
 export function readClusterSettings(env: Environment): ClusterSettings | null {
   const servers = list(env, 'NATS_URL');
   if (servers.length === 0) return null;

@@ -1,4 +1,4 @@
-/** Bytes of any length over a stream of a link: the length, then chunks as fast as the peer takes them. */
+/** `sendBody` and `readBody`: bytes of any length over a stream of a link. The length, then chunks as fast as the peer reads. */
 import type { PeerStream } from './peer.js';
 
 /** Bytes per message, below every transport's maximum. */

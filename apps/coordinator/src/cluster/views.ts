@@ -1,16 +1,16 @@
 /**
- * Views of the whole network, made of the parts of each coordinator. A route defines how this coordinator renders its own part; a cluster
- * adds the parts of peers.
+ * Types of views of the whole network, which consist of the parts of each coordinator. A route defines how this coordinator renders its
+ * own part; a cluster adds the parts of peers.
  */
 import type { Static, TSchema } from 'typebox';
 
-/** Reads the parts of all coordinators, the own one first. Peers that do not answer in time are left out. */
+/** Reads the parts of all coordinators, this coordinator's first. Peers that do not answer in time are left out. */
 export type View<Query, Part> = (query: Query) => Promise<Part[]>;
 
 /** Finds something at this coordinator, else at a peer. Null: no coordinator that answers in time knows it. */
 export type Lookup<Query, Found> = (query: Query) => Promise<Found | null>;
 
-/** Schemas of what travels between coordinators as JSON. */
+/** Schemas of the JSON between coordinators. */
 export interface ViewSchemas<Query extends TSchema, Part extends TSchema> {
   readonly query: Query;
   readonly part: Part;
@@ -20,7 +20,7 @@ type Awaitable<T> = T | Promise<T>;
 
 /** Names are unique among views and lookups. Both sides check what they receive against the schemas. */
 export interface NetworkViews {
-  /** `render` gives this coordinator's part, for own clients and for peers. */
+  /** `render` returns this coordinator's part, for its own clients and for peers. */
   define<Query extends TSchema, Part extends TSchema>(
     name: string,
     schemas: ViewSchemas<Query, Part>,

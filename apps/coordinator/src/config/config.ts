@@ -129,7 +129,7 @@ const COUNT_TOKENS_BYTES_PER_MINUTE = 64 * 1024 * 1024;
 const MAX_RATE = 10_000_000_000;
 const MAX_IMAGE_RATE = 1_000_000_000;
 const MAX_RETENTION_DAYS = 36_500;
-/** As the ledger keeps days (`database/ledger/activity`). */
+/** The ledger stores earnings per day for at most this long (`database/ledger/activity`). */
 const MAX_MATURITY_DAYS = 365;
 /** A week. */
 const MAX_IMAGE_URL_SECONDS = 604_800;

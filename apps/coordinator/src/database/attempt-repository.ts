@@ -1,6 +1,6 @@
 /**
- * Counters of attempts in the database, exact for all coordinators. Windows follow the database's clock. Rows hold keyed hashes of
- * names only.
+ * `AttemptRepository`: counters of attempts in the database, exact for all coordinators. Windows follow the database's clock. Rows
+ * contain only keyed hashes of names.
  */
 import { createHmac } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
@@ -14,7 +14,7 @@ export const ATTEMPT_NAMES_SECRET = 'attempt-names';
 interface AttemptRepositoryOptions {
   readonly database: Database;
   readonly secret: Uint8Array;
-  /** Failed refunds and notes of successes, which no request waits for. */
+  /** Receives failed refunds and failed writes of successes, which no request waits for. */
   readonly onWriteError: (error: unknown) => void;
 }
 

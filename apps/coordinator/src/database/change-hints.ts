@@ -1,9 +1,9 @@
 /**
- * Hints between coordinators that rows of the shared database changed, so that the others read them at once. Hints may be lost or false: a
- * listener reads the database, and periodic reads repair what a lost hint leaves stale.
+ * `ChangeHints` between coordinators: rows of the shared database changed, so that the others read them at once. Hints may be lost or
+ * false: a listener reads the database, and periodic reads find the changes of lost hints.
  */
 
-/** Kinds, with what the subject of a hint names. */
+/** Kinds of changes, each with the subject that a hint names. */
 export const CHANGE_KINDS = [
   /** An API key, or the account of keys. */
   'key',
@@ -36,13 +36,13 @@ export class ChangeHints {
     return this.#publish !== null;
   }
 
-  /** Sets where hints for other coordinators go. */
+  /** Sets the function that sends hints to other coordinators. */
   connect(publish: (hint: ChangeHint) => void): void {
     this.#publish = publish;
   }
 
-  /** Tells the other coordinators of a change that is in the database. */
-  tell(kind: ChangeKind, subject = ''): void {
+  /** Notifies the other coordinators of a change that is in the database. */
+  publish(kind: ChangeKind, subject = ''): void {
     this.#publish?.({ kind, subject });
   }
 
@@ -51,7 +51,7 @@ export class ChangeHints {
     this.#listeners.set(kind, listener);
   }
 
-  /** Takes hints of another coordinator. */
+  /** Handles hints of another coordinator. */
   receive(hints: Iterable<ChangeHint>): void {
     const subjects = new Map<ChangeKind, Set<string>>();
     for (const { kind, subject } of hints) subjects.set(kind, (subjects.get(kind) ?? new Set()).add(subject));

@@ -52,7 +52,7 @@ export async function accountEarnings(
 
 export interface ProviderEarnings {
   readonly of: 'machine' | 'account';
-  /** Since midnight UTC, and ever. Micro-USD. */
+  /** Earnings since midnight UTC, and in total. Micro-USD. */
   readonly today: number;
   readonly total: number;
 }
@@ -86,7 +86,7 @@ export interface AccountName {
   readonly email: string | null;
 }
 
-/** One owner and one payer. Amounts are micro-USD. */
+/** Earnings of one owner from one payer. Amounts are micro-USD. */
 interface PayerConcentration {
   /** Null: an unclaimed provider. */
   readonly owner: AccountName | null;

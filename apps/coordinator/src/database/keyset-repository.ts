@@ -1,5 +1,6 @@
 /**
- * Claimed and published keysets. Every coordinator of this database logs and serves the same bytes, and epochs grow over restarts.
+ * `KeysetRepository`: claimed and published keysets. Every coordinator of this database logs and serves the same bytes, and epochs grow
+ * over restarts.
  */
 import type { Database } from './tables.js';
 
@@ -12,9 +13,9 @@ export interface StoredKeyset {
 }
 
 /** Number of stored keysets; only the newest is served. */
-const MAX_KEYSETS = 2;
+const RETAINED_KEYSETS = 2;
 /** Number of stored claims. A coordinator that is this many epochs late finds a newer keyset than its claim. */
-const MAX_CLAIMS = 16;
+const RETAINED_CLAIMS = 16;
 
 export class KeysetRepository {
   readonly #database: Database;
@@ -60,11 +61,11 @@ export class KeysetRepository {
     if (numInsertedOrUpdatedRows !== 1n) return false;
     await this.#database
       .deleteFrom('e2e_keysets')
-      .where('epoch', '<=', epoch - MAX_KEYSETS)
+      .where('epoch', '<=', epoch - RETAINED_KEYSETS)
       .execute();
     await this.#database
       .deleteFrom('e2e_keyset_claims')
-      .where('epoch', '<=', epoch - MAX_CLAIMS)
+      .where('epoch', '<=', epoch - RETAINED_CLAIMS)
       .execute();
     return true;
   }

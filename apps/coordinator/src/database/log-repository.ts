@@ -1,6 +1,6 @@
 /**
- * The transparency log of all coordinators of one database. Appends take turns at the lock of the head's row, so each leaf has one
- * index, and every tree is a prefix of the next.
+ * `LogRepository`: the transparency log of all coordinators of one database. Appends are serialised by the lock of the head's row, so
+ * each leaf has one index, and every tree is a prefix of the next.
  */
 import {
   encodeLogEntry,

@@ -1,4 +1,4 @@
-/** Tables of payments: deposit orders, handled events, the ends of withdrawals, and payout accounts. */
+/** `PaymentRepository`: deposit orders, handled events, the ends of withdrawals, and payout accounts. */
 
 import type { DepositSource } from './tables/ledger.js';
 import type { DepositOrderState, WithdrawalEndClaim } from './tables/payments.js';
@@ -27,7 +27,7 @@ export interface Withdrawal {
 }
 
 interface ListOptions {
-  /** Null: of all accounts. */
+  /** Null: orders of all accounts. */
   readonly accountId: string | null;
   readonly limit: number;
   readonly after: { readonly at: number; readonly id: string } | null;
@@ -163,7 +163,7 @@ export class PaymentRepository {
     return row === undefined ? null : withdrawalOf(row);
   }
 
-  /** Claims how a withdrawal ends. Resolves to the valid claim: this one or an earlier one. */
+  /** Claims the end of a withdrawal. Resolves to the valid claim: this one or an earlier one. */
   async claimEnd(withdrawalId: string, end: WithdrawalEndClaim, at: number): Promise<WithdrawalEndClaim> {
     await this.#database
       .insertInto('withdrawal_ends')

@@ -1,9 +1,9 @@
 /**
- * Rereads cached rows every few seconds, and at once after a hint, so a change on one coordinator reaches the others. Requests never wait
- * for a read.
+ * `PeriodicRefresh` rereads cached rows every few seconds, and at once after a hint, so that a change on one coordinator reaches the
+ * others. Requests never wait for a read.
  */
 
-/** A read that takes longer, in milliseconds, does not hold up the next one. */
+/** Maximum time that a read delays the next one, in milliseconds. */
 export const MAX_READ_MS = 40_000;
 
 interface PeriodicRefreshOptions {
@@ -17,7 +17,7 @@ export class PeriodicRefresh {
   readonly #options: PeriodicRefreshOptions;
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> = Promise.resolve();
-  /** A read that waits for the running one, shared by all who ask meanwhile. */
+  /** A read that waits for the running one; shared by all callers until it starts. */
   #queued: Promise<void> | null = null;
 
   constructor(options: PeriodicRefreshOptions) {

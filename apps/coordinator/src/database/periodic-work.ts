@@ -1,6 +1,6 @@
 /**
- * Periodic work of the whole network: one of the coordinators of a PostgreSQL does each kind, once per period. An SQLite file belongs to
- * one process.
+ * Periodic work of the whole network: of the coordinators on one PostgreSQL, a single one does each kind of work per period. An SQLite
+ * file belongs to one process.
  */
 import { createHash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
@@ -12,8 +12,8 @@ import type { Database } from './tables.js';
 const DUE_AFTER = 0.9;
 
 /**
- * Runs `work` under an advisory lock of this name, unless another coordinator holds the lock; then null. The lock belongs to one
- * connection, apart from those of `work`, and ends with the connection: a crash frees the lock.
+ * Runs `work` under an advisory lock of this name; null while another coordinator has the lock. The lock belongs to one connection,
+ * apart from those of `work`, and ends with the connection: a crash frees the lock.
  */
 export async function runExclusively<T>(database: Database, name: string, work: () => Promise<T>): Promise<T | null> {
   if (dialectOf(database) === 'sqlite') return work();
@@ -30,7 +30,7 @@ export async function runExclusively<T>(database: Database, name: string, work: 
   });
 }
 
-/** As {@link runExclusively}, at most once per period in the whole network. A failed run is due again at once. */
+/** Like {@link runExclusively}, at most once per period in the whole network. A failed run is due again at once. */
 export async function runOncePerPeriod<T>(database: Database, name: string, periodMs: number, work: () => Promise<T>): Promise<T | null> {
   if (dialectOf(database) === 'sqlite') return work();
   return runExclusively(database, name, async () => {

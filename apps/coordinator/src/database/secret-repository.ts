@@ -4,7 +4,7 @@ import type { Database } from './tables.js';
 
 const SECRET_BYTES = 32;
 
-/** The 32 bytes under the name: the same for every caller, forever. `initial`: the value of a new secret; random by default. */
+/** The 32 bytes stored under the name: the same for every caller. `initial`: the value of a new secret; random by default. */
 export async function sharedSecret(database: Database, name: string, initial?: Uint8Array): Promise<Uint8Array> {
   if (initial !== undefined && initial.length !== SECRET_BYTES) throw new RangeError(`a secret has ${SECRET_BYTES} bytes`);
   const stored = await readSecret(database, name);
@@ -15,9 +15,9 @@ export async function sharedSecret(database: Database, name: string, initial?: U
     .onConflict((conflict) => conflict.column('name').doNothing())
     .execute();
   // Concurrent creators both read the row that was stored first.
-  const made = await readSecret(database, name);
-  if (made === null) throw new Error('a new secret is missing');
-  return made;
+  const created = await readSecret(database, name);
+  if (created === null) throw new Error('a new secret is missing');
+  return created;
 }
 
 async function readSecret(database: Database, name: string): Promise<Uint8Array | null> {

@@ -29,7 +29,7 @@ export interface EarningDay {
   readonly earned: number;
 }
 
-// Both databases divide integers to integers. A literal, because a parameter would have no known type.
+// Both databases divide integers to integers. The divisor is a literal, because a parameter would have no known type.
 const DAY = sql<number>`ended_at / ${sql.lit(DAY_MS)}`;
 
 /** Cost of an account per day and model, oldest first. `only`: one model, or the keys of {@link keysOf}. */

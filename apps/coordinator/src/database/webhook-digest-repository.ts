@@ -1,4 +1,4 @@
-/** Webhook events that any coordinator of this database has taken. */
+/** `WebhookDigestRepository`: webhook events that any coordinator of this database has handled. */
 import { sql } from 'kysely';
 import { databaseTime } from './connection/database-clock.js';
 import type { Database } from './tables.js';
@@ -10,7 +10,7 @@ export class WebhookDigestRepository {
     this.#database = database;
   }
 
-  /** Records an event. False: a coordinator has taken the event before. */
+  /** Records an event. False: a coordinator has handled the event before. */
   async add(digest: string, lifetimeMs: number): Promise<boolean> {
     const { numInsertedOrUpdatedRows } = await this.#database
       .insertInto('webhook_digests')

@@ -1,8 +1,7 @@
 /**
- * Verifies a device's answer to an ACME `device-attest-01` challenge: attestation object (base64url of CBOR, format `apple`),
- * certificate chain up to the anchor, and freshness by the SHA-256 of the token. Pure.
- *
- * Only this proof sets `acme_verified`.
+ * Verification of a device's answer to an ACME `device-attest-01` challenge: attestation object (base64url of CBOR, format `apple`),
+ * certificate chain up to the anchor, and freshness by the SHA-256 of the token. Also opens the signed reports of the ACME server.
+ * Pure. Only this proof sets `acme_verified`.
  */
 import { type ChainRejection, fromBase64Url, toBase64 } from '@inference/protocol';
 import { decode } from 'cborg';
@@ -30,7 +29,7 @@ interface AcmeAnswer {
   readonly serialNumber: string;
 }
 
-/** Never throws on peer input. `now`: milliseconds. */
+/** Verifies one answer. Never throws on peer input. `now`: milliseconds. */
 export function verifyAcmeAnswer(answer: AcmeAnswer, anchor: TrustAnchor, now: number): AcmeVerdict {
   const freshness = TOKEN.test(answer.token) ? acmeFreshness(answer.token) : null;
   if (freshness === null) return { ok: false, code: 'acme_token_invalid' };

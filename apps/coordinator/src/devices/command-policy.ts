@@ -1,6 +1,6 @@
 /**
- * Decides which command a device needs now. Pure: takes history, clock and rules; returns a decision with its reason and, for a
- * wait, its end.
+ * `decide`: which command a device needs now. Pure: takes history, clock and rules; returns a decision with its reason and, for a wait,
+ * its end.
  */
 import type { CommandKind } from './commands.js';
 
@@ -42,9 +42,9 @@ export const SCHEDULE_RULES: ScheduleRules = {
 /** Outcome of a command. Only `taken` is a success. */
 export type CommandOutcome =
   | 'taken'
-  /** Not answered in time. */
+  /** No answer arrived in time. */
   | 'unanswered'
-  /** The management server did not take the command. */
+  /** The management server did not accept the command. */
   | 'not_sent'
   /** The device answered with an error. */
   | 'device_error'
@@ -55,7 +55,7 @@ export type CommandOutcome =
   /** The answer was rejected. */
   | 'refused';
 
-/** A command of the past. `outcome` null: still awaited. */
+/** A past command. `outcome` null: no answer yet. */
 export interface PastCommand {
   readonly uuid: string;
   readonly sentAt: number;
@@ -71,7 +71,7 @@ export interface DeviceNeeds {
   /** Issue time of the current certificate; null without one. Only attestations have certificates. */
   readonly certifiedAt: number | null;
   /** Time since which another report contradicts the newest answer; null: none does. */
-  readonly doubtedSince: number | null;
+  readonly contradictedSince: number | null;
 }
 
 export type Decision =
@@ -110,7 +110,8 @@ function whenDue(needs: DeviceNeeds, last: PastCommand, rules: ScheduleRules): D
   const endedAt = last.endedAt ?? last.expiresAt;
   const failures = failuresInARow(needs.history);
   if (failures > 0) return whenToRetry(failures, last, endedAt, rules);
-  if (needs.doubtedSince !== null && needs.doubtedSince > last.sentAt) return { at: needs.doubtedSince, send: 'doubted', wait: 'fresh' };
+  if (needs.contradictedSince !== null && needs.contradictedSince > last.sentAt)
+    return { at: needs.contradictedSince, send: 'doubted', wait: 'fresh' };
   switch (needs.kind) {
     case 'security_info':
       return { at: last.sentAt + spread(rules.securityIntervalMs, last.uuid), send: 'due', wait: 'fresh' };

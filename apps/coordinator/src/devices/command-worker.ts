@@ -1,6 +1,6 @@
 /**
- * Sends commands to devices as {@link decide} requires. A command is stored before its dispatch, so every answer finds its command;
- * one command per kind and device is pending.
+ * `CommandWorker` sends commands to devices as {@link decide} requires. A command is stored before its dispatch, so every answer finds
+ * its command; one command per kind and device is pending.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { fromBase64, toBase64 } from '@inference/protocol';
@@ -21,11 +21,11 @@ interface CommandWorkerOptions {
   readonly client: Pick<ManagementClient, 'enqueue'>;
   readonly rules: ScheduleRules;
   readonly now: () => number;
-  /** Something went wrong beside a device's own failure. */
+  /** Receives failures other than those of a device. */
   readonly onError: (error: unknown) => void;
-  /** Pause between two looks at all devices, in milliseconds. */
+  /** Interval between two checks of all devices, in milliseconds. */
   readonly tickMs: number;
-  /** A device that moves between coordinators is watched by both for a moment. */
+  /** A device that moves between coordinators is briefly watched by both. */
   readonly hasPeers: boolean;
 }
 
@@ -46,7 +46,7 @@ export class CommandWorker {
     this.#timer.unref();
   }
 
-  /** Considers every watched device once. */
+  /** Checks every watched device once. */
   tick(): void {
     const { evidence, now } = this.#options;
     for (const device of evidence.watched()) {
@@ -80,7 +80,7 @@ export class CommandWorker {
         kind,
         history: device.commands.filter((command) => command.kind === kind),
         certifiedAt: device.certifiedAt,
-        doubtedSince: device.doubtedSince,
+        contradictedSince: device.contradictedSince,
       },
       this.#options.now(),
       this.#options.rules,

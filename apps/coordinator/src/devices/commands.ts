@@ -1,6 +1,6 @@
 /**
- * Commands as property lists for management servers. Only two exist: a query of the protections, and a query of identity with a
- * fresh attestation. Neither can change a device.
+ * The two commands for devices, as property lists for management servers: a query of the protections, and a query of identity with a
+ * fresh attestation. Neither changes a device.
  */
 import { encodePlist } from './plist/plist.js';
 

@@ -1,7 +1,6 @@
 /**
- * Evidence of connected providers, cached so trust is computed without a query.
- *
- * Read from the database when a provider connects, when data arrives, and periodically. Each read verifies the stored bytes again.
+ * `DeviceEvidenceCache`: evidence of connected providers, cached so that trust is computed without a query. Read from the database when
+ * a provider connects, when data arrives, and periodically. Each read verifies the stored bytes again.
  */
 
 import { type CommandRecord, commandHistory } from '../database/devices/device-command-repository.js';
@@ -25,19 +24,19 @@ export interface WatchedDevice {
   readonly seKeySha256: string;
   readonly enrolment: Enrolment | null;
   readonly evidence: DeviceEvidence;
-  /** When the certificate in force was issued, in milliseconds; null when none verifies. */
+  /** Issue time of the current certificate, in milliseconds; null when none verifies. */
   readonly certifiedAt: number | null;
   /** Newest first. */
   readonly commands: readonly CommandRecord[];
   readonly readAt: number;
-  /** Something contradicts the newest report since then. */
-  readonly doubtedSince: number | null;
+  /** Time since which another report contradicts the newest one; null: none does. */
+  readonly contradictedSince: number | null;
 }
 
 interface Entry {
   watchers: number;
   device: WatchedDevice | null;
-  doubtedSince: number | null;
+  contradictedSince: number | null;
   /** Serialises the reads of a key, so an old read never replaces a newer one. */
   reading: Promise<void>;
 }
@@ -68,7 +67,7 @@ export class DeviceEvidenceCache {
 
   /** Starts caching a key's evidence. Resolves after the first read. Each call needs an {@link unwatch}. */
   watch(seKeySha256: string): Promise<void> {
-    const entry = this.#entries.get(seKeySha256) ?? { watchers: 0, device: null, doubtedSince: null, reading: Promise.resolve() };
+    const entry = this.#entries.get(seKeySha256) ?? { watchers: 0, device: null, contradictedSince: null, reading: Promise.resolve() };
     entry.watchers++;
     this.#entries.set(seKeySha256, entry);
     return this.refresh(seKeySha256);
@@ -80,11 +79,11 @@ export class DeviceEvidenceCache {
   }
 
   /** Marks the newest report as contradicted, so the device is queried again soon. */
-  doubt(seKeySha256: string): void {
+  markContradicted(seKeySha256: string): void {
     const entry = this.#entries.get(seKeySha256);
     if (entry === undefined) return;
-    entry.doubtedSince = this.#options.now();
-    if (entry.device !== null) entry.device = { ...entry.device, doubtedSince: entry.doubtedSince };
+    entry.contradictedSince = this.#options.now();
+    if (entry.device !== null) entry.device = { ...entry.device, contradictedSince: entry.contradictedSince };
   }
 
   /** Rereads a watched key and notifies the listeners. Never rejects. */
@@ -112,7 +111,7 @@ export class DeviceEvidenceCache {
       const readAt = now();
       const enrolledAt = enrolment?.state === 'active' ? enrolment.boundAt : null;
       entry.device = {
-        ...{ seKeySha256, enrolment, commands, readAt, doubtedSince: entry.doubtedSince },
+        ...{ seKeySha256, enrolment, commands, readAt, contradictedSince: entry.contradictedSince },
         evidence: readEvidence(seKeySha256, records, enrolment && { id: enrolment.id, enrolledAt }),
         certifiedAt: enrolment && certifiedAt(records, enrolment.id, { anchor, now: readAt }),
       };

@@ -1,6 +1,6 @@
 /**
- * Parses and verifies stored evidence at every read, because a stored verdict would outlive its reasons. Records hold exactly the
- * bytes that devices sent. Pure.
+ * Parses stored evidence records and verifies device information, at every read, because a stored verdict would outlive its reasons.
+ * Records contain exactly the bytes that devices sent. Pure.
  */
 
 import type { ChainRejection } from '@inference/protocol';

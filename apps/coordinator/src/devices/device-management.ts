@@ -1,4 +1,7 @@
-/** Assembles device management. The wiring creates and closes the parts. */
+/**
+ * `startDeviceManagement` assembles device management: evidence cache, enrolment service, webhook receiver and command worker. The
+ * wiring creates and closes the parts.
+ */
 
 import type { Database } from '../database/tables.js';
 import type { WebhookDigestRepository } from '../database/webhook-digest-repository.js';
@@ -18,7 +21,7 @@ interface DeviceManagementOptions {
   readonly settings: DeviceManagementSettings | null;
   /** Base address under which this coordinator serves profiles. */
   readonly downloadUrl: () => string;
-  /** Webhook events that any coordinator of a cluster has taken. Null: this coordinator has no peers. */
+  /** Digests of the webhook events that any coordinator of a cluster has handled. Null: this coordinator has no peers. */
   readonly sharedDigests: WebhookDigestRepository | null;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;

@@ -1,6 +1,6 @@
 /**
- * Configuration profile that enrols a Mac in device management. Its rights cover queries of device and security information only;
- * nobody can lock, erase or change the Mac. Pure.
+ * `enrolmentProfile`: the configuration profile that enrols a Mac in device management, and its token. Its rights cover queries of
+ * device and security information only; nobody can lock, erase or change the Mac. Pure.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { type EncodablePlist, encodePlist } from './plist/plist.js';
@@ -26,7 +26,7 @@ interface ProfileSubject {
   readonly token: string;
   readonly parameter: string;
   readonly providerId: string;
-  /** As reported by the provider. */
+  /** Serial number reported by the provider. */
   readonly serialNumber: string;
   /** Three new UUIDs: of the profile, of the identity and of the management payload. */
   readonly uuids: readonly [string, string, string];

@@ -1,4 +1,4 @@
-/** Reads JSON of one schema; null for any other text, and for bytes that are no UTF-8. */
+/** `jsonReader` returns a parser of one schema: null for any other text, and for bytes that are not UTF-8. */
 import { fromUtf8 } from '@inference/protocol';
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';

@@ -25,7 +25,7 @@ export interface DeviceInformation {
 export type ReportContent =
   | { readonly kind: 'security_info'; readonly info: SecurityInfo }
   | { readonly kind: 'device_information'; readonly info: DeviceInformation }
-  /** No query, or an unknown one. */
+  /** The report answers no query, or an unknown one. */
   | { readonly kind: 'other' };
 
 export interface DeviceReport {

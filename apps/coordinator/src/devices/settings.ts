@@ -1,6 +1,6 @@
 /**
- * Settings of device management. Without MDM_URL there is none; with MDM_URL all required settings must be present, because a
- * partial setup would leave providers waiting forever.
+ * `readDeviceManagement`: settings of device management from the environment. Without MDM_URL there are none; with MDM_URL all required
+ * settings must be present, because a partial setup would leave providers waiting forever.
  */
 import { checked, type Environment, integer, text } from '../config/environment.js';
 import { StartupError } from '../config/startup-error.js';
@@ -19,7 +19,7 @@ export interface DeviceManagementSettings {
   readonly signing: { readonly certificateFile: string; readonly keyFile: string } | null;
   /** Address of this coordinator for devices; null: its listen address. */
   readonly publicUrl: string | null;
-  /** Pause between two questions for a device's protections, in milliseconds. */
+  /** Interval between two queries of a device's protections, in milliseconds. */
   readonly securityIntervalMs: number;
 }
 
@@ -85,7 +85,7 @@ function address(env: Environment, name: string): string | null {
   return value.replace(/\/+$/, '');
 }
 
-/** A key of HMAC-SHA256 should not be easier to guess than 128 bits; a short text certainly is. */
+/** An HMAC-SHA256 key needs 128 bits that cannot be guessed; a short text has fewer. */
 function secret(env: Environment, name: string): string | null {
   return checked(env, name, (value) => value.length >= 16, 'have at least 16 characters');
 }

@@ -1,8 +1,6 @@
 /**
- * Handles reports of management and ACME servers: binds devices by the token in their profile, matches answers with commands, and
- * stores evidence.
- *
- * Everything else is rejected or ignored with a code, and counted.
+ * `WebhookReceiver` handles reports of management and ACME servers: binds devices by the token in their profile, matches answers with
+ * commands, and stores evidence. Everything else is rejected or ignored with a code, and counted.
  */
 import { createHash } from 'node:crypto';
 import { fromBase64, type NoncePreimage } from '@inference/protocol';
@@ -29,7 +27,7 @@ import { MAX_EVENT_AGE_MS, type WebhookEvent } from './webhook.js';
 
 export type WebhookOutcome =
   | { readonly kind: 'taken'; readonly what: 'check_in' | 'check_out' | 'security_info' | 'attestation' | 'acme' | 'device_error' }
-  /** Authentic, but of no use: the evidence did not verify. */
+  /** Authentic, but the evidence did not verify. */
   | { readonly kind: 'rejected'; readonly code: AttestationRejection | AcmeRejection | 'stale_attestation' }
   | { readonly kind: 'ignored'; readonly reason: IgnoredReason }
   | { readonly kind: 'refused'; readonly code: WebhookRejection };
@@ -56,7 +54,7 @@ interface WebhookReceiverOptions {
   readonly sharedDigests: Pick<WebhookDigestRepository, 'add'> | null;
 }
 
-/** Longer than an event may be old, and ahead of our clock. */
+/** Twice the maximum age of an event, because an event may also be ahead of this clock. */
 const EVENT_LIFETIME_MS = 2 * MAX_EVENT_AGE_MS;
 /** Maximum number of remembered event digests. */
 const MAX_REMEMBERED = 50_000;
@@ -65,7 +63,7 @@ const MAX_NONCES_TRIED = 6;
 
 export class WebhookReceiver {
   readonly #options: WebhookReceiverOptions;
-  /** Digests of seen events, with the time after which an event of this age is rejected anyway. */
+  /** Digests of processed events, with the time after which an event of this age is rejected anyway. */
   readonly #seen = new Map<string, number>();
   /** Number of events by outcome, for the operator. */
   readonly counts = new Map<string, number>();

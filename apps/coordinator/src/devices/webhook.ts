@@ -1,8 +1,6 @@
 /**
- * Validates a management server's webhook: signature over the exact bytes first, then JSON, schema, the device's property list
- * inside, and equality of the device in both. Pure.
- *
- * Matching events with commands is the receiver's part.
+ * `openWebhook` validates a management server's webhook: first the signature over the exact bytes, then JSON, schema, the device's
+ * property list inside, and equality of the device in both. Pure. The receiver matches events with commands.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { fromBase64OrNull } from '@inference/protocol';
@@ -12,7 +10,7 @@ import { type DeviceReport, type ReportRefusal, readCheckIn, readReport } from '
 
 /** Maximum webhook body, in bytes: a property list of maximum size in base64, plus the envelope. */
 export const MAX_WEBHOOK_BYTES = 512 * 1024;
-/** Maximum age of an event, and maximum lead over our clock, in milliseconds. */
+/** Maximum age of an event, and maximum lead over this clock, in milliseconds. */
 export const MAX_EVENT_AGE_MS = 10 * 60_000;
 
 export type WebhookRefusal =

@@ -1,14 +1,14 @@
 /**
- * Receipts with image URLs. Held in memory until the URLs expire and only then written to the database: a URL contains the key of
- * its image, so a receipt stored beside the image on the same disk would decrypt the image. A restart loses held receipts; each
- * client has its own copy from the answer.
+ * `DeferredReceipts`: receipts with image URLs, in memory until the URLs expire and only then written to the database. A URL contains
+ * the key of its image, so a receipt stored beside the image on the same disk would decrypt the image. A restart loses deferred
+ * receipts; each client has its own copy from the answer.
  */
 
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { ofAccount, type ReceiptRepository, type StoredReceipt } from '../database/providers/receipt-repository.js';
 
-/** Maximum of held receipts; beyond, the oldest are dropped. */
-const MAX_HELD = 20_000;
+/** Maximum deferred receipts; beyond, the oldest are dropped. */
+const MAX_DEFERRED = 20_000;
 /** Interval of the search for expired URLs, in milliseconds. */
 const FLUSH_INTERVAL_MS = 15_000;
 
@@ -16,7 +16,7 @@ export class DeferredReceipts {
   readonly #repository: Pick<ReceiptRepository, 'add' | 'find' | 'findQueued'>;
   readonly #now: () => number;
   readonly #timer: NodeJS.Timeout;
-  readonly #held = new BoundedMap<string, { readonly receipt: StoredReceipt; readonly until: number }>(MAX_HELD);
+  readonly #deferred = new BoundedMap<string, { readonly receipt: StoredReceipt; readonly until: number }>(MAX_DEFERRED);
 
   constructor(repository: Pick<ReceiptRepository, 'add' | 'find' | 'findQueued'>, now: () => number) {
     this.#repository = repository;
@@ -25,29 +25,29 @@ export class DeferredReceipts {
     this.#timer.unref();
   }
 
-  /** Holds a receipt, in memory alone until a time in milliseconds. */
+  /** Stores a receipt in memory alone until a time in milliseconds. */
   add(receipt: StoredReceipt, until: number): void {
-    this.#held.set(receipt.jobId, { receipt, until });
+    this.#deferred.set(receipt.jobId, { receipt, until });
   }
 
-  /** The receipt of a job, held or stored. Null: unknown, or of another account. */
+  /** The receipt of a job, deferred or stored. Null: unknown, or of another account. */
   async find(jobId: string, accountId: string): Promise<StoredReceipt | null> {
-    const held = this.#held.get(jobId)?.receipt;
+    const held = this.#deferred.get(jobId)?.receipt;
     if (held !== undefined) return ofAccount(held, accountId);
     return this.#repository.find(jobId, accountId);
   }
 
   /** The receipt of a job that only this coordinator has, because the database does not have it yet. */
   findUnwritten(jobId: string, accountId: string): StoredReceipt | null {
-    return ofAccount(this.#held.get(jobId)?.receipt, accountId) ?? this.#repository.findQueued(jobId, accountId);
+    return ofAccount(this.#deferred.get(jobId)?.receipt, accountId) ?? this.#repository.findQueued(jobId, accountId);
   }
 
   /** Writes the receipts with expired URLs. */
   flushExpired(): void {
     const now = this.#now();
-    for (const [jobId, { receipt, until }] of this.#held) {
+    for (const [jobId, { receipt, until }] of this.#deferred) {
       if (until > now) continue;
-      this.#held.delete(jobId);
+      this.#deferred.delete(jobId);
       this.#repository.add(receipt);
     }
   }

@@ -1,5 +1,5 @@
 /**
- * Encrypted disk store of generated images until they expire, of bounded size. The key of an image is derived from its URL alone.
+ * `ImageStore`: encrypted images on disk until they expire, of bounded total size. The key of an image is derived from its URL alone.
  * Images survive a restart.
  */
 import { mkdir, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
@@ -37,22 +37,22 @@ export type FoundImage =
       readonly expiresAt: number;
       readonly imageId: string;
     }
-  /** Expired. */
+  /** The image has expired. */
   | { readonly kind: 'gone' }
-  /** Never existed, or was lost. */
+  /** The image never existed, or was lost. */
   | { readonly kind: 'unknown' };
 
 /**
- * File names in image URLs, and space, for the images of one job. Only bytes received from a provider take space, so a silent provider blocks no
- * other. The caller must call `close`.
+ * File names in image URLs, and disk space, for the images of one job. Only bytes received from a provider count, so a silent provider
+ * blocks no other. The caller must call `close`.
  */
 export interface ImageAllocation {
   /** Last path segments of the image URLs, one per image. */
   readonly fileNames: readonly string[];
   readonly expiresAt: number;
-  /** Holds space for bytes received from a provider. False: no space; the job cannot be completed. */
+  /** Reserves space for bytes received from a provider. False: no space; the job cannot be completed. */
   holdBytes(bytes: number, providerId: string): boolean;
-  /** Frees held bytes, when the provider's attempt is over. */
+  /** Releases reserved bytes, when the provider's attempt is over. */
   releaseBytes(): void;
   /** Stores the images, one per file name. On failure, rejects and stores none. */
   store(images: readonly Uint8Array[]): Promise<void>;

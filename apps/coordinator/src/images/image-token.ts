@@ -1,10 +1,8 @@
 /**
- * Tokens in image URLs, and the encryption of the images. The URL of an image ends in `<token>.<extension>`.
- *
- * Token, in base64url: 32 random bytes ‖ expiry in seconds u40 ‖ file type u8 ‖ first 16 bytes of HMAC-SHA-256 over all of these.
- *
- * The encryption key of an image is derived from the random bytes, which only the URL contains. The HMAC tells expired tokens from
- * invented ones without stored state.
+ * Tokens in image URLs, and the encryption of the images. The URL of an image ends in `<token>.<extension>`. Token, in base64url: 32
+ * random bytes ‖ expiry in seconds u40 ‖ file type u8 ‖ first 16 bytes of HMAC-SHA-256 over all of these. The encryption key of an
+ * image is derived from the random bytes, which only the URL contains. The HMAC distinguishes expired tokens from invented ones without
+ * stored state.
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { ImageRequest } from '@inference/formats';
@@ -57,7 +55,7 @@ export function readImageFileName(macKey: Uint8Array, fileName: string): ImageTo
   };
 }
 
-/** The label says address for token; another label would invalidate the URLs in use. */
+/** The label says "address", an earlier word for the token; another label would invalidate the URLs in use. */
 function macOf(macKey: Uint8Array, payload: Uint8Array): Buffer {
   return createHmac('sha256', macKey).update('inference/image-address/v1\0').update(payload).digest().subarray(0, MAC_BYTES);
 }

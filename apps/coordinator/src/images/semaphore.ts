@@ -1,4 +1,4 @@
-/** Runs a limited number of tasks at a time; others wait in order. */
+/** `Semaphore` runs a limited number of tasks at a time; others wait in order. */
 export class Semaphore {
   readonly #max: number;
   #running = 0;

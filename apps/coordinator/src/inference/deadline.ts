@@ -1,4 +1,4 @@
-/** Limits on waits. */
+/** Time limits: `Deadline` for a peer's next message, `within` for a promise. */
 
 /**
  * A time limit for a peer. After a pause of this process (by its host, garbage collection, SIGSTOP), timers are due and messages are
@@ -9,7 +9,7 @@ export class Deadline {
   #timer: NodeJS.Timeout | null = null;
   #expiry: NodeJS.Immediate | null = null;
 
-  /** Not set until {@link set} is called. */
+  /** The limit is not set until {@link set} is called. */
   constructor(onExpiry: () => void) {
     this.#onExpiry = onExpiry;
   }

@@ -3,7 +3,7 @@
 export type JobEvent =
   /** A request got a slot or none. `outcome`: reason of the choice or of the refusal. */
   | { readonly type: 'placed'; readonly outcome: string; readonly waitMs: number }
-  /** An attempt failed before anything was isCommitted. `reason`: a code of the outcome policy. */
+  /** An attempt failed before anything was committed. `reason`: a code of the outcome policy. */
   | { readonly type: 'attempt_failed'; readonly reason: string; readonly retried: boolean }
   /** A second attempt beside a late first one: started, won, or cancelled. */
   | { readonly type: 'hedge'; readonly outcome: 'sent' | 'won' | 'lost' }
@@ -17,7 +17,7 @@ export interface JobObserver {
   relayed(ms: number): void;
 }
 
-/** Never an account, a key, a prompt or an answer. */
+/** Attributes of a span. Never an account, a key, a prompt or an answer. */
 export type TraceAttributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface TraceSpan {

@@ -138,7 +138,7 @@ export class JobRunner {
       image: job.images,
       ...strictest(this.#options.trustFloor(model), job.trustFloor),
       work: expectedWork(job),
-      chain: job.chain,
+      promptPrefixes: job.promptPrefixes,
       revocable: !stream,
     };
   }

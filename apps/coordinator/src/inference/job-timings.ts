@@ -1,12 +1,12 @@
-/** Time limits of one job, in milliseconds, and the maximums of its attempts. */
+/** Time limits of one job in milliseconds, and its size limits: attempts, queue length, default output tokens and stream bytes. */
 import type { BillingTimings } from './settlement/bill.js';
 
 export interface JobTimings extends BillingTimings {
   /** Maximum wait in the request queue for a free provider. */
   readonly queueMs: number;
-  /** From the job's sending to the provider's `job_accepted`. */
+  /** Time from sending the job to the provider's `job_accepted`. */
   readonly acceptMs: number;
-  /** From acceptance, or the last progress message, to the first content. */
+  /** Time from acceptance, or the last progress message, to the first content. */
   readonly firstContentMs: number;
   /** Minimum time until first content counts as late, however fast the provider is. */
   readonly lateMs: number;
@@ -18,11 +18,11 @@ export interface JobTimings extends BillingTimings {
   readonly stallMs: number;
   /** Maximum time of work without a response frame. */
   readonly maxWorkWithoutFrameMs: number;
-  /** From the final frame to `job_completed`. */
+  /** Time from the final frame to `job_completed`. */
   readonly completionMs: number;
-  /** From a client's disconnect to the provider's signature over the delivered part. */
+  /** Time from a client's disconnect to the provider's signature over the delivered part. */
   readonly closingMs: number;
-  /** From the first acceptance, or the start of a later hedged attempt, until a stream's headers are sent even without content. */
+  /** Time from the first acceptance, or the start of a later hedged attempt, until a stream's headers are sent even without content. */
   readonly commitMs: number;
   /** Silence after which a committed stream gets a comment. */
   readonly keepAliveMs: number;

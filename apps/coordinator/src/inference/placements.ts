@@ -1,6 +1,6 @@
 /**
- * Where the inference layer finds models and job slots: the request queue and provider registry of this process, or the cluster of
- * coordinators.
+ * Interfaces through which the inference layer finds models and job slots. The request queue and the model directory of this process
+ * implement them, and the cluster's placements. `resolvedProvider` picks the provider of a serial number.
  */
 import type { ProviderId } from '@inference/protocol';
 import { resolveClaimants } from '@inference/scheduler';

@@ -1,4 +1,4 @@
-/** State of one job across all of its attempts. */
+/** `RunningJob`: the state of one job across all of its attempts, and how an ended attempt is recorded in it. */
 import type { ProviderId } from '@inference/protocol';
 import type { ProviderConnection } from '../providers/provider-connection.js';
 import type { AttemptOutcome, AttemptPlan } from './attempt/attempt.js';

@@ -1,6 +1,6 @@
 /**
- * Counters that limit attempts at passwords, codes and keys, and sent mails. They are in the memory of this process, or in the database
- * shared by all coordinators.
+ * Interfaces of counters that limit attempts at passwords, codes and keys, and sent mails. Implemented in the memory of this process,
+ * and in the database shared by all coordinators.
  */
 export interface AttemptCounter {
   /**
@@ -16,7 +16,7 @@ export interface AttemptCounter {
 /** Names with a recent success. */
 export interface RecentNames {
   has(name: string): boolean | Promise<boolean>;
-  /** Never rejects. */
+  /** Records a success. Never rejects. */
   add(name: string): void | Promise<void>;
 }
 

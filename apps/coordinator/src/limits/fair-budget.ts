@@ -1,7 +1,6 @@
 /**
- * Memory budget that is shared fairly among holders: accounts or network addresses.
- *
- * Each request body or connection opens a claim and grows it with the bytes received. A claim that does not fit evicts another.
+ * `FairBudget`: a memory budget that holders, which are accounts or network addresses, share fairly. Each request body or connection
+ * opens a claim and grows it with the bytes received. A claim that does not fit evicts another.
  */
 
 interface FairBudgetOptions {
@@ -70,10 +69,9 @@ export class Claim {
 
 /**
  * A holder may take a multiple of the free bytes (dynamic thresholds, Choudhury and Hahne 1998). A claim that does not fit evicts the
- * oldest unfinished claim of the largest holder, if that holder has more bytes than the claimant's.
- *
- * If none has more, it evicts within its own holder: the oldest claim (`evictsOwn`), or the oldest of the largest member with more
- * bytes than its own. If there is none, `grow` returns false.
+ * oldest unfinished claim of the largest holder, if that holder has more bytes than the claimant's. If none has more, the eviction is
+ * within the claimant's own holder: the oldest claim (`evictsOwn`), or the oldest of the largest member with more bytes than the
+ * claimant. Without any, `grow` returns false.
  */
 export class FairBudget {
   readonly #options: Required<FairBudgetOptions>;

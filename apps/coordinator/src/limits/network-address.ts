@@ -1,4 +1,4 @@
-/** Network of an IP address, as the unit that distinguishes clients. */
+/** `networkOf`: the network of an IP address, as the unit that distinguishes clients. */
 import { isIPv6 } from 'node:net';
 
 /** An IPv4 address stays whole; an IPv6 address becomes its /64 network, the usual size of a subscriber's network. */

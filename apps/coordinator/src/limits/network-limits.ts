@@ -1,15 +1,15 @@
-/** Limits that all coordinators of the network count together, such as requests per API key and minute. */
+/** Interfaces of limits that all coordinators of the network count together, such as requests per API key and minute. */
 
 export interface Permit {
   readonly isAdmitted: boolean;
-  /** Left in the window, as far as known here. */
+  /** Permits left in the window, as far as known here. */
   readonly remaining: number;
   /** Time to the end of the window. */
   readonly resetMs: number;
 }
 
 export interface NetworkLimit {
-  /** Takes permits from the window of a key. Synchronous while permits are at hand; never rejects. */
+  /** Takes permits from the window of a key. Synchronous while this coordinator has permits; never rejects. */
   take(key: string, amount?: number): Permit | Promise<Permit>;
 }
 

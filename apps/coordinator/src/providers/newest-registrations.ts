@@ -1,10 +1,10 @@
 interface ProviderEntry {
   readonly provider_id: string;
-  /** By the clock of the coordinator that the provider registered at, in milliseconds. */
+  /** Registration time by the clock of the provider's coordinator, in milliseconds. */
   readonly registered_at: number;
 }
 
-/** Each provider once, by its newest registration: a provider that moves is connected to two coordinators for a moment. */
+/** Each provider once, by its newest registration: a provider that moves between coordinators is briefly connected to both. */
 export function newestRegistrations<Entry extends ProviderEntry>(parts: readonly (readonly Entry[])[]): readonly Entry[] {
   if (parts.length === 1 && parts[0] !== undefined) return parts[0];
   const newest = new Map<string, Entry>();

@@ -1,6 +1,6 @@
 /**
- * Narrow interfaces between the inference layer and a connected provider. A local session (`local-provider.ts`) and a provider of
- * another coordinator (`cluster/placement/remote-provider.ts`) implement them.
+ * Interfaces between the inference layer and a connected provider: the connection, a reserved slot, a running job and its events. A
+ * local session (`local-provider.ts`) and a provider of another coordinator (`cluster/placement/remote-provider.ts`) implement them.
  */
 import type { Frame, JobCompleted, JobFailure, JobMessage, KeyId, ModelOffer, TrustLevel } from '@inference/protocol';
 import type { AnswerSample, PromptPrefix } from '@inference/scheduler';
@@ -14,7 +14,7 @@ export interface ProviderConnection {
   readonly models: readonly ModelOffer[];
   /** Key that jobs are sealed to now; null after the key's expiry. */
   readonly key: SealingKey | null;
-  /** Keys that the provider opens requests with which clients sealed. */
+  /** Keys to which clients may have sealed requests that the provider still opens. */
   readonly acceptedKeyIds: readonly KeyId[];
   /** Account that the provider earns for, after its token was checked on this connection; null: none. */
   readonly ownerAccountId: string | null;
@@ -65,7 +65,7 @@ export interface SettledAnswer {
   readonly completionTokens: number;
   /** Prompt tokens that the signed receipt reports as cached. */
   readonly cachedTokens: number;
-  /** From the receipt; undefined: the receipt names no weights. */
+  /** Weights named in the receipt; undefined: none. */
   readonly weightsSha256: string | undefined;
   /** Prefixes of the prompt, the shortest first. */
   readonly prefixes: readonly PromptPrefix[];

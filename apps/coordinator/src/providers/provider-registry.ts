@@ -43,7 +43,7 @@ interface ProviderRegistryOptions {
   readonly onEvent: (event: ProviderEvent) => void;
   /** Default: reputations end with the process. */
   readonly reputations?: ReputationPersistence;
-  /** Providers that an operator took out of routing. Default: none. */
+  /** Providers that an operator quarantined. Default: none. */
   readonly quarantineOf?: (providerId: ProviderId) => OperatorQuarantine | null;
 }
 

@@ -1,4 +1,7 @@
-/** The state of one connected provider at one moment, as plain data for routes, statistics and metrics. */
+/**
+ * The state of one connected provider at one moment, as plain data for routes, statistics and metrics. `snapshotOf` creates it from a
+ * session.
+ */
 import type { ModelOffer, ModelsRefused, Posture, ReportedAvailability } from '@inference/protocol';
 import type { HostState, UnavailableReason } from '@inference/scheduler';
 import type { ProviderStatus } from './placement/provider-status.js';
@@ -38,7 +41,7 @@ export interface ProviderSnapshot {
   readonly refusedModels: ModelsRefused['models'];
   /** Model of the newest job while it is still served, else the first served model. */
   readonly currentModel: string | null;
-  /** As reported by the provider. */
+  /** Availability reported by the provider. */
   readonly availability: ReportedAvailability;
   /** End of the pause after the provider reported itself full, in milliseconds; 0: no pause. */
   readonly backoffUntil: number;
@@ -57,9 +60,9 @@ interface StatisticsSnapshot {
   readonly placements: number;
   readonly requestsServed: number;
   readonly tokensGenerated: number;
-  /** Running jobs, as reported. */
+  /** Running jobs, as the provider reports them. */
   readonly reportedJobs: number;
-  /** Rates in tokens per second, as reported, limited to the plausible. */
+  /** Rates in tokens per second, as the provider reports them, limited to plausible values. */
   readonly decodeTps: number | null;
   readonly prefillTps: number | null;
   readonly host: HostState;

@@ -1,4 +1,7 @@
-/** Gauges: values read at the moment of a scrape, with no counting in between. */
+/**
+ * Gauges of the metrics: values read at the moment of a scrape. `EndedSessions` keeps the counters of closed sessions, so that totals
+ * never fall.
+ */
 import type { ImageStore } from '../images/image-store.js';
 import type { ImageSupply } from '../inference/queue/image-supply.js';
 import type { RequestQueue } from '../inference/queue/request-queue.js';
@@ -6,7 +9,7 @@ import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { SessionCounters } from '../providers/session/session-options.js';
 import type { Metrics } from './metrics.js';
 
-/** Counters of ended sessions, so totals never fall. */
+/** Sums of the counters of ended sessions. */
 export class EndedSessions {
   readonly #sums = new Map<string, number>();
 
@@ -14,7 +17,7 @@ export class EndedSessions {
     for (const [name, value] of Object.entries(counters)) this.#sums.set(name, (this.#sums.get(name) ?? 0) + value);
   }
 
-  /** Of ended and running sessions together. */
+  /** Sums of ended and running sessions together. */
   with(running: Iterable<Readonly<SessionCounters>>): ReadonlyMap<string, number> {
     const sums = new Map(this.#sums);
     for (const counters of running) {
@@ -24,7 +27,7 @@ export class EndedSessions {
   }
 }
 
-/** In bytes. */
+/** Registers gauges of request bodies in memory, in bytes. */
 export function registerBodyGauges(
   metrics: Metrics,
   bodies: { readonly heldBytes: number; readonly unauthenticatedHeldBytes: number },

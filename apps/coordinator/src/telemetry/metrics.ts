@@ -1,5 +1,5 @@
 /**
- * Metrics of this process in the Prometheus text format. Labels are codes, endpoints, states and model names, of a limited number.
+ * `Metrics` of this process in the Prometheus text format. Labels are codes, endpoints, states and model names, of a limited number.
  * Never an account, a key, a job or a client's text.
  */
 import type { Endpoint } from '@inference/protocol';
@@ -41,7 +41,7 @@ interface CountedJob {
 
 export class Metrics implements JobObserver {
   readonly registry = new Registry();
-  /** Ends of jobs, of late. */
+  /** Recently ended jobs, by outcome. */
   readonly recentJobs: RecentCounts;
   /** Recent problems: failed attempts, ended sessions, failed ledger steps. */
   readonly recentProblems: RecentCounts;
@@ -111,7 +111,7 @@ export class Metrics implements JobObserver {
   }
 
   /** Counts a request to another coordinator for a slot. */
-  peerAsked(outcome: string): void {
+  peerPlacement(outcome: string): void {
     this.#peerPlacements.inc({ outcome });
   }
 

@@ -1,4 +1,4 @@
-/** Recent counts by code, in slices of a minute. Complements counters, which only grow. */
+/** `RecentCounts`: counts by code over the last minutes, in slices of a minute. Complements counters, which only grow. */
 
 const MINUTE_MS = 60_000;
 /** Maximum number of distinct codes per minute. */
@@ -8,7 +8,7 @@ const OTHER = 'other';
 export class RecentCounts {
   readonly #now: () => number;
   readonly #minutes: number;
-  /** By minute, the oldest first. */
+  /** Counts by minute, the oldest first. */
   readonly #slices = new Map<number, Map<string, number>>();
 
   constructor(now: () => number, minutes: number) {

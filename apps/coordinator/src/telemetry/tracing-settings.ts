@@ -1,4 +1,4 @@
-/** Trace export settings, from OpenTelemetry's standard variables; its packages read the other variables themselves. */
+/** `readTracing`: settings of trace export, from OpenTelemetry's standard variables; its packages read the other variables themselves. */
 import { StartupError } from '../config/startup-error.js';
 
 export interface TracingSettings {
@@ -15,8 +15,8 @@ export function readTracing(env: Readonly<Record<string, string | undefined>>): 
   const address = value('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT');
   if (exporter === 'none' || (exporter === '' && address === '')) return null;
   if (exporter !== '' && exporter !== 'otlp') throw new StartupError(`OTEL_TRACES_EXPORTER must be otlp or none, not "${exporter}".`);
-  const wanted = value('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL') || 'http/protobuf';
-  const protocol = PROTOCOLS.find((known) => known === wanted);
-  if (protocol === undefined) throw new StartupError(`OTEL_EXPORTER_OTLP_PROTOCOL must be ${PROTOCOLS.join(' or ')}, not "${wanted}".`);
+  const requested = value('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL') || 'http/protobuf';
+  const protocol = PROTOCOLS.find((known) => known === requested);
+  if (protocol === undefined) throw new StartupError(`OTEL_EXPORTER_OTLP_PROTOCOL must be ${PROTOCOLS.join(' or ')}, not "${requested}".`);
   return { protocol };
 }

@@ -1,8 +1,6 @@
 /**
- * Job traces by OpenTelemetry. Its packages load only with tracing enabled, and read the standard variables themselves (address,
- * headers, sampling, batches, resource).
- *
- * Spans are batched and sent in the background; no job waits for them.
+ * `openTracing`: job traces by OpenTelemetry. Its packages load only with tracing enabled, and read the standard variables themselves
+ * (address, headers, sampling, batches, resource). Spans are batched and sent in the background; no job waits for them.
  */
 import { type Tracer as OtelTracer, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
@@ -53,7 +51,7 @@ async function exporterFor({ protocol }: TracingSettings): Promise<SpanExporter>
   }
 }
 
-/** Reports failed exports, which the packages swallow. */
+/** Reports failed exports, which the packages ignore. */
 function watched(exporter: SpanExporter, onError: (error: unknown) => void): SpanExporter {
   return {
     export: (spans, done) =>

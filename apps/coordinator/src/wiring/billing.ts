@@ -43,7 +43,7 @@ export async function openBilling(context: StartContext, database: Database, met
     perImage: microUsd(perImage),
   };
   const { providerSharePercent, ownMachinesFree, earningsMaturityDays: maturityDays } = config;
-  const prices = await PriceRepository.open({ database, defaults, now, onError, onWrite: () => changeHints.tell('prices'), ...refresh });
+  const prices = await PriceRepository.open({ database, defaults, now, onError, onWrite: () => changeHints.publish('prices'), ...refresh });
   changeHints.on('prices', () => prices.changedElsewhere());
   const sqlLedger = await openLedger({
     database,
@@ -56,7 +56,7 @@ export async function openBilling(context: StartContext, database: Database, met
       : {
           leases: {
             minPerSecond: MIN_LEASED_PER_SECOND,
-            hints: { tell: (account) => changeHints.tell('credit', account), on: (listener) => changeHints.on('credit', listener) },
+            hints: { publish: (account) => changeHints.publish('credit', account), on: (listener) => changeHints.on('credit', listener) },
           },
         }),
     onError,

@@ -18,7 +18,7 @@ export interface ClusterServices {
   readonly peerCount: () => number;
   /** Limits that coordinators count together; null outside a cluster. */
   readonly limits: NetworkLimits | null;
-  /** Tells peers that this coordinator shuts down. */
+  /** Announces to peers that this coordinator shuts down. */
   readonly announceDrain: () => void;
   /** Resolves when nothing runs here for a peer, such as a job of the peer's client on a provider of this coordinator. */
   readonly whenPeersServed: () => Promise<void>;

@@ -59,7 +59,7 @@ export async function openRepositories(context: StartContext, database: Database
     database,
     now,
     onWriteError,
-    onChange: (id) => changeHints.tell('key', id),
+    onChange: (id) => changeHints.publish('key', id),
     ...(options.refreshMs === undefined ? {} : { cacheMs: options.refreshMs }),
   });
   changeHints.on('key', (ids) => apiKeyCache.changedElsewhere(ids));
@@ -73,7 +73,7 @@ export async function openRepositories(context: StartContext, database: Database
     database,
     now,
     onError: onWriteError,
-    onWrite: () => changeHints.tell('quarantines'),
+    onWrite: () => changeHints.publish('quarantines'),
     ...refresh,
   });
   changeHints.on('quarantines', () => quarantines.changedElsewhere());
@@ -82,7 +82,7 @@ export async function openRepositories(context: StartContext, database: Database
     database,
     now,
     onError: onWriteError,
-    onWrite: () => changeHints.tell('catalogue'),
+    onWrite: () => changeHints.publish('catalogue'),
     ...refresh,
   });
   changeHints.on('catalogue', () => catalogue.changedElsewhere());

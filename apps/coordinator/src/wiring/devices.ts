@@ -31,7 +31,7 @@ export interface ManagedDevices {
 
 interface DevicesDeps {
   readonly database: Database;
-  /** Address of the HTTP server; empty until it listens. */
+  /** Address of the HTTP server; empty before the server listens. */
   readonly address: () => string;
 }
 
@@ -48,7 +48,7 @@ export function openDevices(context: StartContext, { database, address }: Device
     sharedDigests: config.cluster === null ? null : openDigests(context, database),
     downloadUrl: () => (config.deviceManagement?.publicUrl ?? address()) + PROFILE_PATH,
     onError: (error) => log.error({ error: errorFacts(error) }, 'device management failed'),
-    onEvidence: (key) => changeHints.tell('device', key),
+    onEvidence: (key) => changeHints.publish('device', key),
     ...signerFor(config.deviceManagement, now),
     ...(rules === undefined ? {} : { rules }),
     ...(tickMs === undefined ? {} : { tickMs }),
@@ -94,7 +94,7 @@ function providerFollower({ evidence }: DeviceManagement): (event: ProviderEvent
       followed.add(event.provider.sessionId);
       void evidence.watch(publicKeySha256);
       // The device may have changed while disconnected.
-      evidence.doubt(publicKeySha256);
+      evidence.markContradicted(publicKeySha256);
     }
     if (event.type === 'left' && followed.delete(event.sessionId) && event.provider !== null) {
       evidence.unwatch(event.provider.registration.identity.publicKeySha256);

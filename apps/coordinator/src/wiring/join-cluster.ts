@@ -83,7 +83,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
       left: (id) => {
         links.remove(id);
         moved.peerLeft(id);
-        // A coordinator that is cut off keeps to its part of each limit: the others still serve.
+        // A disconnected coordinator applies its share of each limit: the others still serve.
         if (transport.isConnected) updatePermits();
         log.info({ peer: id }, 'coordinator left');
       },
@@ -112,7 +112,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   const client = new PlacementClient({
     peer: peerOf,
     rules,
-    onAsked: (outcome) => metrics.peerAsked(outcome),
+    onOutcome: (outcome) => metrics.peerPlacement(outcome),
     onDigest: (peerId, model, digest) => membership.replied(peerId, model, digest),
     now,
   });
@@ -192,7 +192,7 @@ export async function joinCluster(context: StartContext, settings: ClusterSettin
   };
 }
 
-/** The client reads the file at each dial; an operator should learn of an unreadable one at the start. */
+/** The client reads the file at each connection attempt; an operator should learn of an unreadable file at the start. */
 function tlsOf({ certificateAuthorityFile: caFile }: ClusterSettings): Pick<NatsTransportOptions, 'tls'> {
   if (caFile === null) return {};
   try {

@@ -1,6 +1,6 @@
 /**
- * Tells connected providers that their owner unlinked them at another coordinator: at once after a hint, else within seconds. Truth is the
- * database, so a false hint unlinks nothing.
+ * `followUnlinks` notifies connected providers that their owner unlinked them at another coordinator: at once after a hint, else within
+ * seconds. Only the database decides, so a false hint unlinks nothing.
  */
 
 import { isUnclaimed } from '../database/ledger/unclaimed-accounts.js';

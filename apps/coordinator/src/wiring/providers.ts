@@ -34,7 +34,7 @@ interface ProviderDeps {
   readonly database: Database;
   readonly repositories: Repositories;
   readonly metrics: Metrics;
-  /** Address of the HTTP server; empty until it listens. */
+  /** Address of the HTTP server; empty before the server listens. */
   readonly address: () => string;
 }
 
@@ -48,7 +48,7 @@ export function openProviders(context: StartContext, { database, repositories, m
     now,
     onUnlink: (providerId) => {
       providers.unlinked(providerId);
-      changeHints.tell('unlinked', providerId);
+      changeHints.publish('unlinked', providerId);
     },
   });
   const providers: ProviderRegistry = new ProviderRegistry({
@@ -73,7 +73,7 @@ export function openProviders(context: StartContext, { database, repositories, m
       if (event.type === 'joined') services.onJoined(event.provider);
       devices.onProviderEvent(event);
       recordLastSeen(lastSeen, event, now());
-      void tellReputation(context, reputations, event);
+      void publishReputation(context, reputations, event);
     },
   });
   devices.notifyProviders(providers);
@@ -126,14 +126,14 @@ function logProviderEvent(log: Log, event: ProviderEvent): void {
   }
 }
 
-/** Tells other coordinators of a new or lifted restriction, once the restriction is in the database. Never rejects. */
-async function tellReputation({ changeHints }: StartContext, reputations: ReputationRepository, event: ProviderEvent): Promise<void> {
+/** Notifies other coordinators of a new or lifted restriction, once the restriction is in the database. Never rejects. */
+async function publishReputation({ changeHints }: StartContext, reputations: ReputationRepository, event: ProviderEvent): Promise<void> {
   if (event.type !== 'quarantined' && event.type !== 'cooling_down' && event.type !== 'reinstated') return;
   if (!changeHints.isShared) return;
   // A write in progress may have begun before the change.
   await reputations.flush();
   await reputations.flush();
-  changeHints.tell('reputation', event.providerId);
+  changeHints.publish('reputation', event.providerId);
 }
 
 /** Records a provider's facts when its connection begins or ends. */

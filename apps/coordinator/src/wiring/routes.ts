@@ -1,4 +1,4 @@
-/** Registers every room of routes with the services of its handlers. */
+/** `registerRoutes` registers every folder of routes with the services of its handlers. */
 import type { ConsoleSettings } from '@inference/formats';
 import { MIN_PASSWORD_LENGTH } from '../accounts/auth.js';
 import type { Config } from '../config/config.js';

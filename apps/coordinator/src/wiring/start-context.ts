@@ -1,4 +1,4 @@
-/** Common values of the wiring functions, with the stack for closing resources. */
+/** `StartContext`: common values of the wiring functions, with the stack that closes resources. */
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import { ChangeHints } from '../database/change-hints.js';

@@ -1,4 +1,4 @@
-/** Opens the transparency log, renews the cosignatures of its checkpoint, and records the network. */
+/** Opens the transparency log, renews the cosignatures of its checkpoint, and appends the network's providers, quarantines and releases. */
 import { type LogEntry, providerLogEntry } from '@inference/protocol';
 import { sha256 } from '@inference/protocol/crypto';
 import { PeriodicRefresh } from '../database/periodic-refresh.js';
@@ -40,7 +40,7 @@ interface RecordedNetwork {
   readonly releases: AgentReleaseFile;
 }
 
-/** Logs connected providers, quarantines and releases every five minutes, and quarantines at once. */
+/** Appends connected providers, quarantines and releases to the log every five minutes, and quarantines at once. */
 export function recordNetwork({ disposal, log }: StartContext, network: RecordedNetwork): void {
   const { transparencyLog, quarantines } = network;
   const onError = (error: unknown) => log.error({ error: errorFacts(error) }, 'the transparency log could not be written');

@@ -91,7 +91,7 @@ describe('the other coordinator learns at once of', () => {
     await addMachineToken(cluster.near.app.database, { hash: hashMachineToken(token), accountId, machineName: 'Mac', now: Date.now() });
     provider.send({ type: 'link', token });
     await provider.next('linked');
-    cluster.near.app.changeHints.tell('unlinked', provider.providerId);
+    cluster.near.app.changeHints.publish('unlinked', provider.providerId);
     // Hints of one coordinator arrive in order.
     await cluster.near.app.prices.set({
       model: MODEL,

@@ -62,7 +62,7 @@ describe('two coordinators', () => {
 });
 
 describe('hints of peers', () => {
-  const chain = [1, 2, 3].map((hash) => ({ hash, tokens: 256 * hash }));
+  const promptPrefixes = [1, 2, 3].map((hash) => ({ hash, tokens: 256 * hash }));
 
   /** Hints on a bus of a test's own, and what they published. */
   function hintsOf(now = () => 0) {
@@ -81,11 +81,11 @@ describe('hints of peers', () => {
 
   it('are taken by the sender that the subject proves', () => {
     const { hints, receive } = hintsOf();
-    expect(hints.find(chain)).toBeNull();
+    expect(hints.find(promptPrefixes)).toBeNull();
     receive('{"hashes":[2]}');
-    expect(hints.find(chain)).toEqual({ owner: 'peer', tokens: 512 });
+    expect(hints.find(promptPrefixes)).toEqual({ owner: 'peer', tokens: 512 });
     receive('{"hashes":[3]}', 'self');
-    expect(hints.find(chain)).toEqual({ owner: 'peer', tokens: 512 });
+    expect(hints.find(promptPrefixes)).toEqual({ owner: 'peer', tokens: 512 });
   });
 
   it.each([
@@ -102,7 +102,7 @@ describe('hints of peers', () => {
   ])('of another shape or size are left out: %.30s', (text) => {
     const { hints, receive } = hintsOf();
     receive(text);
-    expect(hints.find(chain)).toBeNull();
+    expect(hints.find(promptPrefixes)).toBeNull();
   });
 
   it('are taken up to a rate', () => {
@@ -110,15 +110,15 @@ describe('hints of peers', () => {
     const { hints, receive } = hintsOf(() => now);
     for (let count = 0; count < 2000; count++) receive('{"hashes":[7]}');
     receive('{"hashes":[3]}');
-    expect(hints.find(chain)).toBeNull();
+    expect(hints.find(promptPrefixes)).toBeNull();
     now = 1000;
     receive('{"hashes":[3]}');
-    expect(hints.find(chain)).not.toBeNull();
+    expect(hints.find(promptPrefixes)).not.toBeNull();
   });
 
   it('are published together, at most ten per answer and a thousand per message', async () => {
     const { hints, published } = hintsOf();
-    hints.answered(chain);
+    hints.answered(promptPrefixes);
     const long = Array.from({ length: 100_000 }, (_, index) => ({ hash: 10 + index, tokens: 256 * (index + 1) }));
     hints.answered(long);
     for (let answer = 0; answer < 1200; answer++) hints.answered([{ hash: 1_000_000 + answer, tokens: 256 }]);
@@ -128,7 +128,7 @@ describe('hints of peers', () => {
     expect(lists.map(({ length }) => length)).toEqual([1000, 213]);
     expect(lists[0]?.slice(0, 3)).toEqual([1, 2, 3]);
     expect(lists[0]?.slice(3, 14).filter((hash) => hash < 1_000_000)).toHaveLength(10);
-    expect(hints.find(chain)).toEqual({ owner: 'self', tokens: 768 });
+    expect(hints.find(promptPrefixes)).toEqual({ owner: 'self', tokens: 768 });
     hints.close();
   });
 });

@@ -55,7 +55,7 @@ describeDatabases('concurrent requests', (fresh) => {
 
   it('playground keys stay within their maximum, and revoked ones are rejected', async () => {
     const makers = databases.map((database) => new PlaygroundKeyRepository({ database, apiKeyCache: ringOf(database), now: clock }));
-    const made = await Promise.all(Array.from({ length: 40 }, (_, index) => makers[index % makers.length]?.make(accountId)));
+    const made = await Promise.all(Array.from({ length: 40 }, (_, index) => makers[index % makers.length]?.create(accountId)));
     expect(await inUse('playground')).toBe(MAX_PLAYGROUND_KEYS);
     const states = await Promise.all(made.map(async (key) => (await findKey(first(), hashKey(key?.text ?? '')))?.revokedAt ?? null));
     expect(states.filter((revokedAt) => revokedAt === null)).toHaveLength(MAX_PLAYGROUND_KEYS);
@@ -63,8 +63,8 @@ describeDatabases('concurrent requests', (fresh) => {
 
   it('machine codes stay within their maximum', async () => {
     const codes = databases.map((database) => new MachineCodeRepository({ database, now: clock }));
-    for (let index = 0; index < MAX_MACHINE_CODES - 10; index++) await codes[0]?.make(accountId);
-    const made = await Promise.all(Array.from({ length: 30 }, (_, index) => codes[index % codes.length]?.make(accountId)));
+    for (let index = 0; index < MAX_MACHINE_CODES - 10; index++) await codes[0]?.create(accountId);
+    const made = await Promise.all(Array.from({ length: 30 }, (_, index) => codes[index % codes.length]?.create(accountId)));
     expect(await first().selectFrom('machine_codes').select('hash').execute()).toHaveLength(MAX_MACHINE_CODES);
     const last = made.at(-1)?.code ?? '';
     const redeemed = await Promise.all([codes[0]?.redeem(last), codes.at(-1)?.redeem(last)]);

@@ -19,7 +19,7 @@ export type Account = Static<typeof AccountSchema>;
 
 const accountValidator = Compile(AccountSchema);
 
-/** The file exists but cannot be used. The message is a sentence for the owner. */
+/** The file exists but is unusable. The message is a sentence for the owner. */
 export class AccountFileError extends Error {
   override name = 'AccountFileError';
 }

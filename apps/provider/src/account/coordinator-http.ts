@@ -1,10 +1,9 @@
 /**
- * HTTP requests of the owner's commands to the coordinator. Responses are bounded and must be JSON.
- *
- * Anything else, such as a captive portal's page, a proxy error or silence, becomes a sentence.
+ * HTTP requests of the owner's commands to the coordinator, and the errors that they report. Responses are bounded and must be JSON.
+ * Any other response, such as a captive portal's page, a proxy error or a timeout, becomes a sentence.
  */
 
-/** No usable response. */
+/** The coordinator gave no usable response. */
 export class CoordinatorError extends Error {
   override name = 'CoordinatorError';
   constructor(
@@ -83,7 +82,7 @@ export async function requestCoordinator(
   }
 }
 
-/** The sentence of an error in any of the coordinator's shapes. */
+/** The sentence of an error response in any of the coordinator's formats. */
 export function errorSentence({ status, value }: JsonAnswer): string {
   const { error, error_description } = (value ?? {}) as { error?: unknown; error_description?: unknown };
   const message = typeof error === 'object' && error !== null ? (error as { message?: unknown }).message : error_description;

@@ -1,7 +1,6 @@
 /**
- * Device authorization grant (RFC 8628), client side: requests a code, then polls for the owner's decision until the code expires.
- *
- * The coordinator sets the polling interval. Time is monotonic.
+ * Client side of the device authorization grant (RFC 8628): requests a code, then polls for the owner's decision until the code
+ * expires; also revokes tokens. The coordinator sets the polling interval. Time is monotonic.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import Type from 'typebox';
@@ -140,7 +139,7 @@ async function pollOnce(coordinator: string, deviceCode: string, signal: AbortSi
     answer = await requestCoordinator(coordinator, '/oauth/token', ask);
   } catch (error) {
     signal.throwIfAborted();
-    // A captive portal or proxy may interfere for a while, so an invalid response is retried like silence.
+    // A captive portal or proxy may interfere for a while, so an invalid response is retried like a missing one.
     if (error instanceof CoordinatorError) return { kind: 'trouble', message: error.message };
     throw error;
   }
@@ -167,7 +166,7 @@ async function pollOnce(coordinator: string, deviceCode: string, signal: AbortSi
   }
 }
 
-/** Gives a token back (RFC 7009). Throws {@link CoordinatorError} when the coordinator is unreachable. */
+/** Revokes a token (RFC 7009). Throws {@link CoordinatorError} when the coordinator is unreachable. */
 export async function revokeToken(coordinator: string, token: string, ms: number): Promise<void> {
   const answer = await requestCoordinator(coordinator, '/oauth/revoke', { form: { client_id: CLIENT_ID, token }, ms });
   if (answer.status !== 200) throw new CoordinatorError('refused', errorSentence(answer), answer.status);

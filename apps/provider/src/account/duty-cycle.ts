@@ -1,7 +1,6 @@
 /**
- * Duty cycle of this machine: connected time, and the part of it with running jobs.
- *
- * The daemon samples each second and sums per hour (UTC) in `activity.json`. The file holds no content of jobs.
+ * `DutyCycleRecorder`: connected time of this machine, and the part of it with running jobs. The daemon samples each second and sums
+ * per hour (UTC) in `activity.json`. The file contains no content of jobs.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -8,7 +8,7 @@ import type { ActivityHour } from './duty-cycle.js';
 const earningsValidator = Compile(MachineEarningsSchema);
 export const MAX_DAYS = MAX_EARNING_DAYS;
 
-/** The token is good no longer: the machine was unlinked. */
+/** The token is no longer valid: the machine was unlinked. */
 export class UnlinkedError extends Error {
   override name = 'UnlinkedError';
 }
@@ -45,7 +45,7 @@ export interface Sum {
 export interface EarningsView {
   readonly today: Sum & { readonly duty: number | null };
   readonly week: Sum & { readonly duty: number | null };
-  /** Over all requested days, highest earnings first. */
+  /** Sums by model over all requested days, highest earnings first. */
   readonly models: readonly (Sum & { readonly model: string })[];
   /** Every requested day, newest first, including days without work. */
   readonly days: readonly (Sum & { readonly day: string; readonly duty: number | null })[];
@@ -62,8 +62,8 @@ export function viewOf({ data, from, to, time_zone }: MachineEarnings, activity:
   const days = daysBetween(from, to).reverse();
   const week = days.slice(0, WEEK);
   const within = (names: readonly string[]) => {
-    const wanted = new Set(names);
-    return { ...sum(data.filter(({ day }) => wanted.has(day))), duty: duty(hours.filter(({ day }) => wanted.has(day))) };
+    const requested = new Set(names);
+    return { ...sum(data.filter(({ day }) => requested.has(day))), duty: duty(hours.filter(({ day }) => requested.has(day))) };
   };
   const models = [...new Set(data.map(({ model }) => model))].map((model) => ({
     model,
@@ -95,7 +95,7 @@ function duty(hours: readonly ActivityHour[]): number | null {
   return connected === 0 ? null : hours.reduce((all, { busy_ms }) => all + busy_ms, 0) / connected;
 }
 
-/** Names of days in a time zone. An hour that contains midnight counts to the day of its beginning. */
+/** Returns the function that names a moment's day in a time zone. An hour that contains midnight counts to the day of its beginning. */
 function dayNamer(timeZone: string): (ms: number) => string {
   const format = new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' });
   return (ms) => format.format(ms);

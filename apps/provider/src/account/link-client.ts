@@ -1,7 +1,6 @@
 /**
- * Client of the account link: sends the machine token after each registration and stores the coordinator's answer.
- *
- * Without a link the machine serves all the same.
+ * `LinkClient`: client of the account link. Sends the machine token after each registration and stores the coordinator's answer. The
+ * machine also serves without a link.
  */
 import type { CoordinatorMessage, ProviderMessage } from '@inference/protocol';
 import type { LinkStatus } from '../control/link-status.js';
@@ -49,7 +48,7 @@ export class LinkClient {
   }
 
   onAnswer(message: CoordinatorMessage & { type: 'linked' | 'link_refused' }): void {
-    // Ignores an answer to a token that was removed meanwhile.
+    // Ignores an answer to a token that has since been removed.
     if (this.#read() === null) return;
     this.#rest();
     if (message.type === 'linked') {
@@ -90,7 +89,7 @@ export class LinkClient {
     this.#set(status('refused', { reason: 'no_answer', remedy }));
   }
 
-  /** Account that may be sent to this coordinator; null otherwise, and the status says why. */
+  /** The account whose token this coordinator may get; otherwise null, and the status contains the reason. */
   #read(): Account | null {
     try {
       const account = readAccount(this.#options.dataDir);

@@ -1,4 +1,4 @@
-/** This machine's published attestation record, verified as any client can: with the public verifier. */
+/** Verifies this machine's published attestation record as any client can: with the public verifier. */
 import { type FeedError, type Finding, verifyFeed } from '@inference/verifier';
 import { CoordinatorError, errorSentence, requestCoordinator } from './coordinator-http.js';
 

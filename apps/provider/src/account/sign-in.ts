@@ -1,7 +1,6 @@
 /**
- * Links this machine to an account, from the code request to the stored token. Shared by `login` and `setup`.
- *
- * Progress goes through `say`, one sentence at a time.
+ * Links this machine to an account, from the code request to the stored token. Shared by `login` and `setup`. `say` receives one
+ * sentence of progress at a time.
  */
 import { hostname } from 'node:os';
 import { cleanLabel } from '@inference/protocol';

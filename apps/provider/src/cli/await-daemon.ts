@@ -1,10 +1,10 @@
-/** Waits until a started daemon answers on its control socket and serves, still loads after a while, or clearly failed. */
+/** Waits until a started daemon serves, is still loading after a while, or has failed, as reported on its control socket. */
 import { readFileSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ControlError, requestStatus } from '../control/control-client.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 
-const LOOK_MS = 100;
+const POLL_MS = 100;
 /** Model errors appear within this time; large models load for minutes. */
 const STARTING_MS = 10_000;
 const ANSWER_MS = 2_000;
@@ -23,33 +23,33 @@ export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** `status` is null if no daemon came up; `said` then holds its last output line. */
+/** `status` is null if no daemon came up; `output` then holds its last output line. */
 export async function awaitDaemon(
   { dataDir, outputFile, before, limitMs }: StartWait,
-  saidBefore: number,
-): Promise<{ readonly status: DaemonStatus | null; readonly said: string | null }> {
+  outputSizeBefore: number,
+): Promise<{ readonly status: DaemonStatus | null; readonly output: string | null }> {
   const deadline = performance.now() + limitMs;
-  let shownAt: number | null = null;
+  let firstStatusAt: number | null = null;
   for (;;) {
     try {
       const status = await requestStatus(dataDir, ANSWER_MS);
       if (status.pid !== before) {
-        shownAt ??= performance.now();
-        if (status.state !== 'starting' || performance.now() - shownAt > STARTING_MS) return { status, said: null };
+        firstStatusAt ??= performance.now();
+        if (status.state !== 'starting' || performance.now() - firstStatusAt > STARTING_MS) return { status, output: null };
       }
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
       // A loading daemon prints nothing; output means that its start failed.
-      const said = wordsSince(outputFile, saidBefore);
-      if (said !== null && error.problem === 'not_running') return { status: null, said };
+      const output = outputSince(outputFile, outputSizeBefore);
+      if (output !== null && error.problem === 'not_running') return { status: null, output };
     }
-    if (performance.now() > deadline) return { status: null, said: wordsSince(outputFile, saidBefore) };
-    await delay(LOOK_MS);
+    if (performance.now() > deadline) return { status: null, output: outputSince(outputFile, outputSizeBefore) };
+    await delay(POLL_MS);
   }
 }
 
-/** Last line added to a file. */
-function wordsSince(path: string, size: number): string | null {
+/** Last line added to a file after the given size. */
+function outputSince(path: string, size: number): string | null {
   try {
     const added = readFileSync(path).subarray(size).toString('utf8').trim();
     return added === '' ? null : (added.split('\n').at(-1) ?? null);

@@ -1,4 +1,4 @@
-/** Parses a command line into a command to run, a help text, or an error. Pure. */
+/** Interprets a command line: a command to run, a help text, or an error. Pure. */
 import type { Command } from './command.js';
 import { COMMANDS, type FoundCommand, findCommand, groupOf, overview, unknownCommand, usageOf } from './command-table.js';
 
@@ -45,7 +45,7 @@ function helpFor(typed: readonly string[], commands: readonly Command[]): Comman
   return { kind: 'help', text: usageOf(found.command) };
 }
 
-/** Help of a command group: its members, and what the group's word does alone. */
+/** Help of a command group: its members, and the effect of the group's name alone. */
 function groupHelp(word: string, commands: readonly Command[]): string {
   const own = commands.find(({ name }) => name === word);
   const members = [...(own === undefined ? [] : [own]), ...groupOf(word, commands)];

@@ -56,7 +56,7 @@ export interface FoundCommand {
   readonly args: readonly string[];
 }
 
-/** Finds the typed command. The maxWords matching name wins, so that `models pull` precedes `models`. */
+/** Finds the typed command. The name with the most matching words wins, so that `models pull` precedes `models`. */
 export function findCommand(typed: readonly string[], commands: readonly Command[] = COMMANDS): FoundCommand | null {
   let found: FoundCommand | null = null;
   let maxWords = 0;
@@ -90,7 +90,7 @@ export function unknownCommand(typed: readonly string[], commands: readonly Comm
   const group = groupOf(first, commands).map(({ name }) => name);
   if (group.length > 0) {
     const isAlone = second === undefined || second.startsWith('-');
-    // Of the commands of a group none is meant more than another where only the group is named.
+    // Where only the group is named, no command of the group is suggested before another.
     const meant = isAlone
       ? null
       : nearest(

@@ -1,4 +1,4 @@
-/** Exit codes shared by all commands, for scripts. `verify` and `serve` add none. */
+/** Exit codes that commands share, for scripts. `verify` and `serve` use no others. */
 export const EXIT = {
   fine: 0,
   /** The owner must act, or the request failed; stderr has a sentence. */

@@ -1,4 +1,4 @@
-/** Shared by the `models` commands: options, model store, output and errors. */
+/** Functions that the `models` commands share: options, model store, output and errors. */
 import { join } from 'node:path';
 import { dataDirOf } from '../config/data-dir.js';
 import { FileHashes } from '../models/file-hash.js';

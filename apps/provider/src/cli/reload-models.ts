@@ -1,4 +1,4 @@
-/** Makes a running daemon serve what the owner selects. */
+/** Makes a running daemon serve the models that the owner has selected. */
 import { ControlError, requestDaemon } from '../control/control-client.js';
 import { isModelsChange, MODELS_PATH } from '../control/models-routes.js';
 
@@ -8,7 +8,7 @@ const ANSWER_MS = 20_000;
 export type ReloadOutcome =
   /** Applied. `problem`: why the model at the path cannot be served. */
   | { readonly kind: 'live'; readonly problem: string | null }
-  /** None runs. */
+  /** No daemon runs. */
   | { readonly kind: 'not_running' }
   /** Not applied, with the reason; the daemon continues unchanged. */
   | { readonly kind: 'not_taken'; readonly why: string };

@@ -1,4 +1,4 @@
-/** Data directory of the agent (key, models, settings, logs), and its shared file names. */
+/** Location of the agent's data directory (key, models, settings, logs) and of its settings file. */
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 

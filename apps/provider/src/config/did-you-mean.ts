@@ -1,6 +1,6 @@
-/** Suggestion for a misspelt word: the nearest known one. Pure. */
+/** Suggests the nearest known word for a misspelt one. Pure. */
 
-/** Null if more than a third of the letters, and more than one, would change. */
+/** The nearest known word; null if more than a third of the letters, and more than one, would change. */
 export function nearest(typed: string, known: readonly string[]): string | null {
   let best: string | null = null;
   let min = Number.POSITIVE_INFINITY;

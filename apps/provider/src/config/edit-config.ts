@@ -1,7 +1,6 @@
 /**
- * Edits settings in `config.toml` and preserves the owner's comments, order and layout.
- *
- * The result is validated before writing, so that no command leaves a file which the daemon refuses.
+ * `editConfig` changes settings in `config.toml` and preserves the owner's comments, order and layout. The result is validated before
+ * writing, so that no command writes a file which the daemon refuses.
  */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -130,7 +129,7 @@ function insertBeforeTables(text: string, line: string): string {
   const before = text.slice(0, comment);
   const settings = before.trimEnd();
   if (settings === '') return `${before}${line}\n${text.slice(comment)}`;
-  // Empty lines go on to stand between the settings and the table.
+  // Empty lines stay between the settings and the table.
   return `${settings}\n${line}${before.slice(settings.length).replace(/^[^\S\n]*\n/, '')}${text.slice(comment)}`;
 }
 

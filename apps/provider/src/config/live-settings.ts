@@ -1,7 +1,6 @@
 /**
- * Applies changes of `config.toml` to a running daemon, on request and when the file changes.
- *
- * Settings that need a restart are reported. An invalid file changes nothing and is reported.
+ * `LiveSettings` applies changes of `config.toml` to a running daemon, on request and when the file changes. Settings that need a
+ * restart are reported. An invalid file changes nothing and is reported.
  */
 import { statSync } from 'node:fs';
 import type { Config } from './config.js';
@@ -25,9 +24,9 @@ export type SettingsEvent =
 /** Wire form for the owner's commands. */
 export interface SettingsState {
   readonly path: string;
-  /** When the current settings were read, in milliseconds since 1970. */
+  /** Time at which the current settings were read, in milliseconds since 1970. */
   readonly read_at: number;
-  /** Why the present file is refused; null if accepted. */
+  /** Reason why the present file is refused; null if accepted. */
   readonly problem: string | null;
   /** Changed settings that need a restart. */
   readonly needs_restart: string[];

@@ -1,6 +1,6 @@
 /**
- * Locates each key of a TOML 1.0 document. The parser returns values without positions; this scanner assumes a document that was
- * parsed successfully. Pure.
+ * `locate` finds the position of each key of a TOML 1.0 document. The parser returns values without positions; this scanner assumes a
+ * document that was parsed successfully. Pure.
  */
 
 export interface Place {
@@ -48,7 +48,7 @@ class TomlScanner {
       if (this.text[this.#at] === '[') {
         table = this.#header();
       } else this.#pair(table);
-      this.#stretch(table);
+      this.#extendTable(table);
     }
   }
 
@@ -71,10 +71,10 @@ class TomlScanner {
       const name = pointer(path);
       const index = this.#lengths.get(name) ?? 0;
       this.#lengths.set(name, index + 1);
-      this.#note(path, place);
+      this.#record(path, place);
       path.push(index);
     }
-    this.#note(path, place);
+    this.#record(path, place);
     return path;
   }
 
@@ -91,7 +91,7 @@ class TomlScanner {
     this.#value(path);
     const start = starts[0] ?? from;
     for (const [index, at] of starts.entries()) {
-      this.#note(path.slice(0, table.length + index + 1), { kind: 'value', start, key: at, from, to: this.#at });
+      this.#record(path.slice(0, table.length + index + 1), { kind: 'value', start, key: at, from, to: this.#at });
     }
   }
 
@@ -118,7 +118,7 @@ class TomlScanner {
         else {
           const from = this.#at;
           this.#value([...path, index]);
-          this.#note([...path, index], { kind: 'value', start: from, key: from, from, to: this.#at });
+          this.#record([...path, index], { kind: 'value', start: from, key: from, from, to: this.#at });
         }
       }
       this.#at++;
@@ -136,15 +136,15 @@ class TomlScanner {
     return found;
   }
 
-  #note(path: readonly (string | number)[], place: Place): void {
+  #record(path: readonly (string | number)[], place: Place): void {
     const name = pointer(path);
     const known = this.#places.get(name);
     this.#places.set(name, known === undefined ? place : { ...known, to: Math.max(known.to, place.to) });
   }
 
   /** Extends a table to the end of its content. */
-  #stretch(table: readonly (string | number)[]): void {
-    if (table.length > 0) this.#note(table, { kind: 'header', start: this.#at, key: this.#at, from: this.#at, to: this.#at });
+  #extendTable(table: readonly (string | number)[]): void {
+    if (table.length > 0) this.#record(table, { kind: 'header', start: this.#at, key: this.#at, from: this.#at, to: this.#at });
   }
 }
 

@@ -1,4 +1,4 @@
-/** Memory settings of models, in the units of capacity planning. Pure. */
+/** Memory settings of models, converted from the settings file to bytes and counts for capacity planning. Pure. */
 import type { Config } from './config.js';
 
 /** Null: as much as fits. */

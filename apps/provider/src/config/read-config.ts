@@ -1,7 +1,6 @@
 /**
- * Reads and validates `config.toml`. Errors name file, line, column, key and expectation, and suggest the nearest key.
- *
- * A file is accepted as a whole or not at all.
+ * `readConfig` reads and validates `config.toml`. Errors name file, line, column, key and expectation, and suggest the nearest key. A
+ * file is accepted as a whole or not at all.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { parse, TomlError } from 'smol-toml';
@@ -94,7 +93,7 @@ function problemOf(text: string, path: string, value: unknown): ConfigError {
     const where = `${error.instancePath}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
     return at(text, path, where, `there is no setting ${dotted(where)}${didYouMean(key, known)}`);
   }
-  // The deepest place says most.
+  // The deepest path is the most specific.
   const worst = errors.reduce((best, error) => (error.instancePath.length > best.instancePath.length ? error : best));
   if (worst.keyword === 'required') {
     const [key] = worst.params.requiredProperties;

@@ -1,6 +1,6 @@
 /**
- * Path of the control socket of a data directory: inside the directory, or in a temporary folder of this user if the path is too
- * long.
+ * Path and folder of the control socket of a data directory: inside the directory, or in a temporary folder of this user if the path is
+ * too long.
  */
 import { createHash } from 'node:crypto';
 import { lstatSync, mkdirSync } from 'node:fs';

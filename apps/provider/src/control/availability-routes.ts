@@ -1,4 +1,4 @@
-/** `pause` and `resume` over the control socket. Both answer how things stand then. */
+/** Routes `pause` and `resume` of the control socket. Both respond with the resulting availability. */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { type AvailabilityStatus, AvailabilityStatusSchema } from './daemon-status.js';

@@ -10,7 +10,7 @@ export class ControlError extends Error {
   constructor(
     readonly problem: ControlProblem,
     message: string,
-    /** Of a refusal, the daemon's own word for why. */
+    /** Error code of the daemon's refusal. */
     readonly code: string | null = null,
   ) {
     super(message);
@@ -20,7 +20,7 @@ export class ControlError extends Error {
 
 const MAX_BYTES = 4 << 20;
 
-/** All throw {@link ControlError}. `ms`: how long the answer may take. */
+/** Requests one answer each. Throw {@link ControlError}. `ms`: maximum time for the answer. */
 export function requestStatus(dataDir: string, ms: number): Promise<DaemonStatus> {
   return requestDaemon(dataDir, { path: '/v1/status' }, isDaemonStatus, ms);
 }

@@ -1,7 +1,6 @@
 /**
- * Server of the control socket: HTTP on a Unix socket with mode 0600, no TCP port.
- *
- * Listening also serves as the lock of the data directory. A socket left by a killed daemon is taken over.
+ * `ControlServer`: HTTP on a Unix socket with mode 0600, no TCP port. Listening is also the lock of the data directory. The socket file
+ * of a killed daemon is replaced.
  */
 import { chmodSync, closeSync, openSync, rmSync, statSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -20,7 +19,7 @@ export class AlreadyRunningError extends Error {
 /** Age in milliseconds after which the lock file of an interrupted start is ignored. */
 const STUCK_START_MS = 10_000;
 const CONNECT_MS = 2_000;
-/** For the whole of a request to come in, in milliseconds. */
+/** Maximum time for a whole request to arrive, in milliseconds. */
 const REQUEST_MS = 10_000;
 
 export class ControlServer {
@@ -30,7 +29,7 @@ export class ControlServer {
   static async open(dataDir: string, routes: readonly ControlRoute[], socket?: string): Promise<ControlServer> {
     const path = controlPath(dataDir, socket);
     makeControlFolder(path);
-    const release = takeTurn(`${path}.start`, dataDir);
+    const release = lockStart(`${path}.start`, dataDir);
     try {
       if (await isListening(path)) throw new AlreadyRunningError(dataDir);
       rmSync(path, { force: true });
@@ -49,7 +48,7 @@ export class ControlServer {
     }
   }
 
-  /** Takes no more commands, and gives the data directory back. */
+  /** Accepts no more commands, and unlocks the data directory. */
   async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
     this.server.closeAllConnections();
@@ -58,7 +57,7 @@ export class ControlServer {
 }
 
 /** Serializes starts, so that only one process replaces the socket of a dead daemon. */
-function takeTurn(path: string, dataDir: string): () => void {
+function lockStart(path: string, dataDir: string): () => void {
   for (let tries = 0; tries < 2; tries++) {
     try {
       closeSync(openSync(path, 'wx', 0o600));

@@ -8,7 +8,7 @@ const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schem
 
 export const AvailabilityStatusSchema = Type.Object({
   state: Type.Enum([...AVAILABILITY_STATES]),
-  /** Why no jobs are taken: codes for programs, sentences for the owner. Empty while serving. */
+  /** Reasons why no jobs are accepted: codes for programs, sentences for the owner. Empty while serving. */
   reasons: Type.Array(Type.Object({ code: Type.String(), text: Type.String(), until: nullable(Type.Integer()) })),
   /** Next change that time alone causes; null if unknown. */
   next_change_at: nullable(Type.Integer()),
@@ -32,7 +32,7 @@ const DaemonStatusSchema = Type.Object({
   connection: Type.Object({
     state: Type.Enum(['connected', 'not_connected']),
     since: Type.Integer(),
-    /** Why the last connection ended or was refused; null before the first end. */
+    /** Reason why the last connection ended or was refused; null before the first end. */
     problem: nullable(Type.String()),
     retry_at: nullable(Type.Integer()),
   }),
@@ -58,11 +58,11 @@ const DaemonStatusSchema = Type.Object({
       cpu_cores: Type.Integer(),
       performance_cores: nullable(Type.Integer()),
       efficiency_cores: nullable(Type.Integer()),
-      /** 0: not known; so are the next two. */
+      /** Zero: unknown, as for the next two. */
       gpu_cores: Type.Integer(),
       memory_bytes: Type.Integer(),
       bandwidth_gbs: Type.Number(),
-      /** Empty: not known; so are the next two. */
+      /** Empty: unknown, as for the next two. */
       os: Type.String(),
       model_identifier: Type.String(),
       serial_number: Type.String(),

@@ -11,7 +11,7 @@ export const LinkStatusSchema = Type.Object({
    */
   state: Type.Enum(['none', 'waiting', 'linked', 'refused', 'other_coordinator', 'unreadable']),
   account_name: nullable(Type.String()),
-  /** Of a refusal, the coordinator's word. */
+  /** The coordinator's reason code of a refusal. */
   reason: nullable(Type.String()),
   /** Advice for the owner; present unless `linked` or `waiting`. */
   remedy: nullable(Type.String()),

@@ -1,8 +1,6 @@
 /**
- * Lock that permits one daemon with a real enclave per user, whatever its data directory. Two daemons would offer the same memory
- * and cores twice.
- *
- * The lock is a socket in the home directory, so it ends with its process.
+ * `lockMachine` permits one daemon with a real enclave per user, in any data directory. Two daemons would offer the same memory and
+ * cores twice. The lock is a socket in the home directory, so it ends with its process.
  */
 import { mkdirSync } from 'node:fs';
 import { AlreadyRunningError, ControlServer } from './control-server.js';

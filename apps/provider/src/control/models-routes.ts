@@ -1,4 +1,4 @@
-/** Route that makes the daemon serve the models which the owner now selects. */
+/** Route `POST /v1/models/reload`: makes the daemon serve the models that the owner has selected. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { type ControlRoute, post } from './route.js';

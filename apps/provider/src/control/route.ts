@@ -1,4 +1,4 @@
-/** Route of the control socket: address, body schema and handler. */
+/** `ControlRoute`: a route of the control socket, with address, body schema and handler, and the errors of handlers. */
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 
@@ -6,7 +6,7 @@ export interface ControlRoute {
   readonly method: 'GET' | 'POST';
   /** Begins with `/v1/`. */
   readonly path: string;
-  /** Gets the parsed body, undefined where none came. Throws {@link BadBody} or {@link ControlRefusal}. */
+  /** Handles the parsed body; undefined without a body. Throws {@link BadBody} or {@link ControlRefusal}. */
   readonly answer: (body: unknown) => Promise<unknown>;
 }
 

@@ -1,4 +1,4 @@
-/** Routes of every daemon. `daemon/routes.ts` adds those of its parts. */
+/** Routes of the control socket for status, enclave check, settings and stop. `daemon/routes.ts` adds the other routes. */
 import Type from 'typebox';
 import type { DaemonStatus, EnclaveCheck } from './daemon-status.js';
 import { type ControlRoute, get, post } from './route.js';

@@ -1,5 +1,5 @@
 /**
- * Connection of the daemon to its coordinator: session, jobs, trust, account link and enrolment. Reconnects until closed. `daemon.ts`
+ * `CoordinatorConnection` of the daemon: session, jobs, trust, account link and enrolment. Reconnects until closed. `daemon.ts`
  * provides the models, the enclave and the availability.
  */
 import type { Enclave } from '@inference/enclave';
@@ -113,7 +113,7 @@ export class CoordinatorConnection {
     return this.#link.settled(LINK_TIMEOUT_MS);
   }
 
-  /** Sends the current offers and which models are loaded. */
+  /** Sends the current offers, and which models are loaded. */
   announceModels(): void {
     if (this.#session !== null) this.#send({ type: 'models', models: this.#offers(this.#session.version) });
   }
@@ -131,10 +131,10 @@ export class CoordinatorConnection {
 
   /** Finishes or hands back the running jobs; the session stays. */
   async drain(force: AbortSignal, cancel: AbortSignal): Promise<void> {
-    await this.#jobs?.stepAside(DRAIN_LIMITS, force, cancel);
+    await this.#jobs?.drainForAbsence(DRAIN_LIMITS, force, cancel);
   }
 
-  /** Takes no more jobs, lets running jobs finish until the drain timeout or `force`, and disconnects. */
+  /** Accepts no more jobs, lets running jobs finish until the drain timeout or `force`, and disconnects. */
   async close(force?: AbortSignal): Promise<void> {
     if (this.registered) await this.#jobs?.drain(this.#options.daemon.drainMs, force);
     this.#abort.abort();

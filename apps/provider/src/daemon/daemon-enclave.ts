@@ -1,4 +1,4 @@
-/** Enclave of the daemon: the helper process that is started, and a check of its key on request. */
+/** Enclave of the daemon: command and start of the helper process, and a check of its key on request. */
 import { join } from 'node:path';
 import { type Enclave, nativeHelperCommand, openEnclave, simulatedHelperCommand } from '@inference/enclave';
 import type { EnclaveCheck } from '../control/daemon-status.js';
@@ -7,7 +7,7 @@ import { agentVersion } from '../version.js';
 import { logEnclave } from './daemon-log.js';
 import type { DaemonOptions } from './daemon-options.js';
 
-/** Bound of a key check. */
+/** Maximum duration of a key check. */
 const CHECK_TIMEOUT_MS = 3_000;
 
 /** Command line of the enclave helper. Throws {@link StartupError} if this machine has none. */

@@ -1,4 +1,4 @@
-/** Environment that a daemon runs in: its data directory, its host, and the hardening of its processes. */
+/** Environment of a daemon: its data directory, its host, and the hardening of its processes. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DaemonStatus } from '../control/daemon-status.js';
@@ -11,7 +11,7 @@ import type { DaemonOptions } from './daemon-options.js';
 
 export interface DaemonEnvironment {
   readonly host: HostFacts;
-  /** Applied to every process that holds a model. */
+  /** Applied to every process with a model. */
   readonly confinement: Confinement;
   readonly hardening: DaemonStatus['hardening'];
 }

@@ -1,4 +1,4 @@
-/** Log lines of the daemon: one function per event source. Lines hold ids and codes, never content of jobs. */
+/** Log lines of the daemon: one function per event source. Lines contain ids and codes, never content of jobs. */
 import type { EnclaveEvent } from '@inference/enclave';
 import { cleanLabel, type ModelsRefused, type TrustMessage } from '@inference/protocol';
 import type { Logger } from 'pino';
@@ -95,7 +95,7 @@ export function logRefusedModel(log: Logger, { path, reason }: RefusedModel): vo
   log.error({ event: 'model_refused', path, reason }, `a model is not served: ${reason}`);
 }
 
-/** The words come from another machine and go to a terminal. */
+/** The texts come from another machine and go to a terminal. */
 export function logRefusedModels(log: Logger, refused: ModelsRefused['models']): void {
   for (const { id, reason, remedy } of refused) {
     const model = cleanLabel(id, 256, 'unknown');
@@ -170,7 +170,7 @@ export function logJob(log: Logger, { jobId, end, milliseconds }: JobEvent): voi
   );
 }
 
-/** One line for the owner: trust level, whether the coordinator routes jobs here, and the first remedy. */
+/** A sentence for the owner: trust level, whether the coordinator routes jobs here, and the first remedy. */
 export function trustSentence(trust: TrustMessage): string {
   const gap = trust.parts.find(({ state }) => state !== 'ok');
   const advice = (trust.routable ? gap?.remedy : (trust.status_remedy ?? gap?.remedy)) ?? '';
@@ -178,7 +178,7 @@ export function trustSentence(trust: TrustMessage): string {
   const level = trust.trust_level === 'none' ? 'no trust' : `trust level ${trust.trust_level}`;
   const routing = `${trust.routable ? 'jobs may come' : `NO jobs come (${trust.status})`}${restrictionText(trust)}`;
   const part = gap === undefined ? '' : `; ${gap.name} is ${gap.state}`;
-  // The words come from another machine and go to a terminal.
+  // The texts come from another machine and go to a terminal.
   return cleanLabel(`${level}, ${routing}${part}. ${advice}${more}`, 1024, level);
 }
 

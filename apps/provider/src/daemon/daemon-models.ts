@@ -1,4 +1,4 @@
-/** Models of the daemon: the served models, their configured list, and the changes that the owner makes while the daemon runs. */
+/** `DaemonModels`: the served models, their configured list, and the changes that the owner makes while the daemon runs. */
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.js';

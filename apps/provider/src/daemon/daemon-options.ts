@@ -1,4 +1,4 @@
-/** Options of a daemon, from command line, settings file and service definition. */
+/** `DaemonOptions`: the options of a daemon, from command line, settings file and service definition. */
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.js';
 import type { ModelChoice } from './open-models.js';

@@ -1,4 +1,4 @@
-/** The provider's long-running process. Starts its parts in order, merges their status, and stops them in order. */
+/** `Daemon`: the provider's long-running process. Starts its parts in order, merges their status, and stops them in reverse order. */
 import type { Enclave } from '@inference/enclave';
 import type { Config } from '../config/config.js';
 import { configPath, dataDirOf } from '../config/data-dir.js';
@@ -24,7 +24,7 @@ import { SelfUpdate } from './self-update.js';
 import { machineState, startingStatus } from './status.js';
 import { Watchdog } from './watchdog/watchdog.js';
 
-/** Parts that need waiting to start, in their order. */
+/** Parts whose start is asynchronous, in their order. */
 interface StartedParts {
   readonly environment: DaemonEnvironment;
   readonly availability: HostAvailability;
@@ -44,7 +44,7 @@ export class Daemon {
   readonly #watchdog = new Watchdog();
   #isStopping = false;
 
-  /** Takes the data directory, loads the resident models, opens the enclave and connects. Throws errors for `startupErrorText`. */
+  /** Locks the data directory, loads the resident models, opens the enclave and connects. Throws errors for `startupErrorText`. */
   static async start(options: DaemonOptions, signal: AbortSignal): Promise<Daemon> {
     createDataDir(options.dataDir);
     const startedAt = Date.now();
@@ -101,7 +101,7 @@ export class Daemon {
     this.#connection = new CoordinatorConnection({ daemon: options, models: models.served, host: environment.host, enclave, availability });
   }
 
-  /** Takes no more jobs, lets running jobs finish until the drain timeout or `force`, and ends every child process. */
+  /** Accepts no more jobs, lets running jobs finish until the drain timeout or `force`, and ends every child process. */
   async stop(force?: AbortSignal): Promise<void> {
     this.#isStopping = true;
     const { availability, enclave, models } = this.#parts;

@@ -1,4 +1,4 @@
-/** Hardware of this machine: the wire form for the coordinator, and the full form for the owner. */
+/** Hardware of this machine in two forms: for the coordinator, and in full for the owner. */
 import { cleanLabel, type Hardware } from '@inference/protocol';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import type { HostFacts } from '../host/hardware/host-facts.js';

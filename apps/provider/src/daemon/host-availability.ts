@@ -1,6 +1,6 @@
 /**
- * Availability of this machine: the owner's policy and pause, the clock, and the sensors of the host, wired to an
- * {@link AvailabilityController}. Prevents system sleep unless the machine is away.
+ * `HostAvailability` of this machine: the owner's policy and pause, the clock, and the sensors of the host, wired to an {@link
+ * AvailabilityController}. Prevents system sleep unless the machine is away.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -187,7 +187,7 @@ export class HostAvailability {
   }
 }
 
-/** Availability as the coordinator gets it: codes, without the owner's sentences. */
+/** Availability for the coordinator: codes, without the owner's sentences. */
 export function reportedAvailability({ state, reasons, nextChangeAt }: CurrentAvailability): ReportedAvailability {
   const [first] = reasons;
   if (state === 'serving' || first === undefined) return { state };

@@ -1,6 +1,6 @@
 /**
- * Opens the configured models: reads their metadata, plans the shared memory, and reports models that cannot be served. The caller
- * closes the result.
+ * `openModels` opens the configured models: reads their metadata, plans the shared memory, and reports models that cannot be served.
+ * The caller closes the result.
  */
 import { Engine, type EngineStatusEvent } from '../engine/engine.js';
 import type { Confinement } from '../host/hardening/confinement.js';
@@ -21,7 +21,7 @@ export interface ModelChoice {
   readonly keep: KeepAlive;
   /** Replaces the id derived from the file name. */
   readonly id?: string;
-  /** Expected hash (FileHashes.ofModel). */
+  /** Expected hash (`FileHashes.ofModel`). */
   readonly sha256?: string;
 }
 
@@ -31,7 +31,7 @@ interface OpenModelsOptions {
   readonly context: number | null;
   /** Memory in bytes reserved for the owner; null: two fifths of the memory. */
   readonly reserve: number | null;
-  /** Bytes; 0 when not known. */
+  /** Bytes; 0 if unknown. */
   readonly totalMemory: number;
   readonly hashes: FileHashes;
   /** Folder of the engine for quantized image models, if installed. */
@@ -61,7 +61,7 @@ export interface OpenedModels {
   readonly change: (choices: readonly ModelChoice[]) => readonly RefusedModel[];
 }
 
-/** An engine with this many deaths in this time takes its model out of service. */
+/** Engine deaths, and their time span, after which a model is no longer served. */
 const GIVE_UP_AFTER = { deaths: 3, withinMs: 10 * 60_000 };
 
 /** Factor on the planned memory above which an image process is killed. The plan is an estimate; the ceiling is the owner's. */
@@ -93,8 +93,9 @@ function plan(choices: readonly ModelChoice[], reserve: number | null, { slots, 
     try {
       const read = readModelFacts(choice.path);
       const facts = choice.id === undefined ? read : { ...read, id: choice.id };
-      const twin = readable.find((other) => other.facts.id === facts.id);
-      if (twin !== undefined) throw new StartupError(`${twin.choice.path} and ${choice.path} both have the id ${facts.id}; serve only one`);
+      const duplicate = readable.find((other) => other.facts.id === facts.id);
+      if (duplicate !== undefined)
+        throw new StartupError(`${duplicate.choice.path} and ${choice.path} both have the id ${facts.id}; serve only one`);
       readable.push({ choice, facts, isAlwaysLoaded: choice.keep.kind === 'always' });
     } catch (error) {
       if (!(error instanceof ModelFileError || error instanceof StartupError)) throw error;
@@ -116,7 +117,7 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
   const { hashes, totalMemory } = options;
   let { reserve } = options;
   const { planned, refused, ceiling } = plan(options.choices, reserve, options);
-  /** By id. */
+  /** Readable models by id. */
   const chosen = new Map<string, ModelChoice>();
   /** Hashes, by the path of the model. */
   const known = new Map<string, string>();
@@ -158,12 +159,12 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
     refused,
     adjust(choices, left) {
       reserve = left;
-      const keeps = [...chosen].flatMap(([id, mine]) => {
+      const keepAlives = [...chosen].flatMap(([id, mine]) => {
         const choice = choices.find((other) => other.path === mine.path && other.id === mine.id);
         return choice === undefined ? [] : [[id, choice.keep] as const];
       });
       const max = memoryCeiling(totalMemory, reserve);
-      return unfitFor(max, models.adjust(new Map(keeps), max));
+      return unfitFor(max, models.adjust(new Map(keepAlives), max));
     },
     change(choices) {
       const next = plan(choices, reserve, options);

@@ -1,8 +1,6 @@
 /**
- * Keeps an installation of our installer up to date: confirms a version on trial, then checks periodically until a newer version is
- * prepared.
- *
- * Check, download and unpacking run in a child process, so that they delay no job.
+ * `SelfUpdate` keeps an installation of this project's installer up to date: confirms a version on trial, then checks periodically
+ * until a newer version is prepared. Check, download and unpacking run in a child process, so that they delay no job.
  */
 import { spawn } from 'node:child_process';
 import type { Logger } from 'pino';

@@ -1,4 +1,4 @@
-/** Parts of the daemon status that follow from options, host and jobs alone. */
+/** Parts of the daemon status that depend on options, host and jobs alone. */
 import { configPath } from '../config/data-dir.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import { type HostCondition, NORMAL_CONDITION } from '../host/condition/condition.js';

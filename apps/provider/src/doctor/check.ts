@@ -1,4 +1,4 @@
-/** Check of `doctor` and its result. Every check ends within a time limit. */
+/** Types of a `doctor` check and its result, and `runChecks`, which gives every check a time limit. */
 
 export type CheckState =
   | 'ok'

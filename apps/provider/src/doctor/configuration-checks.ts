@@ -8,8 +8,8 @@ import type { DaemonStatus } from '../control/daemon-status.js';
 import type { ServiceManager } from '../service/service.js';
 import { type Finding, note, ok, problem, skipped } from './check.js';
 
-const LOOK = 'To validate: inference-provider serve --check';
-const REMEDY = `Correct that line. ${LOOK}`;
+const VALIDATE_HINT = 'To validate: inference-provider serve --check';
+const REMEDY = `Correct that line. ${VALIDATE_HINT}`;
 
 /** `running`: status of the daemon; null if none runs. */
 export async function checkSettings(dataDir: string, running: Pick<DaemonStatus, 'settings'> | null): Promise<Finding[]> {
@@ -18,8 +18,10 @@ export async function checkSettings(dataDir: string, running: Pick<DaemonStatus,
     readConfig(path);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const goesOn = running === null ? '' : '; the provider continues with the previous settings';
-    return [problem(`${error.message}${goesOn}`, error.line === null ? `Make ${path} a readable text file. ${LOOK}` : REMEDY)];
+    const consequence = running === null ? '' : '; the provider continues with the previous settings';
+    return [
+      problem(`${error.message}${consequence}`, error.line === null ? `Make ${path} a readable text file. ${VALIDATE_HINT}` : REMEDY),
+    ];
   }
   const waiting = running?.settings.needs_restart ?? [];
   if (running !== null && running.settings.problem !== null) return [problem(running.settings.problem, REMEDY)];

@@ -49,7 +49,7 @@ export function checkCoordinatorView(status: DaemonStatus): Finding[] {
   return findings.length > 0 ? findings : [ok('connected, trusted, and getting its share of requests')];
 }
 
-/** Requests placed on this machine, and why not more. */
+/** Requests placed on this machine, and reasons for missed ones. */
 export function checkTraffic({ coordinator_view: view }: DaemonStatus): Finding[] {
   if (view === null) return [skipped('no answer from the coordinator')];
   const { placements, share, decisions } = view;

@@ -1,4 +1,4 @@
-/** Runs all checks of `doctor`, causes before consequences. Ends within eight seconds. */
+/** `examine` runs all checks of `doctor`, causes before consequences. Ends within eight seconds. */
 import { join } from 'node:path';
 import { type Config, DEFAULTS } from '../config/config.js';
 import { modelMemorySettings } from '../config/model-memory.js';
@@ -72,7 +72,7 @@ export async function examine(target: DoctorTarget): Promise<DoctorReport> {
     { name: 'service', run: async () => checkService(await serviceManager(dataDir, undefined), labelOf(dataDir), known) },
     { name: 'data directory', run: () => checkDataDirectory(dataDir) },
     { name: 'secrets', run: () => checkSecrets(dataDir) },
-    // A stuck daemon still holds the key.
+    // A blocked daemon still has the key.
     { name: 'enclave', run: isFrozen ? unanswered : () => checkEnclave(dataDir, known !== null, simulated, found.version) },
     { name: 'hardening', run: async () => (known === null ? [] : checkHardening(known)) },
     { name: 'disk', run: () => checkDisk(dataDir) },

@@ -1,4 +1,4 @@
-/** The way to the coordinator, step by step: the name, the connection, the certificate, the answer. */
+/** `reachCoordinator` checks the way to the coordinator step by step: name, connection, certificate, answer. */
 import { lookup } from 'node:dns/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Finding, note, ok, problem, skipped } from './check.js';
@@ -33,22 +33,22 @@ export async function reachCoordinator(url: string | null, env: NodeJS.ProcessEn
   }
   try {
     const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(REACH_MS), redirect: 'manual' });
-    const isIts = isHealth(await beginningOf(response));
+    const isCoordinator = isHealth(await beginningOf(response));
     const date = Date.parse(response.headers.get('date') ?? '');
-    const skewMs = Number.isNaN(date) || !isIts ? null : Date.now() - date;
-    return { findings: [answerFinding(url, response.status, isIts), ...proxyFindings(env)], skewMs };
+    const skewMs = Number.isNaN(date) || !isCoordinator ? null : Date.now() - date;
+    return { findings: [answerFinding(url, response.status, isCoordinator), ...proxyFindings(env)], skewMs };
   } catch (error) {
     return { findings: [failureFinding(url, error), ...proxyFindings(env)], skewMs: null };
   }
 }
 
-function answerFinding(url: string, status: number, isIts: boolean): Finding {
-  const isWell = status >= 200 && status < 300;
-  if (isWell && isIts) return ok(`the coordinator ${url} answers`);
+function answerFinding(url: string, status: number, isCoordinator: boolean): Finding {
+  const isOk = status >= 200 && status < 300;
+  if (isOk && isCoordinator) return ok(`the coordinator ${url} answers`);
   const text = `the coordinator ${url} answers with status ${status}`;
-  if (isWell || (status >= 300 && status < 400))
+  if (isOk || (status >= 300 && status < 400))
     return problem(
-      isWell ? `${text}, and not as a coordinator` : text,
+      isOk ? `${text}, and not as a coordinator` : text,
       'A captive portal, such as a Wi-Fi sign-in page, answers instead; or the address is wrong.',
     );
   return problem(text, 'Check the address, or wait until the coordinator is up again.');

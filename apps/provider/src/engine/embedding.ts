@@ -1,6 +1,6 @@
 /**
- * An embedding request as the daemon sees it. Vectors arrive singly and are returned together. Requests are short, so there is no
- * pause; a cancel takes effect after the current input.
+ * `Embedding`: an embedding request as the daemon sees it. Vectors arrive singly and are returned together. Requests are short, so
+ * there is no pause; a cancel takes effect after the current input.
  */
 import { GenerationError } from './generation.js';
 import type { Ended } from './messages.js';
@@ -41,7 +41,7 @@ export class Embedding {
     if (!this.#ended) this.command('cancel');
   }
 
-  /** For the engine client only, as is `end`. */
+  /** For the engine client only, as `end`. */
   push(vector: string, tokens: number): void {
     this.#vectors.push(vector);
     this.#tokens += tokens;

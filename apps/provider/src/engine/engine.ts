@@ -1,6 +1,6 @@
 /**
- * The text engine as the daemon sees it: a supervised child process. A crash fails only the running jobs; the model is reloaded
- * with growing pauses.
+ * `Engine`: the text engine as the daemon sees it, a supervised child process. A crash fails only the running jobs; the model is
+ * reloaded with growing pauses.
  */
 import { createRequire } from 'node:module';
 import type { ProcessKind } from '../model-process/model-process.js';
@@ -125,11 +125,11 @@ export class Engine {
   }
 
   #deliver({ pieces, logprobs }: Tick): void {
-    const wanted = new Map<number, PieceLogprobs[]>();
-    for (const each of logprobs) wanted.set(each.job, [...(wanted.get(each.job) ?? []), each]);
+    const byJob = new Map<number, PieceLogprobs[]>();
+    for (const each of logprobs) byJob.set(each.job, [...(byJob.get(each.job) ?? []), each]);
     for (let i = 0; i + 2 < pieces.length; i += 3) {
       const [job, tokens, text] = [pieces[i] as number, pieces[i + 1] as number, pieces[i + 2] as string];
-      const own = wanted.get(job)?.shift();
+      const own = byJob.get(job)?.shift();
       this.#generations.get(job)?.push(own === undefined ? { text, tokens } : { text, tokens, logprobs: own.logprobs });
     }
   }

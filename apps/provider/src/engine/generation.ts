@@ -1,6 +1,6 @@
 /**
- * A running stream as the daemon sees it: an async iterable of batches of pieces. A slow reader makes the engine pause, so nothing
- * is dropped and buffers stay small. Leaving the loop cancels the stream.
+ * `Generation`: a running stream as the daemon sees it, an async iterable of batches of pieces. A slow reader makes the engine pause,
+ * so nothing is dropped and buffers stay small. Leaving the loop cancels the stream.
  */
 import type { TokenLogprob } from '@inference/formats';
 import type { Ended, Started } from './messages.js';
@@ -46,7 +46,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
     private readonly command: (command: StreamCommand) => void,
   ) {}
 
-  /** Known from the first batch on. Null before. */
+  /** Set by the first batch; null before. */
   get started(): Started | null {
     return this.#started;
   }
@@ -61,7 +61,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
     return this.#unread.length;
   }
 
-  /** After the iteration. Throws {@link GenerationError} when the stream did not finish. */
+  /** Result after the iteration. Throws {@link GenerationError} when the stream did not finish. */
   outcome(): Outcome {
     if (this.#ended === null) throw new Error('the stream is still running');
     if (this.#ended.kind !== 'finished') throw new GenerationError(this.#ended);
@@ -74,12 +74,12 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
     if (this.#ended === null) this.command('cancel');
   }
 
-  /** For the engine client only, as are the next three. */
+  /** For the engine client only, as the next three. */
   engineWorked(): void {
     this.#workCount += 1;
   }
 
-  /** The engine took the stream on. */
+  /** The engine accepted the stream. */
   start(started: Started): void {
     this.#started = started;
   }

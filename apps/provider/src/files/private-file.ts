@@ -1,4 +1,4 @@
-/** Private files, replaced atomically: readers see the old text or the new text. */
+/** `writePrivateFile` replaces a private file atomically: readers see the old text or the new text. */
 import { chmodSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 
 /** The folder must exist. Throws the file system's error. */

@@ -1,4 +1,4 @@
-/** File system errors in words for an owner. Pure. */
+/** `systemProblem` describes a file system error for the owner. Pure. */
 
 /** Without capital letter and full stop; null for other errors. */
 export function systemProblem(error: unknown): string | null {

@@ -1,6 +1,6 @@
 /**
- * An image engine, seen from the daemon: a supervised child process. Jobs run in sequence; a crash fails only running and queued
- * jobs.
+ * `ImageEngine`: the image engine as the daemon sees it, a supervised child process. Jobs run in sequence; a crash fails only running
+ * and queued jobs.
  */
 import { createRequire } from 'node:module';
 import type { ProcessKind } from '../model-process/model-process.js';
@@ -20,7 +20,7 @@ const KIND: ProcessKind = {
   entry: createRequire(import.meta.url).resolve('#image-process'),
   // The process answers no ping while computing a step or decoding an image.
   silenceLimitMs: 10 * 60_000,
-  // Pictures travel as bytes.
+  // Images are sent as bytes.
   serialization: 'advanced',
 };
 

@@ -1,6 +1,4 @@
-/**
- * One image job, seen from the daemon. Collects the images. Cancelling stops a running job before its next step.
- */
+/** `ImageJob`: one image job as the daemon sees it. Collects the images. Cancelling stops a running job before its next step. */
 import type { ImageJobEnd } from './messages.js';
 
 /** End of a job that did not finish. */

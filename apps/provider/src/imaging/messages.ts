@@ -9,10 +9,10 @@ export interface ImageRequest {
   readonly size: ImageSize;
   /** Number of images, generated in sequence. */
   readonly count: number;
-  /** With a seed the bytes are the same each time. Null: any. */
+  /** Seed of the noise: equal seeds give equal bytes. Null: a random seed. */
   readonly seed: number | null;
   readonly steps: number;
-  /** 1 and less: the prompt is followed without being pressed. */
+  /** Guidance scale; 1 or less: no guidance. */
   readonly guidance: number;
   readonly encoding: ImageEncoding;
   /** Percent, for JPEG and WebP. Null: the encoder's default. */

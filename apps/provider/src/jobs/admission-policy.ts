@@ -1,6 +1,6 @@
 /**
- * Admission of a job, by its context alone. Pure: returns the key to open the job with, or throws a failure. The provider id is
- * checked first, so a misdirected job learns nothing about this provider.
+ * `admit` decides on the admission of a job by its context alone: returns the key to open the job with, or throws a failure. The
+ * provider id is checked first, so a misdirected job learns nothing about this provider.
  */
 import { CLOCK_TOLERANCE_MS, type JobContext, type KeyId, type ProviderId } from '@inference/protocol';
 import { JobError } from './job-error.js';
@@ -13,7 +13,7 @@ interface AdmissionState {
   readonly activeJobs: number;
   readonly slots: number;
   readonly draining: boolean;
-  /** Failure code while this machine takes no jobs; null: jobs are taken. */
+  /** Failure code while this machine accepts no jobs; null: jobs are accepted. */
   readonly away: 'away' | 'busy' | null;
   /** Milliseconds since 1970. */
   readonly now: number;

@@ -1,4 +1,4 @@
-/** A job without an answer, with the failure code sent to the coordinator. */
+/** `JobError`: a job ended without an answer, with the failure code sent to the coordinator. */
 import type { JobFailure, JobFailureCode } from '@inference/protocol';
 
 export class JobError extends Error {

@@ -1,5 +1,5 @@
 /**
- * One job from its first message to `job_completed` or `job_failed`, of which exactly one is sent. Collects and opens the sealed body,
+ * `Job`, from its first message to `job_completed` or `job_failed`, of which exactly one is sent. Collects and opens the sealed body,
  * answers the request, has the answer signed, and erases plaintext at the end.
  */
 import type { ErrorCode, ResponseMetadata } from '@inference/formats';
@@ -21,7 +21,7 @@ import type { SealingKey } from './sealing-keys.js';
 
 /** Time from a cancel to the signed end of the text written so far, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 5000;
-/** From the job message to the last request frame, in milliseconds. */
+/** Maximum time from the job message to the last request frame, in milliseconds. */
 const BODY_TIMEOUT_MS = 30_000;
 const PING_AFTER_MS = 10_000;
 /** Well below the coordinator's stall timeout. */
@@ -122,7 +122,7 @@ export class Job {
     return (this.#response?.written ?? 0) > 0;
   }
 
-  /** Like {@link giveUp}; a job without output is handed back with `code`, for another provider. */
+  /** Like {@link giveUp}; but a job without output is handed back with `code`, for another provider. */
   leave(code: 'draining' | 'away' | 'busy'): void {
     this.#stop(new JobError(this.begun ? 'cancelled' : code));
   }

@@ -1,4 +1,4 @@
-/** A job's view of its leased model: operations and properties. */
+/** `leaseModel`: a job's lease of a model, with operations and properties. */
 
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { EmbeddingFacts } from '../models/embedding-facts.js';
@@ -15,17 +15,20 @@ export interface ModelLease extends ModelOperations {
   readonly thinks: boolean | null;
   /** Identity of the model for receipts. */
   readonly identity: ModelIdentity;
-  /** Null: the model makes no vectors. */
+  /** Null: no embedding model. */
   readonly embedding: EmbeddingFacts | null;
-  /** With the sizes supported on this machine, as `<width>x<height>`. Null: no image model. */
+  /** Sizes supported on this machine, as `<width>x<height>`, and defaults of an image model. Null: no image model. */
   readonly image: (Pick<ImageFacts, 'steps' | 'guidance'> & { readonly sizes: readonly string[] }) | null;
   /** Identifies weights and engine build to clients; absent if unknown. */
   readonly systemFingerprint?: string;
-  /** The job is over. */
+  /** Ends the use of the model by the job. */
   release(): void;
 }
 
-/** Waits until the model is loaded. `engineBuild` goes into the fingerprint. Throws {@link JobError} `model_not_loaded`, or the signal's reason. */
+/**
+ * Waits until the model is loaded. `engineBuild` becomes part of the fingerprint. Throws {@link JobError} `model_not_loaded`, or the
+ * signal's reason.
+ */
 export async function leaseModel(models: ModelPool, id: string, engineBuild: string, signal: AbortSignal): Promise<ModelLease> {
   try {
     const { model, release } = await models.lease(id, signal);

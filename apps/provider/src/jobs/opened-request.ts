@@ -1,6 +1,6 @@
 /**
- * Parsed requests of jobs, and their agreement with the job's context. The coordinator scheduled and reserved by the context, so a
- * deviating body is rejected.
+ * `openRequest` compiles the constraint of a parsed request; `agrees` compares the request with the job's context. The coordinator
+ * scheduled and reserved by the context, so a deviating body is rejected.
  */
 import type { ParsedEmbeddings, ParsedImages, ParsedRequest, RequestParams } from '@inference/formats';
 import type { JobContext } from '@inference/protocol';

@@ -1,6 +1,6 @@
 /**
- * Writes a response as sealed frames, within credit and socket back-pressure. Unsent bytes are buffered and leave in fewer, larger
- * frames; writers wait while the buffer is full. Plaintext is overwritten after sealing.
+ * `ResponseFrames` writes a response as sealed frames, within credit and socket back-pressure. Unsent bytes are buffered and sent in
+ * fewer, larger frames; writers wait while the buffer is full. Plaintext is overwritten after sealing.
  */
 import { utf8 } from '@inference/protocol';
 import type { ResponseHash, ResponseSealer } from '@inference/protocol/crypto';
@@ -8,22 +8,22 @@ import type { ResponseHash, ResponseSealer } from '@inference/protocol/crypto';
 /** Maximum plaintext bytes of one frame. */
 const FRAME_BYTES = 64 * 1024;
 /** Buffered bytes at which the writer waits. */
-const HOLD_BYTES = 64 * 1024;
+const MAX_BUFFERED_BYTES = 64 * 1024;
 
 export interface FrameSink {
-  /** `sent` is called when the bytes have left, or never will. */
+  /** Sends a frame. `sent` is called after the bytes were written, or when they never will be. */
   sendFrame(bytes: Uint8Array, sent: () => void): void;
 }
 
-interface Held {
+interface BufferedBytes {
   readonly bytes: Uint8Array;
   /** The bytes are owned here and may be overwritten. */
   readonly own: boolean;
 }
 
 export class ResponseFrames {
-  #held: Held[] = [];
-  #heldBytes = 0;
+  #buffered: BufferedBytes[] = [];
+  #bufferedBytes = 0;
   /** A frame is still being written to the socket; further text joins the next frame. */
   #sending = false;
   #credit: number;
@@ -52,10 +52,10 @@ export class ResponseFrames {
   /** Adds credit in plaintext bytes. */
   grant(bytes: number): void {
     this.#credit = Math.min(Number.MAX_SAFE_INTEGER, this.#credit + bytes);
-    this.#moveOn();
+    this.#sendPending();
   }
 
-  /** Takes text on. Resolves when little is held; rejects with the signal's reason when the job ends meanwhile. */
+  /** Adds text. Resolves when little is unsent; rejects with the signal's reason when the job ends meanwhile. */
   async write(text: string): Promise<void> {
     if (text === '') return;
     const bytes = utf8(text);
@@ -71,69 +71,69 @@ export class ResponseFrames {
     if (bytes.length > 0) await this.#push({ bytes, own: false });
   }
 
-  async #push(held: Held): Promise<void> {
-    this.#written += held.bytes.length;
-    this.#held.push(held);
-    this.#heldBytes += held.bytes.length;
-    this.#sendWhatMay();
-    while (this.#heldBytes > HOLD_BYTES) await this.#changed();
+  async #push(buffered: BufferedBytes): Promise<void> {
+    this.#written += buffered.bytes.length;
+    this.#buffered.push(buffered);
+    this.#bufferedBytes += buffered.bytes.length;
+    this.#sendAllowed();
+    while (this.#bufferedBytes > MAX_BUFFERED_BYTES) await this.#changed();
   }
 
   /** Sends the buffered bytes and the final frame. Rejects with the signal's reason if the job ends meanwhile. */
   async finish(): Promise<void> {
-    // The last bytes travel in the final frame.
+    // The final frame contains the last bytes.
     this.#reserved = FRAME_BYTES;
-    this.#sendWhatMay();
-    while (this.#heldBytes > Math.min(FRAME_BYTES, this.#credit)) await this.#changed();
+    this.#sendAllowed();
+    while (this.#bufferedBytes > Math.min(FRAME_BYTES, this.#credit)) await this.#changed();
     this.signal.throwIfAborted();
-    this.#send(this.#take(this.#heldBytes), true);
+    this.#send(this.#take(this.#bufferedBytes), true);
   }
 
-  #sendWhatMay(): void {
+  #sendAllowed(): void {
     if (this.signal.aborted) return;
-    while (this.#heldBytes > this.#reserved && this.#credit > 0 && !this.#sending) {
-      this.#send(this.#take(Math.min(this.#heldBytes, this.#credit, FRAME_BYTES)), false);
+    while (this.#bufferedBytes > this.#reserved && this.#credit > 0 && !this.#sending) {
+      this.#send(this.#take(Math.min(this.#bufferedBytes, this.#credit, FRAME_BYTES)), false);
     }
   }
 
-  #send({ bytes, own }: Held, final: boolean): void {
+  #send({ bytes, own }: BufferedBytes, final: boolean): void {
     this.#credit -= bytes.length;
     const frame = this.sealer.seal(bytes, final);
     if (own) bytes.fill(0);
     this.#sending = true;
     this.sink.sendFrame(frame, () => {
       this.#sending = false;
-      this.#moveOn();
+      this.#sendPending();
     });
   }
 
-  #take(length: number): Held {
-    const [first] = this.#held;
-    this.#heldBytes -= length;
-    if (this.#held.length === 1 && first !== undefined && first.bytes.length === length) {
-      this.#held = [];
+  #take(length: number): BufferedBytes {
+    const [first] = this.#buffered;
+    this.#bufferedBytes -= length;
+    if (this.#buffered.length === 1 && first !== undefined && first.bytes.length === length) {
+      this.#buffered = [];
       return first;
     }
     const taken = new Uint8Array(length);
     let filled = 0;
     let used = 0;
-    for (const { bytes, own } of this.#held) {
+    for (const { bytes, own } of this.#buffered) {
       if (filled === length) break;
       const piece = bytes.subarray(0, length - filled);
       taken.set(piece, filled);
       filled += piece.length;
-      if (piece.length < bytes.length) this.#held[used] = { bytes: bytes.subarray(piece.length), own };
+      if (piece.length < bytes.length) this.#buffered[used] = { bytes: bytes.subarray(piece.length), own };
       else used += 1;
       if (own) piece.fill(0);
     }
-    this.#held.splice(0, used);
+    this.#buffered.splice(0, used);
     return { bytes: taken, own: true };
   }
 
   /** Overwrites unsent bytes. */
   erase(): void {
-    for (const { bytes, own } of this.#held.splice(0)) if (own) bytes.fill(0);
-    this.#heldBytes = 0;
+    for (const { bytes, own } of this.#buffered.splice(0)) if (own) bytes.fill(0);
+    this.#bufferedBytes = 0;
   }
 
   async #changed(): Promise<void> {
@@ -142,9 +142,9 @@ export class ResponseFrames {
     this.signal.throwIfAborted();
   }
 
-  /** Sends buffered bytes without a writer. */
-  #moveOn(): void {
-    this.#sendWhatMay();
+  /** Sends buffered bytes without waiting for a writer. */
+  #sendPending(): void {
+    this.#sendAllowed();
     this.#notify();
   }
 

@@ -1,6 +1,6 @@
 /**
- * X25519 sealing keys of one session. A key lives at most 60 minutes and is replaced before. The old key opens jobs for a grace
- * period and is then dropped with its job ids.
+ * `SealingKeys`: X25519 sealing keys of one session. A key lives at most 60 minutes and is replaced before. The old key opens jobs for
+ * a grace period and is then dropped with its job ids.
  */
 import type { Enclave } from '@inference/enclave';
 import { CLOCK_TOLERANCE_MS, type JobId, type KeyId, MAX_KEY_LIFETIME_MS, type SignedStatement } from '@inference/protocol';
@@ -38,7 +38,7 @@ export class SealingKeys {
 
   private constructor(private readonly options: SealingKeysOptions) {}
 
-  /** Makes and signs the first key. Throws EnclaveError. */
+  /** Creates and signs the first key. Throws EnclaveError. */
   static async open(options: SealingKeysOptions): Promise<SealingKeys> {
     const keys = new SealingKeys(options);
     await keys.#renew();
@@ -89,7 +89,7 @@ export class SealingKeys {
       this.options.onUpdate(statement);
       this.#after(graceMs, () => this.#keys.delete(previous));
     }
-    // The successor comes early enough for the grace time to end within the lifetime, with room for a slow enclave.
+    // The successor is created early enough for the grace period to end within the lifetime, with time for a slow enclave.
     if (this.#renewal !== null) clearTimeout(this.#renewal);
     this.#renewal = this.#after(Math.max(0, lifetimeMs - 2 * graceMs), () => {
       this.#renew().catch(() => this.options.onFailure());

@@ -1,4 +1,4 @@
-/** All jobs of one session: admits jobs, dispatches frames and credit, reports the load. */
+/** `SessionJobs`: all jobs of one session. Admits jobs, dispatches frames and credit, reports the load. */
 import type { CoordinatorMessage, Frame, JobId, ProviderId, ProviderMessage } from '@inference/protocol';
 import { admit } from './admission-policy.js';
 import type { Answered } from './answer/answer-text.js';
@@ -13,7 +13,7 @@ export interface JobEvent {
   readonly milliseconds: number;
 }
 
-/** How the machine is, in the words of the wire. */
+/** Condition of the machine, in the wire format. */
 export type MachineState = Pick<ProviderMessage & { type: 'load' }, 'thermal' | 'memory_pressure' | 'power'>;
 
 /** Rates of the newest measured stream, in tokens per second; null: not measured yet. */
@@ -29,7 +29,7 @@ interface SessionJobsOptions extends Omit<JobDependencies, 'replays'> {
   readonly modelIds: () => ReadonlySet<string>;
   readonly slots: number;
   readonly onEnd: (event: JobEvent) => void;
-  /** Failure code while this machine takes no jobs; null: jobs are taken. Default: null. */
+  /** Failure code while this machine accepts no jobs; null: jobs are accepted. Default: null. */
   readonly away?: () => 'away' | 'busy' | null;
   /** Reported with the load; absent: not reported. */
   readonly machine?: () => MachineState;
@@ -45,7 +45,7 @@ export class SessionJobs {
   #rates: MeasuredRates = { decodeTps: null, prefillTps: null };
   #loadTimer: NodeJS.Timeout | null = null;
 
-  /** Of this session, whose keys open no request of another. */
+  /** Dependencies of jobs, with the replay set of this session, whose keys open no request of another. */
   readonly #deps: JobDependencies;
 
   constructor(private readonly options: SessionJobsOptions) {
@@ -87,7 +87,7 @@ export class SessionJobs {
   }
 
   /**
-   * Takes no more jobs, hands back jobs that have not begun, and resolves when the running jobs are done. After `graceMs`, or at
+   * Accepts no more jobs, hands back jobs that have not begun, and resolves when the running jobs are done. After `graceMs`, or at
    * `forced`, jobs without output are handed back and the others cancelled.
    */
   async drain(graceMs: number, forced?: AbortSignal): Promise<void> {
@@ -108,7 +108,11 @@ export class SessionJobs {
    * Resolves when no job runs any more, or at `stay`. Jobs that have not begun are handed back; the others get `graceMs`. From
    * `forced` on, jobs without output are handed back too, and the others get `forcedMs`.
    */
-  async stepAside(times: { readonly graceMs: number; readonly forcedMs: number }, forced: AbortSignal, stay: AbortSignal): Promise<void> {
+  async drainForAbsence(
+    times: { readonly graceMs: number; readonly forcedMs: number },
+    forced: AbortSignal,
+    stay: AbortSignal,
+  ): Promise<void> {
     const code = this.options.away?.() ?? 'busy';
     const running = [...this.#running.values()];
     for (const { job } of running) if (!job.accepted) job.leave(code);

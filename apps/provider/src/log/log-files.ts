@@ -1,4 +1,4 @@
-/** Log files of a data directory: names, last lines, and following. */
+/** Log files of a data directory: names, last lines, and following new lines. */
 import { closeSync, fstatSync, openSync, readSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,7 +8,7 @@ export function logFile(dataDir: string): string {
   return join(dataDir, 'logs', 'provider.log');
 }
 
-/** Output of the process beside its log: an error at start, or a crash. */
+/** Output of the process outside its log: an error at start, or a crash. */
 export function outputFile(dataDir: string): string {
   return join(dataDir, 'logs', 'output.log');
 }

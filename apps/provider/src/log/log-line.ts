@@ -1,7 +1,7 @@
-/** Formats one JSON log line as text. Pure. Logs hold ids and codes, never content of jobs. */
+/** `logLineText` formats one JSON log line as text. Pure. Logs contain ids and codes, never content of jobs. */
 const LEVELS: Readonly<Record<number, string>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'WARN', 50: 'ERROR', 60: 'FATAL' };
 const MAX = 4000;
-/** Told by the rest of the line, or the same on every line. */
+/** Members that the rest of the line repeats, or that are the same on every line. */
 const LEFT_OUT = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'event']);
 
 /** A line that is not JSON is returned without control characters. */

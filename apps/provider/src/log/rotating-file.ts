@@ -1,7 +1,6 @@
 /**
- * Log file with bounded size: a full file becomes `NAME.1`, `NAME.1` becomes `NAME.2`, the oldest is removed.
- *
- * Writes are synchronous, so that no line is lost at exit. A full disk loses lines but stops nothing.
+ * `RotatingFile`: a log file with bounded size. A full file becomes `NAME.1`, `NAME.1` becomes `NAME.2`, the oldest is removed. Writes
+ * are synchronous, so that no line is lost at exit. A full disk loses lines but stops nothing.
  */
 import { closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 

@@ -1,10 +1,10 @@
-/** Lifetime of a model process: tied to the daemon. */
+/** `endWithParent` ends a model process with the daemon. */
 
 /** Called once by the process's entry. */
 export function endWithParent(): void {
   // The signals of a terminal reach the whole process group; the daemon decides when the engine ends.
   process.on('SIGINT', () => {});
   process.on('SIGTERM', () => {});
-  // An ordinary exit would wait for native threads, and the process has nothing to save.
+  // An ordinary exit would wait for native threads, and the process has no state to save.
   process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 }

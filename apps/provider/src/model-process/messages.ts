@@ -1,9 +1,9 @@
-/** Messages between the daemon and every model process. */
+/** Messages between the daemon and every model process, text or image. */
 
-/** To the process. */
+/** Messages to the process. */
 export type ModelProcessRequest<Settings> = { readonly type: 'load'; readonly settings: Settings } | { readonly type: 'ping' };
 
-/** From the process: result of loading, and heartbeat. */
+/** Messages from the process: result of loading, and heartbeat. */
 export type ModelProcessEvent<Facts> =
   | { readonly type: 'loaded'; readonly facts: Facts }
   | { readonly type: 'load_failed'; readonly message: string }

@@ -1,6 +1,6 @@
 /**
- * One child process with a model. Console output is returned line by line for the log. The process is pinged, and killed after a
- * silence longer than its kind allows.
+ * `ModelProcess`: one child process with a model. Console output is returned line by line for the log. The process is pinged, and
+ * killed after a silence longer than its kind allows.
  */
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -14,7 +14,7 @@ const MAX_LINE = 512;
 
 /** Common properties of one kind of process. */
 export interface ProcessKind {
-  /** As in "the engine process ended". */
+  /** Name in sentences such as "the engine process ended". */
   readonly name: string;
   /** The program's file. */
   readonly entry: string;
@@ -110,7 +110,7 @@ export class ModelProcess<Settings, Facts, Request extends object, Event extends
     if (this.#alive && this.#child.connected) this.#child.send(message, () => {});
   }
 
-  /** Kills the process and waits for its exit. The process has nothing to save. */
+  /** Kills the process and waits for its exit. The process has no state to save. */
   async kill(): Promise<void> {
     if (this.#alive) this.#child.kill('SIGKILL');
     await this.exited;

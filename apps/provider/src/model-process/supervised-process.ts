@@ -1,6 +1,6 @@
 /**
- * A supervised model process: restarted after a crash, with growing pauses, and given up after too many crashes. The owner of the
- * process is notified and ends the running jobs.
+ * `SupervisedProcess`: a model process that is restarted after a crash, with growing pauses, and given up after too many crashes. The
+ * owner of the process is notified and ends the running jobs.
  */
 import type { Confinement } from '../host/hardening/confinement.js';
 import { ModelProcess, type ProcessKind } from './model-process.js';
@@ -34,7 +34,7 @@ export interface SupervisionOptions<Settings> {
 
 interface SupervisedProcessHandlers<Facts, Event> {
   readonly onMessage: (news: Event) => void;
-  /** The model is loaded, at the start and after every death. */
+  /** The model is loaded, at the start and after every restart. */
   readonly onReady: (facts: Facts) => void;
   /** The process has ended; called before any restart. */
   readonly onExit: (reason: string) => void;

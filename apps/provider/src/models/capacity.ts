@@ -98,7 +98,7 @@ export function memoryNeed(model: ModelFacts, { slots, contextSize, sizes }: Cap
 /** A model on the owner's list. */
 export interface ListedModel {
   readonly facts: ModelFacts;
-  /** Never unloaded. */
+  /** Whether the model is never unloaded. */
   readonly isAlwaysLoaded: boolean;
 }
 
@@ -112,8 +112,8 @@ export interface PlannedModel<W extends ListedModel> {
 }
 
 /**
- * Plans models that share a machine. Models that are always loaded share memory in proportion to their sizes. The others share the
- * rest if they fit together with room for slots; otherwise each is planned alone, and they take turns.
+ * Plans models that share a machine. Models that are always loaded share memory in proportion to their sizes. The others share the rest
+ * if they fit together with memory for slots; otherwise each is planned alone, and they are loaded alternately.
  */
 export function planModels<W extends ListedModel>(
   models: readonly W[],

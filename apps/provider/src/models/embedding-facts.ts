@@ -1,4 +1,4 @@
-/** Detects embedding models by the metadata of the file: pooling type, or an encoder architecture. */
+/** `embeddingFacts` detects embedding models by the metadata of the file: pooling type, or an encoder architecture. */
 import type { GgufHeader } from './gguf-header.js';
 
 export interface EmbeddingFacts {

@@ -1,6 +1,6 @@
 /**
- * SHA-256 of model files. Hashing tens of gigabytes is slow, so hashes are cached with the file's size, time and inode. An unusable
- * cache only costs time.
+ * `FileHashes`: SHA-256 of model files. Hashing tens of gigabytes is slow, so hashes are cached with the file's size, time and inode.
+ * An unusable cache only costs time.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -79,7 +79,7 @@ export class FileHashes {
     try {
       cache = JSON.parse(await readFile(this.#file, 'utf8'));
     } catch {
-      // No cache, or an unreadable one.
+      // The cache is missing or unreadable.
     }
     this.#entries ??= new Map(validator.Check(cache) ? Object.entries(cache.files) : []);
     return this.#entries;

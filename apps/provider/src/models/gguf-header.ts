@@ -1,6 +1,6 @@
 /**
- * Reads and checks the header of a GGUF file before llama.cpp does. Damaged or truncated files are rejected with one sentence;
- * allocations are bounded. Format: ggml's docs/gguf.md, versions 2 and 3, little endian.
+ * `readGgufHeader` reads and checks the header of a GGUF file before llama.cpp does. Damaged or truncated files are rejected with one
+ * sentence; allocations are bounded. Format: ggml's docs/gguf.md, versions 2 and 3, little endian.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { tensorBytes } from './ggml-types.js';
@@ -101,7 +101,7 @@ const STRING = 8;
 const ARRAY = 9;
 const SCALAR_BYTES: Readonly<Record<number, number>> = { 0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8 };
 
-/** Reads forward through the file with a window of a megabyte. */
+/** Reads forward through the file with a buffer of a megabyte. */
 class Reader {
   #window = Buffer.alloc(0);
   #windowStart = 0;

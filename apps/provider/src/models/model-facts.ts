@@ -1,4 +1,4 @@
-/** Facts of a model file for offers: type, id, names, limits and think tags. */
+/** `readModelFacts`: facts of a model file or folder for offers, such as type, id, names, limits and think tags. */
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { basename, extname } from 'node:path';
@@ -24,7 +24,7 @@ export interface ModelFacts {
   readonly thinks: boolean | null;
   /** SHA-256 of the chat template; null: no template. */
   readonly templateSha256: string | null;
-  /** Null: the model makes no vectors. */
+  /** Null: no embedding model. */
   readonly embedding: EmbeddingFacts | null;
   /** Null: no image model. A model without `embedding` and `image` writes text. */
   readonly image: ImageFacts | null;
@@ -50,7 +50,7 @@ export function modelTypeOf({ embedding, image }: Pick<ModelFacts, 'embedding' |
   return embedding === null ? 'text' : 'embedding';
 }
 
-/** Throws {@link ModelFileError} if the folder holds no servable image model. */
+/** Throws {@link ModelFileError} if the folder contains no servable image model. */
 function imageModelFacts(path: string): ModelFacts {
   const { name, quantization, promptTokens, facts, files, bytes } = guarded(path, () => readImageFolder(path));
   return {
@@ -99,7 +99,7 @@ const WEIGHT_LABELS: Readonly<Record<string, string>> = {
   uint8: '8bit',
 };
 
-/** Facts of a checked header. Throws {@link ModelFileError} when the file holds no language model. */
+/** Facts of a checked header. Throws {@link ModelFileError} when the file contains no language model. */
 export function modelFacts(path: string, header: GgufHeader): ModelFacts {
   const architecture = text(header, 'general.architecture');
   const trainedContext = number(header, `${architecture}.context_length`);

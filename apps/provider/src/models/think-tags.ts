@@ -1,4 +1,4 @@
-/** Think tags of a model, detected by known pairs in its chat template. */
+/** `thinkTagsOf`: think tags of a model, detected by known pairs in its chat template. */
 
 export interface ThinkTags {
   readonly open: string;

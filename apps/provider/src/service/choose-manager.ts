@@ -15,22 +15,22 @@ import { Systemd } from './systemd.js';
 
 const MANAGERS = ['launchd', 'systemd', 'supervisor'] as const;
 
-/** Drain (15 s by default), the end of children, and a little: nothing of a job should be cut off by the manager. */
+/** Stop timeout: drain (15 s by default), the end of children, and a margin, so that the manager cuts off no job. */
 const STOP_SECONDS = 25;
 
-/** `wanted`: the owner's choice, which overrides the default of the platform. */
-export async function serviceManager(dataDir: string, wanted: string | undefined, run: RunTool = runTool): Promise<ServiceManager> {
-  if (wanted !== undefined && !MANAGERS.some((name) => name === wanted)) {
-    throw new ServiceError(`unknown service manager ${wanted}; use one of ${MANAGERS.join(', ')}`);
+/** `requested`: the owner's choice, which overrides the default of the platform. */
+export async function serviceManager(dataDir: string, requested: string | undefined, run: RunTool = runTool): Promise<ServiceManager> {
+  if (requested !== undefined && !MANAGERS.some((name) => name === requested)) {
+    throw new ServiceError(`unknown service manager ${requested}; use one of ${MANAGERS.join(', ')}`);
   }
   const own = new OwnSupervisor(dataDir, STOP_SECONDS);
   // A service started by the supervisor must be stopped by the supervisor.
-  if (wanted === 'supervisor' || (wanted === undefined && (await own.supervisorState()) !== null)) return own;
+  if (requested === 'supervisor' || (requested === undefined && (await own.supervisorState()) !== null)) return own;
   const { username, uid } = userInfo();
-  if (wanted === 'launchd' || (wanted === undefined && process.platform === 'darwin')) {
+  if (requested === 'launchd' || (requested === undefined && process.platform === 'darwin')) {
     return new Launchd({ run, uid, folder: join(homedir(), 'Library', 'LaunchAgents') });
   }
-  if (wanted === 'systemd' || (process.platform === 'linux' && (await hasUserSystemd(run)))) {
+  if (requested === 'systemd' || (process.platform === 'linux' && (await hasUserSystemd(run)))) {
     return new Systemd({ run, user: username, folder: join(process.env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'systemd', 'user') });
   }
   return own;
@@ -42,7 +42,7 @@ async function hasUserSystemd(run: RunTool): Promise<boolean> {
   return (await run('systemctl', ['--user', 'show', '--property=Version'])).code === 0;
 }
 
-/** `serve` as a service. Makes the folder of the logs. */
+/** Defines `serve` as a service. Creates the folder of the logs. */
 export function serviceDefinition(dataDir: string, env: NodeJS.ProcessEnv = process.env): ServiceDefinition {
   const output = outputFile(dataDir);
   mkdirSync(dirname(output), { recursive: true, mode: 0o700 });

@@ -1,4 +1,4 @@
-/** Definition file of a service manager, written atomically and only if its content changed. */
+/** `writeDefinitionFile` writes the definition file of a service manager atomically, and only if its content changed. */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { writePrivateFile } from '../files/private-file.js';

@@ -1,6 +1,5 @@
 /**
- * launchd user agent: a plist in ~/Library/LaunchAgents, loaded by `launchctl` into the user's session domain.
- *
+ * `Launchd`: service manager on macOS. A plist in ~/Library/LaunchAgents, loaded by `launchctl` into the user's session domain.
  * Commands are idempotent: each reads the current state first.
  */
 import { rmSync } from 'node:fs';
@@ -165,7 +164,7 @@ export function launchdPlist({ label, command, environment, outputFile, dataDir,
     // `Background` would exclude the performance cores.
     ProcessType: 'Standard',
     Umask: 0o077,
-    // Core dumps would hold prompts and keys.
+    // Core dumps would contain prompts and keys.
     SoftResourceLimits: { Core: 0 },
     HardResourceLimits: { Core: 0 },
     StandardOutPath: outputFile,

@@ -1,7 +1,6 @@
 /**
- * Fallback service manager for machines without launchd and systemd (containers, CI): a small supervisor process.
- *
- * Does not start with the machine.
+ * `OwnSupervisor`: fallback service manager for machines without launchd and systemd (containers, CI), a small supervisor process. Does
+ * not start with the machine.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';

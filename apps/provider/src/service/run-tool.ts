@@ -1,4 +1,4 @@
-/** Runs system programs (`launchctl`, `systemctl`). Tests replace the function to see the exact arguments. */
+/** `runTool` runs system programs (`launchctl`, `systemctl`). Tests replace the function to see the exact arguments. */
 import { execFile } from 'node:child_process';
 
 export interface ToolResult {

@@ -35,7 +35,7 @@ export interface ServiceManager {
   advice(definition: ServiceDefinition): Promise<readonly string[]>;
 }
 
-/** A service manager refused or gave an unknown answer. One sentence for the owner. */
+/** A service manager refused a command or gave an unknown answer. One sentence for the owner. */
 export class ServiceError extends Error {
   override name = 'ServiceError';
 }

@@ -1,4 +1,4 @@
-/** systemd user unit. Commands are idempotent: each reads the current state first. */
+/** `Systemd`: service manager on Linux, with a user unit. Commands are idempotent: each reads the current state first. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeDefinitionFile } from './definition-file.js';
@@ -89,7 +89,7 @@ function unitOf(label: string): string {
   return `${label}.service`;
 }
 
-/** From `systemctl show --property=…`. */
+/** Parses the output of `systemctl show --property=…`. */
 export function parseSystemctlShow(text: string): ServiceState {
   const values = new Map(text.split('\n').map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
   const pid = Number(values.get('MainPID'));

@@ -31,7 +31,7 @@ const DATA: Readonly<Record<string, string>> = {
   'pause.json': 'a pause',
   'activity.json': 'serving times',
 };
-/** Left by a daemon, and small. */
+/** Small files that a daemon may leave. */
 const TRACES = /^(?:control|supervisor|machine)\.sock(?:\.start)?$|^config\.toml\.\d+\.new$/;
 
 /** Existing parts. */

@@ -1,6 +1,5 @@
 /**
- * WebSocket to the coordinator. Every received frame counts as liveness; a socket silent despite pings is closed.
- *
+ * `Connection`: the WebSocket to the coordinator. Every received frame counts as liveness; a socket silent despite pings is closed.
  * Sends are bounded: if the coordinator does not read, the connection ends instead of queueing.
  */
 import {
@@ -25,16 +24,16 @@ export interface Liveness {
   readonly probeMs?: number;
 }
 
-/** Looked at with every ping, so a dead socket is found within 28 s. */
+/** Silence is checked with every ping, so a dead socket is found within 28 s. */
 const LIVENESS: Liveness = { pingMs: 8_000, silenceMs: 20_000 };
 const CONNECT_TIMEOUT_MS = 10_000;
 const PROBE_MS = 5_000;
 const SILENT = 'the coordinator has been silent for too long';
-/** Comes back in the answer (RFC 6455, section 5.5.3). */
+/** The payload is repeated in the answer (RFC 6455, section 5.5.3). */
 const PROBE = Buffer.from('awake');
-/** With a heartbeat, in parts of its interval: how often silence is looked at, when a ping is sent, and when the socket counts as dead. */
+/** Fractions of a heartbeat's interval: how often silence is checked, when a ping is sent, and when the socket counts as dead. */
 const HEARTBEAT = { check: 0.125, ping: 0.75, silence: 1.75 };
-/** How long an orderly end may take. */
+/** Maximum duration of an orderly end, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
 interface ConnectionHandlers {
@@ -46,7 +45,7 @@ interface ConnectionHandlers {
 }
 
 export class Connection {
-  #lastSign = performance.now();
+  #lastHeardAt = performance.now();
   #closed = false;
   #closing: NodeJS.Timeout | null = null;
   #probe: NodeJS.Timeout | null = null;
@@ -98,7 +97,8 @@ export class Connection {
   }
 
   /**
-   * Watches the socket more closely: a silent coordinator is left within two intervals. Pings are sent only when nothing else came.
+   * Checks the socket more often: a silent coordinator is left within two intervals. Pings are sent only when nothing else was
+   * received.
    */
   setHeartbeat(intervalMs: number): void {
     if (this.#closed) return;
@@ -114,7 +114,7 @@ export class Connection {
     this.#write(JSON.stringify(message));
   }
 
-  /** `sent` is called when the bytes have left this process, or the connection ended. */
+  /** Sends a frame. `sent` is called after the bytes were written, or when the connection ended. */
   sendFrame(bytes: Uint8Array, sent: () => void): void {
     if (this.#closed) sent();
     else this.#write(bytes, sent);
@@ -183,19 +183,19 @@ export class Connection {
   /** Pings, or ends a silent connection. */
   #checkLife(): void {
     if (this.#closed) return;
-    if (performance.now() - this.#lastSign > this.liveness.silenceMs) this.end(SILENT);
+    if (performance.now() - this.#lastHeardAt > this.liveness.silenceMs) this.end(SILENT);
     else this.socket.ping();
   }
 
   #checkHeartbeat(intervalMs: number): void {
     if (this.#closed) return;
-    const silentMs = performance.now() - this.#lastSign;
+    const silentMs = performance.now() - this.#lastHeardAt;
     if (silentMs >= intervalMs * HEARTBEAT.silence) this.end(SILENT);
     else if (silentMs >= intervalMs * HEARTBEAT.ping) this.socket.ping();
   }
 
   #sign(): void {
-    this.#lastSign = performance.now();
+    this.#lastHeardAt = performance.now();
   }
 
   #close(reason: string): void {

@@ -1,7 +1,6 @@
 /**
- * Requests a device-management enrolment profile while enrolment is the missing trust part, and installs it.
- *
- * Waits a moment first, because right after connecting the coordinator may not have checked yet.
+ * `Enrolment` requests a device-management enrolment profile while enrolment is the missing trust part, and installs it. Waits a moment
+ * first, because right after connecting the coordinator may not have checked yet.
  */
 import type { CoordinatorMessage, ProviderMessage, TrustMessage } from '@inference/protocol';
 
@@ -19,7 +18,7 @@ interface EnrolmentOptions {
   readonly askAfterMs?: number;
 }
 
-/** In milliseconds. */
+/** Delay of the first request after the trust message, in milliseconds. */
 const ASK_AFTER_MS = 2000;
 /** An offer is valid for half an hour; no request is sent meanwhile. */
 const ASK_AGAIN_MS = 30 * 60_000;
@@ -60,7 +59,7 @@ export class Enrolment {
     );
   }
 
-  /** Asks no more. */
+  /** Sends no more requests. */
   stop(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;

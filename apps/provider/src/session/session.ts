@@ -1,7 +1,6 @@
 /**
- * One session with the coordinator, from `hello` to close: registers, answers challenges, renews the sealing key, dispatches jobs.
- *
- * Keys and jobs end with the session.
+ * `Session`: one session with the coordinator, from `hello` to close. Registers, answers challenges, renews the sealing key, dispatches
+ * jobs. Keys and jobs end with the session.
  */
 import type { Enclave } from '@inference/enclave';
 import {
@@ -39,7 +38,7 @@ interface RegistrationInfo {
 interface JobHandler {
   handle(message: CoordinatorMessage & { type: 'job' | 'credit' | 'cancel' }): void;
   frame(frame: Frame): void;
-  /** The session is over; nothing can be sent any more. */
+  /** The session has ended; nothing can be sent any more. */
   abandon(): void;
 }
 
@@ -64,20 +63,20 @@ export interface SessionOptions {
   readonly onTrust?: (trust: TrustMessage) => void;
   /** Models that the coordinator refuses, with reasons; an empty list ends earlier refusals. */
   readonly onModelsRefused?: (models: ModelsRefused['models']) => void;
-  /** This machine's clock minus the coordinator's, and whether the difference endangers jobs. */
+  /** Clock difference, this machine's minus the coordinator's, and whether it endangers jobs. */
   readonly onClockSkew?: (milliseconds: number, large: boolean) => void;
   /** The coordinator's answer to an `enrolment_request`. */
   readonly onEnrolment?: (answer: CoordinatorMessage & { type: 'enrolment' | 'enrolment_refused' }) => void;
   /** The coordinator's answer to the machine token. */
   readonly onLink?: (answer: CoordinatorMessage & { type: 'linked' | 'link_refused' }) => void;
   readonly liveness?: Liveness;
-  /** From the start of connecting to `welcome`. Default 10 s for the connection, and the time to register for the rest. */
+  /** Maximum time from the start of connecting to `welcome`. Default 10 s for the connection, and the time to register for the rest. */
   readonly welcomeTimeoutMs?: number;
   /** Emits after system sleep. */
   readonly wakeDetector?: Pick<WakeDetector, 'on'>;
 }
 
-/** From the opened socket to `registered`, in milliseconds. */
+/** Maximum time from the opened socket to `registered`, in milliseconds. */
 const REGISTER_TIMEOUT_MS = 30_000;
 
 export class Session {
@@ -136,7 +135,7 @@ export class Session {
     this.#connection?.send(message);
   }
 
-  /** `sent` is called when the bytes have left, or never will. */
+  /** Sends a frame. `sent` is called after the bytes were written, or when they never will be. */
   sendFrame(bytes: Uint8Array, sent: () => void): void {
     if (this.#connection === null) sent();
     else this.#connection.sendFrame(bytes, sent);
@@ -150,7 +149,7 @@ export class Session {
     this.#keys?.replace();
   }
 
-  /** Leaves in an orderly way. */
+  /** Ends the session in an orderly way. */
   close(): void {
     this.#connection?.close();
   }

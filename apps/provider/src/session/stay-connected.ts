@@ -1,7 +1,6 @@
 /**
- * Keeps the daemon connected: runs sessions one after another, with growing, jittered delays.
- *
- * Rejections that a retry cannot fix wait longer.
+ * `stayConnected` keeps the daemon connected: runs sessions one after another, with growing, jittered delays. Rejections that a retry
+ * cannot fix wait longer.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RejectionCode } from '@inference/protocol';
@@ -30,9 +29,9 @@ interface StayConnectedOptions extends SessionOptions {
 }
 
 const BACKOFF: Backoff = { firstMs: 500, maxMs: 30_000 };
-/** For a coordinator shutdown: all providers leave at once, and the coordinator is back soon. */
+/** Delays after a coordinator's shutdown: all providers leave at once, and the coordinator returns soon. */
 const RESTART: Backoff = { firstMs: 2_000, maxMs: 8_000 };
-/** First delay in a cluster of coordinators: another coordinator is ready now, and many providers come at once. */
+/** First delay in a cluster of coordinators: another coordinator is ready now, and many providers connect at once. */
 const MAX_TAKEOVER_MS = 500;
 /**
  * Time from the start of connecting to `welcome` in a cluster: a frozen coordinator accepts connections and stays silent, while another one
@@ -79,7 +78,7 @@ export async function stayConnected(options: StayConnectedOptions, signal: Abort
       : restart && !hasPeers
         ? (options.restart ?? RESTART)
         : backoff;
-    // The second coordinator may be away, too.
+    // The second coordinator may be unreachable, too.
     const isTakeover = hasPeers && attempt <= 1 && !refused;
     const retryInMs = isTakeover ? Math.round(random() * MAX_TAKEOVER_MS) : backoffMs(pauses, attempt, random());
     options.onEvent(eventOf(end, retryInMs));

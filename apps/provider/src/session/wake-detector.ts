@@ -1,7 +1,6 @@
 /**
- * Detects system sleep, a stopped process, and clock changes. Agreements by clock and open sockets may be invalid afterwards.
- *
- * Node's own timers use the monotonic clock and need no correction.
+ * `WakeDetector` detects system sleep, a stopped process, and clock changes. Agreements by clock and open sockets may be invalid
+ * afterwards. Node's own timers use the monotonic clock and need no correction.
  */
 
 interface WakeDetectorOptions {
@@ -13,7 +12,7 @@ interface WakeDetectorOptions {
 }
 
 export interface Wake {
-  /** How long nothing ran, or by how much the clock jumped (also back), in milliseconds. */
+  /** Time in which no timer ran, or jump of the clock (also back), in milliseconds. */
   readonly jumpMs: number;
 }
 

@@ -1,7 +1,6 @@
 /**
- * Checks for updates every few hours, with jitter so that machines do not check at the same time.
- *
- * Prepares a release; the creator decides when to switch.
+ * `updateAutomatically` checks for updates every few hours, with jitter so that machines do not check at the same time. Prepares a
+ * release; the caller decides when to switch.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -13,7 +12,7 @@ interface AutomaticOptions {
   readonly onReady: (version: string) => void;
   readonly onProblem: (error: unknown) => void;
   readonly signal: AbortSignal;
-  /** From 0 to 1. */
+  /** Random numbers from 0 to 1. */
   readonly random?: () => number;
   readonly everyMs?: number;
 }

@@ -1,8 +1,6 @@
 /**
- * Prepares a signed release beside the installed versions: resumable download, verification, unpacking, native build, and a test
- * start.
- *
- * The folder gets its final name last, so that a visible version is complete. The running version is not touched.
+ * `prepare` installs a signed release beside the installed versions: resumable download, verification, unpacking, native build, and a
+ * test start. The folder gets its final name last, so that a visible version is complete. The running version is not touched.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * Kind of this installation, which decides who updates it: our own installer (versions side by side), npm, or a clone of the
- * repository.
+ * `installation`: the kind of this installation, which decides who updates it: this project's installer (versions side by side), npm,
+ * or a clone of the repository.
  */
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -1,6 +1,6 @@
 /**
- * File layout of our own installation. `current` is a symbolic link replaced atomically, so that a complete version is active at
- * every moment.
+ * File layout of an installation by this project's installer. `current` is a symbolic link replaced atomically, so that a complete
+ * version is active at every moment.
  */
 import { mkdirSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Update from the check to a prepared version. Shared by the command and the daemon. */
+/** Finds an update and prepares it, for the command and the daemon. */
 import { compareVersions, type Release } from '@inference/protocol';
 import type { Progress } from '../models/store/download.js';
 import { prepare } from './download-release.js';
@@ -25,7 +25,7 @@ interface ReadyOptions {
   readonly signal: AbortSignal;
 }
 
-/** Throws UpdateError, also where another update is under way. */
+/** Prepares a release. Throws UpdateError, also while another update runs. */
 export async function prepareRelease(readying: ReadyOptions): Promise<void> {
   const unlock = lockUpdates(readying.prefix);
   try {

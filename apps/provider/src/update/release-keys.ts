@@ -1,6 +1,6 @@
 /**
- * Public keys that may sign releases for this build, stored in its package.json. A signed build thereby names the signers of the
- * next.
+ * `releaseKeys`: public keys that may sign releases for this build, stored in its package.json. A signed build thereby names the
+ * signers of the next.
  */
 import { createRequire } from 'node:module';
 import Type from 'typebox';

@@ -1,12 +1,12 @@
 /**
- * Fetches release descriptions from the coordinator, which is not trusted: bounded time and size, no redirects, and a verified
- * release signature.
+ * `fetchRelease` fetches release descriptions from the coordinator, which is not trusted: bounded time and size, no redirects, and a
+ * verified release signature.
  */
 import { RELEASE_PLATFORMS, type Release, type ReleasePlatform, ReleaseSchema } from '@inference/protocol';
 import { verifyRelease } from '@inference/protocol/crypto';
 import { Compile } from 'typebox/compile';
 
-/** One sentence for the owner. `unreachable`: the coordinator did not answer and may later. */
+/** The update failed; the message is a sentence for the owner. `unreachable`: the coordinator did not answer and may later. */
 export class UpdateError extends Error {
   constructor(
     message: string,

@@ -1,14 +1,13 @@
 /**
- * Confirms a version on trial. Healthy means: a registered session with the coordinator.
- *
- * If the coordinator is unreachable, which is not the version's fault: a minimum run time and an answering control socket.
+ * `confirmTrial` confirms a version on trial. Healthy means: a registered session with the coordinator. If the coordinator is
+ * unreachable, which is not the version's fault: a minimum run time and an answering control socket.
  */
 import { prune } from './layout.js';
 import { endTrial, readTrial } from './trial.js';
 
 export interface Health {
   readonly registered: boolean;
-  /** No response at all, not even an error. */
+  /** No response was received at all, not even an error. */
   readonly isCoordinatorUnreachable: boolean;
   /** Asked over the control socket, as a command would. */
   readonly answersCommands: boolean;

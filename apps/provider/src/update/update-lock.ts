@@ -1,4 +1,4 @@
-/** Lock against concurrent updates by the owner's command and the daemon. The lock of a dead process is ignored. */
+/** `lockUpdates` prevents concurrent updates by the owner's command and the daemon. The lock of a dead process is ignored. */
 import { closeSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { UpdateError } from './releases.js';

@@ -24,7 +24,7 @@ function leave(sequences: SequencePool, scope: string | null, tokens: readonly T
   if (held === null) throw new Error('no sequence is free');
   held.tokens = [...tokens];
   held.repeatable = repeatable;
-  sequences.give(held);
+  sequences.release(held);
   return held.id;
 }
 
@@ -44,7 +44,7 @@ test('different tokens are cut off, and the last prompt token is always computed
   const other = sequences.take({ prompt: prompt(1, 2, 9), scope: 'a', repeatable: false });
   expect(other?.tokens).toEqual([1, 2]);
   other?.tokens.push(9 as Token);
-  if (other !== null) sequences.give(other);
+  if (other !== null) sequences.release(other);
   expect(sequences.take({ prompt: prompt(1, 2, 9), scope: 'a', repeatable: false })?.tokens).toEqual([1, 2]);
   expect(native.cut).toEqual([
     [0, 2],

@@ -398,7 +398,7 @@ describe('a machine that leaves', () => {
     bench = new Bench(8);
     const [bodiless] = (await fourJobs(bench)) as [JobContext];
     bench.away = 'away';
-    const aside = bench.jobs.stepAside({ graceMs: 60_000, forcedMs: 60_000 }, new AbortController().signal, stays);
+    const aside = bench.jobs.drainForAbsence({ graceMs: 60_000, forcedMs: 60_000 }, new AbortController().signal, stays);
     expect(await bench.failureOf(chat())).toEqual({ code: 'away' });
     expect(failuresOf(bench).get(bodiless.job_id)).toBe('away');
     for (const { generation } of bench.streams) {
@@ -418,7 +418,7 @@ describe('a machine that leaves', () => {
     const [bodiless, silent, begun, plain] = (await fourJobs(bench)) as [JobContext, JobContext, JobContext, JobContext];
     bench.away = 'busy';
     const forced = new AbortController();
-    const aside = bench.jobs.stepAside({ graceMs: 60_000, forcedMs: 50 }, forced.signal, stays);
+    const aside = bench.jobs.drainForAbsence({ graceMs: 60_000, forcedMs: 50 }, forced.signal, stays);
     forced.abort();
     await bench.settle();
     const handedBack = [bodiless, silent, plain].map(({ job_id }) => [job_id, 'busy']);
@@ -432,7 +432,7 @@ describe('a machine that leaves', () => {
     await fourJobs(bench);
     bench.away = 'away';
     const stay = new AbortController();
-    const aside = bench.jobs.stepAside({ graceMs: 60_000, forcedMs: 60_000 }, new AbortController().signal, stay.signal);
+    const aside = bench.jobs.drainForAbsence({ graceMs: 60_000, forcedMs: 60_000 }, new AbortController().signal, stay.signal);
     stay.abort();
     await aside;
     await bench.settle();

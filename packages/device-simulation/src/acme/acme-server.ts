@@ -1,6 +1,6 @@
 /**
- * ACME server (RFC 8555) reduced to its `device-attest-01` challenge: issues tokens and forwards device answers to the coordinator,
- * which verifies them. Issues no certificates.
+ * `AcmeServer`: an ACME server (RFC 8555) reduced to its `device-attest-01` challenge. Issues tokens and forwards device answers to the
+ * coordinator, which verifies them. Issues no certificates.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
@@ -47,7 +47,7 @@ export class AcmeServer {
     return server;
   }
 
-  /** The address for profiles; a coordinator puts the enrolment's token in the place of `{enrolment}`. */
+  /** Address for profiles; a coordinator replaces `{enrolment}` by the enrolment's token. */
   get directoryUrl(): string {
     return `${this.#base}/acme/{enrolment}`;
   }

@@ -1,6 +1,6 @@
 /**
- * The `device-attest-01` challenge of ACME, answered with an attestation object whose certificate carries the SHA-256 of the token
- * as its freshness code.
+ * Answers the `device-attest-01` challenge of ACME with an attestation object whose certificate has the SHA-256 of the token as its
+ * freshness code.
  */
 import { createHash } from 'node:crypto';
 import { toBase64Url, utf8 } from '@inference/protocol';

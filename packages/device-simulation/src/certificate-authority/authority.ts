@@ -1,6 +1,6 @@
 /**
- * Certificate authority with the shape of Apple's: a root and an issuing authority with P-384 keys, and 91-day leaf certificates
- * that state facts of one simulated Mac. Every subject name says "Simulated".
+ * `SimulatedAuthority`: a certificate authority with the shape of Apple's. A root and an issuing authority with P-384 keys, and 91-day
+ * leaf certificates that state facts of one simulated Mac. Every subject name says "Simulated".
  */
 import { createHash, X509Certificate } from 'node:crypto';
 import { fromHex, toBase64, toHex } from '@inference/protocol';
@@ -103,7 +103,7 @@ export class SimulatedAuthority {
     );
   }
 
-  /** Serializes the authority, private keys included: a simulated authority is worth nothing outside its simulation. */
+  /** Serializes the authority, private keys included: a simulated authority has no value outside its simulation. */
   save(): string {
     const saved: SavedAuthority = {
       v: 1,

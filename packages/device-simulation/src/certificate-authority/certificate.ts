@@ -1,6 +1,6 @@
 /**
- * One X.509 certificate as a template of encoded parts (RFC 5280 section 4.1): any part can be replaced by another encoding, the
- * signature by another key or hash.
+ * `CertificateTemplate` and `signCertificate`: an X.509 certificate as a template of encoded parts (RFC 5280 section 4.1). Any part can
+ * be replaced by another encoding, the signature by another key or hash.
  */
 import { type KeyObject, sign } from 'node:crypto';
 import {

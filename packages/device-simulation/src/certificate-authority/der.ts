@@ -42,7 +42,7 @@ export function bitString(bytes: Uint8Array, unusedBits = 0): Uint8Array {
   return tlv(TAG.bitString, Uint8Array.of(unusedBits), bytes);
 }
 
-/** From dotted numbers. */
+/** OBJECT IDENTIFIER of dotted numbers. */
 export function objectIdentifier(dotted: string): Uint8Array {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
   return tlv(TAG.objectIdentifier, ...[40 * first + second, ...rest].map(base128));

@@ -35,7 +35,7 @@ export interface AttestedDevice {
   readonly thirdPartyKextsAllowed: boolean;
 }
 
-/** In the order of the real certificates. `freshness` has 32 bytes. */
+/** The extensions, in the order of the real certificates. `freshness` has 32 bytes. */
 export function deviceExtensions(device: AttestedDevice, freshness: Uint8Array): Extension[] {
   const values: readonly (readonly [string, Uint8Array])[] = [
     [DEVICE_OIDS.sepOsVersion, utf8(device.sepOsVersion)],

@@ -19,7 +19,7 @@ export function p384Key(random: Random): P384Key {
   return p384KeyFrom(random(48).map((byte, index) => (index === 0 ? byte & 0x7f : byte)));
 }
 
-/** From the 48 bytes of the private number. */
+/** The key of the 48 bytes of the private number. */
 export function p384KeyFrom(scalar: Uint8Array): P384Key {
   const exchange = createECDH('secp384r1');
   exchange.setPrivateKey(scalar);

@@ -1,4 +1,4 @@
-/** Building blocks of chain mutations: an authority, an impostor, a Mac, and the single steps of issuing. */
+/** `MutationBench`: building blocks of chain mutations, with an authority, an impostor, a Mac, and the single steps of issuing. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { type ChainRejection, toBase64 } from '@inference/protocol';
 import { SimulatedAuthority } from './authority.js';
@@ -23,7 +23,7 @@ export interface ChainSample {
   readonly now: number;
 }
 
-/** One changed detail of a chain. A mutation with code null must still be accepted. */
+/** A changed detail of a chain. A mutation with code null must still be accepted. */
 export interface ChainMutation {
   readonly name: string;
   readonly code: ChainRejection | null;

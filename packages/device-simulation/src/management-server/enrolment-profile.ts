@@ -1,4 +1,4 @@
-/** Reads an enrolment profile: the address of the management server and the parameters that the Mac sends from then on. */
+/** `readEnrolmentProfile`: the address of the management server, and the parameters that the Mac sends from then on. */
 import { type PlistValue, parse } from 'plist';
 
 export interface EnrolmentOrders {

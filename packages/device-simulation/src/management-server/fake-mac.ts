@@ -1,6 +1,6 @@
 /**
- * Simulated Mac under device management. Stores protections, answers the two commands that this network sends, and attests with
- * Apple-shaped certificates, at most one new certificate per seven days, as real Macs do. Can be set to misbehave.
+ * `FakeMac`: a simulated Mac under device management. Stores protections, answers the two commands that this network sends, and attests
+ * with Apple-shaped certificates, at most one new certificate per seven days, as real Macs do. Can be set to misbehave.
  */
 import { randomBytes } from 'node:crypto';
 import { buildBinary, build as buildXml, type PlistValue } from 'plist';
@@ -27,7 +27,7 @@ export interface MacIdentity {
 
 /** Faults of a Mac or an impostor. */
 export const MISBEHAVIOURS = [
-  /** Takes commands and never answers. */
+  /** Accepts commands and never answers. */
   'no_answer',
   /** Answers NotNow. */
   'not_now',
@@ -59,7 +59,7 @@ export interface ReceivedCommand {
   readonly nonce: Uint8Array | null;
 }
 
-/** Answer to the server: the device's own property list, and the values that the server reads from there. */
+/** Answer to the server: the device's own property list, and the values that the server reads from it. */
 export interface MacAnswer {
   readonly status: 'Acknowledged' | 'Error' | 'NotNow';
   readonly commandUuid: string;
@@ -180,11 +180,11 @@ export class FakeMac {
   /** Returns the cached chain for the same nonce or within seven days of the last one, else a new chain. */
   #attestation(nonce: Uint8Array): readonly Uint8Array[] {
     const now = this.#now();
-    const wanted = this.#does('stale_nonce') ? new Uint8Array(32).fill(0x5a) : nonce;
-    const hex = Buffer.from(wanted).toString('hex');
+    const attestedNonce = this.#does('stale_nonce') ? new Uint8Array(32).fill(0x5a) : nonce;
+    const hex = Buffer.from(attestedNonce).toString('hex');
     const cached = this.#cached;
     if (cached !== null && (cached.nonce === hex || now - cached.issuedAt < this.#renewMs)) return cached.chain;
-    const chain = this.attest(wanted);
+    const chain = this.attest(attestedNonce);
     this.#cached = { nonce: hex, issuedAt: now, chain };
     return chain;
   }

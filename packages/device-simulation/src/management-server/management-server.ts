@@ -1,5 +1,5 @@
 /**
- * Management server with the interface of NanoMDM (enqueue, push, webhook) and simulated Macs behind it. Routes under
+ * `ManagementServer`: a management server with the interface of NanoMDM (enqueue, push, webhook), with simulated Macs. Routes under
  * `/simulation/v1` create, enrol and change Macs. Manages no real device.
  */
 import { randomUUID, timingSafeEqual } from 'node:crypto';
@@ -45,7 +45,7 @@ export class ManagementServer {
   readonly #macs = new Map<string, Managed>();
   /** Sent events, newest last. */
   readonly sent: SentEvent[] = [];
-  /** How events are sent from now on. */
+  /** Options for the events sent from now on. */
   sending: SendOptions = {};
   webhook: WebhookTarget;
 
@@ -115,7 +115,7 @@ export class ManagementServer {
     return mac;
   }
 
-  /** Takes a Mac out of management. */
+  /** Removes a Mac from management. */
   async unenrol(udid: string): Promise<void> {
     const managed = this.#managed(udid);
     await this.#checkIn(managed, 'CheckOut');
@@ -208,7 +208,7 @@ export class ManagementServer {
 
   async #route(request: IncomingMessage, path: string, body: Buffer): Promise<readonly [number, unknown]> {
     if (path === '/version') return [200, { version: 'simulated' }];
-    // Public, as installing a profile on one's own Mac is.
+    // Public, because anybody may install a profile on an own Mac.
     if (path === '/simulation/v1/install' && request.method === 'POST') {
       const mac = await this.enrolBySerial(await profileOf(JSON.parse(body.toString('utf8')) as Record<string, unknown>));
       return [200, describe(this.#managed(mac.identity.udid))];

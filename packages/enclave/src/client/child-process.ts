@@ -10,7 +10,7 @@ import { EnclaveError } from '../contract/errors.js';
 export type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 const PASSED_VARIABLES = ['PATH', 'HOME', 'TMPDIR', 'USER', 'LANG'];
-/** Milliseconds that each step of ending a child may take. */
+/** Maximum duration of each step of ending a child, in milliseconds. */
 const GRACE_MS = 1_000;
 
 /** Starts the helper. Throws {@link EnclaveError} `start_failed` if the program does not exist. */

@@ -1,6 +1,6 @@
 /**
- * Client of the enclave. Answers come from a helper process that this client starts, supervises and ends; the key stays in that
- * process or its chip.
+ * `Enclave`, the client of the enclave. Answers come from a helper process that this client starts, supervises and ends; the key stays
+ * in that process or its chip.
  */
 import { fromBase64, type SignedStatement, toBase64 } from '@inference/protocol';
 import type { EnclaveError } from '../contract/errors.js';
@@ -36,9 +36,9 @@ export interface Enclave {
 
 /** Signatures are base64 strict-DER. */
 export interface SignedE2eResponse {
-  /** Over the 64 hex digits of the plaintext's hash. */
+  /** Signature over the 64 hex digits of the plaintext's hash. */
   readonly signature: string;
-  /** Over the 64 hex digits of the receipt's `sealed_response_sha256`. */
+  /** Signature over the 64 hex digits of the receipt's `sealed_response_sha256`. */
   readonly sealedSignature: string;
   readonly receipt: SignedStatement;
 }

@@ -1,6 +1,6 @@
 /**
- * One running helper process: requests out, replies in, matched by id. A contract violation or timeout kills it and fails all
- * pending requests; the process is never reused.
+ * `HelperProcess`: a running helper process, with requests and replies matched by id. A contract violation or timeout kills the process
+ * and fails all pending requests; the process is never reused.
  */
 import Type from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
@@ -72,7 +72,7 @@ export class HelperProcess {
     return untilExit(this.#child);
   }
 
-  /** Why the process can no longer be used, or null. */
+  /** Reason why the process can no longer be used, or null. */
   get ended(): EnclaveError | null {
     return this.#ended;
   }

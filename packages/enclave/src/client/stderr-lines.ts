@@ -1,4 +1,7 @@
-/** A helper's stderr as single log lines: control characters removed, long lines cut, and a flood shut off. */
+/**
+ * `StderrLines`: a helper's stderr as single log lines. Control characters are removed, long lines cut, and lines beyond a maximum
+ * dropped.
+ */
 import { LineSplitter } from '../contract/line-splitter.js';
 
 const MAX_LINE = 512;

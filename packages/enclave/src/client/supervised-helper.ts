@@ -1,7 +1,6 @@
 /**
- * Keeps a helper running: restarts it with bounded backoff. Requests wait for the restart, up to the request timeout.
- *
- * A restarted helper must have the same key; another key fails the client permanently.
+ * `SupervisedHelper` keeps a helper running: restarts it with bounded backoff. Requests wait for the restart, up to the request
+ * timeout. A restarted helper must have the same key; another key fails the client permanently.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { EnclaveError } from '../contract/errors.js';
@@ -35,7 +34,7 @@ interface SupervisedHelperOptions {
 export class SupervisedHelper {
   readonly #options: SupervisedHelperOptions;
   readonly #closing = new AbortController();
-  /** Current helper, or the pending start. Rejects when the start fails; the next one is then under way. */
+  /** Current helper, or the pending start. Rejects when the start fails; the next start is then running. */
   #ready: Promise<HelperProcess>;
   /** Live helper after its handshake. */
   #serving: HelperProcess | null = null;

@@ -1,5 +1,6 @@
 /**
- * Splits a byte stream into lines of UTF-8 text. A line over the cap is reported once, then skipped, so that memory stays bounded.
+ * `LineSplitter` splits a byte stream into lines of UTF-8 text. A line over the maximum is reported once, then skipped, so that memory
+ * stays bounded.
  */
 import { MAX_LINE_BYTES } from './requests.js';
 

@@ -39,7 +39,7 @@ export const ResultSchemas = {
   sign_e2e_response: Type.Object({
     /** base64 strict-DER signature over the 64 ASCII digits of `response_sha256`. */
     signature: Base64Schema,
-    /** The same over the digits of the receipt's `sealed_response_sha256`. */
+    /** The same signature over the digits of the receipt's `sealed_response_sha256`. */
     sealed_signature: Base64Schema,
     /** Statement of kind `e2e-receipt`. */
     receipt: SignedStatementSchema,
@@ -48,7 +48,7 @@ export const ResultSchemas = {
 
 export type ResultOf<Op extends Operation> = Static<(typeof ResultSchemas)[Op]>;
 
-/** `id` is null if the helper could not read the request's id. */
+/** A reply. `id` is null if the helper could not read the request's id. */
 export const ReplySchema = Type.Union([
   Type.Object({ id: Type.Integer({ minimum: 0 }), ok: Type.Literal(true) }),
   Type.Object({

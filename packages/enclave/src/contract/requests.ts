@@ -46,7 +46,7 @@ export const ParameterSchemas = {
     }),
   ),
   sign_response: closed(Type.Object({ receipt: ReceiptDraftSchema })),
-  /** Since helpers that report `e2e_receipts`. */
+  /** Supported by helpers that report `e2e_receipts`. */
   sign_e2e_response: closed(
     Type.Object({
       /** SHA-256 of the response's plaintext, which the receipt does not name. */

@@ -1,9 +1,10 @@
 /**
- * Closed versions of the protocol schemas. The protocol tolerates unknown members, but an enclave must not sign unknown content.
+ * `closed`: versions of the protocol schemas without unknown members. The protocol tolerates unknown members, but an enclave must not
+ * sign unknown content.
  */
 import type { TSchema } from 'typebox';
 
-/** Same schema with `additionalProperties: false` on every object. */
+/** The same schema with `additionalProperties: false` on every object. */
 export function closed<Schema extends TSchema>(schema: Schema): Schema {
   return closedNode(schema) as Schema;
 }

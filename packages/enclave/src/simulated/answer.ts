@@ -1,4 +1,4 @@
-/** Handles one request line: parses, validates, executes, and formats the reply. Never throws. */
+/** `answer` handles one request line: parses, validates, executes, and formats the reply. Never throws. */
 import { Compile, type Validator } from 'typebox/compile';
 import type { HelperErrorCode } from '../contract/errors.js';
 import type { Line } from '../contract/line-splitter.js';

@@ -1,7 +1,6 @@
 /**
- * Software key of a simulated enclave: `enclave-key.json` in the data directory, mode 0600.
- *
- * A key is created only if no file exists. A damaged or readable-by-others file is an error, never a reason for a new key.
+ * `loadOrCreateKey`: the software key of a simulated enclave, `enclave-key.json` in the data directory, mode 0600. A key is created
+ * only if no file exists. A damaged or readable-by-others file is an error, never a reason for a new key.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
 import {

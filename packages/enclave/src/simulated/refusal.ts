@@ -1,4 +1,4 @@
-/** Refusal of the simulated helper; becomes the error reply. */
+/** `Refusal` of the simulated helper; becomes the error reply. */
 import type { HelperErrorCode } from '../contract/errors.js';
 
 export class Refusal extends Error {

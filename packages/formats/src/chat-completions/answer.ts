@@ -4,7 +4,7 @@ import type { AnswerFormat, PlainRenderer, ResponseMetadata } from '../format.js
 import { openAiUsage } from '../open-ai-usage.js';
 import { plainRenderer, Transcript } from '../output/transcript.js';
 import { sseData } from '../sse.js';
-import { type ChatAnswerOptions, ChatStreamRenderer, chatSignatureEvent, SERVICE_TIER, shownReason } from './render-stream.js';
+import { type ChatAnswerOptions, ChatStreamRenderer, chatSignatureEvent, finishReasonOf, SERVICE_TIER } from './render-stream.js';
 
 export function chatAnswer(options: ChatAnswerOptions): AnswerFormat {
   return {
@@ -30,7 +30,7 @@ function chatPlainRenderer({ responseId, created, model, systemFingerprint }: Re
         index: 0,
         message: messageOf(transcript, options),
         logprobs: options.logprobs ? { content: transcript.logprobs, refusal: null } : null,
-        finish_reason: shownReason(finish.reason, options),
+        finish_reason: finishReasonOf(finish.reason, options),
       },
     ],
     usage: openAiUsage(finish),

@@ -1,4 +1,7 @@
-/** Which members of a chat completion request are read, ignored or refused (docs/clients.md). `{}`: false and empty values are accepted. */
+/**
+ * Tables of the members of a chat completion request: read, ignored or refused (docs/clients.md). `{}`: false and empty values are
+ * accepted.
+ */
 import Type from 'typebox';
 import { StructuredOutputsSchema } from '../constraints.js';
 import { BOOKKEEPING, ENGINE_HINTS, tokenLimitAlias, UNSUPPORTED_ENGINE_PARAMETERS } from '../members/common-members.js';

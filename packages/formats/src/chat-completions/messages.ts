@@ -1,5 +1,5 @@
-/** Normalizes chat messages: one role vocabulary, and content as a single text. */
-import { isGiven, refuse, reject } from '../errors/refusal.js';
+/** `normaliseMessages` normalizes chat messages: one set of roles, and content as a single text. */
+import { isPresent, refuse, reject } from '../errors/refusal.js';
 import type { ChatMessage, ToolCall } from '../request.js';
 import type { Message, Part } from './schema.js';
 
@@ -8,7 +8,7 @@ export function normaliseMessages(messages: readonly Message[]): readonly ChatMe
   const names = new Map<string, string>();
   return messages.map((message, index) => {
     const path = `messages[${index}]`;
-    if (isGiven(message.audio)) refuse(`${path}.audio`, `${path}.audio is not supported.`);
+    if (isPresent(message.audio)) refuse(`${path}.audio`, `${path}.audio is not supported.`);
     switch (message.role) {
       case 'system':
       case 'developer':
@@ -47,7 +47,7 @@ function toolCallOf(message: Message, index: number, path: string): ToolCall {
 
 /** Legacy calls have no ids; the message index is used instead. */
 function functionCallOf({ function_call: call }: Message, index: number): ToolCall[] {
-  return isGiven(call) ? [{ id: `call_${index}`, name: call.name, arguments: call.arguments }] : [];
+  return isPresent(call) ? [{ id: `call_${index}`, name: call.name, arguments: call.arguments }] : [];
 }
 
 /** Id of the last call of a function, or its name if there was no call. */
@@ -59,7 +59,7 @@ function contentOf(message: Message, path: string): string {
   const { content } = message;
   const field = `${path}.content`;
   if (typeof content === 'string') return content;
-  if (isGiven(content)) return content.map((part, index) => refusalOf(part, message) ?? textOf(part, `${field}[${index}]`)).join('\n');
+  if (isPresent(content)) return content.map((part, index) => refusalOf(part, message) ?? textOf(part, `${field}[${index}]`)).join('\n');
   // Only assistant messages may have no text.
   if (message.role === 'assistant') return message.refusal ?? '';
   return reject(field, `${field} is required.`);

@@ -2,7 +2,7 @@
 
 import type { Endpoint } from '@inference/protocol';
 import { requestedFormat } from '../constraints.js';
-import { isFilled, isGiven, refuse, reject } from '../errors/refusal.js';
+import { isFilled, isPresent, refuse, reject } from '../errors/refusal.js';
 import { stopOf } from '../fields.js';
 import type { ParsedRequest, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
@@ -27,7 +27,7 @@ export function chatCompletionOf(json: unknown, endpoint: Endpoint, options?: Pa
   const { body, ignored } = read(json, options);
   refuseUnsupported(body);
   const stream = body.stream ?? false;
-  if (!stream && isGiven(body.stream_options)) {
+  if (!stream && isPresent(body.stream_options)) {
     reject('stream_options', 'stream_options is only allowed when stream is true.');
   }
   const request: TextRequest = {
@@ -52,7 +52,7 @@ export function chatCompletionOf(json: unknown, endpoint: Endpoint, options?: Pa
       includeUsage: body.stream_options?.include_usage ?? false,
       showReasoning: body.include_reasoning ?? false,
       logprobs: request.logprobs !== null,
-      reportsServiceTier: isGiven(body.service_tier),
+      reportsServiceTier: isPresent(body.service_tier),
       legacyFunctions: isFilled(body.functions),
     }),
     ignored: [...ignored, ...withoutEffect(body)],
@@ -75,9 +75,9 @@ function thinkingOf({
 /** Members with values that have no effect. */
 function withoutEffect(body: ChatCompletionRequest): readonly string[] {
   const ignored: string[] = [];
-  if (isGiven(body.reasoning_effort) && body.reasoning_effort !== 'none') ignored.push('reasoning_effort');
-  if (isGiven(body.reasoning?.effort) && body.reasoning.effort !== 'none') ignored.push('reasoning.effort');
-  if (body.messages.some(({ role, name }) => role !== 'function' && role !== 'tool' && isGiven(name))) ignored.push('messages[].name');
+  if (isPresent(body.reasoning_effort) && body.reasoning_effort !== 'none') ignored.push('reasoning_effort');
+  if (isPresent(body.reasoning?.effort) && body.reasoning.effort !== 'none') ignored.push('reasoning.effort');
+  if (body.messages.some(({ role, name }) => role !== 'function' && role !== 'tool' && isPresent(name))) ignored.push('messages[].name');
   return ignored;
 }
 
@@ -100,8 +100,8 @@ function logprobsOf(body: ChatCompletionRequest): number | null {
 
 /** Throws RequestError `unsupported_parameter` for an unsupported feature. */
 function refuseUnsupported(body: ChatCompletionRequest): void {
-  if (isGiven(body.n) && body.n !== 1) refuse('n', 'n must be 1: one choice is generated per request.');
+  if (isPresent(body.n) && body.n !== 1) refuse('n', 'n must be 1: one choice is generated per request.');
   if (body.modalities?.some((modality) => modality !== 'text')) refuse('modalities', 'modalities other than text are not supported.');
-  if (isGiven(body.audio)) refuse('audio', 'audio is not supported.');
-  if (isGiven(body.web_search_options)) refuse('web_search_options', 'web_search_options are not supported.');
+  if (isPresent(body.audio)) refuse('audio', 'audio is not supported.');
+  if (isPresent(body.web_search_options)) refuse('web_search_options', 'web_search_options are not supported.');
 }

@@ -1,6 +1,6 @@
 /**
- * Renders a chat completion as a stream in the shape of the real API: role chunk, a chunk per visible piece, finish reason, usage
- * if requested. Constant parts are built once per stream, so each piece costs a single string literal.
+ * `ChatStreamRenderer` renders a chat completion as a stream in the shape of the real API: role chunk, a chunk per visible piece,
+ * finish reason, usage if requested. Constant parts are built once per stream, so each piece costs a single string literal.
  */
 import type { ResponseMetadata, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';
@@ -17,14 +17,14 @@ export interface ChatAnswerOptions {
   readonly logprobs: boolean;
   /** The client named a service tier; the response then names `default`, the only tier. */
   readonly reportsServiceTier: boolean;
-  /** The client gave `functions`, so a call is shown as `function_call`. */
+  /** The request has `functions`, so a call is rendered as `function_call`. */
   readonly legacyFunctions: boolean;
 }
 
 /** Tier name of the real API for requests without a special tier. */
 export const SERVICE_TIER = 'default';
 
-export function shownReason(reason: CompletedFinishReason, { legacyFunctions }: Pick<ChatAnswerOptions, 'legacyFunctions'>) {
+export function finishReasonOf(reason: CompletedFinishReason, { legacyFunctions }: Pick<ChatAnswerOptions, 'legacyFunctions'>) {
   return legacyFunctions && reason === 'tool_calls' ? 'function_call' : reason;
 }
 
@@ -74,7 +74,7 @@ export class ChatStreamRenderer implements StreamRenderer {
         return this.#chunk(sseJson({ tool_calls: [call] }));
       }
       case 'finish': {
-        const last = `${this.#opening('""')}${this.#chunk('{}', `"${shownReason(event.reason, this.#options)}"`)}`;
+        const last = `${this.#opening('""')}${this.#chunk('{}', `"${finishReasonOf(event.reason, this.#options)}"`)}`;
         this.#state = 'finished';
         if (!this.#options.includeUsage) return last;
         return `${last}${this.#head},"choices":[],"usage":${JSON.stringify(openAiUsage(event))}}\n\n`;

@@ -109,11 +109,11 @@ export const ResponseFormatSchema = Type.Object(
   {
     type: Type.String({ description: 'a string' }),
     json_schema: nullable(JsonSchemaFormatSchema, 'an object with name and schema'),
-    /** Where llama.cpp, Together and Fireworks take the schema, also with the type `json_object`. */
+    /** Schema as sent to llama.cpp, Together and Fireworks, also with the type `json_object`. */
     schema: nullable(JSON_SCHEMA, 'a JSON Schema object'),
-    /** Where TGI takes a schema or a regular expression. */
+    /** Schema or regular expression, as sent to TGI. */
     value: nullable(Type.Union([JSON_SCHEMA, Type.String()]), 'a JSON Schema object or a regular expression'),
-    /** Where Fireworks and xgrammar take a regular expression. */
+    /** Regular expression, as sent to Fireworks and xgrammar. */
     pattern: text,
   },
   { description: 'an object with a type' },
@@ -156,7 +156,7 @@ export const ChatCompletionRequestSchema = Type.Object(
     chat_template_kwargs: nullable(TemplateArgumentsSchema, 'an object such as {"enable_thinking": false}'),
     thinking: nullable(ThinkingSchema, 'an object with a type'),
     service_tier: nullable(Type.Enum(['auto', 'default', 'flex', 'scale', 'priority']), 'one of auto, default, flex, scale, priority'),
-    /** Not in the format of the real API: shows think sections as `reasoning_content`. */
+    /** Extension of the real API: renders think sections as `reasoning_content`. */
     include_reasoning: flag,
     provider_serial,
 

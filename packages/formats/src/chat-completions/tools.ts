@@ -1,6 +1,6 @@
 /** Tools, tool choice and response format in the spelling of chat completions. */
 import { schemaForm } from '../constraints.js';
-import { isFilled, isGiven, refuse, reject } from '../errors/refusal.js';
+import { isFilled, isPresent, refuse, reject } from '../errors/refusal.js';
 import type { ResponseFormat, Tool, ToolChoice } from '../request.js';
 import { choiceAmong, NO_PARAMETERS, refuseToolType, requireDistinctNames, toolsNamed } from '../tools.js';
 import type { ChatCompletionRequest, ChatFunction, ChatResponseFormat, ChatTool, ChatToolChoice } from './schema.js';
@@ -8,7 +8,7 @@ import type { ChatCompletionRequest, ChatFunction, ChatResponseFormat, ChatTool,
 /** Throws RequestError if a call is required but impossible. */
 export function toolsOf(body: ChatCompletionRequest): { readonly tools: readonly Tool[]; readonly toolChoice: ToolChoice } {
   if (isFilled(body.functions)) return functionsOf(body);
-  if (isGiven(body.function_call) && typeof body.function_call !== 'string') {
+  if (isPresent(body.function_call) && typeof body.function_call !== 'string') {
     reject('function_call', 'function_call is only allowed when functions are given.');
   }
   if (isFilled(body.tools) && body.function_call === 'none') {
@@ -28,7 +28,7 @@ export function toolsOf(body: ChatCompletionRequest): { readonly tools: readonly
 /** `functions` and `function_call`, the predecessors of tools. */
 function functionsOf(body: ChatCompletionRequest): { readonly tools: readonly Tool[]; readonly toolChoice: ToolChoice } {
   if (isFilled(body.tools)) reject('functions', 'functions and tools are not allowed together. Use tools.');
-  if (isGiven(body.tool_choice) && body.tool_choice !== 'auto')
+  if (isPresent(body.tool_choice) && body.tool_choice !== 'auto')
     reject('tool_choice', 'tool_choice is only allowed when tools are given. Use function_call.');
   const tools = (body.functions ?? []).map(toolOf);
   requireDistinctNames(tools, 'functions');
@@ -51,7 +51,7 @@ function toolOf({ name, description, parameters, strict }: ChatFunction): Tool {
 function choiceOf(choice: ChatToolChoice): ToolChoice {
   if (typeof choice === 'string') return { type: choice };
   if (choice.type !== 'function') return refuse('tool_choice', 'tool_choice must name a tool of type "function".');
-  if (!isGiven(choice.function)) return reject('tool_choice.function', 'tool_choice.function is required.');
+  if (!isPresent(choice.function)) return reject('tool_choice.function', 'tool_choice.function is required.');
   return { type: 'named', name: choice.function.name };
 }
 
@@ -73,7 +73,7 @@ function refuseUnreadConstraint(format: ChatResponseFormat): void {
   let first: string | null = null;
   for (const [member, types] of Object.entries(TYPES_OF_MEMBER)) {
     const value = format[member as keyof typeof TYPES_OF_MEMBER];
-    if (!isGiven(value) || value === '') continue;
+    if (!isPresent(value) || value === '') continue;
     const field = `response_format.${member}`;
     if (!types.some((type) => type === format.type)) {
       refuse(field, `${field} belongs to the type ${types.map((type) => `"${type}"`).join(' or ')} and is not supported with another.`);
@@ -86,7 +86,7 @@ function refuseUnreadConstraint(format: ChatResponseFormat): void {
 
 /** Throws RequestError for unknown formats. */
 export function responseFormatOf(format: ChatResponseFormat | null | undefined): ResponseFormat {
-  if (isGiven(format)) refuseUnreadConstraint(format);
+  if (isPresent(format)) refuseUnreadConstraint(format);
   switch (format?.type) {
     case undefined:
     case 'text':
@@ -98,7 +98,7 @@ export function responseFormatOf(format: ChatResponseFormat | null | undefined):
         schemaForm(format?.value, 'response_format.value') ?? { type: 'json_object' }
       );
     case 'regex': {
-      const [pattern, field] = isGiven(format?.pattern)
+      const [pattern, field] = isPresent(format?.pattern)
         ? [format.pattern, 'response_format.pattern']
         : [format?.value, 'response_format.value'];
       return typeof pattern === 'string' && pattern !== ''
@@ -106,7 +106,7 @@ export function responseFormatOf(format: ChatResponseFormat | null | undefined):
         : reject(field, `${field} must be a regular expression.`);
     }
     case 'json_schema': {
-      if (!isGiven(format?.json_schema) && isGiven(format?.schema)) {
+      if (!isPresent(format?.json_schema) && isPresent(format?.schema)) {
         return { type: 'json_schema', name: 'output', schema: format.schema, strict: true, field: 'response_format.schema' };
       }
       const given = format?.json_schema ?? reject('response_format.json_schema', 'response_format.json_schema is required.');

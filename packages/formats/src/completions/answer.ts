@@ -29,7 +29,7 @@ function completionPlainRenderer(responseMetadata: ResponseMetadata, options: Co
     const shown = options.logprobs ? legacyLogprobs(logprobs, 0) : null;
     return {
       ...head(responseMetadata),
-      choices: [{ text, index: 0, logprobs: shown, finish_reason: shownReason(finish.reason) }],
+      choices: [{ text, index: 0, logprobs: shown, finish_reason: finishReasonOf(finish.reason) }],
       usage: openAiUsage(finish),
     };
   });
@@ -64,13 +64,13 @@ class CompletionStreamRenderer implements StreamRenderer {
       }
       case 'finish': {
         this.#finished = true;
-        const last = this.#chunk([{ text: '', index: 0, logprobs: null, finish_reason: shownReason(event.reason) }]);
+        const last = this.#chunk([{ text: '', index: 0, logprobs: null, finish_reason: finishReasonOf(event.reason) }]);
         return this.#options.includeUsage ? last + sseData(sseJson({ ...this.#head, choices: [], usage: openAiUsage(event) })) : last;
       }
       case 'start':
       case 'reasoning':
       case 'ping':
-      // There are no tools in this format, so nothing parses calls out of the text.
+      // This format has no tools, so calls stay text.
       case 'tool_call_start':
       case 'tool_call_arguments':
         return '';
@@ -96,7 +96,7 @@ function head({ responseId, created, model, systemFingerprint }: ResponseMetadat
 }
 
 /** The format has no tool calls: a response that ended with a call has `stop`. */
-function shownReason(reason: CompletedFinishReason): 'stop' | 'length' {
+function finishReasonOf(reason: CompletedFinishReason): 'stop' | 'length' {
   return reason === 'length' ? 'length' : 'stop';
 }
 

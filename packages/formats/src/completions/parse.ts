@@ -1,7 +1,7 @@
 /** Parses a legacy completion request into the internal job: a text continued without a chat template. */
 import { responseFormatOf } from '../chat-completions/tools.js';
 import { requestedFormat } from '../constraints.js';
-import { isGiven, refuse, reject } from '../errors/refusal.js';
+import { isPresent, refuse, reject } from '../errors/refusal.js';
 import { stopOf } from '../fields.js';
 import type { ParsedRequest, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
@@ -21,7 +21,7 @@ export function parseCompletion(bytes: Uint8Array, options?: ParseOptions): Pars
   const { body, ignored } = read(readJsonBody(bytes), options);
   refuseUnsupported(body);
   const stream = body.stream ?? false;
-  if (!stream && isGiven(body.stream_options)) {
+  if (!stream && isPresent(body.stream_options)) {
     reject('stream_options', 'stream_options is only allowed when stream is true.');
   }
   const request: TextRequest = {
@@ -56,8 +56,8 @@ function promptOf({ prompt }: CompletionRequest): string {
 }
 
 function refuseUnsupported(body: CompletionRequest): void {
-  if (isGiven(body.n) && body.n !== 1) refuse('n', 'n must be 1: one choice is generated per request.');
-  if (isGiven(body.best_of) && body.best_of !== 1) refuse('best_of', 'best_of must be 1: one choice is generated per request.');
+  if (isPresent(body.n) && body.n !== 1) refuse('n', 'n must be 1: one choice is generated per request.');
+  if (isPresent(body.best_of) && body.best_of !== 1) refuse('best_of', 'best_of must be 1: one choice is generated per request.');
   if (body.echo === true) refuse('echo', 'echo is not supported.');
-  if (isGiven(body.suffix) && body.suffix !== '') refuse('suffix', 'suffix is not supported.');
+  if (isPresent(body.suffix) && body.suffix !== '') refuse('suffix', 'suffix is not supported.');
 }

@@ -5,7 +5,7 @@ import { body, microUsd, name, page, time, timeOrNull } from './schema-parts.js'
 /** `GET /console/v1/settings`: settings that pages need before sign-in. */
 export const ConsoleSettingsSchema = Type.Object({
   development: Type.Boolean(),
-  /** How money comes in. */
+  /** Way in which deposits are paid. */
   deposits: Type.Array(Type.Union([Type.Literal('stripe'), Type.Literal('development')])),
   /** Whether the operator pays withdrawals through the processor. */
   payouts: Type.Boolean(),
@@ -74,7 +74,7 @@ export type ConsoleKey = Static<typeof ConsoleKeySchema>;
 export const ConsoleKeyPageSchema = page(ConsoleKeySchema);
 export type ConsoleKeyPage = Static<typeof ConsoleKeyPageSchema>;
 
-/** Response for a new key. `secret` is shown only once. */
+/** Response for a new key. `secret` is returned only once. */
 export const ConsoleNewKeySchema = Type.Object({ key: ConsoleKeySchema, secret: Type.String() });
 export type ConsoleNewKey = Static<typeof ConsoleNewKeySchema>;
 

@@ -162,7 +162,7 @@ export const AdminHealthSchema = Type.Object({
   database: Type.Object({
     kind: Type.Enum(['sqlite', 'postgres']),
     state: Type.Enum(['ok', 'unreachable', 'migrations_missing']),
-    /** How long the database took to answer. */
+    /** Duration of the database's answer, in milliseconds. */
     answer_ms: count,
   }),
   queues: queueCounts,
@@ -177,13 +177,13 @@ export const AdminHealthSchema = Type.Object({
       requested_withdrawals_micro_usd: Type.Integer(),
       accounts: count,
       running_holds: count,
-      /** One sentence each; empty when healthy. */
+      /** One sentence per problem; empty when healthy. */
       problems: Type.Array(Type.String()),
     }),
   ),
   recent: Type.Object({
     minutes: count,
-    /** How jobs ended: `delivered`, `client_gone`, or the code of the error. */
+    /** Outcomes of jobs: `delivered`, `client_gone`, or the code of the error. */
     jobs: Counted,
     /** `attempt_failed:<reason>`, `provider_ended:<code>`, `provider_quarantined`, `ledger_failed:<step>`. */
     problems: Counted,

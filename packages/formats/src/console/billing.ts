@@ -59,7 +59,7 @@ export type ConsoleDeposit = Static<typeof ConsoleDepositSchema>;
 export const ConsoleDepositPageSchema = page(ConsoleDepositSchema);
 export type ConsoleDepositPage = Static<typeof ConsoleDepositPageSchema>;
 
-/** `checkout_url` is where the customer pays; null when nothing is left to pay. */
+/** `checkout_url`: page on which the customer pays; null when nothing remains to pay. */
 export const ConsoleNewDepositSchema = Type.Object({
   deposit: ConsoleDepositSchema,
   checkout_url: Type.Union([Type.String(), Type.Null()]),

@@ -19,7 +19,7 @@ export const ConsoleLastSeenSchema = Type.Object({
 });
 export type ConsoleLastSeen = Static<typeof ConsoleLastSeenSchema>;
 
-/** An operator took the machine out of routing. */
+/** An operator's quarantine of the machine. */
 const MachineHoldSchema = Type.Object({ reason: Type.String(), since: time });
 
 /** `GET /console/v1/machines/{provider_id}`. */

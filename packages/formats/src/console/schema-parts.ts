@@ -24,6 +24,6 @@ export const day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description:
 export const body = <Properties extends Record<string, TSchema>>(properties: Properties) =>
   Type.Object(properties, { additionalProperties: false, description: 'an object with no other members than the documented ones' });
 
-/** One page of a list, newest first. `next_cursor` requests the next page. */
+/** A page of a list, newest first. `next_cursor` requests the next page. */
 export const page = <Item extends TSchema>(item: Item) =>
   Type.Object({ data: Type.Array(item), next_cursor: Type.Union([Type.String(), Type.Null()]) });

@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { count, microUsd, page, time } from './schema-parts.js';
 
-/** One settled job, without any content. */
+/** A settled job, without any content. */
 const ConsoleUsageEntrySchema = Type.Object({
   /** Job id; `X-Inference-Job-ID` of the response. */
   request_id: Type.String(),

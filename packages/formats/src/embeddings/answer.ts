@@ -3,7 +3,7 @@ import type { Usage } from '@inference/protocol';
 import { answerWithoutEvents, type ResponseMetadata } from '../format.js';
 
 export interface EmbeddingsOutput {
-  /** One vector per input, in order: base64 of little-endian 32-bit floats. */
+  /** A vector per input, in order: base64 of little-endian 32-bit floats. */
   readonly vectors: readonly string[];
   readonly encoding: 'float' | 'base64';
   readonly usage: Usage;
@@ -21,7 +21,7 @@ export function embeddingsBody({ model }: ResponseMetadata, { vectors, encoding,
 
 export const embeddingsAnswer = answerWithoutEvents('embd-');
 
-/** With as many digits as a 32-bit float has. */
+/** Numbers with as many digits as a 32-bit float has. */
 function floats(base64: string): number[] {
   const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
   const view = new DataView(bytes.buffer);

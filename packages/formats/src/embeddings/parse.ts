@@ -1,4 +1,4 @@
-/** From the bytes of an embeddings request to the internal job. */
+/** Parses an embeddings request into the internal job and the parameters for routing. */
 
 import { refuse } from '../errors/refusal.js';
 import type { ParsedEmbeddings, ParseOptions } from '../format.js';

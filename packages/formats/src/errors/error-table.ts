@@ -36,7 +36,7 @@ interface CodeRow extends Partial<StatusRow> {
   readonly anthropicDetails?: Readonly<Record<string, unknown>>;
   /** Default `Retry-After` in seconds. */
   readonly retryAfter?: number;
-  /** Said when there is nothing more particular to say. */
+  /** Default message. */
   readonly message: string;
 }
 

@@ -8,7 +8,7 @@ export interface HttpError {
   readonly body: string;
 }
 
-/** One error, independent of its public shape. */
+/** An error, independent of its public shape. */
 export interface ApiError {
   readonly code: ErrorCode;
   /** For the client: bounded, and free of prompts and outputs. */
@@ -21,7 +21,7 @@ export interface ApiError {
   readonly tooLong?: PromptLength;
 }
 
-/** In tokens. `actual` may be an estimate. */
+/** Lengths in tokens. `actual` may be an estimate. */
 interface PromptLength {
   readonly limit: number;
   readonly actual: number;

@@ -1,16 +1,16 @@
 /**
- * Known but unsupported features are refused by name, because ignoring them would silently return wrong results. Member tables handle
- * unknown fields.
+ * Refusals of requests, and checks for present members. Known but unsupported features are refused by name, because ignoring them would
+ * silently return wrong results. Member tables handle unknown members.
  */
 import { RequestError } from './errors.js';
 
-/** Not null and not absent. */
-export function isGiven<T>(value: T): value is NonNullable<T> {
+/** Whether the value is neither null nor absent. */
+export function isPresent<T>(value: T): value is NonNullable<T> {
   return value !== null && value !== undefined;
 }
 
 export function isFilled(list: readonly unknown[] | null | undefined): boolean {
-  return isGiven(list) && list.length > 0;
+  return isPresent(list) && list.length > 0;
 }
 
 /** Throws for a known, unsupported feature. */

@@ -5,7 +5,7 @@ import { answerWithoutEvents, type ResponseMetadata } from '../format.js';
 import type { ImageRequest } from '../request.js';
 
 interface ImagesOutput {
-  /** One entry per image, in order: URL, or padded base64. */
+  /** An entry per image, in order: URL, or padded base64. */
   readonly images: readonly ({ readonly url: string } | { readonly base64: string })[];
   readonly format: ImageRequest['format'];
   /** Size of all images, `<width>x<height>`. */

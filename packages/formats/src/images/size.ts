@@ -8,10 +8,10 @@ const DEFAULT_SIZE = '1024x1024';
  * The size as `<width>x<height>`, or null if the model does not support it. `sizes`: supported sizes, the model's default first. Without
  * a requested size: 1024x1024 if supported, else the model's default.
  */
-export function imageSizeOf(wanted: ImageSize, sizes: readonly string[]): string | null {
-  if (wanted === 'auto') return sizes[0] ?? null;
-  if (wanted === null) return sizes.includes(DEFAULT_SIZE) ? DEFAULT_SIZE : (sizes[0] ?? null);
-  return sizes.includes(wanted) ? wanted : null;
+export function imageSizeOf(requested: ImageSize, sizes: readonly string[]): string | null {
+  if (requested === 'auto') return sizes[0] ?? null;
+  if (requested === null) return sizes.includes(DEFAULT_SIZE) ? DEFAULT_SIZE : (sizes[0] ?? null);
+  return sizes.includes(requested) ? requested : null;
 }
 
 /** Width and height in pixels of `<width>x<height>`. */

@@ -49,7 +49,7 @@ function parse(json: string): unknown {
   }
 }
 
-/** In strict UTF-8 both can only come from escapes. */
+/** In strict UTF-8, NUL and lone surrogates can only come from escapes. */
 const SUSPICIOUS_ESCAPE = /\\u(?:0000|[dD][89a-fA-F])/;
 
 function refuseBadText(json: string, value: unknown): void {

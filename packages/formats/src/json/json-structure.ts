@@ -74,7 +74,7 @@ function nameIn(literal: string): string {
   try {
     return JSON.parse(literal) as string;
   } catch {
-    // Not JSON: the parser will say so.
+    // The text is not JSON, which the parser reports.
     return literal;
   }
 }

@@ -1,4 +1,4 @@
-/** Looks at JSON values of unknown shape. */
+/** Reads JSON values of unknown shape. */
 
 /** The value of a JSON text, or undefined if invalid. */
 export function parsedJson(json: string): unknown {

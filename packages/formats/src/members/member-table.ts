@@ -25,7 +25,7 @@ export interface MemberTable {
   readonly refused: ReadonlyMap<string, Refusal>;
   /** Tables of nested objects and arrays of objects. */
   readonly within: ReadonlyMap<string, MemberTable>;
-  /** With `'refuse'`, unknown names in this object are refused; otherwise only misspellings are. */
+  /** With `'refuse'`, unknown names in this object are refused; otherwise only misspelt names are. */
   readonly refusesUnknown: boolean;
 }
 
@@ -105,8 +105,8 @@ function examine(object: Readonly<Record<string, unknown>>, table: MemberTable, 
     }
     const refusal = table.refused.get(name);
     if (refusal !== undefined) {
-      const isSaid = refusal.sameAs?.some((other) => other !== name && object[other] === value) ?? false;
-      if (!isSaid) refuseUnlessAllowed(place.path + name, value, refusal);
+      const isReported = refusal.sameAs?.some((other) => other !== name && object[other] === value) ?? false;
+      if (!isReported) refuseUnlessAllowed(place.path + name, value, refusal);
     } else if (table.ignored.has(name)) {
       if (!isEmpty(value) && place.ignored.size < MAX_IGNORED) place.ignored.add(place.shown + name);
     } else meetUnknown(name, table, place);

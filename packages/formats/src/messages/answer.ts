@@ -1,4 +1,4 @@
-/** How the answer to a Messages request is written. */
+/** `messagesAnswer`: the rendering of the answer to a Messages request. */
 import { anthropicErrorBody } from '../errors/anthropic-error.js';
 import type { AnswerFormat, PlainRenderer, ResponseMetadata } from '../format.js';
 import { plainRenderer, Transcript } from '../output/transcript.js';

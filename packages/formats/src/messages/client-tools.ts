@@ -2,7 +2,7 @@
  * Client tools that the Messages format defines by type and name. Their schemas are only known to the real service, so they are repeated
  * here. Server tools are refused by name.
  */
-import { isGiven, refuse, reject } from '../errors/refusal.js';
+import { isPresent, refuse, reject } from '../errors/refusal.js';
 import type { JsonSchema, Tool } from '../request.js';
 import { quotedType } from '../tools.js';
 import type { MessagesTool } from './schema.js';
@@ -91,18 +91,18 @@ const KNOWN: ReadonlyMap<string, KnownTool> = new Map([
 const TOOL_SEARCH = /^tool_search_tool_[a-z0-9_]{1,40}$/;
 
 export function findsTools({ type }: MessagesTool): boolean {
-  return isGiven(type) && TOOL_SEARCH.test(type);
+  return isPresent(type) && TOOL_SEARCH.test(type);
 }
 
 /** The function that a tool offers to the model, or none. Throws RequestError. */
 export function clientTool(tool: MessagesTool, path: string): Tool[] {
   if (findsTools(tool)) return [];
-  if (!isGiven(tool.type) || tool.type === 'custom') return [customTool(tool, path)];
+  if (!isPresent(tool.type) || tool.type === 'custom') return [customTool(tool, path)];
   const known = KNOWN.get(tool.type);
   if (known === undefined) return refuseTool(tool.type, path);
   if (tool.name !== undefined && tool.name !== known.name)
     reject(`${path}.name`, `${path}.name must be "${known.name}" for a tool of this type.`);
-  const cut = isGiven(tool.max_characters) ? ` Views end after ${tool.max_characters} characters.` : '';
+  const cut = isPresent(tool.max_characters) ? ` Views end after ${tool.max_characters} characters.` : '';
   const { name, parameters } = known;
   return [{ name, description: (tool.description ?? known.description) + cut, parameters, strict: tool.strict ?? false }];
 }

@@ -43,7 +43,7 @@ function contentOf({ content }: Message, path: string): Content {
   return content ?? reject(path, `${path} is required.`);
 }
 
-/** Changes of tools are no text; a message of nothing else says nothing to the model. */
+/** Changes of tools are not text, so a message without other blocks is dropped. */
 function systemTurn({ content = [] }: Message, path: string): ChatMessage[] {
   if (typeof content === 'string') return [{ role: 'system', content }];
   const texts = content.flatMap((block, index) => (isToolChange(block) ? [] : [textOfBlock(block, `${path}[${index}]`)]));

@@ -1,7 +1,7 @@
 /** Parses a Messages or token counting request into the internal job and the parameters for routing. */
 import { ERRORS } from '../errors/error-table.js';
 import { RequestError } from '../errors/errors.js';
-import { isFilled, isGiven, refuse, reject } from '../errors/refusal.js';
+import { isFilled, isPresent, refuse, reject } from '../errors/refusal.js';
 import { stopOf } from '../fields.js';
 import { type AnswerFormat, answerWithoutEvents, type ParsedRequest, type ParseOptions, type PlainRenderer } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
@@ -44,7 +44,7 @@ const readCount = bodyReader(CountTokensRequestSchema, COUNT_TOKENS_MEMBERS, not
 /** Throws RequestError. */
 export function parseMessages(bytes: Uint8Array, options?: ParseOptions): ParsedRequest {
   const { body, ignored } = readMessages(readJsonBody(bytes), options);
-  if (isGiven(body.compaction)) refuse('compaction', 'compaction is not supported. Ask for a summary in a message.');
+  if (isPresent(body.compaction)) refuse('compaction', 'compaction is not supported. Ask for a summary in a message.');
   const stream = body.stream ?? false;
   const request: TextRequest = {
     task: 'generate',
@@ -88,8 +88,8 @@ export function parseCountTokens(bytes: Uint8Array, options?: ParseOptions): Par
 /** Parts that determine the prompt's token count, shared by both requests. */
 function sharedOf(body: CountTokensRequest) {
   if (isFilled(body.mcp_servers)) refuse('mcp_servers', 'mcp_servers are not supported: no address in a request is ever fetched.');
-  if (isGiven(body.container)) refuse('container', 'container is not supported.');
-  if (isGiven(body.thread)) throw new RequestError('thread_unsupported', 'thread', ERRORS.thread_unsupported.message);
+  if (isPresent(body.container)) refuse('container', 'container is not supported.');
+  if (isPresent(body.thread)) throw new RequestError('thread_unsupported', 'thread', ERRORS.thread_unsupported.message);
   const tools = toolsAfterChanges(body.tools ?? [], body.messages).flatMap(({ tool, path }) => clientTool(tool, path));
   requireDistinctNames(tools);
   return {
@@ -122,7 +122,7 @@ function ignoredTools({ tools }: CountTokensRequest): readonly string[] {
 }
 
 function choiceOf({ tool_choice: choice }: CountTokensRequest): ToolChoice {
-  if (!isGiven(choice)) return { type: 'auto' };
+  if (!isPresent(choice)) return { type: 'auto' };
   switch (choice.type) {
     case 'auto':
       return { type: 'auto' };
@@ -138,11 +138,11 @@ function choiceOf({ tool_choice: choice }: CountTokensRequest): ToolChoice {
 }
 
 function responseFormatOf(body: CountTokensRequest): ResponseFormat {
-  const [format, path] = isGiven(body.output_config?.format)
+  const [format, path] = isPresent(body.output_config?.format)
     ? [body.output_config.format, 'output_config.format']
     : [body.output_format, 'output_format'];
-  if (!isGiven(format)) return { type: 'text' };
-  if (isGiven(body.output_format) && JSON.stringify(body.output_format) !== JSON.stringify(format))
+  if (!isPresent(format)) return { type: 'text' };
+  if (isPresent(body.output_format) && JSON.stringify(body.output_format) !== JSON.stringify(format))
     reject('output_format', 'output_config.format and output_format differ. Give only one of them.');
   if (format.type !== 'json_schema') return refuse(path, `${path} must be of type "json_schema".`);
   return {
@@ -155,7 +155,7 @@ function responseFormatOf(body: CountTokensRequest): ResponseFormat {
 
 /** Thinking blocks appear if the client enabled thinking and did not omit its display. */
 function showsThinking({ thinking }: MessagesRequest): boolean {
-  return isGiven(thinking) && thinking.type !== 'disabled' && thinking.display !== 'omitted';
+  return isPresent(thinking) && thinking.type !== 'disabled' && thinking.display !== 'omitted';
 }
 
 function usesCacheControl(body: MessagesRequest): boolean {
@@ -167,7 +167,7 @@ function usesCacheControl(body: MessagesRequest): boolean {
   );
 }
 
-/** Blocks may hold blocks, as tool results do. */
+/** Blocks may contain blocks, as tool results do. */
 function isAnyBlockMarked(content: unknown): boolean {
   if (!Array.isArray(content)) return false;
   return content.some((block: unknown) => isMarked(block) || isAnyBlockMarked((block as { content?: unknown } | null)?.content));

@@ -55,7 +55,7 @@ const ContentSchema = Type.Union([Type.String(), Type.Array(BlockSchema)], {
 export const MessageSchema = Type.Object(
   {
     role: Type.Enum(['user', 'assistant', 'system'], { description: 'one of user, assistant, system' }),
-    /** Only system messages may omit it. */
+    /** Only system messages may omit the content. */
     content: Type.Optional(ContentSchema),
     /** System messages only. `next_user_message`: this message is dropped once a later user message follows. */
     clear_at: text,

@@ -37,8 +37,8 @@ export function toolsAfterChanges(tools: readonly MessagesTool[], messages: read
 }
 
 /** Tools with this name, or all others. */
-function named(tools: readonly PlacedTool[], name: string | undefined, wanted: boolean): readonly PlacedTool[] {
-  return tools.filter(({ tool }) => (tool.name === name) === wanted);
+function named(tools: readonly PlacedTool[], name: string | undefined, isNamed: boolean): readonly PlacedTool[] {
+  return tools.filter(({ tool }) => (tool.name === name) === isNamed);
 }
 
 function* changesIn(messages: readonly Message[]): Iterable<{ readonly block: Block; readonly path: string }> {

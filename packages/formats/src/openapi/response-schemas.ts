@@ -1,4 +1,4 @@
-/** Shapes of answers, for the API description. Renderers are held to them by tests; members that are not listed may follow. */
+/** Schemas of answers, for the API description. Tests compare the renderers with them; members that are not listed may follow. */
 import Type from 'typebox';
 import { nullable } from '../console/schema-parts.js';
 import { ERRORS } from '../errors/error-table.js';

@@ -1,4 +1,4 @@
-/** Knuth-Morris-Pratt automaton: finds one sequence in streamed text, in amortized constant time per unit and without backtracking. */
+/** `Automaton` (Knuth, Morris, Pratt) finds one sequence in streamed text, in amortized constant time per unit and without backtracking. */
 export class Automaton {
   readonly #sequence: string;
   /** Length of the longest proper border of each prefix of the sequence. */

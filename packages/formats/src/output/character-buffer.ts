@@ -1,4 +1,7 @@
-/** Withholds the first half of a surrogate pair until the second arrives. A lone half becomes U+FFFD, because UTF-8 cannot encode it. */
+/**
+ * `CharacterBuffer` withholds the first half of a surrogate pair until the second arrives. A lone half becomes U+FFFD, because UTF-8
+ * cannot encode it.
+ */
 export class CharacterBuffer {
   #half = '';
 

@@ -1,7 +1,7 @@
 /**
- * Aligns log probabilities with visible text while filters delay or drop parts of it. A token is emitted once the visibility of all its
- * characters is known, reduced to the visible ones; fully hidden tokens are not emitted. The emitted tokens concatenate to the visible
- * text.
+ * `LogprobAligner` aligns log probabilities with visible text while filters delay or drop parts of it. A token is emitted once the
+ * visibility of all its characters is known, reduced to the visible ones; fully hidden tokens are not emitted. The emitted tokens
+ * concatenate to the visible text.
  */
 import type { TokenLogprob } from '../output-event.ts';
 
@@ -90,10 +90,10 @@ export class LogprobAligner {
     for (;;) {
       const stretch = this.#visible[0];
       if (stretch === undefined) return null;
-      const isIt = stretch.text[stretch.at++] === unit;
+      const isMatch = stretch.text[stretch.at++] === unit;
       stretch.owner.open -= 1;
       if (stretch.at === stretch.text.length) this.#visible.shift();
-      if (isIt) return stretch.owner;
+      if (isMatch) return stretch.owner;
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * Filters generated text for the client: whole characters, no think segments, no tool calls, cut at the first stop sequence in the
- * visible text. Independent of chunk boundaries, so streams and plain responses have equal content.
+ * `OutputFilter` filters generated text for the client: whole characters, no think segments, no tool calls, cut at the first stop
+ * sequence in the visible text. Independent of chunk boundaries, so streams and plain responses have equal content.
  */
 import type { OutputEvent, TokenLogprob } from '../output-event.js';
 import { CharacterBuffer } from './character-buffer.js';
@@ -27,18 +27,18 @@ export class OutputFilter {
   readonly #tools: ToolCallFilter | null;
   readonly #sequences: readonly string[];
   #stop: StopMatcher;
-  #trail: LogprobAligner | null;
+  #aligner: LogprobAligner | null;
   /** Excludes calls cut off by a stop sequence in the preceding text. */
   #startedToolCalls = 0;
 
   constructor(options: OutputFilterOptions) {
-    const trail = options.logprobs ? new LogprobAligner() : null;
-    const onSettled = trail === null ? undefined : (length: number, hidden: boolean) => trail.settle(length, hidden);
+    const aligner = options.logprobs ? new LogprobAligner() : null;
+    const onSettled = aligner === null ? undefined : (length: number, hidden: boolean) => aligner.settle(length, hidden);
     this.#think = new ThinkFilter(options.thinkTags ?? DEFAULT_THINK_TAGS, options.startsInsideThinking ?? false, onSettled);
     this.#tools = options.toolCalls === undefined ? null : new ToolCallFilter(options.toolCalls);
     this.#sequences = options.stop;
     this.#stop = new StopMatcher(options.stop);
-    this.#trail = trail;
+    this.#aligner = aligner;
   }
 
   /** A stop sequence matched: generation should end, and further pushes are dropped. */
@@ -76,7 +76,7 @@ export class OutputFilter {
   push(piece: string, tokens: number, logprobs: readonly TokenLogprob[] = []): OutputEvent[] {
     if (this.stopped) return [];
     const text = this.#characters.push(piece);
-    this.#trail?.expect(text, logprobs);
+    this.#aligner?.expect(text, logprobs);
     return this.#visible(this.#think.push(text, tokens));
   }
 
@@ -84,7 +84,7 @@ export class OutputFilter {
   end(): OutputEvent[] {
     if (this.stopped) return [];
     const half = this.#characters.end();
-    this.#trail?.expect(half, []);
+    this.#aligner?.expect(half, []);
     const events = this.#visible([...this.#think.push(half, 0), ...this.#think.end()]);
     if (this.stopped) return events;
     for (const event of this.#tools?.end() ?? []) {
@@ -126,17 +126,17 @@ export class OutputFilter {
   #endText(events: OutputEvent[]): void {
     this.#show(this.#stop.end(), events, true);
     this.#stop = new StopMatcher(this.#sequences);
-    this.#trail = null;
+    this.#aligner = null;
   }
 
   /** `isLast`: no further text with log probabilities follows. */
   #show(text: string, events: OutputEvent[], isLast: boolean): void {
-    if (this.#trail === null) {
+    if (this.#aligner === null) {
       if (text !== '') events.push({ type: 'text', text });
       return;
     }
-    const logprobs = this.#trail.take(text);
-    if (isLast) logprobs.push(...this.#trail.end());
+    const logprobs = this.#aligner.take(text);
+    if (isLast) logprobs.push(...this.#aligner.end());
     if (text !== '' || logprobs.length > 0) events.push({ type: 'text', text, logprobs });
   }
 }

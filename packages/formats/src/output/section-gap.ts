@@ -29,7 +29,7 @@ export class SectionGap {
     return this.#show(shown);
   }
 
-  /** A tag stands here, opening or closing. */
+  /** Records a tag at this place, opening or closing. */
   tag(): void {
     this.#held = '';
     if (this.#state === 'start') this.#state = 'nothing_visible_yet';

@@ -1,6 +1,7 @@
 /**
- * Finds stop sequences in streamed text with one automaton each. The first complete sequence ends the text; of several complete at the
- * same character the longest counts. Independent of chunk boundaries; amortized constant time per character and sequence.
+ * `StopMatcher` finds stop sequences in streamed text with one automaton each. The first complete sequence ends the text; of several
+ * complete at the same character the longest counts. Independent of chunk boundaries; amortized constant time per character and
+ * sequence.
  */
 import { Automaton } from './automaton.js';
 
@@ -33,9 +34,9 @@ export class StopMatcher {
     const end = this.#endOfMatch(piece);
     const text = this.#withheld + piece;
     if (end === null) {
-      const kept = text.length - this.#longestPrefix();
-      this.#withheld = text.slice(kept);
-      return text.slice(0, kept);
+      const safeLength = text.length - this.#longestPrefix();
+      this.#withheld = text.slice(safeLength);
+      return text.slice(0, safeLength);
     }
     const match = this.#longestMatch();
     this.#match = match;

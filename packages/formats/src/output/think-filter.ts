@@ -1,7 +1,7 @@
 /**
- * Splits streamed text into visible text and reasoning, without think tags. Chunk boundaries have no effect: text that may begin a tag
- * is withheld. Segments nest; an unclosed segment runs to the end. An unmatched closing tag is dropped. Tags count everywhere, code
- * included. An unfinished tag at the end is text.
+ * `ThinkFilter` splits streamed text into visible text and reasoning, without think tags. Chunk boundaries have no effect: text that
+ * may begin a tag is withheld. Segments nest; an unclosed segment extends to the end. An unmatched closing tag is dropped. Tags count
+ * everywhere, code included. An unfinished tag at the end is text.
  */
 import type { OutputEvent } from '../output-event.js';
 import { Automaton } from './automaton.js';

@@ -1,4 +1,7 @@
-/** Counts tokens in think segments. Tags may span pieces, so each piece waits until the visibility of all its characters is decided. */
+/**
+ * `TokenTally` counts tokens in think segments. Tags may span pieces, so each piece waits until the visibility of all its characters is
+ * decided.
+ */
 
 interface Piece {
   readonly length: number;

@@ -1,6 +1,6 @@
 /**
- * Parses the JSON object of one tool call unit by unit: `{"name": ..., "arguments": {...}}`, members in any order. Arguments stream once
- * the name is known; until then they are buffered, up to a bound. Independent of chunk boundaries.
+ * `ToolCallBody` parses the JSON object of one tool call unit by unit: `{"name": ..., "arguments": {...}}`, members in any order.
+ * Arguments stream once the name is known; until then they are buffered, up to a bound. Independent of chunk boundaries.
  */
 import { isJsonObject, parsedJson } from '../json/json-value.js';
 

@@ -1,6 +1,6 @@
 /**
- * Groups output events into response items: reasoning, visible text, tool calls. Independent of chunk boundaries, so streams and plain
- * responses have equal items.
+ * `Transcript` groups output events into response items: reasoning, visible text, tool calls. Independent of chunk boundaries, so
+ * streams and plain responses have equal items.
  */
 import type { PlainRenderer } from '../format.js';
 import type { FinishEvent, OutputEvent, TokenLogprob } from '../output-event.js';

@@ -1,7 +1,6 @@
 /**
- * Parameters and answers of the public statistics (spec: stats, leaderboard, totals). What computes an answer takes its type
- * from here, and the query readers, the API description, the web console and the tests use the same. Descriptions of parameters complete
- * "<name> must be ...".
+ * Parameters and answers of the public statistics (spec: stats, leaderboard, totals), shared by the coordinator, the API description,
+ * the web console and the tests. Descriptions of parameters complete "<name> must be ...".
  */
 import Type, { type Static } from 'typebox';
 

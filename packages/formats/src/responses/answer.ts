@@ -1,4 +1,4 @@
-/** How the answer to a Responses request is written. */
+/** `responsesAnswer`: the rendering of the answer to a Responses request. */
 import { ERRORS } from '../errors/error-table.js';
 import type { ApiError } from '../errors/errors.js';
 import type { AnswerFormat, PlainRenderer, ResponseMetadata } from '../format.js';

@@ -2,7 +2,7 @@
  * Normalizes instructions and input items to messages. Reasoning, text and calls of one response are separate items here, one assistant
  * message in the job.
  */
-import { isGiven, refuse, reject } from '../errors/refusal.js';
+import { isPresent, refuse, reject } from '../errors/refusal.js';
 import type { ChatMessage, ToolCall } from '../request.js';
 import type { Item, ResponsesRequest } from './schema.js';
 
@@ -60,7 +60,7 @@ function callOf(item: Item, path: string): ToolCall {
 
 /** Reasoning text, else its summary. Encrypted reasoning belongs to another service. */
 function reasoningOf({ content, summary }: Item, path: string): string {
-  return isGiven(content) ? textOf(content, `${path}.content`) : textOf(summary ?? '', `${path}.summary`);
+  return isPresent(content) ? textOf(content, `${path}.content`) : textOf(summary ?? '', `${path}.summary`);
 }
 
 function addMessage(conversation: Conversation, item: Item, path: string): void {
@@ -75,7 +75,7 @@ const TEXT_PARTS = new Set(['input_text', 'output_text', 'text', 'summary_text',
 
 function textOf(content: unknown, path: string): string {
   if (typeof content === 'string') return content;
-  if (!isGiven(content)) return reject(path, `${path} is required.`);
+  if (!isPresent(content)) return reject(path, `${path} is required.`);
   if (!Array.isArray(content)) return reject(path, `${path} must be a string or an array of parts.`);
   return content.map((part: unknown, index) => textOfPart(part, `${path}[${index}]`)).join('\n');
 }

@@ -4,7 +4,7 @@
  */
 import { chatCompletionOf } from '../chat-completions/parse.js';
 import { RequestError } from '../errors/errors.js';
-import { isGiven, refuse } from '../errors/refusal.js';
+import { isPresent, refuse } from '../errors/refusal.js';
 import { stopOf } from '../fields.js';
 import type { ParsedRequest, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
@@ -55,7 +55,7 @@ export function parseResponses(bytes: Uint8Array, options?: ParseOptions): Parse
 /** Members with values that have no effect. */
 function withoutEffect({ reasoning, include, truncation }: ResponsesRequest): readonly string[] {
   return [
-    ...(isGiven(reasoning?.effort) && reasoning.effort !== 'none' ? ['reasoning.effort'] : []),
+    ...(isPresent(reasoning?.effort) && reasoning.effort !== 'none' ? ['reasoning.effort'] : []),
     ...(include ?? []).flatMap((name) => (/^[a-z_.]{1,64}$/.test(name) && name !== LOGPROBS ? [`include (${name})`] : [])),
     ...(truncation === 'auto' ? ['truncation'] : []),
   ];
@@ -64,7 +64,7 @@ function withoutEffect({ reasoning, include, truncation }: ResponsesRequest): re
 const LOGPROBS = 'message.output_text.logprobs';
 
 function hasMember(json: unknown, name: string): boolean {
-  return typeof json === 'object' && json !== null && isGiven((json as Readonly<Record<string, unknown>>)[name]);
+  return typeof json === 'object' && json !== null && isPresent((json as Readonly<Record<string, unknown>>)[name]);
 }
 
 function logprobsOf(body: ResponsesRequest): number | null {
@@ -74,19 +74,19 @@ function logprobsOf(body: ResponsesRequest): number | null {
 }
 
 function refuseUnsupported(body: ResponsesRequest): void {
-  if (isGiven(body.previous_response_id)) {
+  if (isPresent(body.previous_response_id)) {
     const message =
       'previous_response_id is not known: responses are not stored here. Send the whole conversation as input, and store: false, at which SDKs do so by themselves.';
     throw new RequestError('previous_response_not_found', 'previous_response_id', message);
   }
-  if (isGiven(body.conversation))
+  if (isPresent(body.conversation))
     refuse(
       'conversation',
       'conversation is not supported: nothing is stored here. Leave it out, and send the earlier messages and answers as items of input.',
     );
-  if (isGiven(body.n) && body.n !== 1) refuse('n', 'n must be 1: one response is generated per request.');
-  if (isGiven(body.logit_bias) && Object.keys(body.logit_bias).length > 0) refuse('logit_bias', 'logit_bias is not supported.');
+  if (isPresent(body.n) && body.n !== 1) refuse('n', 'n must be 1: one response is generated per request.');
+  if (isPresent(body.logit_bias) && Object.keys(body.logit_bias).length > 0) refuse('logit_bias', 'logit_bias is not supported.');
   if (body.background === true)
     refuse('background', 'background is not supported: nothing is stored here. Leave it out, and use stream for long answers.');
-  if (isGiven(body.prompt)) refuse('prompt', 'prompt templates are not supported. Use instructions and input.');
+  if (isPresent(body.prompt)) refuse('prompt', 'prompt templates are not supported. Use instructions and input.');
 }

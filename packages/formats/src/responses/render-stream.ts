@@ -106,7 +106,7 @@ export class ResponsesStreamRenderer implements StreamRenderer {
     return rendered + this.#event(finish.reason === 'length' ? 'response.incomplete' : 'response.completed', { response });
   }
 
-  /** Where the present item is. */
+  /** Position of the current item. */
   #place() {
     if (this.#current === null) throw new Error('no item is open');
     return { item_id: itemId(this.#current, this.#index, this.#responseMetadata), output_index: this.#index };

@@ -43,7 +43,7 @@ export const ToolSchema = Type.Object(
     strict: flag,
     /** For web searches: whether pages may be fetched. Part of every Codex request. */
     external_web_access: flag,
-    /** Of custom tools: the grammar of their input. */
+    /** Grammar of the input, for custom tools. */
     format: anything,
   },
   { description: 'an object with a type' },

@@ -1,6 +1,6 @@
 /** Tools, tool choice and text format in the spelling of the Responses format. */
 
-import { isGiven, refuse, reject } from '../errors/refusal.js';
+import { isPresent, refuse, reject } from '../errors/refusal.js';
 import { isJsonObject } from '../json/json-value.js';
 import type { ResponseFormat, Tool, ToolChoice } from '../request.js';
 import { choiceAmong, NO_PARAMETERS, refuseToolType, requireDistinctNames, toolsNamed } from '../tools.js';
@@ -31,7 +31,7 @@ function isIgnoredTool({ type, external_web_access, format }: ResponsesTool, all
     case 'namespace':
       return true;
     case 'web_search':
-      return isGiven(external_web_access) || all.some((tool) => tool.type === 'namespace');
+      return isPresent(external_web_access) || all.some((tool) => tool.type === 'namespace');
     case 'custom':
       return isJsonObject(format) && format.type === 'grammar';
     default:
@@ -61,11 +61,11 @@ function choiceOf(choice: ResponsesToolChoice): ToolChoice {
 /** Throws RequestError for unknown formats. */
 export function textFormatOf({ text }: ResponsesRequest): ResponseFormat {
   const format = text?.format;
-  if (!isGiven(format)) return { type: 'text' };
+  if (!isPresent(format)) return { type: 'text' };
   switch (format.type) {
     case 'text':
     case 'json_object':
-      if (isGiven(format.schema))
+      if (isPresent(format.schema))
         refuse('text.format.schema', 'text.format.schema belongs to the type "json_schema" and is not supported with another.');
       return { type: format.type };
     case 'json_schema': {

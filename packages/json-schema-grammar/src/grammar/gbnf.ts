@@ -1,4 +1,4 @@
-/** Writes a grammar in llama.cpp's notation (GBNF). */
+/** `gbnf` writes a grammar in llama.cpp's notation (GBNF). */
 import type { CodePointRanges, Grammar, Term } from './grammar.js';
 
 export function gbnf({ classes, rules }: Grammar): string {

@@ -1,6 +1,6 @@
 /**
- * Follows a text through a grammar, character by character, and computes the shortest completion at every position. Reads the rules
- * exactly as llama.cpp does (a set of stacks), so the two always agree.
+ * `GrammarMatcher` follows a text through a grammar, character by character, and computes the shortest completion at every position.
+ * Reads the rules exactly as llama.cpp does (a set of stacks), so the two always agree.
  */
 import {
   type Grammar,
@@ -43,7 +43,7 @@ export type MatcherState = readonly (Position | null)[];
 export class GrammarMatcher {
   readonly #classCosts: readonly number[];
   readonly #costs: readonly number[];
-  /** First characters of rules in a shortest text: the alternative to take. */
+  /** First alternative of each rule in a shortest text. */
   readonly #shortest: readonly (Sequence | undefined)[];
   readonly #first = new Map<Sequence, Map<number, Position>>();
   /** Cost from each term to the end, per visited sequence. */
@@ -75,7 +75,7 @@ export class GrammarMatcher {
     return next;
   }
 
-  /** As {@link step}, but null where the grammar is too large to follow. */
+  /** Like {@link step}, but null where the grammar is too large to follow. */
   tryStep(state: MatcherState, code: number): MatcherState | null {
     try {
       return this.step(state, code);
@@ -164,7 +164,7 @@ export class GrammarMatcher {
     return text;
   }
 
-  /** Descends to the next characters; `within`: number of rules entered. */
+  /** Enters the rules down to the next characters; `within`: number of rules entered. */
   #enter(sequence: Sequence, index: number, after: Position | null, into: (Position | null)[], within = 0): void {
     if (within > MAX_RULE_DEPTH) throw new GrammarTooLarge();
     const term = sequence[index];

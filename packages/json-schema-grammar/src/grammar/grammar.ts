@@ -1,6 +1,6 @@
 /**
- * A context-free grammar over code points, as plain data. Created from a request and sent to the engine process, where llama.cpp
- * masks tokens with the grammar and the matcher tracks the output's position.
+ * `Grammar`: a context-free grammar over code points, as plain data, and its builder. Created from a request and sent to the engine
+ * process, where llama.cpp masks tokens with the grammar and the matcher tracks the output's position.
  */
 
 /** Inclusive ranges of code points, flat: from, to, from, to. */
@@ -52,7 +52,7 @@ export class GrammarBuilder {
     return this.define(this.reserve(), alternatives);
   }
 
-  /** One character of the ranges. */
+  /** Matches a single character of the ranges. */
   class(ranges: CodePointRanges): Term {
     const key = ranges.join();
     let id = this.#classIds.get(key);

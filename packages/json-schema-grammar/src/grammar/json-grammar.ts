@@ -15,11 +15,11 @@ const PLAIN = [0x20, 0x21, 0x23, 0x5b, 0x5d, 0xd7ff, 0xe000, 0x10ffff];
 const HEX = [0x30, 0x39, 0x41, 0x46, 0x61, 0x66];
 
 export class JsonGrammar {
-  /** After `{`, `[` and `,`, and before `}` and `]`: nothing, a space, or a line break with indentation. */
+  /** White space after `{`, `[` and `,`, and before `}` and `]`: nothing, a space, or a line break with indentation. */
   readonly whitespace: Term;
-  /** After `:`. */
+  /** White space after `:`. */
   readonly space: Term;
-  /** One code point of a string, plain or escaped. */
+  /** A code point of a string, plain or escaped. */
   readonly character: Term;
   /** A string of any content. */
   readonly string: Term;

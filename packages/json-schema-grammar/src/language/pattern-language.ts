@@ -16,7 +16,7 @@ export class PatternError extends Error {
   }
 }
 
-/** Stand for the two ends of the text while a pattern is read. Neither is a code point. */
+/** Stand for the two ends of the text while a pattern is read. Both are negative, so no code point has these values. */
 const BEGIN = -2;
 const END = -1;
 const MAX_LENGTH = 1000;

@@ -4,29 +4,29 @@
  */
 import { createContext, Script } from 'node:vm';
 
-/** Thousands of times what real schemas take. The thread does nothing else meanwhile. */
+/** Thousands of times the duration of real schemas. The thread does nothing else meanwhile. */
 const MAX_MS = 1000;
 
 const TIMED_OUT = 'ERR_SCRIPT_EXECUTION_TIMEOUT';
-const ask = new Script('ask()');
+const run = new Script('run()');
 /** Shared by all calls: creating a context takes thirty times as long as a call. */
-const asked: { ask: () => void } = { ask: () => {} };
-const context = createContext(asked);
+const sandbox: { run: () => void } = { run: () => {} };
+const context = createContext(sandbox);
 
 /** Result of the check, or null after a timeout or stack overflow. Errors of the check are rethrown. Not reentrant. */
-export function withTimeLimit<T>(question: () => T): T | null {
+export function withTimeLimit<T>(check: () => T): T | null {
   let answer: T | null = null;
-  asked.ask = () => {
-    answer = question();
+  sandbox.run = () => {
+    answer = check();
   };
   try {
-    ask.runInContext(context, { timeout: MAX_MS });
+    run.runInContext(context, { timeout: MAX_MS });
     return answer;
   } catch (error) {
     if (error instanceof RangeError || (error as NodeJS.ErrnoException).code === TIMED_OUT) return null;
     throw error;
   } finally {
-    // The question holds on to a client's schema.
-    asked.ask = () => {};
+    // The check refers to a client's schema.
+    sandbox.run = () => {};
   }
 }

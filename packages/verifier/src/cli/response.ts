@@ -163,12 +163,12 @@ function requirementOf(text: string | null): Requirement | null {
   return found;
 }
 
-interface Wanted {
+interface Requirements {
   readonly required: Requirement | null;
   readonly weightsSha256: string | null;
 }
 
-function report(answer: Answer, { required, weightsSha256 }: Wanted): Report {
+function report(answer: Answer, { required, weightsSha256 }: Requirements): Report {
   const { body, request, endpoint, nonce, images, feed } = answer;
   const headers = Object.fromEntries(answer.headers);
   const received = {

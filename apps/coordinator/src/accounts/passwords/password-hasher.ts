@@ -1,7 +1,6 @@
 /**
- * Hashes passwords with scrypt on at most two own threads. Each thread is started when first needed.
- *
- * Node's shared thread pool stays free for file system, DNS, signature verification and the sync of the database log.
+ * `PasswordHasher` computes scrypt hashes of passwords on at most two own threads. Each thread is started when first needed. Node's
+ * shared thread pool stays free for file system, DNS, signature verification and the sync of the database log.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createRequire } from 'node:module';
@@ -109,7 +108,7 @@ export class PasswordHasher {
     return thread;
   }
 
-  /** Forgets a failed or ended thread. Queued hashes start a new thread at once. */
+  /** Drops a failed or ended thread. Queued hashes start a new thread at once. */
   #lose(thread: Worker, error: unknown): void {
     const place = this.#idle.indexOf(thread);
     if (place !== -1) this.#idle.splice(place, 1);

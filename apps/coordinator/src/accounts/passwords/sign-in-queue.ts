@@ -1,8 +1,7 @@
 /**
- * Queue of requests that need a password hash. Few run at once; the others wait in one line per known browser, else per network,
- * and lines are served round-robin.
- *
- * A request waits before the sign-in library runs, so a refusal has no effect (for example, a reset link stays valid).
+ * Queue of requests that need a password hash. At most `maxRunning` run at once; the others wait in one line per known browser, else
+ * per network, and lines are served round-robin. A request waits before the sign-in library runs, so a refusal has no effect (for
+ * example, a reset link stays valid).
  */
 
 interface SignInQueueOptions {
@@ -60,7 +59,7 @@ export class SignInQueue {
     try {
       return await task();
     } finally {
-      this.#handOn();
+      this.#startNext();
     }
   }
 
@@ -106,7 +105,7 @@ export class SignInQueue {
   }
 
   /** Starts the next task after one has ended. */
-  #handOn(): void {
+  #startNext(): void {
     const [entry] = this.#lines;
     const next = entry?.[1][0];
     if (entry === undefined || next === undefined) {

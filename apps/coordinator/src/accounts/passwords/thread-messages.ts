@@ -9,7 +9,7 @@ export const KEY_BYTES = 64;
 export interface Derivation {
   /** Normalised (NFKC). */
   readonly password: string;
-  /** As stored: the hexadecimal text itself is the salt. */
+  /** The stored hexadecimal text; its characters themselves are the salt. */
   readonly salt: string;
   /** Cost parameter N of scrypt: a power of two. */
   readonly cost: number;

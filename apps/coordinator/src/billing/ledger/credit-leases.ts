@@ -1,9 +1,9 @@
 /**
- * Credit leases of busy accounts: parts of balances that this coordinator reserves from in memory, without a transaction per job.
- * Settlements charge the database row of the lease.
+ * `CreditLeases` of busy accounts: parts of balances that this coordinator reserves from in memory, without a transaction per job.
+ * Settlements charge the database row of the lease. The row is the authority: a settlement whose lease has no row charges nothing, so
+ * an expired lease cannot spend money twice.
  *
- * The row is the authority: a settlement whose lease has no row charges nothing, so an expired lease cannot spend money twice. A lease
- * never grows. A busy account takes another lease while the last one is used up. A closing lease gets no more reservations.
+ * A lease never grows. A busy account takes another lease while the last one is used up. A closing lease gets no more reservations.
  */
 import { randomUUID } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
@@ -20,7 +20,7 @@ export interface LeasePolicy {
   readonly ms?: number;
   /** Time without new leases after the available balance was too small, or money was recalled, in milliseconds. Default 5000. */
   readonly pauseMs?: number;
-  /** Hints between coordinators that money of an account is recalled; without them, renewals see it. */
+  /** Hints between coordinators that money of an account is recalled. Without hints, renewals find the recall. */
   readonly hints?: RecallHints;
 }
 
@@ -38,8 +38,8 @@ interface Lease {
   amount: number;
   /** Sum of the maximum costs of running jobs. */
   used: number;
-  /** By `performance.now()`. */
-  freshUntil: number;
+  /** End of the lease by `performance.now()`, in milliseconds. */
+  expiresAt: number;
   isClosing: boolean;
   /** Whether the unused part was returned. */
   isReturned: boolean;
@@ -54,7 +54,7 @@ interface CreditLeasesOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** As long as a coordinator counts as alive without a heartbeat. */
+/** Default lifetime of a lease: the time for which a coordinator counts as alive without a heartbeat. */
 const LEASE_MS = 20_000;
 const RENEWALS = 10;
 /** Seconds of an account's reservations that a lease covers. */
@@ -113,7 +113,7 @@ export class CreditLeases {
     const now = performance.now();
     this.#rates.add(accountId, maxCost, now);
     for (const lease of this.#byAccount.get(accountId) ?? []) {
-      if (lease.isClosing || lease.freshUntil < now || lease.amount - lease.used < maxCost) continue;
+      if (lease.isClosing || lease.expiresAt < now || lease.amount - lease.used < maxCost) continue;
       lease.used += maxCost;
       lease.wasUsed = true;
       this.#jobs.set(reservation.jobId, { lease, reservation });
@@ -150,8 +150,9 @@ export class CreditLeases {
   }
 
   /**
-   * Returns money that leases of the account do not need to its balance, here and at other coordinators. Resolves once it is there; false if
-   * leases have less than `missing`. Rejects with {@link LedgerError} `unavailable` if another coordinator takes too long.
+   * Returns money that leases of the account do not need to its balance, here and at other coordinators. Resolves once the balance has
+   * the money; false if leases have less than `missing`. Rejects with {@link LedgerError} `unavailable` if another coordinator takes
+   * too long.
    */
   async recall(account: string, missing: number): Promise<boolean> {
     await this.#taking.get(account);
@@ -184,7 +185,7 @@ export class CreditLeases {
     this.#renewing = this.#renewing.then(work).catch(this.#options.onError);
   }
 
-  /** Renews leases in use, returns unused money, and forgets lost leases. */
+  /** Renews leases in use, returns unused money, and drops leases without a row. */
   async #renew(leases: readonly Lease[]): Promise<void> {
     this.#isRenewalDue = true;
     for (const lease of leases) {
@@ -198,7 +199,7 @@ export class CreditLeases {
     for (const [account, until] of this.#pausedUntil) if (until < now) this.#pausedUntil.delete(account);
   }
 
-  /** A hint is no proof: the rows tell which leases are recalled. */
+  /** A hint is no proof: the rows show which leases are recalled. */
   async #returnRecalled(accounts: ReadonlySet<string>): Promise<void> {
     for (const account of accounts) await this.#taking.get(account);
     await this.#extend([...this.#leases.values()].filter(({ account }) => accounts.has(account)));
@@ -218,8 +219,8 @@ export class CreditLeases {
     const isRecalled = new Map(renewed.map((row) => [row.id, row.is_recalled === 1]));
     for (const lease of leases) {
       if (!isRecalled.has(lease.id)) this.#forget(lease);
-      // Before the row's own expiry, whose time begins at the database.
-      lease.freshUntil = begun + this.#ms;
+      // Ends before the row's own expiry, whose time begins at the database.
+      lease.expiresAt = begun + this.#ms;
       if (!isRecalled.get(lease.id)) continue;
       this.#pausedUntil.set(lease.account, begun + this.#pauseMs);
       await this.#return(lease);
@@ -230,8 +231,8 @@ export class CreditLeases {
     const { count, cost } = this.#rates.of(account);
     if (count < this.#options.policy.minPerSecond) return;
     if (this.#taking.has(account) || (this.#pausedUntil.get(account) ?? 0) > now) return;
-    const wanted = SECONDS_COVERED * cost;
-    const amounts = { wanted, min: Math.max(1, MIN_RESERVATIONS * maxCost), share: MIN_BALANCE_PER_LEASE, ms: this.#ms };
+    const requested = SECONDS_COVERED * cost;
+    const amounts = { requested, min: Math.max(1, MIN_RESERVATIONS * maxCost), share: MIN_BALANCE_PER_LEASE, ms: this.#ms };
     const taking = this.#take(account, amounts)
       .catch(this.#options.onError)
       .finally(() => this.#taking.delete(account));
@@ -257,13 +258,13 @@ export class CreditLeases {
       taken: amount,
       amount,
       used: 0,
-      freshUntil: begun + this.#ms,
+      expiresAt: begun + this.#ms,
       isClosing: false,
       isReturned: false,
       wasUsed: true,
     };
     const older = this.#byAccount.get(account) ?? [];
-    // The last one drains; at most two are open.
+    // The last lease is being used up; at most two are open.
     for (const one of older.slice(0, -1)) one.isClosing = true;
     this.#leases.set(id, lease);
     this.#byAccount.set(account, [...older, lease]);

@@ -1,6 +1,6 @@
 /**
- * Recalls of leased credit from other coordinators. Marks in the leases' rows are the request; a hint over NATS only speeds up the answer, as
- * holders read the marks with each renewal.
+ * `CreditRecalls` requests the return of leased credit from other coordinators. Marks in the leases' rows are the request; a hint over
+ * NATS only speeds up the answer, as coordinators read the marks with each renewal.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { hasRecalls, recallLeases } from '../../database/ledger/credit-leases.js';
@@ -9,7 +9,7 @@ import { LedgerError } from './ledger-error.js';
 
 /** Hints between coordinators that credit of an account is recalled. */
 export interface RecallHints {
-  tell(account: string): void;
+  publish(account: string): void;
   on(listener: (accounts: ReadonlySet<string>) => void): void;
 }
 
@@ -47,7 +47,7 @@ export class CreditRecalls {
     const { database, holder, transact, hints, maxMs } = this.#options;
     const deadline = performance.now() + maxMs;
     await transact((transaction) => recallLeases(transaction, account, holder));
-    hints?.tell(account);
+    hints?.publish(account);
     for (let pollMs = MIN_POLL_MS; await hasRecalls(database, account); pollMs = Math.min(MAX_POLL_MS, 1.5 * pollMs)) {
       if (performance.now() > deadline) throw new LedgerError('unavailable', 'another coordinator did not return leased money in time');
       await pause(pollMs);

@@ -1,8 +1,8 @@
 /**
- * Group commit: gathers steps into batches, so many share one transaction and one write to the disk.
+ * `GroupCommit` gathers steps into batches, so that many share one transaction and one write to the disk. Batches run one after the
+ * other. After a batch fails as a whole, its steps run again alone, so only the faulty step fails.
  *
- * Batches run one after the other. After a batch fails as a whole, its steps run again alone, so only the faulty step fails. A step
- * resolves once durable; the next batch does not wait for that. A step that may be lost in a crash resolves once committed.
+ * A step resolves once durable; the next batch does not wait for that. A step that may be lost in a crash resolves once committed.
  */
 import { LedgerError } from './ledger-error.js';
 
@@ -10,7 +10,7 @@ import { LedgerError } from './ledger-error.js';
 export type StepResult<Outcome> = { readonly ok: Outcome } | { readonly error: unknown };
 
 interface GroupCommitOptions<Step, Outcome> {
-  /** Runs the steps as one transaction, committed when the promise resolves. Rejects if no step happened. */
+  /** Runs the steps as one transaction, committed when the promise resolves. Rejects if no step was applied. */
   readonly run: (steps: readonly Step[]) => Promise<readonly StepResult<Outcome>[]>;
   /** Resolves when all commits before the call are durable. */
   readonly flush: () => Promise<void>;
@@ -44,8 +44,8 @@ export class GroupCommit<Step, Outcome> {
   #running: Promise<void> | null = null;
   readonly #flushing = new Set<Promise<void>>();
   #closed = false;
-  #restUntil = 0;
-  #endRest: (() => void) | null = null;
+  #pauseUntil = 0;
+  #endPause: (() => void) | null = null;
 
   constructor(options: GroupCommitOptions<Step, Outcome>) {
     this.#options = options;
@@ -56,7 +56,7 @@ export class GroupCommit<Step, Outcome> {
     if (this.#closed) return Promise.reject(new LedgerError('closed', 'the ledger is closed'));
     return new Promise((resolve, reject) => {
       this.#queue.push({ step, resolve, reject });
-      if (this.#queue.length >= IMMEDIATE_BATCH_STEPS || this.#options.isUrgent(step)) this.#endRest?.();
+      if (this.#queue.length >= IMMEDIATE_BATCH_STEPS || this.#options.isUrgent(step)) this.#endPause?.();
       this.#running ??= this.#runAll();
     });
   }
@@ -64,7 +64,7 @@ export class GroupCommit<Step, Outcome> {
   /** Accepts no more steps. Resolves when the queued ones are done. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#endRest?.();
+    this.#endPause?.();
     await this.#running;
     await Promise.all(this.#flushing);
   }
@@ -77,7 +77,7 @@ export class GroupCommit<Step, Outcome> {
         const startedAt = performance.now();
         await this.#runBatch(batch);
         if (this.#options.isBlocking)
-          this.#restUntil = performance.now() + Math.min(MAX_PAUSE_MS, PAUSE_FACTOR * (performance.now() - startedAt));
+          this.#pauseUntil = performance.now() + Math.min(MAX_PAUSE_MS, PAUSE_FACTOR * (performance.now() - startedAt));
       }
     } finally {
       // Cleared in the same event-loop turn that found the queue empty, so a later step starts a new run.
@@ -87,17 +87,17 @@ export class GroupCommit<Step, Outcome> {
 
   /** Yields to the event loop, so concurrent steps gather; longer after a blocking commit. */
   async #rest(): Promise<void> {
-    const pause = this.#restUntil - performance.now();
+    const pause = this.#pauseUntil - performance.now();
     const mayWait = this.#queue.length < IMMEDIATE_BATCH_STEPS && !this.#queue.some(({ step }) => this.#options.isUrgent(step));
     if (pause > 1 && mayWait && !this.#closed) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, pause);
-        this.#endRest = () => {
+        this.#endPause = () => {
           clearTimeout(timer);
           resolve();
         };
       });
-      this.#endRest = null;
+      this.#endPause = null;
     }
     await new Promise((resolve) => {
       setImmediate(resolve);

@@ -1,6 +1,6 @@
 /**
- * Working copy of the ledger for one batch. Steps read and change the draft one after the other; the repository then stores its
- * changes. A step computes everything that can fail before its first change, so a failed step leaves no trace.
+ * `LedgerDraft`: working copy of the locked rows for one batch. Steps read and change the draft one after the other; the repository
+ * then stores its changes. A step computes everything that can fail before its first change, so a failed step leaves no trace.
  */
 import type { JobId, ProviderId } from '@inference/protocol';
 import { DAY_MS } from '../../database/ledger/activity.js';

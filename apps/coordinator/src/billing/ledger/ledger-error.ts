@@ -5,7 +5,7 @@ type LedgerFault =
   | 'invalid'
   /** The job id was used before: by an ended job, or by another account. */
   | 'job_taken'
-  /** The same id came with other values than before. */
+  /** The same id was used before with other values. */
   | 'conflict'
   /** The database did not accept the step in time. The step may have happened; repeat the step. */
   | 'unavailable'

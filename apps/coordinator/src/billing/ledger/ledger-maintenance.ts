@@ -1,7 +1,6 @@
 /**
- * Periodic maintenance of the ledger: removal of old usage entries and unused roll-ups, and release of abandoned reservations.
- *
- * Balances, statistics and the leaderboard are sums taken at settlement, so no removal changes them.
+ * Periodic maintenance of the ledger: `UsageRetentionJob` removes old usage entries, and the reservation sweeper releases abandoned
+ * reservations. Balances, statistics and the leaderboard are sums taken at settlement, so no removal changes them.
  */
 import type { JobId } from '@inference/protocol';
 import type { Ledger } from './ledger.js';

@@ -1,4 +1,7 @@
-/** Rules of the ledger: each step updates the in-memory draft of its batch and returns an outcome. Deterministic, without I/O. */
+/**
+ * Rules of the ledger: `applyStep` updates the in-memory draft of a batch and returns the outcome of one step. Also the withdrawable
+ * amount and the maturity of earnings. Deterministic, without I/O.
+ */
 import type { JobId } from '@inference/protocol';
 import { DAY_MS } from '../../database/ledger/activity.js';
 import { FEES } from '../../database/ledger/fold-jobs.js';
@@ -266,7 +269,7 @@ export function firstPendingDay(now: number, maturityDays: number): number {
   return maturityDays === 0 ? Number.POSITIVE_INFINITY : Math.floor(now / DAY_MS) - maturityDays;
 }
 
-/** When the earnings of a day mature, in milliseconds since 1970. */
+/** Time at which the earnings of a day mature, in milliseconds since 1970. */
 export function maturesAt(day: number, maturityDays: number): number {
   return (day + 1 + maturityDays) * DAY_MS;
 }

@@ -1,4 +1,4 @@
-/** Ledger steps: parameters and outcomes by type, validation of values, and the keys of the rows that steps read. */
+/** Ledger steps as data: parameters and outcomes by type, validation of values, and the keys of the rows that steps read. */
 import type { JobId } from '@inference/protocol';
 import type { RowKeys } from '../../database/ledger/ledger-repository.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
@@ -36,7 +36,7 @@ export interface StepOutcomes {
   /** False: a replay. */
   readonly take_nonce: boolean;
   readonly settle: SettleOutcome;
-  /** False if nothing was reserved. */
+  /** False if no reservation existed. */
   readonly release: boolean;
   readonly deposit: DepositOutcome;
   readonly request_withdrawal: WithdrawalOutcome;

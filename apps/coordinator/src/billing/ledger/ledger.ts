@@ -1,8 +1,7 @@
 /**
- * Interface of the ledger. Each step is one transaction: complete when its promise resolves, complete or absent when the promise
- * rejects.
- *
- * Each step may be repeated; its comment names the idempotency key. Amounts are whole micro-USD. Times are milliseconds since 1970.
+ * `Ledger`: the interface of the ledger, with its parameters and outcomes. Each step is one transaction: complete when its promise
+ * resolves, complete or absent when the promise rejects. Each step may be repeated; its comment names the idempotency key. Amounts are
+ * whole micro-USD. Times are milliseconds since 1970.
  */
 import type { Endpoint, JobId, ProviderId } from '@inference/protocol';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';

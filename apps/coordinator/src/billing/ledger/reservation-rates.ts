@@ -1,4 +1,4 @@
-/** Reservations of accounts per second, at this coordinator. */
+/** `ReservationRates` counts an account's reservations per second, at this coordinator. */
 
 export interface ReservationRate {
   readonly count: number;
@@ -31,13 +31,13 @@ export class ReservationRates {
     this.#byAccount.set(account, { begunAt: now, count: 1, cost, last });
   }
 
-  /** Of the current second or of the last one, whichever is higher. */
+  /** The rate of the current second or of the last one, whichever is higher. */
   of(account: string): ReservationRate {
     const { count, cost, last } = this.#byAccount.get(account) ?? { count: 0, cost: 0, last: null };
     return { count: Math.max(count, last?.count ?? 0), cost: Math.max(cost, last?.cost ?? 0) };
   }
 
-  /** Forgets accounts without recent reservations. */
+  /** Drops accounts without recent reservations. */
   prune(now: number): void {
     for (const [account, { begunAt }] of this.#byAccount) if (now - begunAt > 2 * SECOND_MS) this.#byAccount.delete(account);
   }

@@ -1,8 +1,7 @@
 /**
- * Ledger on SQLite or PostgreSQL. Steps of all jobs are gathered into transactions (group commit).
- *
- * No state that decisions need is cached between transactions, so several coordinators may share one PostgreSQL. A heartbeat marks
- * this coordinator as live; reservations of dead coordinators are released.
+ * `openLedger`: the ledger on SQLite or PostgreSQL. Steps of all jobs are gathered into transactions (group commit). No state that
+ * decisions need is cached between transactions, except for credit leases, so several coordinators may share one PostgreSQL. A
+ * heartbeat marks this coordinator as live; reservations of dead coordinators are released.
  */
 import { randomUUID } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
@@ -95,9 +94,9 @@ class SqlLedger implements Ledger {
   readonly #repository = new LedgerRepository();
   readonly #leases: CreditLeases | null;
   #heartbeat: NodeJS.Timeout | null = null;
-  #beating: Promise<void> | null = null;
-  #roller: NodeJS.Timeout | null = null;
-  #rolling: Promise<void> | null = null;
+  #renewingHeartbeat: Promise<void> | null = null;
+  #foldTimer: NodeJS.Timeout | null = null;
+  #folding: Promise<void> | null = null;
 
   constructor({
     database,
@@ -146,23 +145,23 @@ class SqlLedger implements Ledger {
   }
 
   async begin(): Promise<void> {
-    await this.#beat();
+    await this.#renewHeartbeat();
     this.#heartbeat = setInterval(() => {
-      this.#beating ??= this.#beat()
+      this.#renewingHeartbeat ??= this.#renewHeartbeat()
         .catch(this.#onError)
         .finally(() => {
-          this.#beating = null;
+          this.#renewingHeartbeat = null;
         });
     }, HOLDER_HEARTBEAT_MS);
     this.#heartbeat.unref();
-    this.#roller = setInterval(() => {
-      this.#rolling ??= this.#roll()
+    this.#foldTimer = setInterval(() => {
+      this.#folding ??= this.#fold()
         .catch(this.#onError)
         .finally(() => {
-          this.#rolling = null;
+          this.#folding = null;
         });
     }, FOLD_MS);
-    this.#roller.unref();
+    this.#foldTimer.unref();
   }
 
   async reserve(reservation: Reservation): Promise<ReserveOutcome> {
@@ -240,7 +239,7 @@ class SqlLedger implements Ledger {
   async pendingEarnings(accountId: string): Promise<PendingEarnings> {
     const row = await this.#database.selectFrom('balances').select('earned').where('account', '=', accountId).executeTakeFirst();
     const days = await this.#pendingDays(accountId);
-    // Of spent earnings the oldest went first.
+    // Earnings are spent oldest first.
     let left = row?.earned ?? 0;
     const maturing: { at: number; amount: MicroUsd }[] = [];
     for (const { day, amount } of days.reverse()) {
@@ -265,9 +264,9 @@ class SqlLedger implements Ledger {
 
   async close(): Promise<void> {
     if (this.#heartbeat !== null) clearInterval(this.#heartbeat);
-    if (this.#roller !== null) clearInterval(this.#roller);
-    await this.#beating;
-    await this.#rolling;
+    if (this.#foldTimer !== null) clearInterval(this.#foldTimer);
+    await this.#renewingHeartbeat;
+    await this.#folding;
     await Promise.all([this.#batches.close(), this.#reservations.close()]);
     await this.#leases?.close().catch(this.#onError);
     await foldJobs(this.#database, 'skip').catch(this.#onError);
@@ -358,7 +357,7 @@ class SqlLedger implements Ledger {
     }
   }
 
-  async #beat(): Promise<void> {
+  async #renewHeartbeat(): Promise<void> {
     const now = this.#now();
     await withRetries(async () => {
       await recordHolder(this.#database, this.#terms.coordinatorId, now);
@@ -368,7 +367,7 @@ class SqlLedger implements Ledger {
     await this.#endExpiredLeases();
   }
 
-  async #roll(): Promise<void> {
+  async #fold(): Promise<void> {
     await foldJobs(this.#database, 'skip');
     if (this.#leases !== null) await this.#endExpiredLeases();
   }

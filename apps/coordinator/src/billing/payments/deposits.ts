@@ -1,8 +1,7 @@
 /**
- * Deposits: ordered by the customer, paid at the processor, posted to the ledger once.
- *
- * Events may be repeated, late or out of order. The ledger posts each order once, and only if the payment matches the stored order.
- * Refunds and disputes never reduce a balance: the order is flagged and the account suspended for the operator to review.
+ * `Deposits`: ordered by the customer, paid at the processor, posted to the ledger once. Events may be repeated, late or out of order.
+ * The ledger posts each order once, and only if the payment matches the stored order. Refunds and disputes never reduce a balance: the
+ * order is flagged and the account suspended for the operator to review.
  */
 import { randomUUID } from 'node:crypto';
 import type { AccountRepository } from '../../database/accounts/account-repository.js';

@@ -1,6 +1,6 @@
 /**
- * Payment processor as the coordinator uses one: a checkout page, verified events, and transfers to provider owners. Amounts are
- * whole cents, as processors count.
+ * `PaymentProcessor`, the interface of a payment service: a checkout page, verified events, and transfers to provider owners. Amounts
+ * are whole cents, as processors count.
  */
 
 export interface PaymentProcessor {
@@ -8,7 +8,7 @@ export interface PaymentProcessor {
   openCheckout(checkout: CheckoutRequest): Promise<{ readonly checkoutId: string; readonly url: string }>;
   /** Parses a posted event. Throws {@link ForgedEvent} unless the processor signed these bytes recently. */
   readEvent(body: Uint8Array, signature: string): PaymentEvent;
-  /** Order id in the processor's metadata of a payment. Null for a payment without one. */
+  /** Order id in the processor's metadata of a payment; null without metadata. */
   orderOfPayment(paymentId: string): Promise<string | null>;
   /** Creates the payout account of an owner. Idempotent by account. */
   openPayoutAccount(owner: { readonly accountId: string; readonly email: string }): Promise<string>;
@@ -54,7 +54,7 @@ export class ForgedEvent extends Error {
   }
 }
 
-/** The processor said no to a transfer, for good: nothing was paid. */
+/** The processor refused a transfer for good: nothing was paid. */
 export class TransferRefused extends Error {
   constructor(options?: ErrorOptions) {
     super('the payment processor refused the transfer', options);

@@ -101,8 +101,8 @@ export class StripeProcessor implements PaymentProcessor {
 
   async transfer(transfer: { withdrawalId: string; payoutId: string; cents: number }): Promise<string> {
     // Idempotency keys are forgotten after a day; the group is not.
-    const made = await this.#stripe.transfers.list({ transfer_group: transfer.withdrawalId, limit: 1 });
-    const [first] = made.data;
+    const transfers = await this.#stripe.transfers.list({ transfer_group: transfer.withdrawalId, limit: 1 });
+    const [first] = transfers.data;
     if (first !== undefined) return first.id;
     try {
       const created = await this.#stripe.transfers.create(

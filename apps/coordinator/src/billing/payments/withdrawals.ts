@@ -1,5 +1,5 @@
 /**
- * Withdrawals: requested by provider owners, ended by the operator. A withdrawal is paid at most once and never both paid and
+ * `Withdrawals`: requested by provider owners, ended by the operator. A withdrawal is paid at most once and never both paid and
  * rejected, even with concurrent or repeated operator actions.
  */
 import { randomUUID } from 'node:crypto';
@@ -12,7 +12,7 @@ import { centsOf, type PaymentProcessor, TransferRefused } from './payment-proce
 export type EndOutcome =
   | { readonly kind: 'ended'; readonly withdrawal: Withdrawal }
   | { readonly kind: 'unknown' }
-  /** Another operator ends or ended the withdrawal in another way. */
+  /** Another operator ends or has ended the withdrawal differently. */
   | { readonly kind: 'otherwise_ended'; readonly end: WithdrawalEndClaim }
   | { readonly kind: 'no_payout_account' }
   | { readonly kind: 'transfer_refused' };

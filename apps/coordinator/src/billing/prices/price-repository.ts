@@ -1,7 +1,6 @@
 /**
- * Prices per model, cached and reread from the database every few seconds, so a price set on one coordinator reaches the others.
- *
- * For a change at one moment everywhere, set the price with a later `validFrom`. Prices are never overwritten.
+ * `PriceRepository`: prices per model, cached and reread from the database every few seconds, so that a price set on one coordinator
+ * reaches the others. For a change at one moment everywhere, set the price with a later `validFrom`. Prices are never overwritten.
  */
 import { randomUUID } from 'node:crypto';
 import { withRetries } from '../../database/connection/transaction-retry.js';
@@ -13,7 +12,7 @@ import type { Price, Rates } from './price.js';
 
 /** Model id of the price for every model without its own price. */
 export const ANY_MODEL = '*';
-/** Maximum rate: a million dollars per million tokens. Above any real price, and small enough that products stay exact. */
+/** Maximum rate in micro-USD: a million dollars per million tokens. Above any real price, and small enough that products stay exact. */
 export const MAX_PER_MILLION = 1_000_000_000_000;
 /** Micro-USD per image, a thousand dollars. */
 export const MAX_PER_IMAGE = 1_000_000_000;
@@ -31,7 +30,7 @@ interface PriceRepositoryOptions {
 
 export interface NewPrice extends Rates {
   readonly model: string;
-  /** Milliseconds since 1970; now when absent, and never before. */
+  /** Milliseconds since 1970. Absent: now. Never in the past. */
   readonly validFrom?: number;
 }
 
@@ -65,7 +64,7 @@ export class PriceRepository {
   /** Price of a model now. */
   current(model: string): Price {
     const now = this.#now();
-    return this.#inForce(model, now) ?? this.#inForce(ANY_MODEL, now) ?? this.#default;
+    return this.#validPrice(model, now) ?? this.#validPrice(ANY_MODEL, now) ?? this.#default;
   }
 
   /** Sets a price. Throws {@link LedgerError} `invalid` for rates that are no whole numbers in range, and for the past. */
@@ -131,7 +130,7 @@ export class PriceRepository {
     this.#refreshing.close();
   }
 
-  #inForce(model: string, now: number): Price | undefined {
+  #validPrice(model: string, now: number): Price | undefined {
     return this.#prices.get(model)?.find((price) => price.validFrom <= now);
   }
 

@@ -1,4 +1,4 @@
-/** Prices and the cost of a job. Pure, integers only; each part is rounded up to a whole micro-USD. */
+/** `Price` of a model and the cost of a job. Pure, integers only; each part is rounded up to a whole micro-USD. */
 import { type MicroUsd, microUsd } from '../micro-usd.js';
 
 /** Price of a model. Immutable: a change sets a new price, and a job settles at the price of its reservation. */

@@ -1,7 +1,6 @@
 /**
- * Clamps a signed usage to the limits of the job and to the delivered bytes. Pure.
- *
- * A signature proves who counted, not that the count is right. Each bound stops one way to be paid for a false count.
+ * `settlementBounds` lowers a signed usage to the limits of the job and to the delivered bytes. Pure. A signature proves who counted,
+ * not that the count is right. Each bound stops one way to be paid for a false count.
  */
 
 import { promptTokenBound, SILENT_TOKENS, TEMPLATE_TOKENS, visibleTokenBound } from '@inference/protocol';

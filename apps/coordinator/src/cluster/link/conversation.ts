@@ -1,4 +1,7 @@
-/** Streams and requests between one incarnation of this coordinator and one of the peer. A lost link begins a new conversation. */
+/**
+ * `Conversation`: the streams and requests between one incarnation of this coordinator and one of the peer. A lost link begins a new
+ * conversation.
+ */
 import { DATA_LANE, type LaneNumber } from './envelope.js';
 import { type Frame, FrameType, MAX_CONTROL_PAYLOAD_BYTES } from './frame.js';
 import { LinkError, type LossReason } from './link-error.js';
@@ -12,7 +15,7 @@ export interface ConversationOptions extends Omit<ReliableTransferOptions, 'deli
   readonly handlers: LinkHandlers;
   readonly limits: LinkLimits;
   readonly onHandlerFailed: (kind: string, error: unknown) => void;
-  /** The peer acknowledges nothing, but goes on: called at the end of the turn, unless the conversation has ended. */
+  /** Called at the end of the turn when the peer acknowledges nothing although it is alive, unless the conversation has ended. */
   readonly onOverloaded: () => void;
 }
 
@@ -38,7 +41,7 @@ export class Conversation {
       limits,
       handlers: handlers.streams,
       onHandlerFailed,
-      // Later, because the caller may be in the middle of a loop over streams.
+      // Deferred, because the caller may be in the middle of a loop over streams.
       onOverloaded: () =>
         clock.defer(() => {
           if (!transfer.isEnded) onOverloaded();

@@ -1,4 +1,4 @@
-/** Publishes envelopes to one peer, with headers that name the version and the epochs. */
+/** `EnvelopeSender` publishes envelopes to one peer, with headers that name the version and the epochs. */
 import { ENVELOPE_HEADER_BYTES, Flag, LANE_MASK, MIN_VERSION, NO_LANE, VERSION, writeAfterControl, writeHeader } from './envelope.js';
 import type { Epochs } from './epochs.js';
 import type { LinkCounts, PeerLinkOptions } from './link-options.js';
@@ -38,7 +38,7 @@ export class EnvelopeSender {
     this.#header.version = version;
   }
 
-  /** Tells this side's epoch, and asks the peer for its own. */
+  /** Announces this side's epoch, and requests the peer's. */
   hello(): void {
     this.sendBare(Flag.probe, 0, 0, 0);
   }
@@ -50,7 +50,7 @@ export class EnvelopeSender {
     return this.send(envelope, flags, 0, to, controlAck, dataAck);
   }
 
-  /** Writes the header into the envelope, and publishes it. False if the transport does not take any now. */
+  /** Writes the header into the envelope, and publishes it. False if the transport accepts no envelope now. */
   send(envelope: Buffer, flags: number, sequence: number, to: number, controlAck: number, dataAck: number): boolean {
     const { clock, transport, outgoingSubject, incomingSubject } = this.#options;
     const header = this.#header;

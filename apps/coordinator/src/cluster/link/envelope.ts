@@ -1,17 +1,28 @@
 /**
- * The unit that links publish: a header and frames. Integers are big-endian.
+ * The envelope, the unit that links publish: a header and frames. Integers are big-endian.
  *
  * | bytes | field |
+ *
  * |---|---|
+ *
  * | 1 | version of the format |
+ *
  * | 1 | flags, with the lane in the two lowest bits |
+ *
  * | 1 | newest version that the sender reads |
+ *
  * | 1 | zero |
+ *
  * | 6 | epoch of the sender |
+ *
  * | 6 | epoch of the receiver, 0 if unknown |
+ *
  * | 6 | sequence number in the lane, 0 without frames |
+ *
  * | 6 | acknowledged sequence number, control lane |
+ *
  * | 6 | acknowledged sequence number, data lane |
+ *
  * | 6 | data lane: control envelopes that the receiver must process first |
  */
 export const ENVELOPE_HEADER_BYTES = 40;
@@ -61,7 +72,7 @@ export function writeHeader(target: Buffer, header: Omit<EnvelopeHeader, 'afterC
   target.writeUIntBE(header.dataAck, 28, 6);
 }
 
-/** Written apart from the header, once: the header is written again at each transmission, with newer acknowledgements. */
+/** Separate from the header, because it is written once: the header is written again at each transmission, with newer acknowledgements. */
 export function writeAfterControl(target: Buffer, sequence: number): void {
   target.writeUIntBE(sequence, 34, 6);
 }

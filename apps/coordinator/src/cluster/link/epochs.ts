@@ -1,4 +1,4 @@
-/** Incarnations of both sides of a link. */
+/** `Epochs`: the incarnations of both sides of a link, and the classification of envelopes by them. */
 
 /** Earlier incarnations of a peer whose late envelopes are ignored. */
 const MAX_RETIRED = 32;
@@ -6,13 +6,13 @@ const MAX_CANDIDATES = 8;
 
 export type EnvelopeOrigin =
   | 'current'
-  /** The peer has a new incarnation, and has heard of this one. */
+  /** The peer has a new incarnation, which knows this one. */
   | 'new_peer'
-  /** A new incarnation of the peer or a late envelope: a probe tells which. */
+  /** A new incarnation of the peer or a late envelope: a probe decides which. */
   | 'candidate'
-  /** The present incarnation of the peer has not heard of this one. */
+  /** The present incarnation of the peer does not know this one. */
   | 'unaware'
-  /** From or to an earlier incarnation. */
+  /** The envelope is from or to an earlier incarnation. */
   | 'stale';
 
 export class Epochs {
@@ -38,7 +38,7 @@ export class Epochs {
     return 'candidate';
   }
 
-  /** Takes the epoch as the peer's. Other epochs of the peer are earlier ones. */
+  /** Makes the epoch the peer's current one. Other epochs of the peer are earlier ones. */
   adopt(epoch: number): void {
     for (const candidate of this.#candidates) if (candidate !== epoch) this.#retire(candidate);
     this.#candidates.clear();
@@ -46,7 +46,7 @@ export class Epochs {
     this.peer = epoch;
   }
 
-  /** After a loss. A new peer keeps this side's epoch, because the new peer addresses it already. */
+  /** Starts a new epoch after a loss. With a new peer, this side's epoch stays, because the new peer addresses it already. */
   renew(isPeerNew: boolean): void {
     if (isPeerNew) {
       if (this.peer !== 0) this.#retire(this.peer);

@@ -1,4 +1,4 @@
-/** Frames inside an envelope: type (1 byte), stream or request number (4 bytes), length (4 bytes), payload. */
+/** Frames inside an envelope, and their encoding: type (1 byte), stream or request number (4 bytes), length (4 bytes), payload. */
 import { ENVELOPE_HEADER_BYTES } from './envelope.js';
 
 export const FRAME_HEADER_BYTES = 9;
@@ -42,7 +42,7 @@ export function frameHead(type: number, isOpenedBySender: boolean, isText = fals
   return type | (isText ? TEXT : 0) | (hasMore ? MORE : 0) | (isOpenedBySender ? BY_SENDER : 0);
 }
 
-/** Frames that wait for the end of the turn, to be sent in one envelope. Payloads are copied only then. */
+/** Frames that are sent in one envelope at the end of the turn. Payloads are copied only then. */
 export class FrameBatch {
   readonly #heads: number[] = [];
   readonly #ids: number[] = [];

@@ -1,6 +1,6 @@
 /**
- * Reliable, ordered transfer of envelopes in one direction: cumulative acknowledgements and go-back-N. A link has two lanes, so that
- * control frames never wait for bulk data.
+ * `SendLane` and `ReceiveLane`: reliable, ordered transfer of envelopes in one direction, with cumulative acknowledgements and
+ * go-back-N. A link has two lanes, so that control frames never wait for bulk data.
  */
 
 /** Outgoing envelopes until their acknowledgement. */
@@ -14,7 +14,7 @@ export class SendLane {
   /** Highest sequence number ever transmitted. */
   #transmitted = 0;
   unacknowledgedBytes = 0;
-  /** Time of the last acknowledgement, or of the first transmission after all was acknowledged. */
+  /** Time of the last acknowledgement, or of the first transmission after everything was acknowledged. */
   progressedAt = 0;
 
   get lastSequence(): number {
@@ -93,13 +93,13 @@ export class SendLane {
 
 const EMPTY = Buffer.alloc(0);
 
-/** Incoming envelopes. Out-of-order ones are dropped and sent again, so that nothing is stored. */
+/** Incoming envelopes. Out-of-order ones are dropped and sent again, so that none are stored. */
 export class ReceiveLane {
   /** Highest sequence number without a gap before. */
   received = 0;
   /** Bytes received since the last acknowledgement was sent. */
   unacknowledgedBytes = 0;
-  /** Time of the last report of a gap, and the number that was missing. */
+  /** Time of the last report of a gap, and the missing number. */
   #reportedAt = Number.NEGATIVE_INFINITY;
   #reportedFor = 0;
 

@@ -1,4 +1,4 @@
-/** Reasons for which a request fails or a link ends. */
+/** `LinkError` of a failed request, and the reasons for which a link is lost. */
 export type LinkErrorCode =
   /** The peer is unreachable, restarted, or has closed the link. */
   | 'link_lost'
@@ -21,7 +21,7 @@ export class LinkError extends Error {
   }
 }
 
-/** Why a link was lost. */
+/** Reason for which a link was lost. */
 export type LossReason =
   | 'silent'
   | 'transport_disconnected'

@@ -1,4 +1,4 @@
-/** Options, bounds and reports of a link to one other coordinator. */
+/** Types of a link to one other coordinator: options, bounds, handlers, log events and counts. */
 import type { Clock } from '../transport/clock.js';
 import type { ClusterTransport } from '../transport/cluster-transport.js';
 import type { LinkStream, StreamHandlers } from './link-stream.js';
@@ -69,15 +69,15 @@ export interface PeerLinkOptions {
 export interface LinkCounts {
   sent: number;
   received: number;
-  /** Not readable, or forbidden. */
+  /** Unreadable or forbidden envelopes. */
   malformed: number;
-  /** Of a version that this coordinator does not read. */
+  /** Envelopes of a version that this coordinator does not read. */
   unsupported: number;
-  /** From or to another incarnation. */
+  /** Envelopes from or to another incarnation. */
   stale: number;
   duplicates: number;
   gaps: number;
-  /** Of earlier conversations. The outbox counts those of the current one. */
+  /** Retransmissions of earlier conversations. The outbox counts those of the current one. */
   retransmitted: number;
   losses: number;
 }

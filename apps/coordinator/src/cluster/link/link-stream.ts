@@ -1,7 +1,6 @@
 /**
- * One stream of a link: ordered messages in both directions, and control messages that overtake them.
- *
- * Both sides may send until either closes or aborts.
+ * `QueuedStream`, one stream of a link: ordered messages in both directions, and control messages that overtake them. Both sides may
+ * send until either closes or aborts.
  */
 import { FrameType, frameHead } from './frame.js';
 import type { LossReason } from './link-error.js';
@@ -40,13 +39,13 @@ export interface LinkStream {
   abort(code: string): void;
 }
 
-/** The table of streams, as its streams use it. */
+/** The table of streams, as seen by its streams. */
 export interface StreamOwner {
   readonly peer: string;
   readonly outbox: Outbox;
   /** False if streams wait for the window. A stream must then queue, too. */
   canSendDirectly(bytes: number): boolean;
-  /** The stream has something queued. */
+  /** Adds a stream with queued messages to the waiting ones. */
   enqueue(stream: QueuedStream): void;
   /** A data frame was added. */
   gathered(): void;
@@ -189,14 +188,14 @@ export class QueuedStream implements LinkStream {
     return first === undefined ? 0 : Math.min(this.#owner.outbox.fragmentBytes, first.bytes.length - this.#sentOfFirst);
   }
 
-  /** Calls `onDrain` if it is due. */
+  /** Calls `onDrain` if the queue has drained. */
   drained(): void {
     if (!this.#isDrainDue || this.#state !== 'open' || this.#queuedBytes > this.#bounds.highWaterBytes >> 1) return;
     this.#isDrainDue = false;
     this.#owner.guard(this, () => this.#handlers.onDrain?.());
   }
 
-  /** A fragment of the peer. `takeReassembly` counts bytes of incomplete messages, and returns false at the link's maximum. */
+  /** Receives a fragment of the peer. `takeReassembly` counts bytes of incomplete messages, and returns false at the link's maximum. */
   received(bytes: Uint8Array, isText: boolean, hasMore: boolean, takeReassembly: (bytes: number) => boolean): void {
     if (this.#state !== 'open') return;
     if (!hasMore && this.#fragments.length === 0) {

@@ -1,4 +1,4 @@
-/** Outgoing side of a link: gathers frames into envelopes, bounds them by the window, and transmits them. */
+/** `Outbox`: the outgoing side of a link. Gathers frames into envelopes, bounds them by the window, and transmits them. */
 import { CONTROL_LANE, DATA_LANE, ENVELOPE_HEADER_BYTES, type LaneNumber, writeAfterControl } from './envelope.js';
 import { FrameBatch, MAX_FRAGMENT_BYTES } from './frame.js';
 import { SendLane } from './lanes.js';
@@ -8,13 +8,13 @@ const GATHER_BYTES = 64 * 1024;
 const MIN_FRAGMENT_BYTES = 16 * 1024;
 /** Envelopes are cut from blocks of this size, because small allocations of their own cost more than the copy. */
 const BLOCK_BYTES = 64 * 1024;
-/** Room beyond the maximum of the control lane for errors that report that maximum. */
+/** Space beyond the maximum of the control lane for errors that report that maximum. */
 const CONTROL_HEADROOM_BYTES = 1024 * 1024;
 
 export interface OutboxOptions {
   readonly maxControlBytes: number;
   readonly now: () => number;
-  /** Publishes an envelope of a lane. False if the transport does not take any now. */
+  /** Publishes an envelope of a lane. False if the transport accepts none now. */
   readonly publish: (envelope: Buffer, lane: LaneNumber, sequence: number) => boolean;
 }
 
@@ -42,7 +42,7 @@ export class Outbox {
     return Math.min(MAX_FRAGMENT_BYTES, Math.max(MIN_FRAGMENT_BYTES, this.windowBytes >> 1));
   }
 
-  /** True if the window has room. A frame larger than the window may go when nothing else is on its way. */
+  /** True if the window has space. A frame larger than the window may go when nothing else is unacknowledged. */
   hasRoomFor(bytes: number): boolean {
     const used = this.data.unacknowledgedBytes + this.#dataBatch.bytes;
     return used === 0 || used + bytes <= this.windowBytes;
@@ -62,7 +62,7 @@ export class Outbox {
     return true;
   }
 
-  /** Seals what was gathered, and transmits. */
+  /** Seals gathered frames into envelopes, and transmits. */
   flush(canTransmit: boolean, canTransmitData: () => boolean): void {
     this.#sealAll();
     if (!canTransmit) return;
@@ -70,7 +70,7 @@ export class Outbox {
     while (this.data.hasUntransmitted && canTransmitData() && this.#transmit(this.data, DATA_LANE));
   }
 
-  /** Control first: data frames may belong to streams that the control frames open. */
+  /** Control frames first: data frames may belong to streams that the control frames open. */
   #sealAll(): void {
     if (!this.#controlBatch.isEmpty) this.#seal(this.control, this.#controlBatch);
     if (!this.#dataBatch.isEmpty) this.#seal(this.data, this.#dataBatch);

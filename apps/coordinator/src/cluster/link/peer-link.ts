@@ -1,8 +1,7 @@
 /**
- * Link to one other coordinator: requests and streams over a transport that loses messages when it reconnects.
- *
- * Each side names its incarnation by a random epoch. Envelopes carry both epochs, so that nothing of an earlier incarnation is taken
- * for the present one. A lost link starts again by itself, with a new epoch and without its streams.
+ * `PeerLink` to one other coordinator: requests and streams over a transport that loses messages when it reconnects. Each side names
+ * its incarnation by a random epoch. Envelopes contain both epochs, so that envelopes of an earlier incarnation are recognised. A lost
+ * link restarts, with a new epoch and without its streams.
  */
 import { Conversation } from './conversation.js';
 import { type EnvelopeHeader, Flag, MIN_VERSION, readHeader, unsupportedVersion, VERSION } from './envelope.js';
@@ -19,7 +18,7 @@ export type LinkState = 'connecting' | 'up' | 'lost' | 'closed';
 
 /** Interval of attempts to reach a peer. */
 const HELLO_MS = 250;
-/** The same once a peer has been lost for a second. */
+/** Interval once a peer has been lost for a second. */
 const LOST_HELLO_MS = 1_000;
 /** Interval of answers to envelopes outside of a conversation. */
 const MIN_REPLY_MS = 20;
@@ -108,7 +107,7 @@ export class PeerLink {
     return () => this.#lostListeners.delete(listener);
   }
 
-  /** Asks the peer; rejects with a LinkError. The peer handles a request at most once. */
+  /** Sends a request to the peer; rejects with a LinkError. The peer handles a request at most once. */
   request(kind: string, payload: Uint8Array, options: RequestOptions): Promise<Uint8Array> {
     if (!this.#canOpen) return Promise.reject(this.#lostError());
     return this.#conversation.requests.request(kind, payload, options);
@@ -120,7 +119,7 @@ export class PeerLink {
     return this.#conversation.streams.open(kind, header, handlers);
   }
 
-  /** Ends everything with `closed`, and tells the peer. */
+  /** Ends everything with `closed`, and notifies the peer. */
   close(): void {
     if (this.#state === 'closed') return;
     if (this.#state === 'up') {
@@ -132,7 +131,7 @@ export class PeerLink {
     for (const cancel of this.#cancellations) cancel();
   }
 
-  /** The server reported that the peer does not subscribe to its subject. A hint: the peer may be changing its server. */
+  /** The server reported that the peer does not subscribe to its subject. Not final: the peer may be changing its server. */
   noResponders(): void {
     this.#silence.noResponders();
   }
@@ -274,7 +273,7 @@ export class PeerLink {
   }
 
   #handlerFailed(kind: string, error: unknown): void {
-    // Only the name: the text of an error could quote content.
+    // Logs only the name: the text of an error could quote content.
     const name = error instanceof Error ? error.name : typeof error;
     this.#options.log({ event: 'handler_failed', peer: this.peer, reason: `${kind}: ${name}` });
   }

@@ -1,4 +1,4 @@
-/** The links to all other coordinators, over one subscription. */
+/** `PeerLinks`: the links to all other coordinators, over one subscription. */
 import { randomBytes } from 'node:crypto';
 import { type Clock, systemClock } from '../transport/clock.js';
 import type { ClusterTransport } from '../transport/cluster-transport.js';
@@ -6,7 +6,7 @@ import type { IncomingStreamHandler, LinkEvent, LinkLimits } from './link-option
 import { PeerLink } from './peer-link.js';
 import type { RequestHandler } from './requests.js';
 
-/** Names of coordinators are tokens of subjects. */
+/** Names of coordinators are tokens of NATS subjects. */
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const MIN_WINDOW_BYTES = 128 * 1024;
 
@@ -67,7 +67,7 @@ export class PeerLinks {
     return this.#links;
   }
 
-  /** Closes the link to a peer that has left. The link comes back when the peer sends something. */
+  /** Closes the link to a peer that has left. A later envelope of the peer opens the link again. */
   remove(peer: string): void {
     const link = this.#links.get(peer);
     if (link === undefined) return;

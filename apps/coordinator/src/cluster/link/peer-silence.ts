@@ -1,11 +1,14 @@
-/** When a silent peer, or an absent transport, counts as a lost link. A stalled process adds at most two ticks per stall. */
+/**
+ * `PeerSilence` decides when a silent peer, or an absent transport, counts as a lost link. A stalled process adds at most two ticks per
+ * stall.
+ */
 import type { LossReason } from './link-error.js';
 
 /** Interval at which a link calls {@link PeerSilence.advance}. */
 export const TICK_MS = 100;
 /** Silence after which a peer is lost while the transport is connected. */
 const MAX_SILENCE_MS = 3_000;
-/** The same if the server reported that the peer has no subscription. */
+/** Silence after which a peer is lost if the server reported that the peer has no subscription. */
 const MAX_SILENCE_WITHOUT_RESPONDERS_MS = 1_500;
 /** Time without a transport after which the peer is lost. */
 const MAX_PAUSE_MS = 10_000;
@@ -43,9 +46,9 @@ export class PeerSilence {
     this.#pausedMs = 0;
   }
 
-  /** Counts the time since the last call. Returns why the link is lost, or null. A lost link is not lost again. */
+  /** Counts the time since the last call. Returns the reason of a loss, or null. A lost link is not lost again. */
   advance(now: number, isTransportConnected: boolean, state: 'connecting' | 'up' | 'lost'): LossReason | null {
-    // A stalled process must not take its own stall for the silence of its peers.
+    // A stalled process must not count its own stall as silence of its peers.
     const elapsed = Math.min(now - this.#advancedAt, 2 * TICK_MS);
     this.#advancedAt = now;
     if (!isTransportConnected) {

@@ -1,7 +1,6 @@
 /**
- * Reliable transfer of frames between two incarnations: acknowledgements, reports of gaps, probes and retransmission.
- *
- * Acknowledgements ride on envelopes with frames, or go alone after a short delay. A probe without progress finds lost envelopes.
+ * `ReliableTransfer` of frames between two incarnations: acknowledgements, reports of gaps, probes and retransmission. Acknowledgements
+ * are part of envelopes with frames, or go alone after a short delay. A probe without progress finds lost envelopes.
  */
 import type { Clock } from '../transport/clock.js';
 import type { ClusterTransport } from '../transport/cluster-transport.js';
@@ -73,7 +72,7 @@ export class ReliableTransfer {
     return this.#state === 'ended';
   }
 
-  /** The peer has answered: transmits what was gathered. */
+  /** Transmits the gathered frames, because the peer has answered. */
   begin(): void {
     this.#state = 'begun';
     this.gathered();
@@ -128,7 +127,7 @@ export class ReliableTransfer {
     if (sender.sendBare(flags, epochs.peer, this.#incomingControl.received, this.#incomingData.received)) this.#acknowledged();
   }
 
-  /** After a reconnection of the transport: both directions may have lost envelopes. */
+  /** Called after a reconnection of the transport: both directions may have lost envelopes. */
   resynchronize(): void {
     this.sendBare(Flag.probe | Flag.controlGap | Flag.dataGap);
   }

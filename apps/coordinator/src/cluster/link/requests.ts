@@ -1,4 +1,4 @@
-/** Requests and replies of a link, in both directions. Each message is one control frame. */
+/** `Requests`: requests and replies of a link, in both directions. Each message is one control frame. */
 import type { Clock } from '../transport/clock.js';
 import {
   decodeCode,

@@ -1,11 +1,14 @@
-/** Open streams of one conversation: their numbers, their bounds, and the turns of those that wait for the window. */
+/**
+ * `StreamTable`: the open streams of one conversation, with their numbers, bounds, and the round-robin of streams that wait for the
+ * window.
+ */
 import { decodeCode, decodeKind, encodeCode, encodeKind, type Frame, FrameType, MAX_CONTROL_PAYLOAD_BYTES } from './frame.js';
 import { LinkError } from './link-error.js';
 import type { IncomingStreamHandler, LinkLimits } from './link-options.js';
 import { type LinkStream, QueuedStream, type StreamEnd, type StreamHandlers, type StreamOwner } from './link-stream.js';
 import type { Outbox } from './outbox.js';
 
-/** Bytes that a stream may send before the next waiting stream has its turn. */
+/** Bytes that a stream may send before the next waiting stream. */
 const QUANTUM_BYTES = 64 * 1024;
 const MAX_STREAM_ID = 2 ** 32 - 1;
 const IGNORE: StreamHandlers = { onMessage: () => {}, onClosed: () => {} };
@@ -23,7 +26,7 @@ export interface StreamTableOptions {
   readonly limits: LinkLimits;
   readonly handlers: ReadonlyMap<string, IncomingStreamHandler>;
   readonly onHandlerFailed: (kind: string, error: unknown) => void;
-  /** The control lane has no room, not even to abort a stream: the peer acknowledges nothing. */
+  /** The control lane has no space, not even to abort a stream: the peer acknowledges nothing. */
   readonly onOverloaded: () => void;
 }
 
@@ -34,7 +37,7 @@ export class StreamTable implements StreamOwner {
   #incomingCount = 0;
   #nextId = 1;
   #lastPeerId = 0;
-  /** Streams with queued messages, in the order of their turns. */
+  /** Streams with queued messages, in round-robin order. */
   readonly #round: QueuedStream[] = [];
   #queuedBytes = 0;
   #reassemblyBytes = 0;
@@ -73,7 +76,7 @@ export class StreamTable implements StreamOwner {
     if (frame.type === FrameType.open) return this.#opened(frame);
     const isOpenedBySelf = !frame.isOpenedBySender;
     const stream = this.#streams.get(streamKey(frame.id, isOpenedBySelf));
-    // Frames of a stream that has ended here may still be on their way.
+    // Frames of a stream that has ended here may still arrive.
     if (stream === undefined) return frame.id !== 0 && frame.id <= (isOpenedBySelf ? this.#nextId - 1 : this.#lastPeerId);
     switch (frame.type) {
       case FrameType.data:
@@ -115,7 +118,7 @@ export class StreamTable implements StreamOwner {
     return true;
   }
 
-  /** Gives waiting streams their turns while the window has room. */
+  /** Lets waiting streams send, round-robin, while the window has space. */
   pump(): void {
     const { outbox } = this;
     const drained: QueuedStream[] = [];
@@ -201,7 +204,7 @@ export class StreamTable implements StreamOwner {
   }
 }
 
-/** Both sides number the streams that they open from 1. */
+/** Key of a stream: both sides number the streams that they open from 1. */
 function streamKey(id: number, isOpenedBySelf: boolean): number {
   return id * 2 + (isOpenedBySelf ? 1 : 0);
 }

@@ -1,6 +1,4 @@
-/**
- * Heartbeat of a coordinator: a sign of life with the digests that changed. Published to all peers; the subject proves the sender.
- */
+/** Heartbeat message of a coordinator, with the digests that changed. Published to all peers; the subject proves the sender. */
 import { ImageOfferSchema, ModelTypeSchema } from '@inference/protocol';
 import { encodeDigest, MAX_DIGEST_CHARS, type ModelDigest } from '@inference/scheduler';
 import Type, { type Static } from 'typebox';
@@ -32,7 +30,7 @@ const HeartbeatSchema = Type.Object({
   sequence: Sequence,
   /** Sender's clock, in milliseconds since 1970. */
   at: Sequence,
-  /** The sender shuts down: its providers move, and it takes no placements for others. */
+  /** The sender shuts down: its providers move, and it accepts no placements for others. */
   draining: Type.Boolean(),
   /** The sender leaves now. */
   goodbye: Type.Boolean(),
@@ -50,7 +48,7 @@ export interface PublishedModel {
 }
 
 const validator = Compile(HeartbeatSchema);
-/** All that is read of other versions. */
+/** The only member that is read of other versions. */
 const version = Compile(Type.Object({ version: Type.Integer({ minimum: 1 }) }));
 
 /** Models per message, so that a message stays far below the transport's limit. */
@@ -67,7 +65,7 @@ export function encodeHeartbeat(heartbeat: Heartbeat): Uint8Array {
 export type DecodedHeartbeat =
   | { readonly kind: 'heartbeat'; readonly heartbeat: Heartbeat }
   | { readonly kind: 'unsupported_version'; readonly version: number }
-  /** Breaks the schema. */
+  /** The heartbeat breaks the schema. */
   | { readonly kind: 'malformed' };
 
 export function decodeHeartbeat(bytes: Uint8Array): DecodedHeartbeat {

@@ -1,6 +1,6 @@
 /**
- * The live coordinators of the network, from their heartbeats. Publishes the own heartbeat every second, and changed digests sooner. A peer is
- * gone after its goodbye or `PEER_SILENCE_MS` without a heartbeat.
+ * `Membership`: the live coordinators of the network, from their heartbeats. Publishes this coordinator's heartbeat every second, and
+ * changed digests sooner. A peer has left after its goodbye or `PEER_SILENCE_MS` without a heartbeat.
  */
 import { randomBytes } from 'node:crypto';
 import { decodeDigest, type ModelDigest, OwnerDigests, PEER_SILENCE_MS } from '@inference/scheduler';
@@ -42,7 +42,7 @@ interface MembershipOptions {
   readonly models: () => Iterable<PublishedModel>;
   readonly providers: () => number;
   readonly isDraining: () => boolean;
-  /** All models of a peer, asked over its link after a gap. */
+  /** Requests all models of a peer over its link, after a gap. */
   readonly requestModels: (peerId: string) => Promise<Uint8Array>;
   readonly events: MembershipEvents;
   readonly now: () => number;
@@ -78,14 +78,14 @@ const HEARTBEAT_MS = 1000;
 /** Changed digests wait at least this long, and longer with more peers. */
 const MIN_CHANGES_MS = 250;
 const CHANGES_MS_PER_PEER = 5;
-/** Minimum time between a heartbeat and one for a new peer: peers that come and go cause no more traffic than that. */
+/** Minimum time between a heartbeat and one for a new peer, so that peers that join and leave repeatedly cause no more traffic. */
 const MIN_GREETING_MS = 100;
 /** Minimum time between two reads of all models of a peer. */
 const REFRESH_MS = 1000;
 /** Bounds for hostile peers. */
 const MAX_PEERS = 1024;
 const MAX_MODELS_PER_PEER = 20_000;
-/** Differences of clocks: an alarm, and the end of trust in the peer's statements. */
+/** Difference of the clocks that is reported, and difference above which a peer's statements no longer count. */
 const CLOCK_ALARM_MS = 5000;
 const MAX_CLOCK_MS = 120_000;
 
@@ -176,7 +176,7 @@ export class Membership {
     return state.next;
   }
 
-  /** Takes the digest in a peer's reply. Invalid digests are left out. */
+  /** Stores the digest of a peer's reply. Invalid digests are ignored. */
   replied(peerId: string, model: string, text: string): void {
     const decoded = decodeDigest(text);
     if (decoded.kind === 'rejected' || this.#peers.get(peerId)?.models.has(model) !== true) return;
@@ -212,7 +212,7 @@ export class Membership {
       if (this.#published.get(model.id) !== text) changed.push(entry);
     }
     for (const id of this.#published.keys()) {
-      if (!current.has(id)) changed.push(goneModel(id));
+      if (!current.has(id)) changed.push(removedModel(id));
     }
     this.#published = current;
     if (onlyIfChanged && changed.length === 0) return;
@@ -270,8 +270,8 @@ export class Membership {
       providers: heartbeat.providers,
     });
     this.digests.heard(id, now);
-    const gone = heartbeat.draining ? [...peer.models.keys()].map(goneModel) : [];
-    this.#takeModels(id, peer, [...heartbeat.models, ...gone]);
+    const removed = heartbeat.draining ? [...peer.models.keys()].map(removedModel) : [];
+    this.#takeModels(id, peer, [...heartbeat.models, ...removed]);
     if (!isContinued) void this.#requestAll(id, heartbeat.epoch);
   }
 
@@ -285,7 +285,7 @@ export class Membership {
     return peer;
   }
 
-  /** A new peer learns of this coordinator before the next heartbeat. Later with more peers, because all of them greet. */
+  /** Publishes a heartbeat early, so that a new peer learns of this coordinator. Later with more peers, because all of them do the same. */
   #greet(): void {
     if (this.#greetingTimer !== null) return;
     const spacingMs = Math.min(MIN_GREETING_MS, this.#lastHeartbeatAt + MIN_GREETING_MS - this.#options.now());
@@ -315,8 +315,8 @@ export class Membership {
     const { heartbeat } = decoded;
     if (peer.epoch !== epoch || heartbeat.epoch !== epoch) return;
     const current = new Set(heartbeat.models.map((model) => model.id));
-    const gone = [...peer.models.keys()].filter((model) => !current.has(model)).map(goneModel);
-    this.#takeModels(id, peer, [...heartbeat.models, ...gone]);
+    const removed = [...peer.models.keys()].filter((model) => !current.has(model)).map(removedModel);
+    this.#takeModels(id, peer, [...heartbeat.models, ...removed]);
   }
 
   #takeModels(id: string, peer: PeerState, models: Heartbeat['models']): void {
@@ -345,6 +345,6 @@ export class Membership {
 }
 
 /** Entry of a model that no provider serves any more. */
-function goneModel(id: string): Heartbeat['models'][number] {
+function removedModel(id: string): Heartbeat['models'][number] {
   return { id, type: 'text', digest: null, images: [] };
 }

@@ -1,8 +1,7 @@
 /**
- * Limits counted by all coordinators together. Each key has a home coordinator, by rendezvous hashing over the live coordinators
- * (Thaler and Ravishankar 1998). Others take leases of permits from the home over the link.
- *
- * With the home unreachable, a coordinator admits its equal part of the limit until the window ends.
+ * `NetworkPermits`: limits counted by all coordinators together. Each key has a home coordinator, by rendezvous hashing over the live
+ * coordinators (Thaler and Ravishankar 1998). Others take leases of permits from the home over the link. With the home unreachable, a
+ * coordinator admits its equal part of the limit until the window ends.
  */
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -13,7 +12,7 @@ import { decodeGrant, decodePermitRequest, encodePermits, type Grant, type Permi
 
 export interface NetworkPermitsOptions {
   readonly self: string;
-  /** Asks another coordinator; rejects when there is no answer. */
+  /** Sends a request to another coordinator; rejects when there is no answer. */
   readonly request: (coordinator: string, payload: Uint8Array) => Promise<Uint8Array>;
   /** Whether this coordinator reaches the others at all. */
   readonly isConnected: () => boolean;
@@ -32,7 +31,7 @@ interface Coordinator {
   readonly hash: number;
 }
 
-/** Permits of one key at hand, and the state of its window. */
+/** Available permits of one key, and the state of its window. */
 interface Lease {
   /** Hexadecimal. */
   readonly hash: string;
@@ -46,15 +45,15 @@ interface Lease {
   available: number;
   /** Permits of this coordinator in the window, used and available. */
   taken: number;
-  /** Left at the home after its last grant. */
+  /** Permits left at the home after its last grant. */
   remaining: number;
-  /** Home that gave the last grant. */
+  /** Home of the last grant. */
   grantedBy: string | null;
   /** Home that did not answer: this coordinator admits its part of the limit. */
   unanswered: string | null;
 }
 
-/** Maximum keys per limit; the least recently used are forgotten. */
+/** Maximum keys per limit; the least recently used are dropped. */
 const MAX_KEYS = 20_000;
 /** Pause before an unreachable coordinator is asked again, in milliseconds. */
 const UNREACHABLE_MS = 1000;
@@ -115,7 +114,7 @@ export class NetworkPermits implements NetworkLimits {
     if (isOpen && lease.unanswered === null && lease.remaining === 0) return refusal(lease, now);
     this.#findHome(lease);
     if (isOpen && lease.unanswered === lease.home) return refusal(lease, now);
-    // Cut off, even the home knows only its own requests.
+    // A disconnected coordinator, even the home, knows only its own requests.
     const isAlone = lease.coordinators.length > 1 && !this.#options.isConnected();
     if (lease.home === this.#options.self && !isAlone) {
       const request = requestFor(name, rule, lease, [amount], now);
@@ -189,7 +188,7 @@ function newLease(text: string): Lease {
   };
 }
 
-/** The demand of a key within the window tells the size of its next lease. */
+/** The demand of a key within the window determines the size of its next lease. */
 function requestFor(name: string, { max }: LimitRule, lease: Lease, amounts: readonly number[], now: number): PermitRequest {
   const isOpen = lease.until > now;
   const need = amounts.reduce((sum, amount) => sum + amount, 0);
@@ -217,7 +216,7 @@ function store({ max, windowMs }: LimitRule, lease: Lease, grant: Grant, sentAt:
   lease.unanswered = null;
 }
 
-/** Without the home: this coordinator's part of the limit, less its permits of the window. */
+/** Admits without the home: this coordinator's part of the limit, less its permits of the window. */
 function admitPart({ max, windowMs }: LimitRule, lease: Lease, now: number): void {
   startWindow(lease, now, windowMs);
   const part = Math.max(1, Math.floor(max / lease.coordinators.length));

@@ -1,6 +1,6 @@
 /**
- * Windows of the keys whose home is this coordinator: counts the permits given to all coordinators. Small limits go out one permit at a
- * time and are exact; a large limit goes out in leases, which get smaller toward its end.
+ * `PermitHome`: windows of the keys whose home is this coordinator; counts the permits granted to all coordinators. Small limits are
+ * granted one permit at a time and are exact; a large limit is granted in leases, which get smaller toward its end.
  */
 import type { Grant, PermitRequest } from './permit-messages.js';
 
@@ -11,7 +11,7 @@ export interface LimitRule {
 
 interface Window {
   readonly until: number;
-  /** Used before this coordinator became the home, by the highest report. */
+  /** Permits used before this coordinator became the home, by the highest report. */
   earlier: number;
   granted: number;
   /** The coordinator whose request opened the window. */
@@ -27,7 +27,7 @@ export class PermitHome {
   readonly #rules: ReadonlyMap<string, LimitRule>;
   /** Monotonic, in milliseconds. */
   readonly #now: () => number;
-  /** By hashed key, the oldest first. */
+  /** Windows by hashed key, the oldest first. */
   readonly #windows = new Map<string, Window>();
   readonly #opened = new Map<string, number>();
 

@@ -9,7 +9,7 @@ const PermitRequestSchema = Type.Object({
   limit: Type.String({ minLength: 1, maxLength: 64 }),
   /** Hash of the limit's name and the key. */
   key: Type.String({ pattern: '^[0-9a-f]{32}$' }),
-  /** Fewer permits are of no use. */
+  /** Minimum number of permits that the asking coordinator can use. */
   min: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
   /** Permits for all requests that wait. */
   need: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),

@@ -1,4 +1,4 @@
-/** Models of the whole network: those of the providers connected here, and those that live peers publish. */
+/** `ClusterModels`: the models of the whole network, both of the providers connected here and those that live peers publish. */
 import type { ImageOffer, ModelType } from '@inference/protocol';
 import { namesProvider } from '@inference/scheduler';
 import type { NetworkModels } from '../../inference/placements.js';

@@ -1,6 +1,7 @@
 /**
- * Places jobs on the providers of all coordinators. Digests of the peers say whom to ask; only the coordinator that holds a provider's
- * connection assigns its slots. While all are full, a request queues here and at two peers, and takes the first slot.
+ * `ClusterPlacements` places jobs on the providers of all coordinators. Digests of the peers decide which peer is asked; only the
+ * coordinator with a provider's connection assigns its slots. While all slots are full, a request queues here and at two peers, and the
+ * first free slot serves it.
  */
 import { chooseOwner, MAX_QUEUE_OWNERS, type OwnerRequest, selectsProviders } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -25,17 +26,17 @@ interface ClusterPlacementsOptions {
   readonly random: () => number;
 }
 
-/** Peers asked for one placement before the request queues. */
-const MAX_ASKS = 4;
+/** Maximum peers asked for one placement before the request queues. */
+const MAX_CONTACTED_PEERS = 4;
 /** Lifetime of the own digest in the choice, in milliseconds. */
 const OWN_DIGEST_MS = 50;
-/** Minimum time between two looks at changed digests by one waiting request, in milliseconds. */
+/** Minimum time between two checks of changed digests by one waiting request, in milliseconds. */
 const RETRY_MS = 100;
 const MAX_OWN_DIGESTS = 100_000;
 
 export class ClusterPlacements implements Placements {
   readonly #options: ClusterPlacementsOptions;
-  /** Looks of waiting requests at changed digests. */
+  /** Callbacks of waiting requests that check changed digests. */
   readonly #waiting = new Set<(models: ReadonlySet<string>) => void>();
   readonly #ownDigestAt = new BoundedMap<string, number>(MAX_OWN_DIGESTS);
   #sequence = 0;
@@ -69,7 +70,7 @@ export class ClusterPlacements implements Placements {
   async #idleCandidateAtPeers(request: SlotRequest): Promise<Placed | null> {
     const { membership, client } = this.#options;
     if (!this.#isServedByPeers(request)) return null;
-    for (const { id } of membership.peers.slice(0, MAX_ASKS)) {
+    for (const { id } of membership.peers.slice(0, MAX_CONTACTED_PEERS)) {
       const placement = await client.ask(id, { ...request, idleOnly: true }, 0, null);
       if (placement.kind === 'placed') return placement;
     }
@@ -89,7 +90,7 @@ export class ClusterPlacements implements Placements {
     return resolvedProvider([...distinct.values()]);
   }
 
-  /** Digests of peers changed: waiting requests look for a free slot there. */
+  /** Digests of peers changed: waiting requests check for a free slot there. */
   digestsChanged(models: readonly { readonly id: string }[]): void {
     const ids = new Set(models.map(({ id }) => id));
     for (const look of [...this.#waiting]) look(ids);
@@ -110,30 +111,30 @@ export class ClusterPlacements implements Placements {
       const peers = membership.peers.map(({ id }) => id);
       return this.#wait(request, waitMs, signal, peers);
     }
-    const asked = new Set<string>();
-    const placed = await this.#placeNow(request, signal, asked);
+    const contacted = new Set<string>();
+    const placed = await this.#placeNow(request, signal, contacted);
     if (placed !== null) return placed;
     if (signal.aborted) return refused('aborted');
-    const choice = this.#choose(request, asked);
-    // Digests may be a second old, so the owners themselves say that nobody is left.
-    const owners = choice.kind === 'queue' ? choice.owners : this.#anyOwners(request.model);
+    const choice = this.#choose(request, contacted);
+    // Digests may be a second old, so the owning coordinators themselves confirm that no provider is left.
+    const owners = choice.kind === 'queue' ? choice.owners : this.#peersServing(request.model);
     return this.#wait(request, waitMs, signal, owners);
   }
 
-  /** Some peers that serve the model, whatever their digests say of free slots. */
-  #anyOwners(model: string): string[] {
+  /** Some peers that serve the model, with or without free slots by their digests. */
+  #peersServing(model: string): string[] {
     const owners: string[] = [];
     for (const [owner] of this.#options.membership.digestsAtPeers(model)) if (owners.push(owner) === MAX_QUEUE_OWNERS) break;
     return owners;
   }
 
-  /** A slot at once, here or at a peer; null: all are full. `asked`: owners without a slot. */
-  async #placeNow(request: SlotRequest, signal: AbortSignal, asked: Set<string>): Promise<Placed | null> {
+  /** A slot at once, here or at a peer; null: all are full. `contacted`: owning coordinators without a slot. */
+  async #placeNow(request: SlotRequest, signal: AbortSignal, contacted: Set<string>): Promise<Placed | null> {
     const { self, client, requestQueue, membership } = this.#options;
-    while (asked.size < MAX_ASKS && !signal.aborted) {
-      const choice = this.#choose(request, asked);
+    while (contacted.size < MAX_CONTACTED_PEERS && !signal.aborted) {
+      const choice = this.#choose(request, contacted);
       if (choice.kind !== 'ask') return null;
-      asked.add(choice.owner);
+      contacted.add(choice.owner);
       const { loadedOnly = false } = request;
       const demand = { ...request, loadedOnly: loadedOnly || choice.loadedOnly };
       const answered = membership.digests.ask(choice.owner, request.model, choice.classIndex);
@@ -156,7 +157,10 @@ export class ClusterPlacements implements Placements {
     return choice.kind === 'ask' ? choice.owner : null;
   }
 
-  #ownerRequest({ work, image = null, trustFloor, exclude, chain }: SlotRequest, excludedOwners: ReadonlySet<string>): OwnerRequest {
+  #ownerRequest(
+    { work, image = null, trustFloor, exclude, promptPrefixes }: SlotRequest,
+    excludedOwners: ReadonlySet<string>,
+  ): OwnerRequest {
     const { client, prefixes, registry, self } = this.#options;
     const excludedProviders = new Map<string, number>();
     for (const providerId of exclude) {
@@ -164,7 +168,7 @@ export class ClusterPlacements implements Placements {
       if (owner !== null) excludedProviders.set(owner, (excludedProviders.get(owner) ?? 0) + 1);
     }
     const imageSize = image === null ? null : image.pixels;
-    const prefix = prefixes.find(chain);
+    const prefix = prefixes.find(promptPrefixes);
     return { work, contextTokens: 0, imageSize, trustFloor, excludedOwners, excludedProviders, prefix };
   }
 
@@ -224,7 +228,7 @@ export class ClusterPlacements implements Placements {
           if (isOver) placed.slot.release();
           else finish(placed);
         };
-        // The own queue serves local providers in its order.
+        // This coordinator's queue serves local providers in its order.
         void this.#placeNow(request, losers.signal, new Set([self])).then(found, () => found(null));
       };
       const abort = (): void => {

@@ -1,6 +1,6 @@
 /**
- * Ends the older of two connections of one provider at different coordinators. An agent that moves may leave a half-open connection
- * behind, which would get jobs until it counts as silent.
+ * `MovedProviders` ends the older of two connections of one provider at different coordinators. An agent that moves may leave a
+ * half-open connection behind, which would get jobs until it counts as silent.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { fromBase64, fromUtf8, type ProviderId, type SignedStatement } from '@inference/protocol';
@@ -44,14 +44,17 @@ const MAX_AWAY_PEERS = 1024;
 const MAX_CONCURRENT = 16;
 /** Announcements before the departure of a peer was noticed that may not have reached the peer. */
 const LEAVING_MS = PEER_SILENCE_MS + MESSAGE_MS;
-/** Connections told to a peer that is seen for the first time. By then, its half-open ones have been closed as silent. */
+/**
+ * Age of the connections that are announced to a peer that is seen for the first time, in milliseconds. Its older half-open connections
+ * have been closed as silent.
+ */
 const NEW_PEER_MS = 40_000;
 const NOTHING = new Uint8Array();
 
 export class MovedProviders {
   readonly #options: MovedProvidersOptions;
   readonly #recent = new BoundedMap<ProviderId, Connection>(MAX_RECENT);
-  /** By peer that has left: start of the time whose connections the peer may have missed, in milliseconds. */
+  /** Peers that have left, with the start of the time whose connections the peer may have missed, in milliseconds. */
   readonly #awaySince = new BoundedMap<string, number>(MAX_AWAY_PEERS);
 
   constructor(options: MovedProvidersOptions) {
@@ -66,13 +69,13 @@ export class MovedProviders {
     for (const { id } of this.#options.peers()) void this.#announceTo(id, connection);
   }
 
-  /** A peer has left, or is out of reach. */
+  /** A peer has left, or is unreachable. */
   peerLeft(peerId: string): void {
-    // A peer that leaves before it has heard everything still misses the same connections.
+    // A peer that leaves again before it has received every announcement still misses the same connections.
     if (!this.#awaySince.has(peerId)) this.#awaySince.set(peerId, this.#options.rules.now() - LEAVING_MS);
   }
 
-  /** Announces to a new or returning peer what it may have missed. */
+  /** Announces to a new or returning peer the connections that it may have missed. */
   async peerJoined(peerId: string): Promise<void> {
     const since = this.#awaySince.get(peerId) ?? this.#options.rules.now() - NEW_PEER_MS;
     const missed = [...this.#recent.values()].filter(({ at }) => at >= since);
@@ -107,11 +110,11 @@ export class MovedProviders {
       if (attempt > 0) await delay(retryMs, undefined, { ref: false });
       const peer = peerOf(peerId);
       if (peer === null || registry.snapshot(providerId)?.sessionId !== sessionId) return;
-      const isTold = await peer.request('joined', payload, MESSAGE_MS).then(
+      const isDelivered = await peer.request('joined', payload, MESSAGE_MS).then(
         () => true,
         () => false,
       );
-      if (isTold) return;
+      if (isDelivered) return;
     }
   }
 }

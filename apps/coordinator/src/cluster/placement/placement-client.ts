@@ -1,9 +1,9 @@
 /**
- * Asks other coordinators for slots, and verifies the providers that they place on. The description of a provider is requested once per
- * connection and key.
+ * `PlacementClient` requests slots from other coordinators, and verifies the providers that they place on. The description of a
+ * provider is requested once per connection and key.
  */
 import type { ProviderId } from '@inference/protocol';
-import { extractChain } from '@inference/scheduler';
+import { extractPrefixes } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { NotPlacedReason, Placed, Placement, SlotRequest } from '../../inference/queue/request-queue.js';
 import type { SerialClaimant } from '../../providers/placement/placement-service.js';
@@ -24,11 +24,11 @@ import { RemoteProvider } from './remote-provider.js';
 import { RemoteSlot } from './remote-slot.js';
 
 interface PlacementClientOptions {
-  /** A live peer; null: it has left. */
+  /** A live peer; null: the peer has left. */
   readonly peer: (id: string) => Peer | null;
   readonly rules: DescriptionRules;
-  /** Counts how asking peers ended, for metrics. */
-  readonly onAsked: (outcome: 'placed' | 'busy' | 'refused' | 'lost' | 'unverified') => void;
+  /** Counts the outcomes of placement requests to peers, for metrics. */
+  readonly onOutcome: (outcome: 'placed' | 'busy' | 'refused' | 'lost' | 'unverified') => void;
   /** Digest of a model in the reply of a peer without a slot. */
   readonly onDigest: (peerId: string, model: string, digest: string) => void;
   readonly now: () => number;
@@ -41,7 +41,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export class PlacementClient {
   readonly #options: PlacementClientOptions;
-  /** By session id, so that references to one connection are equal. */
+  /** Providers by session id, so that references to one connection are equal. */
   readonly #bySession = new BoundedMap<string, RemoteProvider>(MAX_REMOTE_PROVIDERS);
   /** The newest connection of each provider. */
   readonly #newest = new BoundedMap<ProviderId, RemoteProvider>(MAX_REMOTE_PROVIDERS);
@@ -56,8 +56,8 @@ export class PlacementClient {
   }
 
   /**
-   * Asks a peer for a slot, at once or within `waitMs`. Refused as `none_routable` when the peer has none or is gone. `signal`: null if
-   * the caller never gives up. `onReply` is called with the peer's first reply, before its provider is verified.
+   * Requests a slot from a peer, at once or within `waitMs`. Refused as `none_routable` when the peer has none or has left. `signal`:
+   * null if the caller never gives up. `onReply` is called with the peer's first reply, before its provider is verified.
    */
   async ask(
     peerId: string,
@@ -66,32 +66,32 @@ export class PlacementClient {
     signal: AbortSignal | null,
     onReply: () => void = () => {},
   ): Promise<Placement> {
-    const { peer, onAsked, onDigest } = this.#options;
-    const asked = peer(peerId);
-    if (asked === null) return refused('none_routable');
-    const stream = asked.openStream('placement', encodeMessage(requestMessage(request, waitMs)));
+    const { peer, onOutcome, onDigest } = this.#options;
+    const target = peer(peerId);
+    if (target === null) return refused('none_routable');
+    const stream = target.openStream('placement', encodeMessage(requestMessage(request, waitMs)));
     const message = await firstReply(stream, waitMs + REPLY_MS, signal);
     if (message === null) {
-      onAsked('lost');
+      onOutcome('lost');
       return refused(signal?.aborted === true ? 'aborted' : 'none_routable');
     }
     onReply();
     if (message.type !== 'placed') {
       if (message.type === 'refused' && message.digest !== undefined) onDigest(peerId, request.model, message.digest);
-      onAsked(message.type === 'refused' && message.reason === 'busy' ? 'busy' : 'refused');
+      onOutcome(message.type === 'refused' && message.reason === 'busy' ? 'busy' : 'refused');
       stream.close();
       const reason = message.type === 'refused' && message.reason !== 'busy' ? message.reason : 'none_routable';
       return refused(reason as NotPlacedReason, message.type === 'refused' ? message.retry_after_ms : null);
     }
     // A peer of an earlier version does not know candidates.
     const isSelected = request.candidates?.has(message.provider.provider_id) ?? true;
-    const provider = isSelected ? await this.#remoteProvider(asked, message) : null;
+    const provider = isSelected ? await this.#remoteProvider(target, message) : null;
     if (provider === null || stream.isClosed || signal?.aborted === true) {
-      onAsked(provider === null ? 'unverified' : 'lost');
+      onOutcome(provider === null ? 'unverified' : 'lost');
       stream.close();
       return refused(signal?.aborted === true ? 'aborted' : 'none_routable');
     }
-    onAsked('placed');
+    onOutcome('placed');
     const slot = new RemoteSlot(provider, stream);
     stream.listen(slot);
     return { kind: 'placed', slot, estimate: message.estimate, why: message.why as Placed['why'] };
@@ -99,13 +99,13 @@ export class PlacementClient {
 
   /** Providers of a peer that claim a serial number. */
   async claimants(peerId: string, serialNumber: string): Promise<readonly SerialClaimant[]> {
-    const asked = this.#options.peer(peerId);
-    if (asked === null) return [];
-    const answer = await asked.request('claimants', Buffer.from(serialNumber), REPLY_MS).catch(() => null);
+    const target = this.#options.peer(peerId);
+    if (target === null) return [];
+    const answer = await target.request('claimants', Buffer.from(serialNumber), REPLY_MS).catch(() => null);
     return answer === null ? [] : (parseClaimants(answer) ?? []);
   }
 
-  /** The verified provider of a placement; null: its statements do not hold. */
+  /** The verified provider of a placement; null: its statements do not verify. */
   async #remoteProvider(peer: Peer, { provider: state }: PlacedMessage): Promise<RemoteProvider | null> {
     const known = this.#bySession.get(state.session_id);
     if (known?.covers(state)) {
@@ -172,7 +172,7 @@ function requestMessage(request: SlotRequest, waitMs: number): PlacementRequestM
     own_floor: request.ownFloor ?? false,
     prompt_tokens: work.promptTokens,
     completion_tokens: work.completionTokens,
-    prefixes: [...extractChain(request.chain, MAX_PREFIXES)],
+    prefixes: [...extractPrefixes(request.promptPrefixes, MAX_PREFIXES)],
     revocable: request.revocable ?? false,
     retried: request.retried ?? false,
     loaded_only: request.loadedOnly ?? false,

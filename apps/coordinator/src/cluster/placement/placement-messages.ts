@@ -1,6 +1,7 @@
 /**
- * Messages of a placement between two coordinators, on one stream of their link: the request, the owner's reply, then the job. JSON
- * text, except for sealed frames, which are binary. The asking coordinator serves the client; the owner holds the provider's connection.
+ * Messages of a placement between two coordinators, on one stream of their link: the request, the owning coordinator's reply, then the
+ * job. JSON text, except for sealed frames, which are binary. The asking coordinator serves the client; the owning one has the
+ * provider's connection. Also the requests `finding`, `describe` and `claimants`.
  */
 import type { ImageRequestParams } from '@inference/formats';
 import {
@@ -26,7 +27,7 @@ const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null
 
 /** Maximum excluded providers and owners per request. A job has a few attempts. */
 export const MAX_EXCLUDED = 256;
-/** Maximum prefixes of a prompt per message; see `extractChain`. */
+/** Maximum prefixes of a prompt per message; see `extractPrefixes`. */
 export const MAX_PREFIXES = 10;
 /** Maximum wait in an owner's queue, in milliseconds. */
 const MAX_WAIT_MS = 24 * 3_600_000;
@@ -105,11 +106,11 @@ const RefusedSchema = Type.Object({
     'aborted',
   ]),
   retry_after_ms: nullable(Ms),
-  /** With `busy`: the owner's digest of the model now. Owners of earlier versions send none. */
+  /** Current digest of the model, with `busy`. Owning coordinators of earlier versions send none. */
   digest: Type.Optional(Type.String({ maxLength: MAX_DIGEST_CHARS })),
 });
 
-/** From the owner to the asking coordinator. */
+/** Messages from the owning to the asking coordinator. */
 const OwnerMessageSchema = Type.Union([
   PlacedSchema,
   RefusedSchema,
@@ -125,7 +126,7 @@ const OwnerMessageSchema = Type.Union([
 export type OwnerMessage = Static<typeof OwnerMessageSchema>;
 export type PlacedMessage = Static<typeof PlacedSchema>;
 
-/** From the asking coordinator to the owner. */
+/** Messages from the asking to the owning coordinator. */
 const AskerMessageSchema = Type.Union([
   /** `frames` binary messages follow: the sealed request. */
   Type.Object({ type: Type.Literal('start'), job: JobSchema, frames: Type.Integer({ minimum: 0, maximum: 4096 }) }),
@@ -183,7 +184,7 @@ const askerMessage = Compile(AskerMessageSchema);
 const finding = Compile(FindingSchema);
 const describeRequest = Compile(DescribeRequestSchema);
 
-/** Each returns null for a message that breaks the schema. */
+/** Returns null for a message that breaks the schema, as do the parsers below. */
 export const parsePlacementRequest = (bytes: Uint8Array): PlacementRequestMessage | null => parseMessage(bytes, placementRequest);
 export const parseOwnerMessage = (bytes: Uint8Array): OwnerMessage | null => parseMessage(bytes, ownerMessage);
 export const parseAskerMessage = (bytes: Uint8Array): AskerMessage | null => parseMessage(bytes, askerMessage);

@@ -1,7 +1,7 @@
 /**
- * Serves placements for other coordinators: chooses among the providers connected here, queues their requests together with those of
- * this coordinator's clients, and relays the job between the peer's stream and the provider. Request and response stay sealed. Also
- * describes providers to peers, and takes their findings.
+ * `PlacementServer` serves placements for other coordinators: chooses among the providers connected here, queues their requests
+ * together with those of this coordinator's clients, and relays the job between the peer's stream and the provider. Request and
+ * response stay sealed. Also describes providers to peers, and applies their findings.
  */
 import { encodeFrame, type JobMessage, type ProviderId } from '@inference/protocol';
 import { encodeDigest } from '@inference/scheduler';
@@ -84,7 +84,7 @@ export class PlacementServer {
     return message.wait_ms > 0 ? requestQueue.place(request, message.wait_ms, signal) : requestQueue.placeNow(request);
   }
 
-  /** Spares the peer further requests that would find no slot either. */
+  /** Digest for a peer without a slot, which spares further requests in vain. */
   #digest(model: string): string | null {
     const { registry, requestQueue } = this.#options;
     const published = publishedModel(model, registry, requestQueue);
@@ -110,7 +110,7 @@ export class PlacementServer {
       trustFloor: message.trust_floor,
       ownFloor: message.own_floor,
       work: { promptTokens: message.prompt_tokens, completionTokens: message.completion_tokens },
-      chain: message.prefixes,
+      promptPrefixes: message.prefixes,
       revocable: message.revocable,
       retried: message.retried,
       loadedOnly: message.loaded_only,

@@ -1,6 +1,7 @@
 /**
- * Cached prompt prefixes of all coordinators: publishes those of own providers, gathered for a moment, and takes those of peers, validated
- * and bounded. The subject proves the owner. Hashes are keyed with a secret that only coordinators have.
+ * `PrefixHints`: cached prompt prefixes of all coordinators. Publishes those of this coordinator's providers, gathered for a moment,
+ * and stores those of peers, validated and bounded. The subject proves the owning coordinator. Hashes are keyed with a secret that only
+ * coordinators have.
  */
 import { type OwnerPrefix, OwnerPrefixes, type PromptPrefix, storedPrefixes } from '@inference/scheduler';
 import Type from 'typebox';
@@ -18,7 +19,7 @@ interface PrefixHintsOptions {
 
 /** Time that hashes are gathered, in milliseconds. */
 const GATHER_MS = 50;
-/** Published per answer: its longest prefixes. */
+/** Maximum hashes published per answer: those of its longest prefixes. */
 const MAX_PER_ANSWER = 10;
 const MAX_PER_MESSAGE = 1000;
 /** Gathered hashes. Beyond, hashes are dropped: the next turn then costs a whole prompt. */
@@ -52,9 +53,9 @@ export class PrefixHints {
     this.#unsubscribe = broadcast.subscribe('fleet.affinity.*', (subject, bytes) => this.#receive(subject, bytes));
   }
 
-  /** An own provider answered a prompt. `chain`: its prefixes, the shortest first. */
-  answered(chain: readonly PromptPrefix[]): void {
-    const hashes = storedPrefixes(chain)
+  /** A provider of this coordinator answered a prompt. `promptPrefixes`: its prefixes, the shortest first. */
+  answered(promptPrefixes: readonly PromptPrefix[]): void {
+    const hashes = storedPrefixes(promptPrefixes)
       .slice(-MAX_PER_ANSWER)
       .map(({ hash }) => hash);
     this.#prefixes.record(hashes, this.#options.self, this.#now());
@@ -63,8 +64,8 @@ export class PrefixHints {
   }
 
   /** The coordinator whose providers have the longest prefix of a prompt; null: unknown. */
-  find(chain: readonly PromptPrefix[]): OwnerPrefix | null {
-    return this.#prefixes.find(chain, this.#now());
+  find(promptPrefixes: readonly PromptPrefix[]): OwnerPrefix | null {
+    return this.#prefixes.find(promptPrefixes, this.#now());
   }
 
   close(): void {

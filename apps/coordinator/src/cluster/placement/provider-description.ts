@@ -1,6 +1,6 @@
 /**
- * Signed facts of a provider that another coordinator holds. The asking coordinator verifies attestation, challenge, sealing key and
- * device chain itself, so that no owner can substitute a key or invent a trust level.
+ * Signed facts of a provider that is connected to another coordinator. The asking coordinator verifies attestation, challenge, sealing
+ * key and device chain itself, so that no owning coordinator can substitute a key or invent a trust level.
  */
 import { CLOCK_TOLERANCE_MS, HardwareSchema, NoncePreimageSchema, SignedStatementSchema, type TrustLevel } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
@@ -58,7 +58,7 @@ const ProviderDescriptionSchema = Type.Object({
   memory_gb: Type.Number({ minimum: 0 }),
   slots: Type.Integer({ minimum: 1, maximum: 65_536 }),
   receipt_version: Type.Union([Type.Literal(1), Type.Literal(2)]),
-  /** Owners of earlier versions send none. */
+  /** Owning coordinators of earlier versions send none. */
   e2e_versions: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { maxItems: 16 })),
   agent_name: Type.String({ maxLength: 256 }),
   agent_version: Type.String({ maxLength: 256 }),
@@ -114,7 +114,7 @@ export interface VerifiedProvider {
   readonly isDeviceChainVerified: boolean;
   /** Signed time of the newest challenge answer, in milliseconds on the provider's clock. */
   readonly challengedAt: number;
-  /** From when on the description must be requested again. */
+  /** Time at which the description must be requested again, in milliseconds. */
   readonly validUntil: number;
 }
 
@@ -122,8 +122,8 @@ export interface VerifiedProvider {
 const ANSWER_MS = 3000;
 
 /**
- * Requests the description of a provider's connection from its owner, and verifies it. Null: the provider is not available there, or its
- * statements do not hold.
+ * Requests the description of a provider's connection from its owning coordinator, and verifies it. Null: the provider is not available
+ * there, or its statements do not verify.
  */
 export async function requestDescription(owner: Peer, request: DescribeRequest, rules: DescriptionRules): Promise<VerifiedProvider | null> {
   const answer = await owner.request('describe', encodeMessage(request), ANSWER_MS).catch(() => null);
@@ -143,7 +143,7 @@ function verifyDescription(description: ProviderDescription, rules: DescriptionR
   const now = rules.now();
   const { challenge, device, registered_at: registeredAt } = description;
   const { allowSimulatedEnclave, anchor, limits } = rules;
-  // An attestation is checked for its age on arrival; later challenges keep it alive.
+  // The age of an attestation is checked on arrival; later challenges confirm the posture.
   const identity = checkAttestation(description.attestation, { now: Math.min(now, registeredAt), allowSimulatedEnclave });
   const key = checkKey(description.key, identity, now);
   const answer = openAnswer(challenge.statement, identity, description.session_id);

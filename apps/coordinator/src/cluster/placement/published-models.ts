@@ -1,4 +1,4 @@
-/** Models that the providers of this coordinator serve, as peers see them. */
+/** Models that the providers of this coordinator serve, as published to peers. */
 import type { ImageOffer } from '@inference/protocol';
 import { digestOf } from '@inference/scheduler';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';

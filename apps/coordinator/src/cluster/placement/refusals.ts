@@ -1,9 +1,9 @@
-/** Refusals of several owners, of which the client gets one. */
+/** Combines the refusals of several owning coordinators into the one that the client gets. */
 import type { NotPlacedReason, Placement } from '../../inference/queue/request-queue.js';
 
 export type Refused = Placement & { readonly kind: 'refused' };
 
-/** The reason that says most about what the client can do comes first. */
+/** Reasons in order of use to the client: the first says most about the next step. */
 const ORDER: readonly NotPlacedReason[] = [
   'timeout',
   'hopeless',
@@ -19,7 +19,7 @@ export function refused(reason: NotPlacedReason, retryAfterMs: number | null = n
   return { kind: 'refused', reason, retryAfterMs };
 }
 
-/** The refusal to report when every owner refuses: by reason, then the earliest retry. */
+/** The refusal to report when every owning coordinator refuses: by reason, then the earliest retry. */
 export function reportedRefusal(refusals: readonly Refused[]): Refused {
   const rank = ({ reason }: Refused): number => ORDER.indexOf(reason);
   const [first] = [...refusals].sort((a, b) => rank(a) - rank(b) || (a.retryAfterMs ?? 0) - (b.retryAfterMs ?? 0));

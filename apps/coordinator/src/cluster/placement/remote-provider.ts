@@ -1,6 +1,6 @@
-/** A provider whose connection another coordinator holds, as the inference layer sees it. */
+/** `RemoteProvider`: a provider connected to another coordinator, as the inference layer sees it. */
 import type { KeyId, ModelOffer, TrustLevel } from '@inference/protocol';
-import { extractChain } from '@inference/scheduler';
+import { extractPrefixes } from '@inference/scheduler';
 import type { JobFinding, ProviderConnection } from '../../providers/provider-connection.js';
 import type { SealingKey } from '../../providers/session/registration/admission.js';
 import type { Registration } from '../../providers/session/session-options.js';
@@ -9,7 +9,7 @@ import type { Peer } from '../peer.js';
 import { type FindingMessage, MAX_PREFIXES, type ProviderState } from './placement-messages.js';
 import type { VerifiedProvider } from './provider-description.js';
 
-/** Maximum time for a peer to take a finding, in milliseconds. A lost finding costs one observation. */
+/** Maximum time for a peer to accept a finding, in milliseconds. A lost finding costs one observation. */
 const FINDING_MS = 5000;
 
 export class RemoteProvider implements ProviderConnection {
@@ -18,7 +18,7 @@ export class RemoteProvider implements ProviderConnection {
   readonly #now: () => number;
   #verified: VerifiedProvider;
   #state: ProviderState;
-  /** A newer connection of the same provider has been placed on. */
+  /** A job was placed on a newer connection of the same provider. */
   isReplaced = false;
 
   constructor(peer: Peer, state: ProviderState, verified: VerifiedProvider, now: () => number) {
@@ -29,17 +29,17 @@ export class RemoteProvider implements ProviderConnection {
     this.#now = now;
   }
 
-  /** The coordinator that holds the connection. */
+  /** The coordinator with the connection. */
   get owner(): string {
     return this.#peer.id;
   }
 
-  /** Whether the verified description still covers this state. */
+  /** Whether the verified description still applies to this state. */
   covers({ session_id, key_id }: ProviderState): boolean {
     return session_id === this.#sessionId && key_id === this.#verified.key.keyId && this.#now() < this.#verified.validUntil;
   }
 
-  /** Takes the state at a further placement. */
+  /** Stores the state of a further placement. */
   update(state: ProviderState, verified: VerifiedProvider = this.#verified): void {
     this.#state = state;
     this.#verified = verified;
@@ -58,7 +58,7 @@ export class RemoteProvider implements ProviderConnection {
     return key.notAfter > this.#now() ? key : null;
   }
 
-  /** As the owner reports them; the client has verified the key that it sealed to. */
+  /** Keys reported by the owning coordinator; the client has verified the key that it sealed to. */
   get acceptedKeyIds(): readonly KeyId[] {
     return this.#state.accepted_key_ids ?? [this.#state.key_id];
   }
@@ -97,7 +97,7 @@ export class RemoteProvider implements ProviderConnection {
     const message = {
       provider_id: this.registration.identity.providerId,
       session_id: this.#sessionId,
-      finding: finding.kind === 'answer_settled' ? { ...finding, prefixes: extractChain(finding.prefixes, MAX_PREFIXES) } : finding,
+      finding: finding.kind === 'answer_settled' ? { ...finding, prefixes: extractPrefixes(finding.prefixes, MAX_PREFIXES) } : finding,
     } as FindingMessage;
     this.#peer.request('finding', encodeMessage(message), FINDING_MS).catch(() => {});
   }

@@ -1,4 +1,4 @@
-/** A slot reserved at another coordinator, and the job that runs on it. The stream's end on either side frees the slot. */
+/** `RemoteSlot`: a slot reserved at another coordinator, and the job that runs on it. The stream's end on either side frees the slot. */
 import { decodeFrame, FrameError, type JobMessage } from '@inference/protocol';
 import type { JobHandle, JobSink, ProviderSlot } from '../../providers/provider-connection.js';
 import { encodeMessage } from '../json-message.js';
@@ -12,9 +12,9 @@ export class RemoteSlot implements ProviderSlot, StreamEvents {
   #sink: JobSink | null = null;
   #isUsed = false;
   #isOver = false;
-  /** Sealed frames that wait for room in the link. */
+  /** Sealed frames that wait for space in the link. */
   #unsent: readonly Uint8Array[] = [];
-  /** The owner has sent all of the request to the provider. */
+  /** The owning coordinator has sent all of the request to the provider. */
   #isSent = false;
 
   constructor(provider: RemoteProvider, stream: PeerStream) {
@@ -107,7 +107,7 @@ export class RemoteSlot implements ProviderSlot, StreamEvents {
     }
   }
 
-  /** The owner broke the protocol of placements. */
+  /** The owning coordinator broke the protocol of placements. */
   #break(): void {
     this.#isOver = true;
     this.#stream.abort('bad_message');

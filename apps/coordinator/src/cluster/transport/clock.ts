@@ -1,4 +1,4 @@
-/** Monotonic time and timers, injectable so that tests run on virtual time. */
+/** `Clock`: monotonic time and timers, injectable so that tests run on virtual time. */
 export interface Clock {
   /** Monotonic milliseconds. */
   now(): number;

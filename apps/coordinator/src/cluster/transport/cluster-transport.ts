@@ -1,12 +1,12 @@
 /**
- * Messages between coordinators: fire-and-forget publishing on subjects, at most once, in order per publisher while connected.
- * Reliability is the work of the link (`cluster/link`).
+ * `ClusterTransport`, the interface of messages between coordinators: fire-and-forget publishing on subjects, at most once, in order
+ * per publisher while connected. The link (`cluster/link`) adds reliability.
  */
 export interface ClusterTransport {
   readonly isConnected: boolean;
   /** Largest payload of a message. */
   readonly maxPayloadBytes: number;
-  /** Published bytes that the operating system has not taken. */
+  /** Published bytes that the operating system has not accepted. */
   readonly bufferedBytes: number;
   /**
    * Publishes a message; the payload must not change until the next turn of the event loop. Never throws. Returns false if the

@@ -1,6 +1,6 @@
 /**
- * One connection to one NATS server, without reconnects. The client's parts are used directly, because its `connect` leaks the
- * socket of a failed dial (nats.js #433) and never ends a connection whose socket has stopped draining.
+ * `NatsConnection`: one connection to one NATS server, without reconnects. The client's parts are used directly, because its `connect`
+ * leaks the socket of a failed dial (nats.js #433) and never ends a connection whose socket has stopped draining.
  */
 import type { NatsConnectionImpl } from '@nats-io/nats-core/internal';
 import type { NodeTransport } from '@nats-io/transport-node/lib/node_transport.js';
@@ -24,7 +24,7 @@ export interface DialOptions {
   /** Name of this client in the server's monitoring. */
   readonly name: string;
   readonly credentials: NatsCredentials;
-  /** For everything: TCP, TLS and the login. */
+  /** Maximum time for TCP, TLS and the login together. */
   readonly timeoutMs: number;
   readonly clock: Clock;
 }
@@ -60,7 +60,7 @@ export class NatsConnection {
   #cancelPing: () => void = () => {};
   #isClosed = false;
   #unanswered = 0;
-  /** Called once, on any end but `close`. */
+  /** Called once, on any end other than `close`. */
   onEnd: (reason: string) => void = () => {};
   onServerError: (error: Error) => void = () => {};
 
@@ -73,7 +73,7 @@ export class NatsConnection {
     this.#schedulePing();
   }
 
-  /** One dial at a time: the client takes its sockets from a factory that is global to the process. */
+  /** Only one dial at a time: the client takes its sockets from a factory that is global to the process. */
   static dial(client: NatsClient, options: DialOptions): Promise<NatsConnection> {
     const dial = lastDial.then(() => NatsConnection.#dial(client, options));
     lastDial = dial.then(
@@ -179,7 +179,7 @@ export class NatsConnection {
     this.onEnd(reason);
   }
 
-  /** Counts intervals instead of time, so that a stall of this process is not taken for a dead server. */
+  /** Counts intervals instead of time, so that a stall of this process does not count as a dead server. */
   #schedulePing(): void {
     this.#cancelPing = this.#clock.setTimer(PING_INTERVAL_MS, () => {
       if (this.#unanswered >= MAX_UNANSWERED_INTERVALS) return this.#end('the server does not answer');
@@ -203,7 +203,7 @@ export class NatsConnection {
   }
 }
 
-/** Splits credentials off a server's URL; `nats://` and `tls://` are prefixes without meaning of their own. */
+/** Separates the credentials from a server's URL; `nats://` and `tls://` are prefixes without meaning of their own. */
 export function parseServerUrl(url: string): { readonly server: string; readonly user: string; readonly pass: string } {
   const { host, username, password } = new URL(url.includes('://') ? url : `nats://${url}`);
   return { server: host, user: decodeURIComponent(username), pass: decodeURIComponent(password) };

@@ -1,4 +1,4 @@
-/** Core NATS as the transport: redials all servers with jittered backoff, and resubscribes after each reconnect. */
+/** `NatsTransport`: core NATS as the transport. Redials all servers with jittered backoff, and resubscribes after each reconnect. */
 import { type Clock, systemClock } from './clock.js';
 import type { ClusterTransport, MessageHandler, TransportEvent } from './cluster-transport.js';
 import {
@@ -16,7 +16,7 @@ const MAX_BACKOFF_MS = 1_000;
 /** Short, because a silent server delays the next one; doubled per round over all servers, for a busy machine or a slow network. */
 const MIN_DIAL_TIMEOUT_MS = 2_000;
 const MAX_DIAL_TIMEOUT_MS = 10_000;
-/** Links stop at a few megabytes; the rest is for control messages. */
+/** Maximum bytes in the outgoing buffer. Links stop at a few megabytes; the rest is for control messages. */
 const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 const SUBJECT = /^[\x21-\x7e]+$/;
 
@@ -149,7 +149,7 @@ export class NatsTransport implements ClusterTransport {
       this.#connection = null;
       this.#report({ event: 'disconnected', server, reason });
       this.#emitState(false);
-      // The other coordinators of a lost server redial, too: spread them.
+      // The other coordinators of a lost server redial, too: spread their attempts.
       this.#redialAfter(this.#random() * MIN_BACKOFF_MS);
     };
     connection.onDrain(() => {
@@ -188,7 +188,7 @@ export class NatsTransport implements ClusterTransport {
     try {
       callback();
     } catch (error) {
-      // Only the name: messages of other layers' errors could quote content.
+      // Logs only the name: messages of other layers' errors could quote content.
       this.#report({ event: 'handler_failed', reason: error instanceof Error ? error.name : typeof error });
     }
   }

@@ -1,4 +1,7 @@
-/** Accounts: created at sign-up, suspended by the operator, closed by their owner. Closing is final. */
+/**
+ * `AccountRepository`: accounts are created at sign-up, suspended by the operator, and closed for good by their owner. Also names and
+ * locks of accounts.
+ */
 import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
@@ -21,7 +24,7 @@ export interface ListedAccount extends Account {
 interface AccountRepositoryOptions {
   readonly database: Database;
   readonly now: () => number;
-  /** Called after an account was suspended, reinstated or closed, so cached keys are looked up again. */
+  /** Called after an account was suspended, reinstated or closed, so that cached keys are read again. */
   readonly onChange: (accountId: string) => void;
 }
 
@@ -150,13 +153,12 @@ function listedOf(row: Tables['accounts'] & { email: string | null; user_name: s
 }
 
 /**
- * Serialises transactions that count the rows of an account before they add one; concurrent ones would all see the same count.
- *
- * Holds until the transaction ends. On SQLite every transaction holds the write lock anyway.
+ * Serialises transactions that count the rows of an account before they add one; concurrent ones would all see the same count. The lock
+ * ends with the transaction. On SQLite every transaction has the write lock anyway.
  */
 export async function lockAccount(transaction: Database, accountId: string): Promise<void> {
   if (dialectOf(transaction) === 'sqlite') return;
-  // Not `for update`, which would block inserts of rows that refer to the account.
+  // A `for update` would block inserts of rows that refer to the account.
   await transaction.selectFrom('accounts').select('id').where('id', '=', accountId).forNoKeyUpdate().execute();
 }
 

@@ -1,8 +1,6 @@
 /**
- * Authenticates API keys without a query per request: found keys are cached for seconds.
- *
- * A change to a key or its account takes effect at once in this process, and in others after a hint, or the cache time. Times of last use are
- * written in batches.
+ * `ApiKeyCache` authenticates API keys without a query per request: found keys are cached for seconds. A change to a key or its account
+ * takes effect at once in this process, and in others after a hint, or the cache time. Times of last use are written in batches.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { Database } from '../tables.js';
@@ -10,7 +8,7 @@ import { type ApiKey, findKey, hashKey, looksLikeKey, recordKeyUse, revokeKey } 
 
 interface ApiKeyCacheOptions {
   readonly database: Database;
-  /** How long a found key is trusted without asking again, in milliseconds. */
+  /** Time for which a found key is not read again, in milliseconds. */
   readonly cacheMs?: number;
   readonly writeEveryMs?: number;
   readonly now?: () => number;
@@ -31,11 +29,11 @@ export class ApiKeyCache {
   readonly #onChange: (id: string) => void;
   readonly #cached = new Map<string, { readonly key: ApiKey; readonly until: number }>();
   readonly #found = new BoundedMap<string, true>(MAX_FOUND);
-  /** Client networks that tried many wrong keys and have a look-up in progress. */
+  /** Client networks that tried many wrong keys and have a query in progress. */
   readonly #limitedLookUps = new Set<string>();
   readonly #used = new Map<string, number>();
   readonly #writer: NodeJS.Timeout;
-  /** Number of changes. A look-up that began before a change must not cache its result. */
+  /** Number of changes. A query that began before a change must not cache its result. */
   #changes = 0;
 
   constructor(options: ApiKeyCacheOptions) {
@@ -52,25 +50,23 @@ export class ApiKeyCache {
   authenticate(text: string): ApiKey | null | Promise<ApiKey | null> {
     if (!looksLikeKey(text)) return null;
     const hash = hashKey(text);
-    return this.#findCached(hash) ?? this.#lookUp(hash);
+    return this.#findCached(hash) ?? this.#queryDatabase(hash);
   }
 
   /**
-   * As {@link authenticate}, for a client network that tried many wrong keys. Keys found before are looked up as usual, others one at
-   * a time.
-   *
-   * Null also while another look-up of the network runs.
+   * Like {@link authenticate}, for a client network that tried many wrong keys. Keys found before are authenticated as usual, others
+   * one at a time. Null also while another query of the network runs.
    */
   async authenticateLimited(text: string, network: string): Promise<ApiKey | null> {
     if (!looksLikeKey(text)) return null;
     const hash = hashKey(text);
     const known = this.#findCached(hash);
     if (known !== null) return known;
-    if (this.#found.has(hash)) return this.#lookUp(hash);
+    if (this.#found.has(hash)) return this.#queryDatabase(hash);
     if (this.#limitedLookUps.has(network)) return null;
     this.#limitedLookUps.add(network);
     try {
-      return await this.#lookUp(hash);
+      return await this.#queryDatabase(hash);
     } finally {
       this.#limitedLookUps.delete(network);
     }
@@ -108,7 +104,7 @@ export class ApiKeyCache {
     return known.key;
   }
 
-  async #lookUp(hash: string): Promise<ApiKey | null> {
+  async #queryDatabase(hash: string): Promise<ApiKey | null> {
     const changes = this.#changes;
     const found = await findKey(this.#database, hash);
     if (found === null || found.revokedAt !== null) {

@@ -1,4 +1,7 @@
-/** Accounts and their keys. A key is 32 random bytes behind a fixed prefix; only its SHA-256 is stored. */
+/**
+ * API keys in the database: their text, their limits, and the rows of keys and accounts. A key is 32 random bytes behind a fixed
+ * prefix; only its SHA-256 is stored.
+ */
 import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto';
 import type { ApiKeyKind, Database, KeySignatureForm } from '../tables.js';
 
@@ -33,7 +36,7 @@ export function newKeyText(): string {
   return KEY_PREFIX + randomBytes(32).toString('base64url');
 }
 
-/** Text of a key that follows from a secret: the same for every caller. */
+/** Text of a key derived from a secret: the same for every caller. */
 export function derivedKeyText(secret: Uint8Array, label: string): string {
   return KEY_PREFIX + createHmac('sha256', secret).update(label).digest('base64url');
 }
@@ -62,7 +65,7 @@ interface NewKey {
   readonly text: string;
   readonly name?: string;
   readonly limits?: KeyLimits;
-  readonly madeFor?: 'playground';
+  readonly createdFor?: 'playground';
   readonly now: number;
 }
 
@@ -85,7 +88,7 @@ export async function addKey(database: Database, key: NewKey): Promise<string> {
       expires_at: limits.expiresAt,
       spend_limit_micro_usd: limits.spendLimit,
       models: modelsText(limits.models),
-      made_for: key.madeFor ?? null,
+      made_for: key.createdFor ?? null,
       signature_form: limits.signatureForm,
     })
     .execute();
@@ -138,7 +141,7 @@ export async function revokeKey(database: Database, id: string, now: number): Pr
 
 /** Stores times of last use, in one transaction. */
 export async function recordKeyUse(database: Database, uses: ReadonlyMap<string, number>): Promise<void> {
-  // Other coordinators write the same keys. One order of locks avoids deadlocks.
+  // Other coordinators write the same keys. A fixed order of locks avoids deadlocks.
   const ordered = [...uses].sort(([a], [b]) => (a < b ? -1 : 1));
   await database.transaction().execute(async (transaction) => {
     for (const [id, time] of ordered) await transaction.updateTable('api_keys').set({ last_used_at: time }).where('id', '=', id).execute();

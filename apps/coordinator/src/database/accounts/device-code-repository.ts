@@ -1,7 +1,6 @@
 /**
- * Codes of the device authorization grant (RFC 8628): created for a provider, decided by one account, exchanged for one token.
- *
- * Each step is one conditional update, so of concurrent decisions or polls exactly one succeeds, on any coordinator.
+ * `DeviceCodeRepository`: codes of the device authorization grant (RFC 8628), created for a provider, decided by one account, exchanged
+ * for one token. Each step is one conditional update, so of concurrent decisions or polls exactly one succeeds, on any coordinator.
  */
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { sql } from 'kysely';
@@ -12,8 +11,8 @@ export const DEVICE_CODE_LIFE_MS = 10 * 60_000;
 const POLL_INTERVAL_MS = 5000;
 /** RFC 8628 section 3.5: `slow_down` lengthens the interval by five seconds, for this and all later polls. */
 const SLOW_DOWN_MS = 5000;
-/** The way of a question through the network takes now more, now less time. */
-const LENIENCE_MS = 500;
+/** Tolerance of the polling interval: the network delay of polls varies. */
+const POLL_TOLERANCE_MS = 500;
 /**
  * A poll recorded this far in the future predates a clock change. Concurrent polls, and the clocks of two coordinators, differ by
  * less.
@@ -54,7 +53,7 @@ export type PollOutcome =
 export class DeviceCodeRepository {
   readonly #database: Database;
   readonly #now: () => number;
-  /** Pause between two questions of an agent. */
+  /** Minimum interval of an agent's polls. */
   readonly intervalMs: number;
 
   constructor(options: { database: Database; now: () => number; intervalMs?: number | undefined }) {
@@ -63,7 +62,7 @@ export class DeviceCodeRepository {
     this.intervalMs = options.intervalMs ?? POLL_INTERVAL_MS;
   }
 
-  async make(request: DeviceRequest): Promise<NewDeviceCode> {
+  async create(request: DeviceRequest): Promise<NewDeviceCode> {
     const now = this.#now();
     await this.#database
       .deleteFrom('device_codes')
@@ -71,7 +70,7 @@ export class DeviceCodeRepository {
       .execute();
     const deviceCode = randomBytes(32).toString('base64url');
     const userCode = await this.#insert(hashOf(deviceCode), request, now);
-    return { deviceCode, userCode: shown(userCode) };
+    return { deviceCode, userCode: displayForm(userCode) };
   }
 
   /** Code as its owner sees it. Null if the code is unknown or another account decided. */
@@ -99,7 +98,7 @@ export class DeviceCodeRepository {
     const row = await this.#database.selectFrom('device_codes').selectAll().where('hash', '=', hash).executeTakeFirst();
     if (row === undefined) return { kind: 'unknown' };
     if (row.token_hash !== null) {
-      // Polled again after the grant: either the response with the token was lost, or another party knows the code.
+      // A poll after the grant: either the response with the token was lost, or another party knows the code.
       await revokeUnboundToken(this.#database, row.token_hash, this.#now());
       return { kind: 'unknown' };
     }
@@ -137,9 +136,7 @@ export class DeviceCodeRepository {
     }
   }
 
-  /**
-   * Whether the agent respected its interval. If not, the interval grows. A clock that was set back is not held against the agent.
-   */
+  /** Whether the agent respected its interval. If not, the interval grows. A clock that was set back does not count against the agent. */
   async #inTime(hash: string, now: number): Promise<boolean> {
     const { numUpdatedRows } = await this.#database
       .updateTable('device_codes')
@@ -149,7 +146,7 @@ export class DeviceCodeRepository {
         where.or([
           where('polled_at', 'is', null),
           where('polled_at', '>', now + SET_BACK_MS),
-          where(sql<number>`polled_at + interval_ms`, '<=', now + LENIENCE_MS),
+          where(sql<number>`polled_at + interval_ms`, '<=', now + POLL_TOLERANCE_MS),
         ]),
       )
       .executeTakeFirst();
@@ -190,7 +187,7 @@ export class DeviceCodeRepository {
 
   #view(row: Tables['device_codes']): DeviceCode {
     return {
-      userCode: shown(row.user_code),
+      userCode: displayForm(row.user_code),
       machineName: row.machine_name,
       chipName: row.chip_name,
       address: row.address,
@@ -214,7 +211,7 @@ function newUserCode(): string {
   return Array.from({ length: USER_CODE_LETTERS }, () => LETTERS[randomInt(LETTERS.length)]).join('');
 }
 
-function shown(userCode: string): string {
+function displayForm(userCode: string): string {
   return `${userCode.slice(0, 4)}-${userCode.slice(4)}`;
 }
 

@@ -1,8 +1,7 @@
 /**
- * Initial keys. Development mode: created at the first start with an account, stored in a file with mode 0600, checked against the
- * database at every start.
- *
- * Otherwise the operator's admin key from the environment, so a new database can be operated.
+ * The first keys of a coordinator. Development mode: created at the first start with an account, stored in a file with mode 0600,
+ * checked against the database at every start. Otherwise the operator's admin key from the environment, so a new database can be
+ * operated.
  */
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -58,16 +57,16 @@ export async function ensureSharedDevelopmentKeys(database: Database, file: stri
 
 /** Stored keys are valid unless revoked or of the wrong kind. Unknown ones (the database was removed) are added again. */
 async function areValid(database: Database, keys: DevelopmentKeys, now: number): Promise<boolean> {
-  const wanted: readonly (readonly [string, ApiKeyKind])[] = [
+  const initial: readonly (readonly [string, ApiKeyKind])[] = [
     [keys.api_key, 'api'],
     [keys.admin_key, 'admin'],
   ];
-  for (const [text, kind] of wanted) {
+  for (const [text, kind] of initial) {
     if (!looksLikeKey(text)) return false;
     const found = await findKey(database, hashKey(text));
     if (found !== null && (found.revokedAt !== null || found.kind !== kind)) return false;
   }
-  for (const [text, kind] of wanted) {
+  for (const [text, kind] of initial) {
     if ((await findKey(database, hashKey(text))) === null) await addDevelopmentKey(database, text, kind, now);
   }
   return true;

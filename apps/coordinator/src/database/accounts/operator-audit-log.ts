@@ -1,6 +1,6 @@
 /**
- * Audit log of operator actions. A row is written before the action, so no action lacks a row; its outcome is added afterwards.
- * Rows are never removed.
+ * `OperatorAuditLog`: audit log of operator actions. A row is written before the action, so no action lacks a row; its outcome is added
+ * afterwards. Rows are never removed.
  */
 import { randomUUID } from 'node:crypto';
 import type { Database, Tables } from '../tables.js';

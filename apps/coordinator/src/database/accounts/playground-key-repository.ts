@@ -1,7 +1,6 @@
 /**
- * Short-lived keys for the console's playground: inference endpoints accept keys, not sessions.
- *
- * A key is valid for an hour and a small amount, so a leak costs little.
+ * `PlaygroundKeyRepository`: short-lived keys for the console's playground, because inference endpoints accept keys, not sessions. A
+ * key is valid for an hour and a small amount, so a leak costs little.
  */
 import type { Database } from '../tables.js';
 import { lockAccount } from './account-repository.js';
@@ -34,7 +33,7 @@ export class PlaygroundKeyRepository {
   }
 
   /** Creates a key. The returned text is not stored. Revokes expired keys, and the oldest beyond the maximum. */
-  async make(accountId: string): Promise<PlaygroundKey> {
+  async create(accountId: string): Promise<PlaygroundKey> {
     const now = this.#now();
     const expiresAt = now + PLAYGROUND_KEY_MS;
     const limits: KeyLimits = { expiresAt, spendLimit: PLAYGROUND_SPEND_LIMIT, models: null, signatureForm: null };
@@ -46,7 +45,7 @@ export class PlaygroundKeyRepository {
       const expired = open.filter((key) => !live.includes(key));
       const ended = new Set([...expired, ...live.slice(MAX_PLAYGROUND_KEYS - 1)].map((key) => key.id));
       for (const one of ended) await revokeKey(transaction, one, now);
-      const id = await addKey(transaction, { accountId, kind: 'api', text, name: NAME, limits, madeFor: 'playground', now });
+      const id = await addKey(transaction, { accountId, kind: 'api', text, name: NAME, limits, createdFor: 'playground', now });
       return { id, ended };
     });
     for (const one of ended) this.#apiKeyCache.changed(one);

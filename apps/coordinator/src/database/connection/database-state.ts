@@ -5,20 +5,20 @@ import type { Database } from '../tables.js';
 
 export type DatabaseState = 'ok' | 'unreachable' | 'migrations_missing';
 
-/** Never rejects. Without an answer within `ms`, the database is unreachable. */
+/** Queries the database. Never rejects. Without an answer within `ms`, the database is unreachable. */
 export async function databaseState(database: Database, ms: number): Promise<DatabaseState> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<'unreachable'>((resolve) => {
     timer = setTimeout(() => resolve('unreachable'), ms);
   });
   try {
-    return await Promise.race([look(database), late]);
+    return await Promise.race([queryState(database), late]);
   } finally {
     clearTimeout(timer);
   }
 }
 
-async function look(database: Database): Promise<DatabaseState> {
+async function queryState(database: Database): Promise<DatabaseState> {
   try {
     const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(database);
     const applied = new Set(rows.map(({ name }) => name));

@@ -1,7 +1,6 @@
 /**
- * Commits without waiting for the disk, for callers that sync many commits at once.
- *
- * On PostgreSQL, which other coordinators share and which may fail alone, a commit is always durable when it returns.
+ * Commits without waiting for the disk, for callers that sync many commits at once. On PostgreSQL, which other coordinators share and
+ * which may fail alone, every commit is durable when it returns.
  */
 import type { Kysely } from 'kysely';
 import { FileAdapter } from './sqlite.js';

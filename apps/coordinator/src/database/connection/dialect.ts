@@ -1,4 +1,4 @@
-/** Which of the two databases is in use. Only for places where their SQL differs. */
+/** The database in use. Only for places where the SQL of the two databases differs. */
 import { type Kysely, PostgresAdapter } from 'kysely';
 
 export type Dialect = 'sqlite' | 'postgres';

@@ -1,8 +1,6 @@
 /**
- * Opens the database, embedded or PostgreSQL, and migrates its schema.
- *
- * Several coordinators may open one PostgreSQL at once: the migrator holds an advisory lock. A failed migration is rolled back and
- * stops the start.
+ * `openDatabase` opens the database, embedded or PostgreSQL, and migrates its schema. Several coordinators may open one PostgreSQL at
+ * once: the migrator takes an advisory lock. A failed migration is rolled back and stops the start.
  */
 import { type Dialect, Kysely, type MigrationProvider, Migrator } from 'kysely';
 import { errorReason, StartupError } from '../../config/startup-error.js';
@@ -10,7 +8,7 @@ import { MIGRATIONS } from '../migrations/all.js';
 import type { Database, Tables } from '../tables.js';
 import { sqliteDialect } from './sqlite.js';
 
-/** Where the data is: a file of our own, or a PostgreSQL database. */
+/** Location of the data: a file of this coordinator, or a PostgreSQL database. */
 export type DatabaseTarget =
   | { readonly file: string /** Maximum wait for another process that holds the lock. */; readonly busyMs?: number }
   | { readonly url: string; readonly maxConnections?: number; readonly onConnectionLost?: (error: Error) => void };

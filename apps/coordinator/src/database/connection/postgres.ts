@@ -10,7 +10,7 @@ interface PostgresOptions {
   /** `postgres://user:password@host:port/database` */
   readonly url: string;
   readonly maxConnections?: number;
-  /** Longest a statement may take, in milliseconds; 0 is no limit. */
+  /** Maximum duration of a statement, in milliseconds; 0: no limit. */
   readonly statementTimeoutMs?: number;
   /** Called when an idle connection breaks. The pool replaces the connection. */
   readonly onConnectionLost?: (error: Error) => void;
@@ -18,7 +18,7 @@ interface PostgresOptions {
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
-/** Ends the transaction of a coordinator that fell silent. Other coordinators wait at most 5 s (`ledgerMs`) for its locks. */
+/** Ends the transaction of a coordinator that stopped responding. Other coordinators wait at most 5 s (`ledgerMs`) for its locks. */
 const IDLE_IN_TRANSACTION_MS = 3_000;
 const MAX_CONNECTIONS = 10;
 
@@ -38,7 +38,7 @@ export function postgresDialect(options: PostgresOptions): Dialect {
   });
   // Without a listener, an idle connection closed by the server would end the process.
   pool.on('error', (error) => options.onConnectionLost?.(error));
-  // The same holds for a connection in use between two statements; the next statement reports the loss.
+  // The same applies to a connection in use between two statements; the next statement reports the loss.
   pool.on('connect', (client) => void client.on('error', () => {}));
   return new PostgresDialect({
     pool,

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL connection that prepares repeated statements: parsing and planning a statement over a hundred rows costs the server
- * more than its execution.
+ * `preparedClient`: a PostgreSQL connection that prepares repeated statements. Parsing and planning a statement over a hundred rows
+ * costs the server more than its execution.
  */
 import pg from 'pg';
 
@@ -8,7 +8,7 @@ import pg from 'pg';
  * Number of executions before a statement is prepared, and maximum number of prepared statements: the server stores each until the
  * connection ends.
  */
-const OFTEN = 4;
+const MIN_EXECUTIONS = 4;
 const MAX_PREPARED = 300;
 /** Maximum number of counted texts; beyond this, counting restarts. */
 const MAX_COUNTED = 2000;
@@ -25,7 +25,7 @@ export class StatementNames {
     // A prepared `select *` fails after a migration, perhaps of a newer program, has added a column.
     if (this.#names.size >= MAX_PREPARED || text.includes('*')) return undefined;
     const seen = (this.#seen.get(text) ?? 0) + 1;
-    if (seen >= OFTEN) {
+    if (seen >= MIN_EXECUTIONS) {
       this.#seen.delete(text);
       const fresh = `s${this.#names.size}`;
       this.#names.set(text, fresh);

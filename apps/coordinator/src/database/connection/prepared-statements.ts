@@ -26,7 +26,7 @@ interface RowWriter<Row> {
 /** Appends the values of a record to the parameters, in the order of the statement's columns. */
 type Bind<Row> = (row: Row, parameters: unknown[]) => void;
 
-/** Writer for rows of these columns. `finish` adds the conflict clause, which must not have parameters. */
+/** Creates a writer for rows of these columns. `finish` adds the conflict clause, which must not have parameters. */
 export function rowWriter<T extends keyof Tables & string, Column extends Columns<T>>(
   table: T,
   columns: readonly Column[],

@@ -1,9 +1,9 @@
 /**
- * Embedded database: one file, a write-ahead log, enforced foreign keys.
+ * `sqliteDialect`: the embedded database. One file, a write-ahead log, enforced foreign keys. A commit is durable when its promise
+ * resolves, because the file contains money; the sync runs off this thread. Prepared statements are cached, as preparing costs more
+ * than most executions.
  *
- * A commit is durable when its promise resolves, because the file holds money; the sync runs off this thread. Prepared statements
- * are cached, as preparing costs more than most executions. While another process holds the write lock, writers wait without
- * blocking this thread, and reads continue.
+ * While another process has the write lock, writers wait without blocking this thread, and reads continue.
  */
 import { chmodSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -23,7 +23,7 @@ import { WalFile } from './wal-file.js';
 
 /** SQLite's own wait for locks, which blocks this thread. Used only while the file is opened. */
 const OPEN_TIMEOUT_MS = 5000;
-/** Maximum wait of a statement or transaction for another process with the write lock, in milliseconds. */
+/** Maximum wait of a statement or transaction for another process's write lock, in milliseconds. */
 const BUSY_MS = 5000;
 /** Pauses between attempts to get the lock, in milliseconds. Each is twice the previous one. */
 const FIRST_PAUSE_MS = 1;
@@ -92,7 +92,7 @@ class FileDriver extends SqliteDriver {
   readonly #adapter: FileAdapter;
   readonly #busyMs: number;
   readonly #statements: StatementCache;
-  /** Of the connection. */
+  /** Serialises the use of the connection. */
   readonly #transactionLock = new Mutex();
   /** Queue of callers that wait for another process; only the first one retries. */
   readonly #fileLock = new Mutex();
@@ -241,7 +241,7 @@ function openFile(file: string): Sqlite.Database {
     sqlite.pragma('foreign_keys = ON');
     sqlite.pragma(`cache_size = -${CACHE_KIB}`);
     sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
-    // From here on the driver waits instead, without blocking this thread.
+    // After opening, the driver waits for locks itself, without blocking this thread.
     sqlite.pragma('busy_timeout = 0');
     return sqlite;
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Commands sent to devices. Each is answered at most once. */
+/** Commands sent to devices, with their outcomes. Each is answered at most once. */
 
 import type { DeviceCommandKind } from '../tables/devices.js';
 import type { Database } from '../tables.js';
@@ -74,11 +74,11 @@ export async function matchCommand(
       command: { uuid: row.uuid, kind: row.kind, sentAt: row.sent_at, expiresAt: row.expires_at, endedAt: answer.now, outcome: 'received' },
     };
   }
-  // In time, but not updated: another answer came first.
+  // The answer came in time, but another answer was recorded first.
   return { kind: row.ended_at === null && row.expires_at <= answer.now ? 'answered_too_late' : 'already_answered' };
 }
 
-/** Says how a command ended. */
+/** Records how a command ended. */
 export async function endCommand(database: Database, uuid: string, outcome: string, now: number): Promise<void> {
   await database.updateTable('device_commands').set({ outcome, ended_at: now }).where('uuid', '=', uuid).execute();
 }

@@ -1,7 +1,6 @@
 /**
- * Enrolments: the one-time offer of a profile to a provider, the device that installed the profile, and the end.
- *
- * Only the token in its profile binds a device; serial numbers are public and bind nothing.
+ * Enrolments of devices: the one-time offer of a profile to a provider, the device that installed the profile, and the end. Only the
+ * token in its profile binds a device; serial numbers are public and bind nothing.
  */
 import type { ProviderId } from '@inference/protocol';
 import type { EnrolmentEnd, EnrolmentState } from '../tables/devices.js';
@@ -13,7 +12,7 @@ export interface Enrolment {
   readonly seKeySha256: string;
   /** base64 of the 65-byte x963 key. */
   readonly sePublicKey: string;
-  /** As reported by the provider. */
+  /** Serial number reported by the provider. */
   readonly serialNumber: string;
   /** SHA-256 of the token in the profile. */
   readonly tokenHash: string;
@@ -67,9 +66,8 @@ export async function offerEnrolment(database: Database, offer: EnrolmentOffer):
 }
 
 /**
- * Uses up a download and activates the token's hash. The profile is created at this moment, so its token is never known before.
- *
- * Null if the download is unknown, used or expired.
+ * Uses up a download and activates the token's hash. The profile is created in the same call, so its token was not known before. Null
+ * if the download is unknown, used or expired.
  */
 export async function takeDownload(
   database: Database,
@@ -165,7 +163,7 @@ export async function endEnrolment(database: Database, deviceId: string, reason:
   return row === undefined ? null : fromRow(row);
 }
 
-/** The enrolment in force of a device, or null. */
+/** The current enrolment of a device, or null. */
 export async function enrolmentOfDevice(database: Database, deviceId: string): Promise<Enrolment | null> {
   const row = await database
     .selectFrom('device_enrolments')

@@ -1,4 +1,4 @@
-/** Counts of every roll-up, and the time spans of the statistics. */
+/** Columns that every roll-up counts, the time spans of roll-ups and statistics, and arithmetic on activity. */
 import type { Activity, StatsWindow } from '../tables/ledger.js';
 
 export const ACTIVITY = [
@@ -14,7 +14,7 @@ export const ACTIVITY = [
 
 export const HOUR_MS = 3_600_000;
 export const MINUTE_MS = 60_000;
-/** Of `machine_quarters`. */
+/** Length of a row's period in `machine_quarters`, in milliseconds. */
 export const QUARTER_MS = 900_000;
 export const RETAINED_QUARTERS = 100 * 24 * 4;
 export const DAY_MS = 86_400_000;

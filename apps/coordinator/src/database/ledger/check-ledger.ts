@@ -1,6 +1,6 @@
 /**
- * Verifies the ledger: recomputes every projection from its source, in one read-only view of the database, and names each
- * difference. Safe beside a running coordinator.
+ * `checkLedger` verifies the ledger: recomputes every projection from its source, in one read-only view of the database, and describes
+ * each difference. Safe beside a running coordinator.
  */
 import { sql } from 'kysely';
 import { dialectOf } from '../connection/dialect.js';
@@ -23,13 +23,13 @@ interface LedgerFigures {
 
 interface LedgerReport {
   readonly figures: LedgerFigures;
-  /** One sentence each; empty if the ledger is correct. At most {@link MAX_NAMED} per kind are named. */
+  /** One sentence per problem; empty if the ledger is correct. At most {@link MAX_NAMED} per kind. */
   readonly problems: readonly string[];
 }
 
-/** Maximum number of named problems per kind. */
+/** Maximum number of described problems per kind. */
 const MAX_NAMED = 20;
-/** Skips the oldest day of quarters, which pruning may be removing. */
+/** Leaves out the oldest day of quarters, which pruning may be removing. */
 const QUARTERS_CHECKED = RETAINED_QUARTERS - 96;
 /** A reservation is abandoned if its coordinator's heartbeat is older than the newest heartbeat by this time, in milliseconds. */
 const HOLDER_TIMEOUT_MS = 300_000;

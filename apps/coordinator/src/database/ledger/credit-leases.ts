@@ -7,15 +7,15 @@ import { dialectOf } from '../connection/dialect.js';
 import { locked } from '../connection/row-lock.js';
 import type { Database } from '../tables.js';
 
-/** Takes a lease for `ms` milliseconds, of at most `wanted` and at most a `share`-th of the available balance; null if that is less than `min`. */
+/** Creates a lease for `ms` milliseconds, of at most `requested` and at most the `share`-th part of the available balance; null if less than `min`. */
 export async function takeLease(
   transaction: Database,
   lease: { readonly id: string; readonly account: string; readonly holder: string },
-  { wanted, min, share, ms }: { readonly wanted: number; readonly min: number; readonly share: number; readonly ms: number },
+  { requested, min, share, ms }: { readonly requested: number; readonly min: number; readonly share: number; readonly ms: number },
 ): Promise<number | null> {
   const row = await lockBalance(transaction, lease.account);
   if (row === undefined) return null;
-  const amount = Math.min(wanted, Math.floor((row.balance - row.reserved) / share));
+  const amount = Math.min(requested, Math.floor((row.balance - row.reserved) / share));
   if (amount < min) return null;
   await addReserved(transaction, lease.account, amount);
   await transaction
@@ -48,8 +48,8 @@ export async function renewLeases(
 }
 
 /**
- * Returns what running jobs do not need of a lease to the available balance, and the whole lease if there are none. `inUse`: read under the
- * lock. Resolves to the amount that stays; 0 if the lease ended now or before.
+ * Returns the part of a lease that running jobs do not need to the available balance, and the whole lease if there are none. `inUse`:
+ * read under the lock. Resolves to the amount that stays; 0 if the lease ended now or before.
  */
 export async function returnUnused(transaction: Database, account: string, id: string, inUse: () => number): Promise<number> {
   await lockBalance(transaction, account);
@@ -66,7 +66,7 @@ export async function returnUnused(transaction: Database, account: string, id: s
   return left;
 }
 
-/** Returns what is left of a lease to the available balance. No effect if the lease was released before. */
+/** Returns the remaining amount of a lease to the available balance. No effect if the lease was released before. */
 export async function endLease(transaction: Database, account: string, id: string, only: 'expired' | 'any'): Promise<void> {
   await lockBalance(transaction, account);
   const ended = await transaction
@@ -78,7 +78,7 @@ export async function endLease(transaction: Database, account: string, id: strin
   if (ended !== undefined) await addReserved(transaction, account, -ended.amount);
 }
 
-/** Asks other coordinators for what they do not need of the account's leases. */
+/** Requests from other coordinators the unused parts of the account's leases. */
 export async function recallLeases(transaction: Database, account: string, self: string): Promise<void> {
   await lockBalance(transaction, account);
   await transaction

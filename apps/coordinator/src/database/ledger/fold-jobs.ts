@@ -1,9 +1,8 @@
 /**
- * Folds settled jobs into the rows that all jobs of the network share: roll-ups and the fee account.
- *
- * A settlement only queues its job in `unfolded_jobs`, so settlements of different accounts never wait for each other. One
- * transaction takes jobs out of the queue and adds their sums, so a crash loses and doubles nothing. The queue needs no order, so
- * a job may commit after a later one was folded.
+ * `foldJobs` adds settled jobs to the rows that all jobs of the network share: roll-ups and the fee account. A settlement only queues
+ * its job in `unfolded_jobs`, so settlements of different accounts never wait for each other. One transaction removes jobs from the
+ * queue and adds their sums, so a crash loses and doubles nothing. The queue needs no order, so a job may commit after a later one was
+ * folded.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { deferSync } from '../connection/deferred-sync.js';
@@ -29,7 +28,7 @@ interface JobSums {
   readonly account_id: string;
   /** Earner in `jobs`, null for free jobs. */
   readonly job_earner: string | null;
-  /** The same, or the account that claimed the provider since. */
+  /** The same account, or the account that has since claimed the provider. */
   readonly earner: string | null;
   readonly provider_id: string;
   readonly model: string;
@@ -92,11 +91,11 @@ async function lockFold(transaction: Database, others: 'skip' | 'wait'): Promise
   return rows[0]?.locked === true;
 }
 
-/** Takes jobs out of the queue and sums them up. */
+/** Removes jobs from the queue and sums them up. */
 async function takeSums(transaction: Database, limit: number): Promise<readonly JobSums[]> {
   const next = sql`select job_id from unfolded_jobs order by job_id limit ${limit}`;
   if (dialectOf(transaction) === 'postgres') {
-    // One statement, so exactly the deleted rows are summed while other settlements commit.
+    // A single statement, so that exactly the deleted rows are summed while other settlements commit.
     const taken = sql`with taken as (delete from unfolded_jobs where job_id in (${next}) returning job_id)`;
     await lockTotals(transaction);
     return (await sql<JobSums>`${taken} ${sumsOf(sql`taken`)}`.execute(transaction)).rows;
@@ -106,7 +105,7 @@ async function takeSums(transaction: Database, limit: number): Promise<readonly 
   return rows;
 }
 
-/** Before owners are read: a concurrent link then either sees the folded sums, or is seen here. */
+/** Called before owners are read: a concurrent link then either sees the folded sums, or is seen here. */
 async function lockTotals(transaction: Database): Promise<void> {
   await sql`select balance from balances where account = ${FEES} for update`.execute(transaction);
   await sql`select hour from network_totals order by "window" for update`.execute(transaction);

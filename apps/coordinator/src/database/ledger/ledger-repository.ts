@@ -147,9 +147,9 @@ export class LedgerRepository {
   async store(transaction: Database, changes: LedgerChanges): Promise<void> {
     const write = this.#write;
     await this.#nonces.giveBack(transaction, changes.unusedNonces);
-    // Lock order.
+    // Written in the order of locks.
     await write.newJobs.write(transaction, sortedJobs(changes.newJobs));
-    // Locked since they were loaded, so their order is free.
+    // These rows have been locked since they were loaded, so their order is free.
     await write.changedJobs.write(transaction, changes.changedJobs);
     const isSettled = (job: LedgerJob): boolean => job.state === 'settled';
     await write.unfoldedJobs.write(transaction, [...changes.newJobs.filter(isSettled), ...changes.changedJobs.filter(isSettled)]);
@@ -168,8 +168,8 @@ export class LedgerRepository {
   }
 
   async #loadOwners(transaction: Database, ids: ReadonlySet<ProviderId>): Promise<Map<ProviderId, string>> {
-    const read = async (wanted: Iterable<ProviderId>): Promise<(readonly [ProviderId, string])[]> =>
-      (await this.#read.owners.read(transaction, wanted)).map((row) => [row.provider_id as ProviderId, row.account_id]);
+    const read = async (ids: Iterable<ProviderId>): Promise<(readonly [ProviderId, string])[]> =>
+      (await this.#read.owners.read(transaction, ids)).map((row) => [row.provider_id as ProviderId, row.account_id]);
     const owners = new Map(await read(ids));
     if (owners.size === ids.size) return owners;
     // Every provider gets a row to lock against a concurrent claim.

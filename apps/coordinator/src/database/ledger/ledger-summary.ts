@@ -1,6 +1,6 @@
 /**
- * Quick check of the ledger for the operator page, from balances and running reservations only. The full check, which recomputes
- * everything from postings, is `checkLedger`.
+ * `ledgerSummary`: quick check of the ledger for the operator page, from balances and running reservations only. The full check, which
+ * recomputes everything from postings, is `checkLedger`.
  */
 import { sql } from 'kysely';
 import type { Database } from '../tables.js';
@@ -13,7 +13,7 @@ export interface LedgerSummary {
   readonly requestedWithdrawals: number;
   readonly accounts: number;
   readonly runningHolds: number;
-  /** One sentence each; empty if all sums agree. */
+  /** One sentence per problem; empty if all sums agree. */
   readonly problems: readonly string[];
 }
 
@@ -28,7 +28,7 @@ interface Sums {
 }
 
 export async function ledgerSummary(database: Database): Promise<LedgerSummary> {
-  // One statement, so a concurrent settlement cannot look like a difference.
+  // A single statement, so that a concurrent settlement cannot look like a difference.
   const { rows } = await sql<Sums & { held: number; holds: number; requested: number; unfolded_fees: number }>`select
       coalesce(sum(balance), 0) as total,
       coalesce(sum(case when account not like 'system:%' then balance else 0 end), 0) as owed,

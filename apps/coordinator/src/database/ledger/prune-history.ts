@@ -1,9 +1,7 @@
 /**
- * Removes old history in small transactions.
- *
- * Rows of ended jobs are removed; their cost stays in `key_spend.spent_pruned`. Postings are folded per event into one opening sum
- * per account, old hours of an account into one row. Balances, totals and ranks stay, and `scripts/ledger-check` can still verify
- * all of them.
+ * `pruneHistory` removes old history in small transactions. Rows of ended jobs are removed; their cost stays in
+ * `key_spend.spent_pruned`. Postings are folded per event into one opening sum per account, old hours of an account into one row.
+ * Balances, totals and ranks stay, and `scripts/ledger-check` can still verify all of them.
  */
 import { sql } from 'kysely';
 import { locked } from '../connection/row-lock.js';
@@ -105,9 +103,9 @@ async function pruneJobs(transaction: Database, before: number): Promise<number>
   return rows.length;
 }
 
-/** All postings of an event have the same time, so a slice of time holds whole events, which sum to zero. */
+/** All postings of an event have the same time, so a slice of time contains whole events, which sum to zero. */
 async function foldPostings(transaction: Database, before: number): Promise<number> {
-  // One coordinator at a time: two would add the same postings twice.
+  // Only one coordinator at a time: two would add the same postings twice.
   await locked(
     transaction,
     transaction.selectFrom('ledger_marks').selectAll().where('name', '=', 'postings_pruned_before'),

@@ -1,13 +1,13 @@
 /**
- * Heartbeats of coordinators, and the reservations of dead ones. On PostgreSQL, heartbeats and cut-offs follow the database's clock: the
- * clocks of coordinators may differ.
+ * Heartbeats of coordinators that have reservations, and the reservations of dead coordinators. On PostgreSQL, heartbeats and cut-offs
+ * follow the database's clock: the clocks of coordinators may differ.
  */
 import { sql } from 'kysely';
 import { databaseTime } from '../connection/database-clock.js';
 import { dialectOf } from '../connection/dialect.js';
 import type { Database } from '../tables.js';
 
-/** Interval of heartbeats with which {@link HOLDER_TIMEOUT_MS} holds. */
+/** Heartbeat interval that {@link HOLDER_TIMEOUT_MS} is chosen for, in milliseconds. */
 export const HOLDER_HEARTBEAT_MS = 5000;
 /** Time without heartbeat after which a coordinator counts as dead. */
 export const HOLDER_TIMEOUT_MS = 20_000;
@@ -19,14 +19,14 @@ const PAUSED_TIMEOUT_MS = 120_000;
 /** Heartbeats with longer intervals count as paused. */
 const MAX_INTERVAL_MS = 2 * HOLDER_HEARTBEAT_MS;
 
-interface Beats {
+interface HeartbeatTimes {
   lastAt: number;
   /** Start of the heartbeats without a pause. */
-  steadySince: number;
+  uninterruptedSince: number;
 }
 
 /** Heartbeats of this process by coordinator id, on a monotonic clock. */
-const beats = new Map<string, Beats>();
+const heartbeats = new Map<string, HeartbeatTimes>();
 
 /** Stores a heartbeat. `now`: for SQLite. */
 export async function recordHolder(database: Database, id: string, now: number): Promise<void> {
@@ -37,14 +37,14 @@ export async function recordHolder(database: Database, id: string, now: number):
     .onConflict((conflict) => conflict.column('id').doUpdateSet({ seen_at: seenAt }))
     .execute();
   const at = performance.now();
-  const last = beats.get(id);
-  if (last === undefined || at - last.lastAt > MAX_INTERVAL_MS) beats.set(id, { lastAt: at, steadySince: at });
+  const last = heartbeats.get(id);
+  if (last === undefined || at - last.lastAt > MAX_INTERVAL_MS) heartbeats.set(id, { lastAt: at, uninterruptedSince: at });
   else last.lastAt = at;
 }
 
 /** Removes a coordinator, so its reservations can be released at once. */
 export async function removeHolder(database: Database, id: string): Promise<void> {
-  beats.delete(id);
+  heartbeats.delete(id);
   await database.deleteFrom('ledger_holders').where('id', '=', id).execute();
 }
 
@@ -66,19 +66,18 @@ export async function abandonedJobs(database: Database, self: string): Promise<s
 }
 
 /**
- * Time that a coordinator waits beyond the expiry of another's lease, in milliseconds. Zero while its own heartbeats are steady.
- *
- * After an outage of the database all leases have expired, and their holders must have time to renew them.
+ * Time that a coordinator waits beyond the expiry of another's lease, in milliseconds. Zero while its own heartbeats are uninterrupted.
+ * After an outage of the database all leases have expired, and their coordinators must have time to renew them.
  */
 export function leaseGraceMs(database: Database, self: string): number {
   return dialectOf(database) === 'postgres' ? timeoutFor(self) - HOLDER_TIMEOUT_MS : 0;
 }
 
 function timeoutFor(self: string): number {
-  const own = beats.get(self);
+  const own = heartbeats.get(self);
   const now = performance.now();
-  const isSteady = own !== undefined && now - own.lastAt <= MAX_INTERVAL_MS && now - own.steadySince >= HOLDER_TIMEOUT_MS;
-  return isSteady ? HOLDER_TIMEOUT_MS : PAUSED_TIMEOUT_MS;
+  const isUninterrupted = own !== undefined && now - own.lastAt <= MAX_INTERVAL_MS && now - own.uninterruptedSince >= HOLDER_TIMEOUT_MS;
+  return isUninterrupted ? HOLDER_TIMEOUT_MS : PAUSED_TIMEOUT_MS;
 }
 
 /** Jobs of this coordinator, reserved before `olderThan` and still reserved. */

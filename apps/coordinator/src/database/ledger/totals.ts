@@ -111,12 +111,12 @@ async function advance(transaction: Database, network: readonly NetworkRow[], ho
     const from = oldestHour(total.window, total.hour);
     const to = oldestHour(total.window, hour);
     total.hour = hour;
-    if (from < to) await takeOff(transaction, total, from, to);
+    if (from < to) await subtractHours(transaction, total, from, to);
   }
 }
 
 /** Subtracts the hours from `from` (included) to `to` (excluded) from one window. */
-async function takeOff(transaction: Database, total: NetworkRow, from: number, to: number): Promise<void> {
+async function subtractHours(transaction: Database, total: NetworkRow, from: number, to: number): Promise<void> {
   const sums = await transaction
     .selectFrom('account_hours')
     .select((select) => ACTIVITY.map((name) => select.fn.sum<number | null>(name).as(name)))

@@ -31,7 +31,7 @@ export const totals: Migration = {
         .createIndex(`account_totals_by_${metric}`)
         .on('account_totals')
         .columns(['window', `${metric} desc`, 'account'])
-        // Not `> 0`, which SQLite would treat as a range to search and then sort.
+        // Avoids `> 0`, which SQLite would treat as a range to search and then sort.
         .where(sql.ref('served_jobs'), '<>', sql.lit(0))
         .execute();
     }

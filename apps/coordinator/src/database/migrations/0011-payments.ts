@@ -1,4 +1,4 @@
-/** Deposits, the payment processor's events, and where withdrawals are paid to. */
+/** Deposits, the payment processor's events, and the payout accounts of withdrawals. */
 import type { Kysely, Migration } from 'kysely';
 
 export const payments: Migration = {

@@ -25,7 +25,7 @@ export const hashedSignInTokens: Migration = {
     for (let after = ''; ; ) {
       const rows = await tables.selectFrom('auth_verifications').selectAll().where('id', '>', after).orderBy('id').limit(BATCH).execute();
       for (const { id, identifier } of rows) {
-        // Same hash as the sign-in library's.
+        // The sign-in library uses the same hash.
         const hash = createHash('sha256').update(identifier).digest('base64url');
         await tables.updateTable('auth_verifications').set({ identifier: hash }).where('id', '=', id).execute();
       }

@@ -1,6 +1,6 @@
 /**
- * What coordinators count together: guesses and mails in a window, and when periodic work ran last. Names of counters are keyed hashes:
- * no e-mail address and no network address.
+ * Counters that coordinators share: guesses and mails in a window, and the last time of periodic work. Names of counters are keyed
+ * hashes: no e-mail address and no network address.
  */
 import type { Kysely, Migration } from 'kysely';
 

@@ -1,4 +1,4 @@
-/** Digests of webhook events that any coordinator has taken: an event counts once. */
+/** Digests of webhook events that any coordinator has handled: an event counts once. */
 import type { Kysely, Migration } from 'kysely';
 
 export const webhookDigests: Migration = {

@@ -1,4 +1,7 @@
-/** Model catalogue, cached and reread from the database every few seconds, so a change on one coordinator reaches the others. */
+/**
+ * `CatalogueRepository`: the model catalogue, cached and reread from the database every few seconds, so that a change on one
+ * coordinator reaches the others.
+ */
 import type { ModelType } from '@inference/protocol';
 import { PeriodicRefresh } from '../periodic-refresh.js';
 import type { Database } from '../tables.js';
@@ -8,7 +11,7 @@ export interface CatalogueEntry {
   readonly displayName: string;
   readonly quantization: string;
   readonly modelType: ModelType;
-  /** Null: not said. */
+  /** Null: unknown. */
   readonly minMemoryBytes: number | null;
   /** Hexadecimal, sorted; none: any file may be served. */
   readonly fileSha256: readonly string[];
@@ -50,7 +53,7 @@ export class CatalogueRepository {
     this.#refreshing = new PeriodicRefresh({ read: () => this.refresh(), everyMs: refreshMs, onError });
   }
 
-  /** By id. */
+  /** Catalogue entries by model id. */
   get entries(): ReadonlyMap<string, CatalogueEntry> {
     return this.#entries;
   }

@@ -1,7 +1,6 @@
 /**
- * Last known state of linked providers, shown to owners and admins.
- *
- * Recorded when a connection begins or ends, and written every two seconds. A crash loses queued entries.
+ * `LastSeenRepository`: last known state of linked providers, shown to owners and admins. Recorded when a connection begins or ends,
+ * and written every two seconds. A crash loses queued entries.
  */
 import type { ProviderId } from '@inference/protocol';
 import Type, { type Static } from 'typebox';

@@ -1,15 +1,14 @@
 /**
- * Codes that link a provider to an account. The agent gets a code with its owner's session and presents the code over the
- * provider's own connection.
- *
- * That connection has proved the provider's key, so only the holder of the key can be linked, and each code works once.
+ * `MachineCodeRepository`: codes that link a provider to an account. The agent gets a code with its owner's session and presents the
+ * code over the provider's own connection. That connection has proved the provider's key, so only the owner of the key can be linked,
+ * and each code works once.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { lockAccount } from '../accounts/account-repository.js';
 import type { Database } from '../tables.js';
 
 const MACHINE_CODE_LIFE_MS = 10 * 60_000;
-/** Maximum per account. Beyond the maximum the oldest code ends. */
+/** Maximum codes per account. Beyond the maximum the oldest code ends. */
 export const MAX_MACHINE_CODES = 100;
 
 export class MachineCodeRepository {
@@ -21,7 +20,7 @@ export class MachineCodeRepository {
     this.#now = options.now;
   }
 
-  async make(accountId: string): Promise<{ readonly code: string; readonly expiresAt: number }> {
+  async create(accountId: string): Promise<{ readonly code: string; readonly expiresAt: number }> {
     const code = randomBytes(32).toString('base64url');
     const now = this.#now();
     const expiresAt = now + MACHINE_CODE_LIFE_MS;

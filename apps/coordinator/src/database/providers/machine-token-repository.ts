@@ -119,12 +119,12 @@ export async function revokeUnboundToken(database: Database, hash: string, now: 
   await revoke(database, now, (tokens) => tokens.where('hash', '=', hash).where('provider_id', 'is', null));
 }
 
-type Selection = ReturnType<typeof tokensInForce>;
+type Selection = ReturnType<typeof validTokens>;
 
-function tokensInForce(database: Database, now: number) {
+function validTokens(database: Database, now: number) {
   return database.updateTable('machine_tokens').set({ revoked_at: now }).where('revoked_at', 'is', null);
 }
 
 async function revoke(database: Database, now: number, which: (tokens: Selection) => Selection): Promise<void> {
-  await which(tokensInForce(database, now)).execute();
+  await which(validTokens(database, now)).execute();
 }

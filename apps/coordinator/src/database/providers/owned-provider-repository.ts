@@ -19,7 +19,7 @@ export class OwnedProviderRepository {
     this.#database = database;
   }
 
-  /** In order of linking. */
+  /** Providers of an account, in order of linking. */
   async list(accountId: string): Promise<OwnedProvider[]> {
     const rows = await this.#owned(accountId).orderBy('provider_owners.linked_at').orderBy('provider_owners.provider_id').execute();
     return rows.map(ownedProviderOf);

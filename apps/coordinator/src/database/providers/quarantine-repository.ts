@@ -1,8 +1,6 @@
 /**
- * Quarantines: providers that an operator has excluded from placement until lifted.
- *
- * All are in memory, because placement checks each provider; the database is reread every few seconds, so a decision on one
- * coordinator reaches the others.
+ * `QuarantineRepository`: providers that an operator has excluded from placement until lifted. All are in memory, because placement
+ * checks each provider; the database is reread every few seconds, so that a decision on one coordinator reaches the others.
  */
 import type { ProviderId } from '@inference/protocol';
 import { PeriodicRefresh } from '../periodic-refresh.js';

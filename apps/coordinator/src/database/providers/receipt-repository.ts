@@ -1,7 +1,6 @@
 /**
- * Receipts of finished jobs, stored for the paying account. Receipts hold ids, digests and counts, never content.
- *
- * Writes are batched, so no job waits for the disk; the newest receipts are retained up to a maximum.
+ * `ReceiptRepository`: receipts of finished jobs, stored for the paying account. Receipts contain ids, digests and counts, never
+ * content. Writes are batched, so no job waits for the disk; the newest receipts are retained up to a maximum.
  */
 import { rowWriter } from '../connection/prepared-statements.js';
 import type { Database, Tables } from '../tables.js';
@@ -79,7 +78,7 @@ export class ReceiptRepository {
     return row === undefined ? null : fromRow(row);
   }
 
-  /** As {@link find}, of a receipt that is not written yet. */
+  /** Like {@link find}, for a receipt that is not written yet. */
   findQueued(jobId: string, accountId: string): StoredReceipt | null {
     return ofAccount(this.#rows.get(jobId), accountId);
   }
@@ -109,7 +108,7 @@ export class ReceiptRepository {
   }
 }
 
-/** Null for a receipt of another account. */
+/** The receipt if it belongs to the account; otherwise null. */
 export function ofAccount(receipt: StoredReceipt | undefined, accountId: string): StoredReceipt | null {
   return receipt?.accountId === accountId ? receipt : null;
 }

@@ -1,8 +1,7 @@
 /**
- * Reputations of enclave keys, stored across restarts. Writes are batched, so placement never waits; a crash loses the last moment.
- *
- * Coordinators that share a database reread rows every few seconds. The newest row of a key wins, and unwritten changes of this
- * coordinator are newer still.
+ * `ReputationRepository`: reputations of enclave keys, stored across restarts. Writes are batched, so placement never waits; a crash
+ * loses the last second. Coordinators that share a database reread rows every few seconds. The newest row of a key wins, and unwritten
+ * changes of this coordinator are newer still.
  */
 import { type ProviderId, RESTRICTION_REASONS, type RestrictionReason } from '@inference/protocol';
 import { dialectOf } from '../connection/dialect.js';
@@ -74,10 +73,10 @@ export class ReputationRepository {
   readonly #rows: WriteBehindQueue<ProviderId, StoredReputation | null>;
   readonly #now: () => number;
   readonly #onError: (error: unknown) => void;
-  /** Text of each row as last read or written here. A different text was written by another coordinator. */
+  /** Text of each row as last read or written here. Another coordinator wrote a row with a different text. */
   readonly #seen = new Map<string, string>();
   /** Keys changed while a read runs; null: no read runs. */
-  #cameMeanwhile: Set<ProviderId> | null = null;
+  #changedDuringRead: Set<ProviderId> | null = null;
   readonly #refreshing: PeriodicRefresh | null;
   /** Reads follow each other. */
   #reading: Promise<void> = Promise.resolve();
@@ -122,7 +121,7 @@ export class ReputationRepository {
 
   /** Queues the reputation of a key; null removes the row. */
   put(providerId: ProviderId, reputation: StoredReputation | null): void {
-    this.#cameMeanwhile?.add(providerId);
+    this.#changedDuringRead?.add(providerId);
     this.#rows.put(providerId, reputation);
   }
 
@@ -134,7 +133,7 @@ export class ReputationRepository {
     return this.#readNext(null);
   }
 
-  /** As {@link refresh}, of some providers that another coordinator has restricted or reinstated. Never rejects. */
+  /** Like {@link refresh}, for some providers that another coordinator has restricted or reinstated. Never rejects. */
   changedElsewhere(providerIds: ReadonlySet<string>): Promise<void> {
     return this.#readNext([...providerIds]).catch(this.#onError);
   }
@@ -152,7 +151,7 @@ export class ReputationRepository {
     const { onChange } = this;
     if (onChange === null) return;
     const own = new Set(this.#rows.keys());
-    this.#cameMeanwhile = own;
+    this.#changedDuringRead = own;
     try {
       const all = this.#database.selectFrom('provider_reputations').selectAll().orderBy('at');
       const rows = await (providerIds === null ? all : all.where('provider_id', 'in', providerIds)).execute();
@@ -163,7 +162,7 @@ export class ReputationRepository {
         for (const [providerId, reputation] of fromRow(row)) onChange(providerId, reputation);
       }
     } finally {
-      this.#cameMeanwhile = null;
+      this.#changedDuringRead = null;
     }
   }
 

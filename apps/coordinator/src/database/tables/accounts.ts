@@ -5,7 +5,7 @@
  * of its setting.
  */
 export interface AccountTables {
-  /** One per customer, with the id of the user who signed up. */
+  /** One row per customer, with the id of the user who signed up. */
   accounts: {
     id: string;
     name: string;
@@ -36,7 +36,7 @@ export interface AccountTables {
     /** Form of the signatures in streams; null: the default of the format. */
     signature_form: KeySignatureForm | null;
   };
-  /** Columns that our own queries read; the library defines the rest. */
+  /** Columns that the queries of this program read; the library defines the rest. */
   auth_users: { id: string; name: string; email: string; email_verified: number | boolean };
   auth_sessions: { id: string /** Hexadecimal SHA-256 of the token in the cookie. */; token: string; user_id: string };
   /** `identifier`: base64url SHA-256 of `reset-password:<token of a mailed link>`. */

@@ -8,7 +8,7 @@ export interface DeviceTables {
     se_key_sha256: string;
     /** base64 of that key, from which attestation nonces are derived. */
     se_public_key: string;
-    /** As reported by the provider. Written into the profile; binds nothing. */
+    /** Serial number reported by the provider. Written into the profile; binds nothing. */
     serial_number: string;
     /** SHA-256 of the one-time download token; null after the download. */
     download_hash: string | null;
@@ -34,7 +34,7 @@ export interface DeviceTables {
     /** Null while pending. */
     outcome: string | null;
   };
-  /** One random part per enclave key and week. Nonces are derived from it, so they can be published and recomputed. */
+  /** One random part per enclave key and week. Nonces are derived from the random part, so they can be published and recomputed. */
   device_nonces: { se_key_sha256: string; epoch: number; random: string; created_at: number };
   /** Newest evidence of each kind, verified again at every read. */
   device_evidence: {

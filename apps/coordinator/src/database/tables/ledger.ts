@@ -108,7 +108,7 @@ export interface LedgerTables {
    * into day `-1`.
    */
   payer_earnings: {
-    /** As in `jobs`, or the account that claimed the provider since. */
+    /** Earner of `jobs`, or the account that has since claimed the provider. */
     earner: string;
     /** Paying account, never the earner. */
     payer: string;
@@ -127,12 +127,12 @@ export interface LedgerTables {
   credit_leases: {
     id: string;
     account: string;
-    /** As in `jobs`. */
+    /** Coordinator, as `jobs.holder`. */
     holder: string;
     amount: number;
     /** Part reserved by running jobs at the last renewal. */
     in_use: number;
-    /** By the database's clock. */
+    /** Expiry by the database's clock. */
     expires_at: number;
     /** 1 while another coordinator waits for the unused part. */
     is_recalled: number;
@@ -184,7 +184,7 @@ export interface JobRow {
   reserved_at: number;
   /** Time of the settlement or release. */
   ended_at: number | null;
-  /** This and the following columns are null or zero unless the job is settled. */
+  /** Null or zero unless the job is settled, as are the columns below. */
   provider_id: string | null;
   /** Credited account (keyed as in this file); null for a free job on an own provider. */
   earner: string | null;

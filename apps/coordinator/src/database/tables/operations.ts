@@ -1,10 +1,10 @@
-/** Tables of names, quarantines, the operators' audit log, shared secrets, and what coordinators count together. */
+/** Tables of provider names, quarantines, the operators' audit log, shared secrets, shared counters and published keysets. */
 export interface OperationTables {
   /** Name of a provider, given by its owner; valid while the provider is linked to the account. */
   machine_names: { provider_id: string; account_id: string; name: string };
   /** Last known state of linked providers. `facts`: JSON, see database/providers/last-seen-repository.ts. */
   machines_last_seen: { provider_id: string; seen_at: number; facts: string };
-  /** Quarantined enclave keys, which get no jobs. `held_by` as `operator` in `operator_actions`. */
+  /** Quarantined enclave keys, which get no jobs. `held_by`: in the form of `operator` in `operator_actions`. */
   provider_holds: { provider_id: string; reason: string; since: number; held_by: string };
   /** Append-only except for the outcome: a row is written before its action. */
   operator_actions: {
@@ -25,11 +25,11 @@ export interface OperationTables {
   secrets: { name: string; value: string };
   /** Guesses and mails in a window, or a recent success. `name`: keyed hash, hexadecimal. */
   attempt_counts: { name: string; count: number; expires_at: number };
-  /** When a coordinator did periodic work of the network last. */
+  /** Last time that any coordinator did periodic work of the network. */
   periodic_runs: { name: string; ran_at: number };
-  /** Webhook events already taken. `digest`: hexadecimal SHA-256 of the body. */
+  /** Handled webhook events. `digest`: hexadecimal SHA-256 of the body. */
   webhook_digests: { digest: string; expires_at: number };
-  /** Nonces of sealed requests already taken. `digest`: hexadecimal SHA-256 of account and nonce. */
+  /** Nonces of accepted sealed requests. `digest`: hexadecimal SHA-256 of account and nonce. */
   sealed_nonces: { digest: string; expires_at: number; job_id: string | null };
   /** Published keysets of the end-to-end mode. `body`: JSON, as served. */
   e2e_keysets: { epoch: number; body: string; issued_at: number };

@@ -28,9 +28,9 @@ export interface PaymentTables {
     outcome: string;
     received_at: number;
   };
-  /** How a withdrawal is ended. The first claim wins, so no withdrawal is both paid and rejected. */
+  /** Claimed ends of withdrawals. The first claim wins, so no withdrawal is both paid and rejected. */
   withdrawal_ends: { withdrawal_id: string; end: WithdrawalEndClaim; transfer_id: string | null; claimed_at: number };
-  /** Where the processor pays an account's withdrawals to. */
+  /** Account at the processor to which an account's withdrawals are paid. */
   payout_accounts: { account_id: string; payout_id: string; created_at: number };
 }
 

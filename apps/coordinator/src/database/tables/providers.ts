@@ -1,15 +1,15 @@
-/** Tables of providers: device authorizations and tokens of linked ones, reputations, the model catalogue, receipts. */
+/** Tables of providers: device authorizations, tokens of linked providers, reputations, the model catalogue, receipts. */
 export interface ProviderTables {
   /** One device authorization (RFC 8628). */
   device_codes: {
     /** Hexadecimal SHA-256 of the device code. */
     hash: string;
-    /** As its owner types the code, without the dash. */
+    /** Code that the owner enters, without the dash. */
     user_code: string;
-    /** As reported by the agent. */
+    /** Name of the machine, reported by the agent. */
     machine_name: string;
     chip_name: string | null;
-    /** Where the request came from. */
+    /** Network address of the request. */
     address: string | null;
     requested_at: number;
     expires_at: number;

@@ -1,8 +1,6 @@
 /**
- * Validates a binary property list (`bplist00`) before parsing. Objects may be shared, so a few hundred bytes can expand to
- * billions of values.
- *
- * Depth, values and bytes are counted as expanded, and every offset and length must lie inside the document.
+ * `guardBinary` validates a binary property list (`bplist00`) before parsing. Objects may be shared, so a few hundred bytes can expand
+ * to billions of values. Depth, values and bytes are counted as expanded, and every offset and length must lie inside the document.
  */
 import { MAX_KEY_LENGTH, PLIST_LIMITS, PlistError } from './value.js';
 
@@ -25,20 +23,20 @@ export function guardBinary(bytes: Buffer): void {
 }
 
 function readLayout(bytes: Buffer): { readonly layout: Layout; readonly top: number } {
-  demand(bytes.length >= HEADER_BYTES + TRAILER_BYTES + 2);
+  require(bytes.length >= HEADER_BYTES + TRAILER_BYTES + 2);
   const trailer = bytes.length - TRAILER_BYTES;
   const offsetBytes = bytes.readUInt8(trailer + 6);
   const referenceBytes = bytes.readUInt8(trailer + 7);
-  demand(offsetBytes >= 1 && offsetBytes <= 4 && referenceBytes >= 1 && referenceBytes <= 4);
+  require(offsetBytes >= 1 && offsetBytes <= 4 && referenceBytes >= 1 && referenceBytes <= 4);
   const count = Number(bytes.readBigUInt64BE(trailer + 8));
   const top = Number(bytes.readBigUInt64BE(trailer + 16));
   const table = Number(bytes.readBigUInt64BE(trailer + 24));
   if (count > PLIST_LIMITS.values) throw new PlistError('plist_too_many_values');
-  demand(count >= 1 && top < count && table > HEADER_BYTES && table + count * offsetBytes <= trailer);
+  require(count >= 1 && top < count && table > HEADER_BYTES && table + count * offsetBytes <= trailer);
   const offsets: number[] = [];
   for (let i = 0; i < count; i++) {
     const offset = bytes.readUIntBE(table + i * offsetBytes, offsetBytes);
-    demand(offset >= HEADER_BYTES && offset < table);
+    require(offset >= HEADER_BYTES && offset < table);
     offsets.push(offset);
   }
   return { layout: { bytes, referenceBytes, offsets, end: table }, top };
@@ -53,16 +51,16 @@ function walk(layout: Layout, reference: number, depth: number, left: { values: 
   const low = marker & 0x0f;
   switch (marker >> 4) {
     case 0x0:
-      demand(marker === 0x08 || marker === 0x09);
+      require(marker === 0x08 || marker === 0x09);
       return;
     case 0x1:
-      demand(low <= 3 && at + 1 + (1 << low) <= end);
+      require(low <= 3 && at + 1 + (1 << low) <= end);
       return;
     case 0x2:
-      demand((low === 2 || low === 3) && at + 1 + (1 << low) <= end);
+      require((low === 2 || low === 3) && at + 1 + (1 << low) <= end);
       return;
     case 0x3:
-      demand(low === 3 && at + 9 <= end);
+      require(low === 3 && at + 9 <= end);
       return;
     case 0x4:
     case 0x5:
@@ -99,25 +97,25 @@ function sized(layout: Layout, at: number, unit: number): { readonly start: numb
   let length = bytes.readUInt8(at) & 0x0f;
   let start = at + 1;
   if (length === 0x0f) {
-    demand(start < end);
+    require(start < end);
     const marker = bytes.readUInt8(start);
     const lengthBytes = 1 << (marker & 0x0f);
-    demand(marker >> 4 === 1 && lengthBytes <= 4 && start + 1 + lengthBytes <= end);
+    require(marker >> 4 === 1 && lengthBytes <= 4 && start + 1 + lengthBytes <= end);
     length = bytes.readUIntBE(start + 1, lengthBytes);
     start += 1 + lengthBytes;
   }
-  demand(start + length * unit <= end);
+  require(start + length * unit <= end);
   return { start, length };
 }
 
 /** All keys of device reports are plain ASCII. */
 function keyOf(layout: Layout, reference: number): string {
   const at = offsetOf(layout, reference);
-  demand(layout.bytes.readUInt8(at) >> 4 === 0x5);
+  require(layout.bytes.readUInt8(at) >> 4 === 0x5);
   const { start, length } = sized(layout, at, 1);
-  demand(length <= MAX_KEY_LENGTH);
+  require(length <= MAX_KEY_LENGTH);
   const key = layout.bytes.toString('latin1', start, start + length);
-  demand(/^[\x20-\x7e]*$/.test(key) && key !== '__proto__');
+  require(/^[\x20-\x7e]*$/.test(key) && key !== '__proto__');
   return key;
 }
 
@@ -136,6 +134,6 @@ function spend(left: { bytes: number }, bytes: number): void {
   if (left.bytes < 0) throw new PlistError('plist_too_large');
 }
 
-function demand(holds: boolean): void {
+function require(holds: boolean): void {
   if (!holds) throw new PlistError('plist_malformed');
 }

@@ -26,7 +26,7 @@ export function parsePlist(bytes: Uint8Array): ParsedPlist {
   }
 }
 
-/** A value as an XML property list. */
+/** Encodes a value as an XML property list. */
 export function encodePlist(value: Readonly<Record<string, EncodablePlist>>): string {
   return build(value as LibraryValue);
 }

@@ -1,5 +1,6 @@
 /**
- * Property lists as own values: dictionaries are maps, so an untrusted key never meets a prototype. Rejections form a closed list.
+ * Types of parsed property lists, their limits and rejections. Dictionaries are maps, so that an untrusted key never reaches a
+ * prototype.
  */
 
 export type PlistValue = boolean | number | string | Date | Uint8Array | readonly PlistValue[] | PlistDict;
@@ -9,7 +10,7 @@ export type PlistDict = ReadonlyMap<string, PlistValue>;
 export type PlistRefusal =
   /** Larger than {@link PLIST_LIMITS} allows. */
   | 'plist_too_large'
-  /** Too deep or too many values; shared values of a binary list count at every use. */
+  /** The nesting is too deep, or there are too many values; shared values of a binary list count at every use. */
   | 'plist_too_deep'
   | 'plist_too_many_values'
   /** A document type other than Apple's standard line, an internal subset, or an entity beyond XML's own. */

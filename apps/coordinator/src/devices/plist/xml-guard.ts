@@ -1,8 +1,7 @@
 /**
- * Validates an XML property list in one pass before parsing: one plist element, known elements only, no markup declarations, only
- * XML's own entities, no duplicate keys, limited depth and values.
- *
- * Accepted input is well-formed, so the parser has nothing to guess or expand.
+ * `guardXml` validates an XML property list in one pass before parsing: one plist element, known elements only, no markup declarations,
+ * only XML's own entities, no duplicate keys, limited depth and values. Accepted input is well-formed, so the parser has nothing to
+ * guess or expand.
  */
 import { MAX_KEY_LENGTH, PLIST_LIMITS, PlistError } from './value.js';
 

@@ -1,6 +1,7 @@
 /**
- * Runs the attempts of a job, one after the other and hedged, until one decides the job. Until bytes are committed to the client, a
- * failure leads to another attempt, up to `MAX_ATTEMPTS`. The outcome policy decides which failures may.
+ * `AttemptRunner` runs the attempts of one job for `JobRunner`: in sequence, and with a hedged second attempt when the first is late.
+ * While no byte is committed to the client, a failure that the outcome policy calls retryable leads to another attempt, up to
+ * `MAX_ATTEMPTS`.
  */
 import { apiError, type SignedParts } from '@inference/formats';
 import type { JobContext, KeyId } from '@inference/protocol';

@@ -34,9 +34,9 @@ type Phase = Exclude<TimedPhase, 'progress'> | 'closing';
 export interface CompletedAttempt extends ReadResponse {
   readonly kind: 'completed';
   readonly message: JobCompleted;
-  /** Since the job was sent. */
+  /** Duration since the job was sent. */
   readonly elapsedMs: number;
-  /** From sending the job to the first response frame. */
+  /** Time from sending the job to the first response frame. */
   readonly firstContentMs: number;
   /** The provider was asked to end the response early. */
   readonly recalled: boolean;

@@ -1,4 +1,7 @@
-/** Policy of hedged requests: how late the first content must be, and how many second attempts all jobs together may start. */
+/**
+ * `LatencyTracker` decides per model how late the first content must be before a second attempt. `HedgeBudget` limits the second
+ * attempts of all jobs together.
+ */
 import type { LatencyEstimate } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 

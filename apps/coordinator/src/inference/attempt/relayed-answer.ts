@@ -1,6 +1,6 @@
 /**
- * Relays an end-to-end exchange with one provider: request frames carry the client's sealed bytes, response frames the sealed answer.
- * Both are ciphertext for the coordinator, which checks structure, credit and order, and hashes the answer.
+ * Relay of an end-to-end exchange with one provider: encodes the client's sealed bytes as request frames, and reads the response frames
+ * of the sealed answer. The coordinator sees ciphertext only, checks structure, credit and order, and hashes the answer.
  */
 import {
   E2eAnswerMeter,

@@ -1,6 +1,7 @@
 /**
- * Reads the sealed response of one attempt: opens each frame, checks credit and stream rules, hashes the plaintext and collects the
- * reported usage. Clients verify the same hash.
+ * `ResponseReader` reads the sealed response of one attempt in plain mode: opens each frame, checks credit and stream rules, hashes the
+ * plaintext as clients do, and collects the reported usage. `AnswerReader` and `AnswerCredit` are shared with the relay of end-to-end
+ * answers.
  */
 import { type Frame, INITIAL_CREDIT_BYTES, type JobContext, UsageReader, type UsageReport } from '@inference/protocol';
 import { type ResponseHash, type ResponseOpener, responseHash, SealingError } from '@inference/protocol/crypto';

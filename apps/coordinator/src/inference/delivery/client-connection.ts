@@ -27,9 +27,9 @@ export class ClientConnection {
   #written = 0;
   /** Bytes of chunks for which `response.write` returned false, until `drain`. */
   #buffered = 0;
-  /** Passed on, and not acknowledged at the last readSendQueue. */
+  /** Bytes handed to the kernel and not acknowledged at the last reading of the send queue. */
   #unacknowledged = 0;
-  /** Written since the last readSendQueue began. */
+  /** Bytes written since the last reading of the send queue began. */
   #unchecked = 0;
   #isReading = false;
   #onReady: (() => void) | null = null;

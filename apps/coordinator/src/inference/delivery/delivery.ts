@@ -1,6 +1,8 @@
 /**
- * Writes a job's response to its client. A stream is written on arrival; a plain response is held until verified. Order of calls:
- * any number of (`begin`, `commit`, `push`…, `withdraw`), then `deliver` or `fail`, once.
+ * `Delivery`, the interface that writes a job's response to its client, and `Attachments`, the images of such a response. A stream is
+ * written on arrival; a plain response is buffered until verified.
+ *
+ * Order of calls: any number of (`begin`, `commit`, `push`…, `withdraw`), then `deliver` or `fail`, once.
  */
 import type { ApiError, SignedParts } from '@inference/formats';
 import type { Receipt } from '@inference/protocol';
@@ -32,7 +34,7 @@ export interface Delivery {
   commit(): void;
   /** The next bytes of the response, and their arrival time (`performance.now`). False: more bytes than a client may receive. */
   push(bytes: Uint8Array, receivedAt: number): boolean;
-  /** The provider failed before anything was isCommitted. */
+  /** The provider failed before anything was committed. */
   withdraw(): void;
   /** The response verified. `cost` in micro-USD; null: not known yet. */
   deliver(signed: SignedParts, cost: MicroUsd | null): void;

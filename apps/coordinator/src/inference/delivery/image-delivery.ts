@@ -1,6 +1,6 @@
 /**
- * Delivers images. Holds the parts of the response in memory, bounded, until every image matches the receipt and the request. Then
- * stores the images for download and sends the body unchanged.
+ * `ImageDelivery` buffers the parts of an image response, bounded, until every image matches the receipt and the request. Then stores
+ * the images for download and sends the body unchanged.
  */
 
 import type { ApiError, ImagesAnswer, SignedParts } from '@inference/formats';

@@ -1,4 +1,7 @@
-/** Response headers that name the provider and its attestation status (spec: inference response headers). */
+/**
+ * Response headers of answers: the provider and its attestation status, the signature, and ignored request members (spec: inference
+ * response headers).
+ */
 import type { SignedParts } from '@inference/formats';
 import { toBase64 } from '@inference/protocol';
 import type { ProviderConnection } from '../../providers/provider-connection.js';

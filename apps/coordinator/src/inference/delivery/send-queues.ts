@@ -1,6 +1,6 @@
 /**
- * Unacknowledged bytes in the kernel's send queues. Node.js does not report them, and a queue grows to megabytes. Linux lists send
- * queues in `/proc/net/tcp` (proc_pid_net(5)); other systems report none.
+ * `SendQueues` reads how many bytes of a connection the peer has not acknowledged. Node.js does not report them, and a queue grows to
+ * megabytes. Linux lists send queues in `/proc/net/tcp` (proc_pid_net(5)); on other systems the result is null.
  */
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';

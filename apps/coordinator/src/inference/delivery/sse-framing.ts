@@ -1,4 +1,4 @@
-/** Server-sent events: comments between events as keep-alive, the signature event at the end. */
+/** Framing of server-sent events for `StreamDelivery`: headers, comments as keep-alive, and the signature event or an error at the end. */
 import {
   type AnswerFormat,
   type ApiError,

@@ -22,7 +22,7 @@ export interface StreamOptions {
   readonly maxBytes: number;
   readonly timings: Pick<JobTimings, 'keepAliveMs'>;
   readonly observer: JobObserver;
-  /** When the request had come (`performance.now`). */
+  /** Arrival time of the request (`performance.now`). */
   readonly startedAt: number;
 }
 

@@ -1,4 +1,7 @@
-/** The framing of a stream's bytes: which headers it has, and what the coordinator may add to it. */
+/**
+ * `StreamFraming`, implemented for server-sent events and for sealed frames: the headers of a stream, its keep-alive, and its last
+ * bytes.
+ */
 import type { ApiError, SignedParts } from '@inference/formats';
 
 export interface StreamFraming {

@@ -62,7 +62,7 @@ export class ImageSupply {
     return matches.find(({ kind }) => kind === 'matched') ?? matches[0] ?? { kind: 'none' };
   }
 
-  /** As {@link match}, but waits for an image provider. Refused after `waitMs`. */
+  /** Like {@link match}, but waits for an image provider; refused after `waitMs`. */
   async wait(query: ImageQuery, waitMs: number, signal: AbortSignal): Promise<AwaitedMatch> {
     const first = this.match(query);
     if (first.kind !== 'none') return first;

@@ -40,7 +40,7 @@ export interface SlotRequest extends SchedulingRequest {
   readonly model: string;
   readonly accountId: string;
   /** Prefix hashes of the prompt, shortest first, for prefix affinity. */
-  readonly chain: readonly PromptPrefix[];
+  readonly promptPrefixes: readonly PromptPrefix[];
   /** The client requires more trust than the model does. */
   readonly ownFloor?: boolean;
   /** An earlier attempt of the job has failed. */
@@ -110,7 +110,7 @@ export class RequestQueue implements Placements {
     return this.#wait(request, waitMs, signal);
   }
 
-  /** As {@link place} without waiting; null: all suitable providers are busy, or other requests wait. */
+  /** Like {@link place} without waiting; null: all suitable providers are busy, or other requests wait. */
   placeNow(request: SlotRequest): Placement | null {
     if (this.#queues.has(request.model) && !this.#registry.models.canLoad(request.model)) return null;
     return this.#tryNow(request, this.#expectedMs(request.model, request.accountId, request));
@@ -122,12 +122,12 @@ export class RequestQueue implements Placements {
 
   /** Whether an idle provider could take the request now, while no request waits for the model. */
   hasIdleProvider(request: SlotRequest): boolean {
-    return this.#spare(request) !== null;
+    return this.#idleProvider(request) !== null;
   }
 
   /** A slot for a second attempt on an idle provider, without waiting; null: none is idle. */
   placeOnIdleProvider(request: SlotRequest): Placed | null {
-    const choice = this.#spare(request);
+    const choice = this.#idleProvider(request);
     return choice === null ? null : placedOn(choice);
   }
 
@@ -242,15 +242,15 @@ export class RequestQueue implements Placements {
     }
   }
 
-  #spare(request: SlotRequest): PlacedChoice | null {
+  #idleProvider(request: SlotRequest): PlacedChoice | null {
     if (this.#queues.has(request.model)) return null;
-    const placement = this.#registry.placement.choose(request.model, { ...request, idleOnly: true }, request.chain);
+    const placement = this.#registry.placement.choose(request.model, { ...request, idleOnly: true }, request.promptPrefixes);
     return placement.kind === 'placed' ? placement : null;
   }
 
   /** A slot, a refusal that waiting would not change, or null: busy. `expectedWaitMs`: null if unknown. */
   #tryNow(request: SlotRequest, expectedWaitMs: number | null): Placement | null {
-    const placement = this.#registry.placement.choose(request.model, { ...request, expectedWaitMs }, request.chain);
+    const placement = this.#registry.placement.choose(request.model, { ...request, expectedWaitMs }, request.promptPrefixes);
     switch (placement.kind) {
       case 'placed':
         return placedOn(placement);

@@ -1,4 +1,4 @@
-/** An image job with resolved model and size: the part of a request for placement, price and verification. */
+/** An image job with resolved model and size, and its measures for placement, price and verification: pixels, tokens, maximum bytes. */
 import { type ImageRequestParams, imageSizeOf, pixelsOf } from '@inference/formats';
 import { type ImageOffer, MAX_PLAIN_RESPONSE_BYTES, maxImageBytes } from '@inference/protocol';
 

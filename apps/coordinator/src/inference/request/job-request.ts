@@ -1,4 +1,7 @@
-/** A client's request, reduced to the parameters needed for routing and billing. Nothing after this file parses the body. */
+/**
+ * `JobRequest`: a client's request, reduced to the parameters that routing and billing need. Created here from plain, image and sealed
+ * requests; no later code parses the body. `jobContext` and `expectedWork` derive from it what a provider and placement need.
+ */
 import { randomUUID } from 'node:crypto';
 import {
   type AnswerFormat,
@@ -30,7 +33,7 @@ import type { PrefixHashes } from './prefix-hashes.js';
 import type { SealedRequest } from './sealed-request.js';
 
 const PROVIDER_ID = new RegExp(PROVIDER_ID_PATTERN);
-/** Of a body, on average. */
+/** Mean bytes of a body per token. */
 const BYTES_PER_TOKEN = 4;
 /** Maximum names in the `X-Inference-Ignored` header. */
 const MAX_IGNORED = 100;
@@ -45,10 +48,10 @@ export interface JobRequest {
   readonly keySpendLimit: MicroUsd | null;
   readonly endpoint: Endpoint;
   readonly params: RequestParams;
-  /** Of image jobs alone. */
+  /** Image jobs only; otherwise null. */
   readonly images: ImageJob | null;
   /** Keyed prefix hashes of the prompt; never stored. */
-  readonly chain: readonly PromptPrefix[];
+  readonly promptPrefixes: readonly PromptPrefix[];
   readonly responseMetadata: ResponseMetadata;
   /** The client's body, byte for byte: JSON, or a sealed request. */
   readonly body: Uint8Array;
@@ -96,8 +99,8 @@ export interface RequestInput {
 export function readJobRequest(input: RequestInput & { readonly endpoint: Exclude<Endpoint, ImagesEndpoint> }): ReadJobRequest {
   const { request, params, answer, ignored } = formatFor(input.endpoint).parse(input.body, input);
   // Embeddings use the whole text, so no prefix is cached.
-  const chain = request.task === 'embed' ? [] : input.prefixHashes.chain(request, input.accountId);
-  return jobOf(input, { params, answer, chain, images: null, ignored: ignored.slice(0, MAX_IGNORED) });
+  const promptPrefixes = request.task === 'embed' ? [] : input.prefixHashes.promptPrefixes(request, input.accountId);
+  return jobOf(input, { params, answer, promptPrefixes, images: null, ignored: ignored.slice(0, MAX_IGNORED) });
 }
 
 type ImagesEndpoint = '/v1/images/generations';
@@ -108,7 +111,7 @@ export function imageJobRequest(
   { params, answer, ignored }: Pick<ParsedImages, 'params' | 'answer' | 'ignored'>,
   { model, images }: { readonly model: string; readonly images: ImageJob },
 ): ReadJobRequest {
-  return jobOf(input, { params: { ...params, model }, answer, chain: [], images, ignored });
+  return jobOf(input, { params: { ...params, model }, answer, promptPrefixes: [], images, ignored });
 }
 
 /** Job of a sealed request. The trust header applies as to other requests; the candidates replace the naming of a provider. */
@@ -124,7 +127,7 @@ export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: 
     endpoint,
     params: { endpoint, model, stream, maxTokens, providerSerial: null },
     images: null,
-    chain: [],
+    promptPrefixes: [],
     responseMetadata: {
       responseId: RESPONSE_ID_PREFIXES[endpoint] + jobId.replaceAll('-', ''),
       created: Math.floor(input.now / 1000),
@@ -142,7 +145,7 @@ export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: 
   };
 }
 
-/** Of responses to sealed requests, whose bodies the coordinator has not read. */
+/** Id prefixes of responses to sealed requests, whose bodies the coordinator has not read. */
 const RESPONSE_ID_PREFIXES: Readonly<Record<Endpoint, string>> = {
   '/v1/chat/completions': 'chatcmpl-',
   '/v1/completions': 'cmpl-',
@@ -158,7 +161,10 @@ export function requestedImages({ images, sealed }: Pick<JobRequest, 'images' | 
   return images?.count ?? sealed?.context.images ?? 0;
 }
 
-function jobOf(input: RequestInput, parsed: Pick<ReadJobRequest, 'params' | 'answer' | 'chain' | 'images' | 'ignored'>): ReadJobRequest {
+function jobOf(
+  input: RequestInput,
+  parsed: Pick<ReadJobRequest, 'params' | 'answer' | 'promptPrefixes' | 'images' | 'ignored'>,
+): ReadJobRequest {
   const { params, answer } = parsed;
   const clientNonce = readNonce(input.nonceHeader);
   const trustFloor = readTrustFloor(input.trustHeader);

@@ -1,14 +1,14 @@
 /**
- * Keyed hashes of prompt prefixes, to recognise the next turn of a conversation. The key covers the account: hashes reveal nothing of
- * one account to another. The key is random per process; coordinators of a cluster share a key, which never leaves them.
+ * `PrefixHashes`: keyed hashes of prompt prefixes, to recognise the next turn of a conversation. The key covers the account, so hashes
+ * reveal nothing of one account to another. The key is random per process, or shared by the coordinators of a cluster.
  */
 import { hash, randomBytes } from 'node:crypto';
-import { prefixChain, type TextRequest } from '@inference/formats';
+import { hashPromptPrefixes, type TextRequest } from '@inference/formats';
 import type { PromptPrefix } from '@inference/scheduler';
 
-/** As many as a number holds exactly. */
+/** Maximum hexadecimal digits that a number represents exactly. */
 const HASH_DIGITS = 13;
-/** Of a prompt's text, on average. */
+/** Mean characters of a prompt per token. */
 const CHARACTERS_PER_TOKEN = 4;
 
 /** Name of the secret shared by the coordinators of a cluster. */
@@ -22,10 +22,10 @@ export class PrefixHashes {
   }
 
   /** The prefixes of a request's prompt, the shortest first. */
-  chain(request: TextRequest, accountId: string): readonly PromptPrefix[] {
+  promptPrefixes(request: TextRequest, accountId: string): readonly PromptPrefix[] {
     // The lengths separate account and model unambiguously. The key comes first, and hashes go to coordinators only.
     const start = `${this.#key} ${accountId.length} ${accountId} ${request.model.length} ${request.model} `;
-    const blocks = prefixChain(request, start, (text) => hash('sha256', text, 'hex'));
+    const blocks = hashPromptPrefixes(request, start, (text) => hash('sha256', text, 'hex'));
     return blocks.map(({ digest, characters }) => ({
       hash: Number.parseInt(digest.slice(0, HASH_DIGITS), 16),
       tokens: characters / CHARACTERS_PER_TOKEN,

@@ -1,4 +1,4 @@
-/** Error for an unlisted model, with suggestions from the listed models. */
+/** Error for a request to an unlisted model, with suggestions from the listed models. */
 import { type ApiError, apiError, nearestNames } from '@inference/formats';
 
 const MAX_SUGGESTIONS = 3;

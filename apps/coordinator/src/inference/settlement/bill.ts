@@ -1,6 +1,6 @@
 /**
- * Billing of one job: reserves the maximum cost before placement, settles the signed and delivered usage before the last bytes go
- * out, and releases the rest. Each wait for the ledger is bounded.
+ * `Bill` of one job: reserves the maximum cost before placement, settles the signed and delivered usage before the last bytes are sent,
+ * and otherwise releases the reservation. Each wait for the ledger is bounded.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ApiError, apiError } from '@inference/formats';

@@ -1,6 +1,4 @@
-/**
- * Opens the bill of each job and lists the jobs with settlements pending in this process, to be skipped by the reservation sweeper.
- */
+/** `Billing` opens the bill of each job, and lists the jobs with a reservation of this process, which the reservation sweeper must skip. */
 import type { JobId } from '@inference/protocol';
 import type { Reservation } from '../../billing/ledger/ledger.js';
 import { imageRates, type Price } from '../../billing/prices/price.js';

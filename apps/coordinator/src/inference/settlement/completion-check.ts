@@ -75,7 +75,7 @@ export interface Produced {
 /** Bounds of the counts of one job. */
 interface PossibleUsage {
   readonly requestBytes: number;
-  /** Of the response, hashed. */
+  /** Bytes of the response, hashed. */
   readonly responseBytes: number;
   readonly elapsedMs: number;
   readonly hidden: HiddenBounds;
@@ -181,7 +181,7 @@ export async function signatureVerifies(publicKey: Uint8Array, responseSha256: s
   try {
     der = fromBase64(signature);
   } catch {
-    // Not canonical base64.
+    // The signature is not canonical base64.
     return false;
   }
   return verifyResponseSignatureAsync(publicKey, responseSha256, der);

@@ -1,4 +1,7 @@
-/** How a job ended and which providers took part: for the client, the log, the ledger and the statistics. */
+/**
+ * `JobOutcome`: how a job ended and which providers took part, for the client, the log, the ledger and the statistics. Includes the
+ * outcomes of jobs that got no provider.
+ */
 import { type ApiError, apiError, type SignedParts } from '@inference/formats';
 import type { ProviderId, TrustLevel } from '@inference/protocol';
 import type { ProviderConnection } from '../../providers/provider-connection.js';

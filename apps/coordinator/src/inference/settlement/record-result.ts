@@ -1,4 +1,7 @@
-/** Applies the outcome policy to a provider: reputation, session, and whether the provider may get the same job again. */
+/**
+ * `recordResult` applies the outcome policy to the provider of an ended attempt: reputation, session, and whether the provider may get
+ * the same job again.
+ */
 import type { AttemptPlan } from '../attempt/attempt.js';
 import type { LatencyTracker } from '../attempt/hedging-policy.js';
 import { providerIdOf, type RunningJob } from '../running-job.js';

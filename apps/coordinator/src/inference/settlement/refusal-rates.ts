@@ -1,5 +1,6 @@
 /**
- * Rate of client-blaming refusals per provider and model, compared with the model's other providers. Counts halve every ten minutes.
+ * `RefusalRates` counts client-blaming refusals per provider and model, and compares their share with the model's other providers.
+ * Counts halve every ten minutes.
  */
 import type { ProviderId } from '@inference/protocol';
 import { BoundedMap } from '@inference/scheduler/bounded-map';

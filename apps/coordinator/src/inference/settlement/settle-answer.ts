@@ -68,7 +68,7 @@ export async function settleAnswer(
     model: context.model,
     completionTokens: usage.completionTokens,
     weightsSha256: receipt.weights_sha256,
-    prefixes: job.chain,
+    prefixes: job.promptPrefixes,
     cachedTokens: usage.cachedTokens,
     sample: throughputSample(completed, running, receipt, { usage, otherJobCount }),
     tokenCounts: !completed.recalled && completionTokens > 0 ? { hiddenTokens, completionTokens } : null,

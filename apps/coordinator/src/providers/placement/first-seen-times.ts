@@ -1,6 +1,6 @@
 /**
- * Time at which this process first saw each model, in milliseconds. Providers invent model names, so names that no provider offers
- * any more are dropped beyond a bound.
+ * `FirstSeenTimes`: time at which this process first saw each model, in milliseconds. Providers invent model names, so beyond a bound,
+ * names that no provider offers any more are dropped.
  */
 
 const MAX_MODELS = 10_000;

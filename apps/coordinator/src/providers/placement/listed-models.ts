@@ -3,9 +3,9 @@
  * per provider, per owner and in total. Unlisted models can still be requested. Pure.
  */
 
-/** Names of one unproven provider. */
+/** Maximum names of one unproven provider. */
 export const MAX_NAMES_PER_PROVIDER = 32;
-/** Names of unproven providers, per owner, and of all providers without an owner together. */
+/** Maximum names of unproven providers: per owner, and of all providers without an owner together. */
 export const MAX_NAMES_PER_OWNER = 128;
 export const MAX_NAMES_WITHOUT_OWNER = 256;
 export const MAX_LISTED_MODELS = 1000;

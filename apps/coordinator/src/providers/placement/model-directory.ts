@@ -1,4 +1,7 @@
-/** The models that connected providers serve, and their capacity. */
+/**
+ * `ModelDirectory`: the models that connected providers serve, their providers, and their capacity; for placement, the model list and
+ * image requests.
+ */
 import type { ImageOffer, ModelOffer, ModelType, TrustLevel } from '@inference/protocol';
 import {
   type ModelIndex,
@@ -15,7 +18,7 @@ import { FirstSeenTimes } from './first-seen-times.js';
 import { listedModels, MAX_NAMES_PER_PROVIDER } from './listed-models.js';
 import type { ProviderMeasurements } from './provider-measurements.js';
 
-/** Which providers a request may go to. */
+/** Providers that a request may go to. */
 export type ProviderSelector = Pick<PlacementConstraints, 'providerSerial' | 'providerId' | 'candidates' | 'trustFloor'>;
 
 const ANY_PROVIDER: ProviderSelector = { providerSerial: null, trustFloor: null };
@@ -23,7 +26,7 @@ const ANY_PROVIDER: ProviderSelector = { providerSerial: null, trustFloor: null 
 export interface ListedModel {
   readonly offer: ModelOffer;
   readonly providers: readonly ModelProvider[];
-  /** When this process first saw the model, in milliseconds. */
+  /** Time at which this process first saw the model, in milliseconds. */
   readonly firstSeenAt: number;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Records the outcome of placement decisions per provider, when they are made. The chosen provider is always recorded, and two
- * others in turn, so the work does not grow with the number of providers. Also counts the placements of each connection and all
- * placements since it began.
+ * `PlacementLog` records the outcome of placement decisions per provider, when they are made. Each decision is recorded for the chosen
+ * provider and for two others in turn, so the work does not grow with the number of providers. Also counts the placements of each
+ * connection and all placements since the connection began.
  */
 
 import { type PlacementRequest, type PoolMember, type ProviderPool, type SchedulingDecision, selectsProviders } from '@inference/scheduler';
@@ -17,7 +17,7 @@ export interface LoggedDecision {
   /** Milliseconds. */
   readonly firstAt: number;
   readonly lastAt: number;
-  /** With `untrusted`: when the newest challenge was answered, in milliseconds. */
+  /** With `untrusted`: time of the newest answered challenge, in milliseconds. */
   readonly challengedAt: number | null;
 }
 
@@ -76,7 +76,7 @@ interface LoggedDecisions {
   readonly history: DecisionHistory;
   /** Placements of each model before this connection began to offer the model. */
   readonly before: Map<string, number>;
-  readonly given: Map<string, number>;
+  readonly byModel: Map<string, number>;
   readonly beforeAll: number;
 }
 
@@ -95,13 +95,13 @@ export class PlacementLog<S extends LoggedProvider> {
     for (const { id } of session.models) if (!before.has(id)) before.set(id, this.#placed.get(id) ?? 0);
   }
 
-  /** A decision was made on the board of a model. */
+  /** Records a decision about a model's providers. */
   decided(model: string, pool: ProviderPool<S>, request: PlacementRequest, decision: SchedulingDecision<S>, now: number): void {
     const first = decision.kind === 'placed' ? decision.ordered[0] : null;
     if (first !== null) {
       this.#add(first.member.subject, model, chosenVerdict(first, request), now);
-      const { given: share } = this.#of(first.member.subject);
-      share.set(model, (share.get(model) ?? 0) + 1);
+      const { byModel } = this.#of(first.member.subject);
+      byModel.set(model, (byModel.get(model) ?? 0) + 1);
       this.#countPlaced(model);
     }
     // A request for a named provider says nothing about the others.
@@ -124,18 +124,18 @@ export class PlacementLog<S extends LoggedProvider> {
   share(session: S, model: string | null): PlacementShare {
     const logged = this.#logged.get(session);
     if (logged === undefined) return { placements: 0, share: null };
-    const { before, beforeAll, given: share } = logged;
+    const { before, beforeAll, byModel } = logged;
     const placed =
       model === null ? this.#placedInAll - beforeAll : (this.#placed.get(model) ?? 0) - (before.get(model) ?? this.#placed.get(model) ?? 0);
     let placements = 0;
-    for (const [id, count] of share) if (model === null || id === model) placements += count;
+    for (const [id, count] of byModel) if (model === null || id === model) placements += count;
     return { placements, share: placed === 0 ? null : Math.min(1, placements / placed) };
   }
 
   #of(session: S): LoggedDecisions {
     let logged = this.#logged.get(session);
     if (logged === undefined) {
-      logged = { history: new DecisionHistory(), before: new Map(), given: new Map(), beforeAll: this.#placedInAll };
+      logged = { history: new DecisionHistory(), before: new Map(), byModel: new Map(), beforeAll: this.#placedInAll };
       this.#logged.set(session, logged);
     }
     return logged;

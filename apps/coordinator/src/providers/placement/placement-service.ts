@@ -79,7 +79,7 @@ export class PlacementService {
     const prefixCandidates = prefixes.length === 0 ? [] : this.#options.measurements.prefixCandidates(prefixes);
     const demand: SchedulingRequest = prefixCandidates.length === 0 ? request : { ...request, prefixCandidates };
     const { decision, pool, now } = this.#scheduler.choose(model, demand);
-    // A search for a spare provider places nothing.
+    // A search for an idle provider places nothing.
     if (pool !== null && request.idleOnly !== true) this.#log.decided(model, pool, demand, decision, now);
     if (decision.kind !== 'placed') return decision;
     const [{ member, estimate, why }] = decision.ordered;
@@ -121,7 +121,7 @@ export class PlacementService {
     return session?.sessionId === sessionId ? this.#localProvider(session) : null;
   }
 
-  /** The provider has connected to another coordinator since: closes its session here, if any. */
+  /** Closes the session of a provider that has since connected to another coordinator, if the session is open here. */
   replacedElsewhere(providerId: ProviderId): void {
     this.#options.connected.get(providerId)?.reject('replaced', 'the same enclave key has connected to another coordinator');
   }
@@ -138,7 +138,7 @@ export class PlacementService {
     return Number.isFinite(limit) ? limit : null;
   }
 
-  /** Updates the session's place in the model index after a change of its models, load, slots, trust or reputation. */
+  /** Updates the session's entry in the model index after a change of its models, load, slots, trust or reputation. */
   updateIndex(session: OnlineSession): void {
     const { index, connected, now } = this.#options;
     if (!connected.isCurrent(session)) return;

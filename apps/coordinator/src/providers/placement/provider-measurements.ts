@@ -63,7 +63,10 @@ export class ProviderMeasurements {
     if (tokenCounts !== null) this.#answerLengthStats.add(providerId, model, tokenCounts);
   }
 
-  /** Whether enough answers of the provider verified for its rates with the model to count as measured, or a certificate chain holds. */
+  /**
+   * Whether enough answers of the provider verified for its rates with the model to count as measured, or its certificate chain
+   * verifies.
+   */
   isProven(session: OnlineSession, model: string): boolean {
     const member = this.#options.index.pool(model)?.member(session.registration.identity.providerId);
     return member !== undefined && isProven(member);

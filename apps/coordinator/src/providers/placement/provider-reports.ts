@@ -1,6 +1,6 @@
 /**
- * Reports on single providers for their owners and operators: placement decisions, shares, throughput and answer lengths. Also the
- * recent demand per model.
+ * `ProviderReports`: placement decisions, shares, throughput and answer lengths of single providers, for their owners and operators.
+ * Also the recent demand per model.
  */
 import type { ProviderId } from '@inference/protocol';
 import type { ThroughputEstimate } from '@inference/scheduler';
@@ -71,7 +71,7 @@ const MAX_MODELS = 10_000;
 class RequestCounts {
   readonly #models = new BoundedMap<string, { minute: number; count: number }[]>(MAX_MODELS);
 
-  /** A request for the model came. */
+  /** Counts one request for the model. */
   add(model: string, now: number): void {
     const minute = Math.floor(now / MINUTE_MS);
     const minutes = this.#models.get(model) ?? [];

@@ -1,4 +1,4 @@
-/** The facts that placement reads of a provider, and the published status that follows from them. */
+/** Derives the facts that placement reads of a provider, and the published status that follows from them. */
 import type { TrustLevel } from '@inference/protocol';
 import { isTransient, meetsTrustFloor, type ProviderFacts, type UnavailableReason, unavailableReason } from '@inference/scheduler';
 import { type Reputation, recentFailures, stateAt } from '../reputation/reputation.js';
@@ -8,7 +8,7 @@ import type { OnlineSession } from '../session/provider-session.js';
 export type ProviderStatus = 'online' | Exclude<UnavailableReason, 'too_hot' | 'no_memory' | 'held_off' | 'on_probation' | 'no_free_slot'>;
 
 interface StatusRules {
-  /** An operator took the provider out of routing. */
+  /** An operator quarantined the provider. */
   readonly isQuarantined: boolean;
   readonly minTrustLevel: TrustLevel;
 }

@@ -1,6 +1,6 @@
 /**
  * Models that clients may expect although no provider serves them now: catalogue models, and models served within a day. Their
- * providers sleep, restart or are restricted, so the request gets 503. Any other name is a client error (404).
+ * providers sleep, restart or are restricted, so the request gets 503. A request for any other unserved model gets 404.
  */
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { CapacityListener } from './model-directory.js';
@@ -23,7 +23,7 @@ interface RecentlySeenModelsOptions {
 
 export class RecentlySeenModels {
   readonly #options: RecentlySeenModelsOptions;
-  /** When each was last served, the latest last. */
+  /** Time at which each model was last served, the latest last. */
   readonly #servedAt = new BoundedMap<string, number>(MAX_MODELS);
   readonly #stopListening: () => void;
 

@@ -1,4 +1,7 @@
-/** Reputation of each enclave key from its earlier jobs, connected or not, in the terms of the other layers. */
+/**
+ * `ReputationRegistry`: reputations of enclave keys, connected or not, as the other layers read and change them. The state is in
+ * `ReputationStore`, the rules are in `reputation.ts`.
+ */
 import type { ProviderId, RestrictionReason } from '@inference/protocol';
 import type { OperatorQuarantine } from '../placement/quarantine.js';
 import type { RestrictionMessage } from '../session/trust-message.js';
@@ -20,12 +23,12 @@ export interface ReputationSummary {
 
 export type ReputationEvent =
   | { readonly type: 'quarantined'; readonly providerId: ProviderId; readonly reason: string; readonly until: number }
-  /** Jobs failed. `until`: end of the pause, in milliseconds. */
+  /** Jobs failed. `until`: end of the cooldown, in milliseconds. */
   | { readonly type: 'cooling_down'; readonly providerId: ProviderId; readonly reason: RestrictionReason; readonly until: number }
   | { readonly type: 'reinstated'; readonly providerId: ProviderId };
 
 interface ReputationRegistryOptions extends Omit<ReputationStoreOptions, 'max'> {
-  /** Providers that an operator took out of routing. Default: none. */
+  /** Providers that an operator quarantined. Default: none. */
   readonly quarantineOf?: (providerId: ProviderId) => OperatorQuarantine | null;
   readonly onEvent: (event: ReputationEvent) => void;
 }
@@ -46,7 +49,7 @@ export class ReputationRegistry {
     return { state: stateAt(reputation, now), reason, detail, since, until, recentFailures: recentFailures(reputation, now) };
   }
 
-  /** Why an operator took a provider out of routing, or null. */
+  /** The operator's quarantine of a provider, or null. */
   quarantineOf(providerId: ProviderId): OperatorQuarantine | null {
     return this.#options.quarantineOf?.(providerId) ?? null;
   }
@@ -72,17 +75,17 @@ export class ReputationRegistry {
     return state === 'well' || reason === null || since === null || until === null ? null : { state, reason, since, until };
   }
 
-  /** A job went wrong by the provider's fault. `detail`: the exact problem, a code. */
+  /** Records a job that failed by the provider's fault. `detail`: the exact problem, a code. */
   recordFault(providerId: ProviderId, fault: Fault, detail: string): void {
     this.#report(providerId, this.#store.faulted(providerId, fault, detail));
   }
 
-  /** An answer of the provider verified. */
+  /** Records a verified answer of the provider. */
   recordAnswer(providerId: ProviderId): void {
     this.#store.answered(providerId);
   }
 
-  /** Another machine was quicker with the first content of a job. */
+  /** Records that another provider sent the first content of the same job sooner. */
   recordSlowAnswer(providerId: ProviderId): void {
     this.#store.late(providerId);
   }
@@ -94,7 +97,7 @@ export class ReputationRegistry {
     return true;
   }
 
-  /** Takes over a reputation that another coordinator wrote. */
+  /** Stores a reputation that another coordinator wrote. */
   adopt(providerId: ProviderId, reputation: Reputation): void {
     this.#store.adopt(providerId, reputation);
   }

@@ -93,7 +93,7 @@ export class ReputationStore {
     return true;
   }
 
-  /** Takes over a reputation that another coordinator wrote. */
+  /** Stores a reputation that another coordinator wrote. */
   adopt(providerId: ProviderId, stored: Reputation): void {
     this.#store(providerId, clampedToClock(stored, this.#options.now()));
     this.#options.onChange(providerId);
@@ -149,7 +149,7 @@ export class ReputationStore {
     return oldest as ProviderId;
   }
 
-  /** For good. */
+  /** Removes a reputation that no longer counts. */
   #forget(providerId: ProviderId): void {
     this.#drop(providerId);
     this.#options.persistence?.put(providerId, null);

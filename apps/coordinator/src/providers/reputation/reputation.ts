@@ -175,7 +175,7 @@ function countAfterForgiveness(count: number, since: number, everyMs: number, no
   return Math.max(0, count - Math.floor(Math.max(0, now - since) / everyMs));
 }
 
-/** A quarter more or less, so providers that failed together are not tried together. */
+/** Varies a duration by a quarter, so providers that failed together do not return together. */
 function jittered(ms: number, random: number): number {
   return Math.round(ms * (0.75 + random / 2));
 }

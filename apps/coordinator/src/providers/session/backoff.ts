@@ -1,6 +1,6 @@
 /**
- * The pause for a provider that reported itself full. The pause doubles with each further report after its end, up to a bound. A
- * verified answer ends the pause and resets the duration.
+ * `Backoff`: the pause for a provider that reported itself full. The pause doubles with each further report after its end, up to a
+ * bound. A verified answer ends the pause and resets the duration.
  */
 interface BackoffOptions {
   readonly firstMs: number;

@@ -1,4 +1,4 @@
-/** The registered sessions, one per enclave key, and their placement facts. */
+/** `ConnectedProviders`: the registered sessions, one per enclave key, and the placement facts of each. */
 import type { ProviderId, TrustLevel } from '@inference/protocol';
 import { type ProviderFacts, type ProviderJobs, unavailableReason } from '@inference/scheduler';
 import { isServing, type ProviderStatus, providerFacts, statusOf } from '../placement/provider-status.js';

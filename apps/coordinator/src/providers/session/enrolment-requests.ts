@@ -1,6 +1,6 @@
 /**
- * Answers a provider's requests for a device-management enrolment, one at a time per session. The service itself lies outside this
- * layer.
+ * `EnrolmentRequests` answers a provider's requests for a device-management enrolment, one at a time per session. The enrolment service
+ * itself is an argument (`EnrolmentService`).
  */
 import type { CoordinatorMessage, EnrolmentRefusal } from '@inference/protocol';
 import type { Identity } from './registration/admission.js';

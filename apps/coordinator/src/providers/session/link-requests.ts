@@ -1,6 +1,6 @@
 /**
- * Answers a provider that presents its owner's link token, one token at a time per session; of waiting tokens only the newest
- * counts. The service itself lies outside this layer.
+ * `LinkRequests` answers a provider that presents its owner's link token, one token at a time per session; of several waiting tokens
+ * only the newest counts. The service that checks tokens is an argument (`LinkService`).
  */
 import type { CoordinatorMessage, LinkRefusal, ProviderId } from '@inference/protocol';
 

@@ -1,4 +1,4 @@
-/** A provider whose session this process holds, as the inference layer sees it. */
+/** `LocalProvider` and `LocalSlot`: a provider connected to this process and one of its slots, as the inference layer sees them. */
 import type { JobMessage, KeyId, ModelOffer, TrustLevel } from '@inference/protocol';
 import type { ProviderMeasurements } from '../placement/provider-measurements.js';
 import type { JobFinding, JobHandle, JobSink, ProviderConnection, ProviderSlot } from '../provider-connection.js';

@@ -1,10 +1,10 @@
 /**
- * Budget for messages that advance no job: reports, lists, keys, pings, and messages about unknown jobs. A correct provider needs a
- * fraction of it; a flooding provider is rejected before others suffer.
+ * `MessageBudget` of one session, for messages that advance no job: reports, lists, keys, pings, and messages about unknown jobs. A
+ * correct provider needs a fraction of the budget; a flooding provider is rejected before others suffer.
  */
 import type { ProviderMessage } from '@inference/protocol';
 
-/** Message cost allowed in a burst, and regained per second. */
+/** Message cost allowed in a burst, and budget regained per second. */
 const BURST = 4000;
 const PER_SECOND = 200;
 

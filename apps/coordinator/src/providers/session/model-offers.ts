@@ -1,6 +1,6 @@
 /**
- * The model offers of one provider. Offers are evaluated when they arrive, and again after a change of the catalogue. The provider
- * gets a message when the set of rejected offers changes.
+ * `SessionOffers`: the model offers of one provider. Offers are evaluated against the catalogue (`evaluateOffers`) when they arrive,
+ * and again after a change of the catalogue. The provider gets a message when the set of rejected offers changes.
  */
 import type { ModelOffer, ModelRefusal, ModelsRefused } from '@inference/protocol';
 
@@ -70,7 +70,7 @@ export class SessionOffers {
     return this.#evaluated.refused;
   }
 
-  /** The provider's whole list from now on. */
+  /** Replaces all offers of the provider. */
   take(offers: readonly ModelOffer[]): void {
     this.#offers = offers;
     this.#evaluated = this.#evaluate(offers);

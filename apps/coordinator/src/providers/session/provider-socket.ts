@@ -1,6 +1,6 @@
 /**
- * The WebSocket of one provider: size limits for input, back-pressure and a bound for output, and liveness. Messages are opaque,
- * except for the job id of queued request frames.
+ * `ProviderSocket`: the WebSocket of one provider, with size limits for input, back-pressure and a bound for output, and liveness.
+ * Messages are opaque, except for the job id of queued request frames.
  */
 import {
   type CoordinatorMessage,
@@ -23,7 +23,7 @@ export interface Transport {
   on(event: 'drain', listener: () => void): unknown;
 }
 
-/** The cap of the WebSocket library. Above our own, so a slightly larger message still gets a reason. */
+/** Maximum message bytes for the WebSocket library. Above the limit of this program, so a slightly larger message still gets a reason. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 /** Buffered bytes above which request frames wait for the stream's `drain`. */
 const SEND_WINDOW_BYTES = 1024 * 1024;
@@ -33,7 +33,7 @@ const MAX_SMALL_JOB_BYTES = 64 * 1024;
 const MAX_UNSENT_BEFORE_JOB = MAX_UNSENT_BYTES - MAX_REQUEST_BYTES;
 /** Unsent bytes above which pings are not answered: pongs would pile up for a peer that does not read. */
 const MAX_UNSENT_BEFORE_PONG = SEND_WINDOW_BYTES + 64 * 1024;
-/** Time for the last words and the closing handshake, in milliseconds. */
+/** Time for the rejection message and the closing handshake, in milliseconds. */
 const CLOSE_MS = 2000;
 
 /** Message for the owner of a provider whose session ends for lack of progress. */
@@ -43,14 +43,14 @@ export const TOO_SLOW = 'the provider does not take what is sent to it';
 export interface Rejection {
   readonly code: RejectionCode;
   readonly reason: RejectionReason | null;
-  /** For the owner's eyes. */
+  /** Explanation for the provider's owner. */
   readonly message: string;
 }
 
 interface SocketEvents {
   text(text: string): void;
   binary(bytes: Uint8Array): void;
-  /** A ping or a pong came. */
+  /** A ping or a pong arrived. */
   heard(): void;
   /** The provider has become unable to take a new job, or able again; see {@link ProviderSocket.isBacklogged}. */
   backlogChanged(): void;
@@ -80,10 +80,10 @@ export class ProviderSocket {
   readonly #unsent = new Map<JobId, UnsentJob>();
   #unsentJobBytes = 0;
   #wasBacklogged = false;
-  /** Payload bytes handed to the stream, and the highest count of them that the operating system has taken. */
+  /** Payload bytes handed to the stream, and the highest count of them that the operating system has accepted. */
   #written = 0;
-  #taken = 0;
-  #takenAtLastCheck = 0;
+  #sentBytes = 0;
+  #sentAtLastCheck = 0;
   #stalledChecks = 0;
 
   constructor(socket: WebSocket, transport: Transport, now: () => number, events: SocketEvents) {
@@ -94,7 +94,7 @@ export class ProviderSocket {
     this.#lastHeardAt = now();
     socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
     socket.on('ping', (data) => this.#ping(data));
-    socket.on('pong', () => this.#signOfLife());
+    socket.on('pong', () => this.#recordActivity());
     // Each error is followed by 'close', which ends the session.
     socket.on('error', () => {});
     socket.on('close', () => this.#end(null));
@@ -164,9 +164,9 @@ export class ProviderSocket {
    * suspended process sends nothing.
    */
   checkProgress(): number {
-    this.#noteTaken();
-    const hasProgressed = this.#taken > this.#takenAtLastCheck;
-    this.#takenAtLastCheck = this.#taken;
+    this.#countSentBytes();
+    const hasProgressed = this.#sentBytes > this.#sentAtLastCheck;
+    this.#sentAtLastCheck = this.#sentBytes;
     this.#stalledChecks = hasProgressed || this.#socket.bufferedAmount === 0 ? 0 : this.#stalledChecks + 1;
     // A pong waits behind the bytes that the provider is reading.
     if (hasProgressed && this.#socket.bufferedAmount > 0) this.#unansweredPings = 0;
@@ -203,11 +203,11 @@ export class ProviderSocket {
   }
 
   #ping(data: Buffer): void {
-    this.#signOfLife();
+    this.#recordActivity();
     if (!this.#ended && this.#socket.bufferedAmount < MAX_UNSENT_BEFORE_PONG) this.#socket.pong(data);
   }
 
-  #signOfLife(): void {
+  #recordActivity(): void {
     this.#heard();
     if (!this.#ended) this.#events.heard();
   }
@@ -265,8 +265,8 @@ export class ProviderSocket {
   }
 
   /** WebSocket headers and pings count only as unsent, so they never look like progress. */
-  #noteTaken(): void {
-    this.#taken = Math.max(this.#taken, this.#written - this.#socket.bufferedAmount);
+  #countSentBytes(): void {
+    this.#sentBytes = Math.max(this.#sentBytes, this.#written - this.#socket.bufferedAmount);
   }
 
   #heard(): void {

@@ -1,11 +1,11 @@
-/** Why a session is refused or ended: the code and the exact reason for the provider. */
+/** `Refusal`: the error that refuses or ends a session, with the code and the exact reason for the provider. */
 import { type OpenedStatement, type RejectionCode, type RejectionReason, StatementError } from '@inference/protocol';
 
 export class Refusal extends Error {
   constructor(
     readonly code: RejectionCode,
     message: string,
-    /** Where a statement is at fault. */
+    /** Set if a signed statement is at fault. */
     readonly reason: RejectionReason | null = null,
   ) {
     super(message);

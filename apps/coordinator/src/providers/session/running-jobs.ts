@@ -1,6 +1,7 @@
 /**
- * The jobs that occupy a provider's slots, from the reservation until the provider has finished, and their messages. A recalled or
- * cancelled job occupies its slot until the provider confirms or a deadline passes, because the provider may still be decoding.
+ * `RunningJobs`: the jobs that occupy a provider's slots, from the reservation until the provider has finished, and the messages about
+ * them. A recalled or cancelled job occupies its slot until the provider confirms or a deadline passes, because the provider may still
+ * be decoding.
  */
 import type { Frame, JobFailure, JobId, JobMessage, ProviderMessage } from '@inference/protocol';
 import type { JobHandle, JobSink } from '../provider-connection.js';

@@ -1,4 +1,7 @@
-/** Whether a provider takes jobs, as last reported. A provider that is draining or away stays connected and gets no new jobs. */
+/**
+ * `SessionAvailability`: whether a provider takes jobs, as last reported. A provider that is draining or away stays connected and gets
+ * no new jobs.
+ */
 import type { ReportedAvailability } from '@inference/protocol';
 
 const SERVING: ReportedAvailability = { state: 'serving' };

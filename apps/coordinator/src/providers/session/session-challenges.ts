@@ -1,6 +1,6 @@
 /**
- * Sends challenges on one connection and tracks the results: the newest correct answer, and whether the latest challenge was
- * passed.
+ * `SessionChallenges` sends challenges on one connection and stores the results: the newest correct answer, and whether the latest
+ * challenge was passed.
  */
 
 import { randomBytes } from 'node:crypto';

@@ -1,4 +1,7 @@
-/** The evidence of one connection: attestation, sealing key, challenges, and device findings; and the trust that follows from it. */
+/**
+ * `SessionEvidence`: the evidence of one connection (attestation, sealing key, challenges, device findings), and the trust that follows
+ * from the evidence.
+ */
 import type { KeyId, Posture, SignedStatement } from '@inference/protocol';
 import type { DeviceEvidence, DeviceFindings } from '../verification/evidence.js';
 import { SessionTrust } from '../verification/session-trust.js';

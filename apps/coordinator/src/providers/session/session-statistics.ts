@@ -1,10 +1,10 @@
-/** Counts of one connection, as the coordinator measured them, and the load as the provider reported it. */
+/** `SessionStatistics`: counts of one connection as the coordinator measured them, and the load as the provider reported it. */
 import type { Hardware, ProviderMessage } from '@inference/protocol';
 import { DEFAULT_HOST_STATE, type HostState } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { plausibleDecodeTps, plausiblePrefillTps } from './registration/plausible-hardware.js';
 
-/** As many as a provider may offer at once. */
+/** Maximum models with a stored weights hash: as many as a provider may offer at once. */
 const MAX_MODELS = 64;
 
 const MAX_ANSWERED_MODELS = 256;

@@ -1,4 +1,4 @@
-/** Messages to a provider about its own trust: level, status, every part, and remedies for its owner. */
+/** Messages to a provider about its own trust: level, status, every part, and remedies for its owner. `LastReported` sends only changes. */
 import type { TrustMessage } from '@inference/protocol';
 import type { ProviderStatus } from '../placement/provider-status.js';
 import type { OperatorQuarantine } from '../placement/quarantine.js';
@@ -21,7 +21,7 @@ const STATUS_REMEDIES: Readonly<Record<Exclude<ProviderStatus, 'online'>, string
 /** The restriction that the provider is under now. */
 export type RestrictionMessage = NonNullable<TrustMessage['restraint']>;
 
-/** Remembers the last message, so a provider gets only changes. */
+/** Stores the last message, so that a provider gets only changes. */
 export class LastReported {
   #verdict: TrustVerdict | null = null;
   #status: ProviderStatus | null = null;
@@ -52,7 +52,7 @@ export class LastReported {
   }
 }
 
-/** `quarantine`: the operator's reason for taking the machine out of routing; quoted to its owner. */
+/** The message for one verdict and status. `quarantine`: the operator's decision; the reason is quoted to the owner. */
 export function trustMessage(
   verdict: TrustVerdict,
   status: ProviderStatus,

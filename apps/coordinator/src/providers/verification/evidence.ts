@@ -1,6 +1,6 @@
 /**
- * Input of the trust decision. Every piece names the enclave key that it was gathered for; nothing is looked up by serial number,
- * because serial numbers are public. Times in milliseconds.
+ * Types of evidence, the input of the trust decision. Every piece names the enclave key that it was gathered for; nothing is looked up
+ * by serial number, because serial numbers are public. Times in milliseconds.
  */
 import type { ChainRejection, NoncePreimage, Posture } from '@inference/protocol';
 import type { ChainFacts } from './chain/verify-chain.js';
@@ -39,7 +39,7 @@ export interface SecurityInfoEvidence {
   readonly sipEnabled: boolean;
   readonly secureBootLevel: 'off' | 'medium' | 'full' | 'not supported';
   readonly diskEncryptionEnabled: boolean;
-  /** Null when the answer did not say. */
+  /** Null: the answer has no such member. */
   readonly authenticatedRootEnabled: boolean | null;
 }
 
@@ -81,7 +81,7 @@ export interface DeviceEvidence {
 export type ChainFinding =
   | { readonly kind: 'verified'; readonly facts: ChainFacts; readonly simulatedAnchor: boolean }
   | { readonly kind: 'refused'; readonly code: ChainRejection }
-  /** The preimage names another enclave key, or is none. */
+  /** The preimage names another enclave key, or is malformed. */
   | { readonly kind: 'unbound' };
 
 /** Stored evidence with the results of its chain verification. */

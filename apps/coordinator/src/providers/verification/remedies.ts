@@ -1,6 +1,6 @@
 /**
- * Remedies: advice for the owner for each reason why a trust part does not hold. The texts appear in the provider's log, its status
- * and the console.
+ * `remedyFor`: advice for the owner for each reason why a trust part is not ok. The texts appear in the provider's log, its status and
+ * the console.
  */
 import type { ChainRejection, TrustReason } from '@inference/protocol';
 

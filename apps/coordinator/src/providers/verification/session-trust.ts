@@ -1,6 +1,6 @@
 /**
- * The evidence of one connection and the verdict on it. The verdict is cached until evidence changes, or until the clock alone may
- * change it.
+ * `SessionTrust`: collects the evidence of one connection and computes the trust verdict. The verdict is cached until evidence changes,
+ * or until the clock alone may change the verdict.
  */
 import type { Posture } from '@inference/protocol';
 import type { Identity, SealingKey } from '../session/registration/admission.js';

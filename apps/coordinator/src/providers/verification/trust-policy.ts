@@ -1,6 +1,6 @@
 /**
- * The trust level of a provider, computed from its evidence by one pure function. Nothing else sets a trust level, and a level ends
- * with its evidence (design: identity, trust, attestation).
+ * `evaluateTrust`, the pure function that computes a provider's trust level from its evidence. No other code sets a trust level, and a
+ * level ends with its evidence (design: identity, trust, attestation).
  */
 import {
   type ChainRejection,
@@ -29,7 +29,7 @@ export const MAX_MANAGEMENT_AGE_MS = 24 * 60 * 60_000;
 export interface TrustPart {
   readonly name: TrustPartName;
   readonly state: PartState;
-  /** Always given unless the state is `ok`. */
+  /** Set unless the state is `ok`. */
   readonly reason: TrustReason | null;
   /** Why the certificate chain was rejected. With `chain_refused`, `chain_stale` and `binding_of_another_nonce`. */
   readonly detail: ChainRejection | null;
@@ -140,7 +140,7 @@ class TrustEvaluator {
     const { challenge } = this.evidence;
     if (challenge === null) return missing('challenge_unanswered');
     if (!this.#isOfThisKey(challenge)) return failed('evidence_of_another_key');
-    if (!this.#holdsUntil(challenge.passedAt + this.limits.maxChallengeAgeMs)) return stale('challenge_stale');
+    if (!this.#isValidUntil(challenge.passedAt + this.limits.maxChallengeAgeMs)) return stale('challenge_stale');
     return challenge.missedSince > 0 ? { ...OK, reason: 'challenge_missed' } : OK;
   }
 
@@ -148,10 +148,10 @@ class TrustEvaluator {
     const { sealingKey } = this.evidence;
     if (sealingKey === null) return missing('sealing_key_missing');
     if (!this.#isOfThisKey(sealingKey)) return failed('evidence_of_another_key');
-    return this.#holdsUntil(sealingKey.notAfter) ? OK : stale('sealing_key_expired');
+    return this.#isValidUntil(sealingKey.notAfter) ? OK : stale('sealing_key_expired');
   }
 
-  /** Protections as device management reports them, compared with the machine's own statements. */
+  /** Compares the protections that device management reports with the machine's own statements. */
   #management(): Finding {
     const { device, attestation } = this.evidence;
     if (device === null || device.enrolledAt === null) return missing('not_enrolled');
@@ -163,7 +163,7 @@ class TrustEvaluator {
     if (attestation?.posture.authenticated_root_enabled && security.authenticatedRootEnabled === false) {
       return failed('managed_root_volume_unsealed');
     }
-    return this.#holdsUntil(security.receivedAt + this.limits.maxManagementAgeMs) ? OK : stale('security_info_stale');
+    return this.#isValidUntil(security.receivedAt + this.limits.maxManagementAgeMs) ? OK : stale('security_info_stale');
   }
 
   /** Attestation, device management and certificate must name the same machine. */
@@ -191,7 +191,7 @@ class TrustEvaluator {
         return EXPIRY_REJECTIONS.has(chain.code) ? stale('chain_stale', chain.code) : failed('chain_refused', chain.code);
       case 'verified':
         if (chain.simulatedAnchor !== attestation?.simulated) return failed('chain_of_another_world');
-        return this.#holdsUntil(chain.facts.goodUntil) ? OK : stale('chain_stale', 'too_old');
+        return this.#isValidUntil(chain.facts.goodUntil) ? OK : stale('chain_stale', 'too_old');
       default:
         return chain satisfies never;
     }
@@ -223,7 +223,7 @@ class TrustEvaluator {
   }
 
   /** Whether `end` lies ahead. If so, limits the validity of the verdict to `end`. */
-  #holdsUntil(end: number): boolean {
+  #isValidUntil(end: number): boolean {
     if (this.now >= end) return false;
     this.validUntil = Math.min(this.validUntil, end);
     return true;

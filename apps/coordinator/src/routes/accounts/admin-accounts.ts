@@ -1,4 +1,4 @@
-/** `/admin/v1`: accounts, manual deposits, withdrawals, and the linked account of a provider. */
+/** `/admin/v1`: accounts, manual deposits, withdrawals, and linking a provider to an account, for operators. */
 import {
   type AdminAccount,
   AdminAccountPageSchema,

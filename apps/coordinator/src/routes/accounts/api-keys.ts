@@ -34,9 +34,9 @@ export function addKeyRoutes(api: ConsoleApi, keyRepository: OwnedKeyRepository,
         models: body.models ?? null,
         signatureForm: body.signature_form ?? null,
       };
-      const made = await keyRepository.create(caller.account.id, body.name, limits);
-      if (made === null) throw new RequestError('conflict', null, 'This account has too many keys. Revoke some first.');
-      return { key: shown(made.key), secret: made.text };
+      const created = await keyRepository.create(caller.account.id, body.name, limits);
+      if (created === null) throw new RequestError('conflict', null, 'This account has too many keys. Revoke some first.');
+      return { key: shown(created.key), secret: created.text };
     },
   );
 
@@ -75,7 +75,7 @@ function keyBody(key: OwnedKey, now: number): ConsoleKey {
   };
 }
 
-/** Milliseconds of a time in the future; null for never, undefined where nothing was said. Throws RequestError. */
+/** Milliseconds of a time in the future; null: never; undefined: unchanged. Throws RequestError. */
 function expiryOf(text: string | null | undefined, now: number): number | null | undefined {
   if (text === null || text === undefined) return text;
   const time = Date.parse(text);
@@ -90,7 +90,7 @@ function found(key: OwnedKey | null): OwnedKey {
 
 export function addPlaygroundKey(api: ConsoleApi, keys: PlaygroundKeyRepository): void {
   api.add({ method: 'POST', path: '/playground-key', response: ConsolePlaygroundKeySchema, status: 201 }, async ({ caller }) => {
-    const { id, text, expiresAt, spendLimit } = await keys.make(caller.account.id);
+    const { id, text, expiresAt, spendLimit } = await keys.create(caller.account.id);
     return { id, secret: text, expires_at: isoTime(expiresAt), spend_limit_micro_usd: spendLimit };
   });
 

@@ -11,7 +11,7 @@ export interface AuthRoute {
   readonly limitEmail?: true;
   /** Sends mail to the body's `email`, within the mail limits. */
   readonly needsMail?: true;
-  /** A session alone is not enough. */
+  /** Requires the password in addition to a session. */
   readonly needsPassword?: true;
   /** better-auth hashes a password for this route. */
   readonly hashes?: true;

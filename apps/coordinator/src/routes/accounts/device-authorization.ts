@@ -1,7 +1,7 @@
 /**
- * Device authorization grant (RFC 8628), revocation (RFC 7009) and metadata (RFC 8414) for linking a provider to an account.
- *
- * The owner approves the code in the console. The resulting machine token gives access to that provider only.
+ * Device authorization grant (RFC 8628), revocation (RFC 7009) and metadata (RFC 8414) for linking a provider to an account. The owner
+ * approves the code in the console. The resulting machine token gives access to that provider only. Also the form reader and error
+ * format of OAuth.
  */
 import { OAUTH_ERRORS, type OAuthErrorCode } from '@inference/formats';
 import { cleanLabel } from '@inference/protocol';
@@ -15,7 +15,7 @@ import { bytesOf } from '../plugins/request-bodies.js';
 /** The only OAuth client. */
 const CLIENT_ID = 'inference-provider';
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
-/** Where the console takes a code. */
+/** Console page where the owner enters a code. */
 const LINK_PATH = '/link';
 const MAX_LABEL = 64;
 
@@ -86,7 +86,7 @@ export function addOAuth(server: FastifyInstance, { codes, links, publicOrigin }
   add('/oauth/device_authorization', AUTHORIZATION, authRoutes, async (form, request) => {
     checkClient(form);
     const origin = originOf(request);
-    const { deviceCode, userCode } = await codes.make({
+    const { deviceCode, userCode } = await codes.create({
       machineName: cleanLabel(form.get('machine_name') ?? '', MAX_LABEL, 'unnamed machine'),
       chipName: cleanLabel(form.get('chip_name') ?? '', MAX_LABEL, '') || null,
       address: request.ip,

@@ -1,8 +1,6 @@
 /**
- * `/console/auth/…`: routes of better-auth. Only the paths of {@link AUTH_ROUTES} exist.
- *
- * Every path is limited by network address; paths with a password or mail are also limited by e-mail address. Errors have the
- * format of the console API.
+ * `/console/auth/…`: handles the routes of better-auth. Only the paths of {@link AUTH_ROUTES} exist. Every path is limited by network
+ * address; paths with a password or mail are also limited by e-mail address. Errors have the format of the console API.
  */
 import { type ApiError, apiError, type ErrorCode, readJsonBody } from '@inference/formats';
 import { isName } from '@inference/protocol';
@@ -27,7 +25,7 @@ interface AuthRoutes {
   /** Queue of requests with password hashing. */
   readonly queue: SignInQueue;
   readonly devices: KnownBrowsers;
-  /** Whether mail can leave. */
+  /** Whether the coordinator can send mail. */
   readonly mail: boolean;
   readonly log: Log;
 }
@@ -92,7 +90,7 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   const { signIns } = request.server.rateLimits;
   const client = clientOf(routes, request);
   const left = leaving(reply);
-  // Same response as for sent mail: earlier mail has arrived, and the links are still valid.
+  // The same response as for sent mail: earlier mail has arrived, and the links are still valid.
   if (route.needsMail && client !== null && !(await signIns.admitMail(client))) return void reply.send(MAIL_SENT);
   const attempt = route.limitEmail && client !== null ? await signIns.begin(client) : null;
   if (attempt !== null && 'by' in attempt)
@@ -185,7 +183,7 @@ function textMember(request: FastifyRequest, name: string): string | null {
   return typeof member === 'string' ? member : null;
 }
 
-/** Headers of the connection, or of proxies, already evaluated by the server. */
+/** Headers of the connection or of proxies, which the server has already evaluated. */
 const UNPASSED_HEADERS = [
   'content-length',
   'transfer-encoding',
@@ -225,7 +223,7 @@ async function pass(answer: Response, reply: FastifyReply): Promise<void> {
   reply.code(answer.status).send(withoutToken(body));
 }
 
-/** Sessions live in HttpOnly cookies; better-auth would also put their tokens into the body. */
+/** Session tokens belong into HttpOnly cookies only; better-auth would also put them into the body. */
 function withoutToken(body: string): string {
   if (body === '') return '{}';
   const value: unknown = JSON.parse(body);
@@ -234,7 +232,7 @@ function withoutToken(body: string): string {
   return JSON.stringify(rest);
 }
 
-/** Converts better-auth's `{code, message}`. The messages are more specific than ours and stay. */
+/** Converts better-auth's `{code, message}`. The messages are more specific than those of this program and stay. */
 function apiErrorOf(status: number, body: string) {
   return apiError(codeOf(status), messageOf(body));
 }

@@ -62,7 +62,7 @@ export function addAdminHealth(server: FastifyInstance, facts: AdminHealthRoutes
         memory_bytes: process.memoryUsage.rss(),
         database,
         queues: sums(parts.map(({ coordinator }) => coordinator.queues)),
-        fleet: fleetOf(parts),
+        fleet: networkCounts(parts),
         ledger,
         recent: {
           minutes: facts.recentJobs.minutes,
@@ -130,7 +130,7 @@ function healthPart(facts: AdminHealthRoutes): HealthPart {
 }
 
 /** Counts of the network. Quarantines and restrictions are shared, so they are counted once. */
-function fleetOf(parts: readonly HealthPart[]): AdminHealth['fleet'] {
+function networkCounts(parts: readonly HealthPart[]): AdminHealth['fleet'] {
   const fleets = parts.map(({ coordinator }) => coordinator.fleet);
   return {
     ...sums(fleets),
@@ -140,7 +140,7 @@ function fleetOf(parts: readonly HealthPart[]): AdminHealth['fleet'] {
   };
 }
 
-/** Sums of each member. */
+/** Sums of each member over all parts. */
 function sums<Counts extends Record<string, number>>(parts: readonly Counts[]): Counts {
   const [first, ...others] = parts;
   if (first === undefined) throw new Error('the own part is missing');
@@ -151,7 +151,7 @@ function sums<Counts extends Record<string, number>>(parts: readonly Counts[]): 
 
 type CodeCounts = HealthPart['jobs'];
 
-/** Counts by code, the codes in the order of their first sight. */
+/** Counts by code, in the order in which the codes first appear. */
 function codeCounts(parts: readonly CodeCounts[]): CodeCounts {
   const counts = new Map<string, number>();
   for (const { code, count } of parts.flat()) counts.set(code, (counts.get(code) ?? 0) + count);

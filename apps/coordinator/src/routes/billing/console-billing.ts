@@ -33,7 +33,7 @@ interface MoneyRoutes {
   readonly payments: PaymentRepository;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
-  /** Null: no money comes in from outside. */
+  /** Null: no payment processor, so no deposits or payouts. */
   readonly processor: PaymentProcessor | null;
   readonly development: boolean;
   readonly now: () => number;

@@ -1,7 +1,6 @@
 /**
- * CSV (RFC 4180): lines end with CRLF; fields with commas, quotes or line breaks are quoted.
- *
- * A text with the start of a spreadsheet formula gets a leading apostrophe, hidden by spreadsheets.
+ * CSV lines and content negotiation (RFC 4180, RFC 9110). Lines end with CRLF; fields with commas, quotes or line breaks are quoted. A
+ * text with the start of a spreadsheet formula gets a leading apostrophe, hidden by spreadsheets.
  */
 
 type CsvField = string | number;

@@ -11,15 +11,15 @@ import { dayText } from '../parameters/times.js';
 
 const MAX_DAYS = RETAINED_PAYER_DAYS - 1;
 const MAX_ROWS = 200;
-const whole = (min: number, max: number, fallback: number) =>
-  Type.Integer({ minimum: min, maximum: max, default: fallback, description: `a whole number from ${min} to ${max}` });
+const boundedInteger = (min: number, max: number, fallback: number) =>
+  Type.Integer({ minimum: min, maximum: max, default: fallback, description: `a boundedInteger number from ${min} to ${max}` });
 
 const ConcentrationQuerySchema = Type.Object({
-  days: whole(1, MAX_DAYS, 30),
-  min_share_percent: whole(1, 100, 50),
+  days: boundedInteger(1, MAX_DAYS, 30),
+  min_share_percent: boundedInteger(1, 100, 50),
   /** Default one dollar: shares of smaller amounts carry no information. */
-  min_micro_usd: whole(0, 10_000_000_000_000, 1_000_000),
-  limit: whole(1, MAX_ROWS, 50),
+  min_micro_usd: boundedInteger(0, 10_000_000_000_000, 1_000_000),
+  limit: boundedInteger(1, MAX_ROWS, 50),
 });
 const readQuery = queryReader(ConcentrationQuerySchema);
 
@@ -60,6 +60,6 @@ function nameBody({ id, name, email }: AccountName) {
   return { id, name, email };
 }
 
-function percent(part: number, whole: number): number {
-  return Number((BigInt(part) * 100n) / BigInt(whole));
+function percent(part: number, boundedInteger: number): number {
+  return Number((BigInt(part) * 100n) / BigInt(boundedInteger));
 }

@@ -62,13 +62,13 @@ export function addPayments(
     },
   };
   server.get(PATH, { schema: usageSchema, onRequest: server.guards.account }, (request, reply) => {
-    const wanted = readUsageRequest(request);
+    const query = readUsageRequest(request);
     reply.headers({ ...PRIVATE, vary: 'accept' });
-    return wanted.csv ? sendCsv(database, wanted, reply) : sendPage(database, wanted, reply);
+    return query.csv ? sendCsv(database, query, reply) : sendPage(database, query, reply);
   });
 }
 
-/** When pending earnings can be withdrawn. */
+/** Times at which pending earnings can be withdrawn, with their amounts. */
 export function maturingBody({ maturing }: PendingEarnings): { at: string; amount_micro_usd: number }[] {
   return maturing.map(({ at, amount }) => ({ at: new Date(at).toISOString(), amount_micro_usd: amount }));
 }
@@ -82,7 +82,7 @@ interface UsageQuery {
   readonly parameters: Readonly<Record<string, string | number>>;
 }
 
-/** Throws RequestError with the name of the wrong parameter. */
+/** Reads the query. Throws RequestError with the name of the wrong parameter. */
 function readUsageRequest(request: FastifyRequest): UsageQuery {
   const query = readUsageQuery(request.url);
   const from = parseTime('from', query.from);
@@ -99,27 +99,27 @@ function readUsageRequest(request: FastifyRequest): UsageQuery {
   };
 }
 
-async function sendPage(database: Database, wanted: UsageQuery, reply: FastifyReply): Promise<FastifyReply> {
-  const limit = wanted.limit ?? MAX_USAGE_LIMIT;
+async function sendPage(database: Database, query: UsageQuery, reply: FastifyReply): Promise<FastifyReply> {
+  const limit = query.limit ?? MAX_USAGE_LIMIT;
   // An extra row shows whether there is a next page.
-  const rows = await readUsage(database, wanted.filter, { after: wanted.after, limit: limit + 1 });
+  const rows = await readUsage(database, query.filter, { after: query.after, limit: limit + 1 });
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   const next = rows.length > limit && last !== undefined ? encodeUsageCursor(last) : null;
   if (next !== null) {
     const parameters = new URLSearchParams();
-    for (const [name, value] of Object.entries({ ...wanted.parameters, limit, cursor: next })) parameters.set(name, String(value));
+    for (const [name, value] of Object.entries({ ...query.parameters, limit, cursor: next })) parameters.set(name, String(value));
     reply.header('link', `<${PATH}?${parameters}>; rel="next"`);
   }
   // Without paging parameters, the response is exactly as specified.
-  const paged = wanted.limit !== undefined || wanted.after !== null;
+  const paged = query.limit !== undefined || query.after !== null;
   return reply.send({ usage: shown.map(entryOf), ...(paged ? { next_cursor: next } : {}) });
 }
 
 /** Without a limit, all entries are streamed page by page, with back-pressure from the client. */
-async function sendCsv(database: Database, wanted: UsageQuery, reply: FastifyReply): Promise<FastifyReply> {
+async function sendCsv(database: Database, query: UsageQuery, reply: FastifyReply): Promise<FastifyReply> {
   reply.headers({ 'content-type': CSV_TYPE, 'content-disposition': 'attachment; filename="usage.csv"' });
-  return reply.send(Readable.from(csvLines(database, wanted)));
+  return reply.send(Readable.from(csvLines(database, query)));
 }
 
 async function* csvLines(database: Database, { filter, after, limit = Number.POSITIVE_INFINITY }: UsageQuery): AsyncGenerator<string> {
@@ -165,7 +165,7 @@ export function encodeUsageCursor({ completedAt, jobId }: UsageCursor): string {
   return Buffer.from(`${completedAt}_${jobId}`).toString('base64url');
 }
 
-/** Throws RequestError for a cursor that {@link encodeUsageCursor} has not written. */
+/** Position of a cursor. Throws RequestError for a cursor that {@link encodeUsageCursor} has not written. */
 export function decodeUsageCursor(text: string): UsageCursor {
   const bytes = Buffer.from(text, 'base64url');
   const [, completedAt, jobId] = CURSOR.exec(bytes.toString('latin1')) ?? [];

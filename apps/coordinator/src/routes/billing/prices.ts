@@ -1,7 +1,6 @@
 /**
- * Prices of served models for everyone, and `/admin/v1/prices` to set them.
- *
- * A price never changes; a newer price follows. Running jobs keep the price from their start.
+ * Prices of served models for everyone, and `/admin/v1/prices` for operators to read and set them. A price never changes; a newer price
+ * follows. Running jobs retain the price from their start.
  */
 import {
   type AdminPrice,

@@ -91,7 +91,7 @@ export function addProviderEarnings(server: FastifyInstance, routes: ProviderEar
   });
 }
 
-/** Null: the request is answered. */
+/** The provider of the request's machine token; null: the request is answered. */
 async function linkedProviderOf(
   { database }: ProviderEarningsRoutes,
   request: FastifyRequest,

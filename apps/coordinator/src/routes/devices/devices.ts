@@ -1,8 +1,7 @@
 /**
- * Webhooks of the MDM and ACME servers, and downloads of enrolment profiles.
- *
- * Bodies are exact bytes of bounded size with an HMAC signature. A refusal carries a code. Useless reports get 200, so the server
- * does not resend them.
+ * Webhooks of the MDM and ACME servers, downloads of enrolment profiles, and the device list for operators. Webhook bodies are exact
+ * bytes of bounded size with an HMAC signature. A refusal has a code. Reports without effect get 200, so the server does not resend
+ * them.
  */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';

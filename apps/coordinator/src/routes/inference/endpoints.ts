@@ -1,6 +1,6 @@
 /**
- * Inference endpoints of all formats except images, including token counting: each request is run as a job, and its verified response
- * is delivered as a stream or as one body.
+ * Inference endpoints of all formats except images, including token counting: each request runs as a job, and its verified response is
+ * delivered as a stream or as one body. Also the parts that the image and sealed routes share: running, counting and logging a job.
  */
 import { type ApiError, apiError, formatFor, type HttpError, inferenceRouteSchema, type SignedParts } from '@inference/formats';
 import { type Endpoint, EndpointSchema, MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
@@ -41,7 +41,7 @@ export interface InferenceRoutes {
   readonly metrics: Metrics;
   readonly tracer: Tracer;
   readonly countTokensLimit: CountTokensLimit;
-  /** Of the whole cluster; null outside a cluster. */
+  /** Limit of the whole cluster; null outside a cluster. */
   readonly countTokensNetworkLimit: NetworkLimit | null;
 }
 
@@ -71,7 +71,7 @@ function addEndpoint(
   });
 }
 
-/** False: the request is answered with 429. */
+/** Counts the body against the limits of free token counting. False: the request is answered with 429. */
 export async function mayCountTokens(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -233,7 +233,7 @@ function endSpan(span: TraceSpan, job: JobRequest, outcome: JobOutcome): void {
   );
 }
 
-/** One line per job. The model name is logged only after a provider took the job; before, the name is arbitrary client text. */
+/** Writes one line per job. The model name is logged only after a provider accepted the job; before, the name is arbitrary client text. */
 function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, outcome: JobOutcome, durationMs: number): void {
   const fields = {
     job: job.jobId,
@@ -280,7 +280,7 @@ function billedFields(billed: Billed | null): Record<string, unknown> {
   };
 }
 
-/** Value of a header; of a repeated one, the combined value (RFC 9110 section 5.3). */
+/** Value of a header; for a repeated header, the combined value (RFC 9110 section 5.3). */
 function headerValue(request: FastifyRequest, name: string): string | undefined {
   const value = request.headers[name];
   return Array.isArray(value) ? value.join(', ') : value;

@@ -81,7 +81,7 @@ function sendImage(reply: FastifyReply, image: FoundImage & { kind: 'found' }, n
     etag: tag,
   });
   if (matchesEntityTag(headers['if-none-match'], tag)) return reply.code(304).send();
-  // RFC 9110 section 13.1.5: a range of a different image than the client has would be useless.
+  // RFC 9110 section 13.1.5: a range of an image other than the client's would be useless.
   const condition = headers['if-range'];
   const range = condition === undefined || condition === tag ? parseRange(headers.range, bytes.length) : null;
   if (range === 'unsatisfiable') {

@@ -1,6 +1,6 @@
 /**
- * `POST /v1/images/generations` (spec: image generation): waits for an image provider and allots the image URLs before the job
- * runs. Without a delivered response, the allotment is dropped.
+ * `POST /v1/images/generations` (spec: image generation): waits for an image provider and allocates the image URLs before the job runs.
+ * Without a delivered response, the allocation is closed.
  */
 import { type ApiError, apiError, formatFor, inferenceRouteSchema, openAiError, type ParsedImages, RequestError } from '@inference/formats';
 import { MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
@@ -73,7 +73,7 @@ interface Refusal {
   readonly reason: string;
 }
 
-/** Null: the client was answered, or has disconnected. Throws RequestError for a bad header. */
+/** Handles one request. Null: the client was answered, or has disconnected. Throws RequestError for a bad header. */
 async function generateImages(routes: ImageRoutes, { input, parsed, key, origin, client, request }: ImageCall): Promise<Refusal | null> {
   const { image, model: named } = parsed.params;
   const waitUntil = routes.now() + routes.queueMs;
@@ -117,15 +117,15 @@ async function runImageJob(
   const noRoom = new AbortController();
   const onNoRoom = (): void => noRoom.abort();
   const delivery = new ImageDelivery({ plain, responseMetadata: job.responseMetadata, work, allocation, onNoRoom, maxMs: MAX_TRANSFER_MS });
-  const receipts = allocation === null ? routes.receipts : heldUntil(routes.deferredReceipts, allocation.expiresAt);
-  // A job without room in the store ends like a cancelled job: no charge, and no effect on the provider's reputation.
+  const receipts = allocation === null ? routes.receipts : deferringReceipts(routes.deferredReceipts, allocation.expiresAt);
+  // A job without space in the store ends like a cancelled job: no charge, and no effect on the provider's reputation.
   const cancellation = { signal: AbortSignal.any([client.signal, noRoom.signal]) };
   const end = await runJob({ ...routes, receipts }, job, { client: cancellation, delivery, span: startSpan(routes, request, job) });
   if (end === null || end.kind === 'failed' || end.billed === null) await allocation?.deleteStored();
   return end?.kind === 'client_gone' && !client.isDisconnected ? STORE_FULL_REFUSAL : null;
 }
 
-function heldUntil(held: DeferredReceipts, until: number): ImageRoutes['receipts'] {
+function deferringReceipts(held: DeferredReceipts, until: number): ImageRoutes['receipts'] {
   return { add: (receipt) => held.add(receipt, until) };
 }
 

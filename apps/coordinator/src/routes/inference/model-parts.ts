@@ -1,4 +1,4 @@
-/** The served models as one coordinator knows them, and the models of the network from the parts of all coordinators. */
+/** One coordinator's part of the model list, with its schema, and the combination of all parts to the models of the network. */
 import { ModelOfferSchema, ModelTypeSchema } from '@inference/protocol';
 import Type, { type Static, type TSchema } from 'typebox';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
@@ -75,7 +75,7 @@ export function demandOf(model: string, registry: ProviderRegistry, requestQueue
   };
 }
 
-/** Models of all parts, by id; those with the most providers where there are too many. */
+/** Models of all parts, by id; above the maximum, those with the most providers. */
 export function networkModels(parts: readonly (readonly ModelPart[])[]): readonly ModelPart[] {
   if (parts.length === 1 && parts[0] !== undefined) return parts[0];
   const byId = new Map<string, ModelPart[]>();
@@ -85,7 +85,7 @@ export function networkModels(parts: readonly (readonly ModelPart[])[]): readonl
   return models.slice(0, MAX_LISTED_MODELS).sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** One model from the parts of the coordinators that serve it; names are of the first. Null: none serves it. */
+/** Combines the parts of the coordinators that serve a model; names are from the first part. Null: none serves the model. */
 export function networkModel(parts: readonly ModelPart[]): ModelPart | null {
   const [first] = parts;
   if (first === undefined) return null;
@@ -116,7 +116,7 @@ export function networkDemand(parts: readonly Demand[]): Demand {
   };
 }
 
-/** Whole milliseconds; null: no coordinator knows. */
+/** Shortest wait in whole milliseconds; null: no coordinator has an estimate. */
 export function shortestWait(waits: readonly (number | null)[]): number | null {
   const known = waits.flatMap((ms) => ms ?? []);
   return known.length === 0 ? null : Math.round(Math.min(...known));

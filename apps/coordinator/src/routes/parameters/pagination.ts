@@ -1,4 +1,7 @@
-/** Paged lists, newest first. The cursor of a page holds the position of its last row. */
+/**
+ * Paged lists, newest first: reading `limit` and `cursor`, cutting a page, and text filters. The cursor of a page is the position of
+ * its last row.
+ */
 import { RequestError } from '@inference/formats';
 
 /** Reads `limit` and `cursor`. Throws RequestError. */
@@ -41,7 +44,7 @@ export function toPage<Row, Item>(
 
 const MAX_CHARACTERS = 256;
 
-/** Text of a query parameter; null if absent or empty. Throws RequestError for repeated or long ones. */
+/** Text of a query parameter; null if absent or empty. Throws RequestError for a repeated or too long parameter. */
 export function readTextFilter(query: Readonly<Record<string, unknown>>, name: string): string | null {
   const value = query[name];
   if (value === undefined || value === '') return null;

@@ -1,6 +1,6 @@
 /**
- * Reads the query string by a schema. Unknown parameters are ignored. A repeated or invalid parameter is refused with its name and
- * the schema's `description`.
+ * `queryReader` reads the query string by a schema. Unknown parameters are ignored. A repeated or invalid parameter is refused with its
+ * name and the schema's `description`. Also parses provider ids.
  */
 import { RequestError } from '@inference/formats';
 import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
@@ -38,7 +38,7 @@ function readParameter(parameter: Parameter, given: readonly string[]): unknown 
   const [text, second] = given;
   if (text === undefined) return parameter.fallback;
   if (second !== undefined) throw new RequestError('invalid_request', parameter.name, `${parameter.name} may be given only once.`);
-  // No sign, fraction, exponent or leading zeros: a single spelling per number.
+  // Without sign, fraction, exponent or leading zeros: a single spelling per number.
   const value = parameter.integer ? (/^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : null) : text;
   if (!parameter.check(value)) {
     throw new RequestError('invalid_request', parameter.name, `${parameter.name} must be ${parameter.description}.`);
@@ -48,7 +48,7 @@ function readParameter(parameter: Parameter, given: readonly string[]): unknown 
 
 const providerId = Compile(ProviderIdSchema);
 
-/** Throws RequestError for a malformed provider id. */
+/** Parses a provider id. Throws RequestError for a malformed one. */
 export function parseProviderId(text: string): ProviderId {
   if (providerId.Check(text)) return text;
   throw new RequestError('invalid_request', 'provider_id', 'provider_id must be the id of a provider.');

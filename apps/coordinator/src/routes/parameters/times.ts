@@ -1,4 +1,4 @@
-/** A range of days (UTC) in a query: `from` and `to`, both included; the last thirty days when nothing is said. */
+/** Times and days in queries and responses. A range of days (UTC) has `from` and `to`, both included; the last thirty days by default. */
 import { RequestError } from '@inference/formats';
 import { DAY_MS, type DayRange } from '../../database/usage-repository.js';
 import { TIME_DESCRIPTION } from '../billing/payment-schemas.js';
@@ -6,7 +6,7 @@ import { TIME_DESCRIPTION } from '../billing/payment-schemas.js';
 const MAX_DAYS = 366;
 const DEFAULT_DAYS = 30;
 
-/** Throws RequestError. */
+/** Reads `from` and `to`. Throws RequestError. */
 export function readDayRange(query: Readonly<Record<string, string | undefined>>, now: number): DayRange {
   const today = Math.floor(now / DAY_MS);
   const to = query.to === undefined ? today : dayNumber('to', query.to);

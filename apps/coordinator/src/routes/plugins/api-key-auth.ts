@@ -1,4 +1,7 @@
-/** Authentication by API key, from `Authorization: Bearer` or `x-api-key`, depending on the client. */
+/**
+ * Authentication by API key: decorates the server with `authenticateKey`, which reads the key from `Authorization: Bearer` or
+ * `x-api-key`. Also the account, key and model permission of an admitted request.
+ */
 import { apiError, RequestError } from '@inference/formats';
 import type { FastifyRequest } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
@@ -42,7 +45,7 @@ export const apiKeyAuth = fastifyPlugin<ApiKeyAuthOptions>(
       };
       const text = presentedKey(request);
       if (text === null) return refuse('missing_api_key');
-      // Strangers behind the same address must not lock good keys out.
+      // Other clients behind the same address must not lock valid keys out.
       const blockedFor = await rateLimits.wrongKeyBlockSeconds(request);
       let key: ApiKey | null;
       try {
@@ -98,6 +101,6 @@ export function presentedKey(request: FastifyRequest): string | null {
   }
   const header = request.headers['x-api-key'];
   if (typeof header === 'string' && header !== '') return header;
-  // A header of another scheme is a wrong key rather than none.
+  // A header of another scheme counts as a wrong key, not as no key.
   return authorization === undefined ? null : '';
 }

@@ -1,7 +1,6 @@
 /**
- * Limits guessing of codes. Wrong attempts count per name (an account, an address).
- *
- * An attempt counts from its start, so concurrent attempts cannot exceed the limit. A right attempt is refunded.
+ * `AttemptLimit` limits guessing of codes. Wrong attempts count per name (an account, an address). An attempt counts from its start, so
+ * concurrent attempts cannot exceed the limit. A correct attempt is refunded.
  */
 
 import { BoundedMap } from '@inference/scheduler/bounded-map';
@@ -47,7 +46,7 @@ export class AttemptLimit implements AttemptCounter {
     return null;
   }
 
-  /** Takes back the count of a right attempt. */
+  /** Removes the count of a correct attempt. */
   refund(name: string): void {
     const attempts = this.#attempts.get(name);
     if (attempts !== undefined && attempts.count > 0) attempts.count--;

@@ -1,6 +1,6 @@
 /**
- * Common behaviour of console routes: a session, protection of mutations against cross-site requests, JSON bodies validated by
- * schema. The routes themselves are in the rooms.
+ * `ConsoleApi` registers console routes with their common behaviour: a session, protection of mutations against cross-site requests,
+ * and JSON bodies validated by schema.
  */
 
 import { Readable } from 'node:stream';

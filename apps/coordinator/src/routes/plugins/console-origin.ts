@@ -1,6 +1,6 @@
 /**
  * Origin of the console, and protection against cross-site requests. Browsers attach cookies to requests of any site, so a mutation
- * needs our own origin (Origin header, RFC 6454) or a bearer token instead of cookies.
+ * needs the console's own origin (Origin header, RFC 6454) or a bearer token instead of cookies.
  */
 import type { FastifyRequest } from 'fastify';
 
@@ -30,7 +30,7 @@ export function isJson(request: FastifyRequest): boolean {
   return /^application\/json\s*(?:;|$)/i.test(request.headers['content-type'] ?? '');
 }
 
-/** A bearer token authenticates the request without browser cookies, as the agent's requests do. */
+/** Whether the request has a bearer token, as the agent's requests do, which replaces browser cookies. */
 export function hasBearer(request: FastifyRequest): boolean {
   return /^Bearer +\S/i.test(request.headers.authorization ?? '');
 }

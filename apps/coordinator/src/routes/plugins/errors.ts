@@ -10,7 +10,6 @@ import { databaseUnavailable, sendError } from './send-error.js';
 
 export interface ErrorHandlingOptions {
   readonly log: Log;
-  /** True while the coordinator shuts down. */
   /** The shutdown has begun: connections end with their response. */
   readonly isDraining: () => boolean;
   /** New requests are refused. */
@@ -36,7 +35,7 @@ export const errorHandling = fastifyPlugin<ErrorHandlingOptions>(
       sendError(reply, apiError('not_found', suggestion === null ? {} : { message }));
     };
 
-    // Before the body is read, which has no use for a refused request.
+    // Refused before the body is read.
     server.addHook('onRequest', (request, reply, done) => {
       if (isDraining()) reply.raw.shouldKeepAlive = false;
       if (isRefusing() && !isHealthPath(request.url)) {

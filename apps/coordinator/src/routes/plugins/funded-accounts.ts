@@ -1,4 +1,4 @@
-/** Cache of accounts with and without a balance: request bodies of unfunded accounts share a smaller budget. */
+/** `FundedAccounts` caches which accounts have a balance: request bodies of unfunded accounts share a smaller budget. */
 
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { Ledger } from '../../billing/ledger/ledger.js';
@@ -12,7 +12,7 @@ export class FundedAccounts {
   readonly #ledger: Pick<Ledger, 'balance'>;
   readonly #now: () => number;
   readonly #known = new BoundedMap<string, { readonly isFunded: boolean; readonly until: number }>(MAX_REMEMBERED);
-  readonly #asked = new Map<string, Promise<boolean>>();
+  readonly #pending = new Map<string, Promise<boolean>>();
 
   /** `now`: a monotonic clock, in milliseconds. */
   constructor(ledger: Pick<Ledger, 'balance'>, now: () => number = () => performance.now()) {
@@ -20,14 +20,17 @@ export class FundedAccounts {
     this.#now = now;
   }
 
-  /** Synchronous for cached accounts. Never rejects: after a failed lookup, an account keeps the last state, at first unfunded. */
+  /**
+   * Whether the account has a balance. Synchronous for cached accounts. Never rejects: after a failed read, an account retains its last
+   * state, initially unfunded.
+   */
   isFunded(accountId: string): boolean | Promise<boolean> {
     const known = this.#known.get(accountId);
     if (known !== undefined && this.#now() < known.until) return known.isFunded;
-    const asked = this.#asked.get(accountId);
-    if (asked !== undefined) return asked;
-    const answer = this.#ask(accountId, known?.isFunded ?? false).finally(() => this.#asked.delete(accountId));
-    this.#asked.set(accountId, answer);
+    const pending = this.#pending.get(accountId);
+    if (pending !== undefined) return pending;
+    const answer = this.#ask(accountId, known?.isFunded ?? false).finally(() => this.#pending.delete(accountId));
+    this.#pending.set(accountId, answer);
     return answer;
   }
 

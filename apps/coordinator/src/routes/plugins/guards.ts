@@ -1,5 +1,6 @@
 /**
- * Guards of routes, as hooks that run before the body is read. An API key takes precedence over a session, except in the session guard.
+ * Guards of routes: hooks that admit or answer a request before the body is read. An API key takes precedence over a session, except in
+ * the session guard.
  */
 import { apiError } from '@inference/formats';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -70,7 +71,7 @@ export const guards = fastifyPlugin<ConsoleAccess>(
   { decorators: { fastify: ['authenticateKey'] } },
 );
 
-/** Whether the request carries our session cookie and no API key. Other cookies, such as a proxy's, do not count. */
+/** Whether the request has the console's session cookie and no API key. Other cookies, such as a proxy's, do not count. */
 function hasSessionCookieOnly(request: FastifyRequest): boolean {
   return presentedKey(request) === null && SESSION_COOKIE.test(request.headers.cookie ?? '');
 }

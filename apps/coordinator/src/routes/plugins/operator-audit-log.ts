@@ -1,6 +1,6 @@
 /**
- * Audit log of operators: records every mutation of the admin API with operator, action and body, and then the outcome before the
- * response. Actions without a record are refused.
+ * Audit log of operators: the plugin records every mutation of the admin API with operator, action and body, and then the outcome
+ * before the response; a route lists the records. An action that cannot be recorded is refused.
  */
 import { type AdminAction, type AdminActionPage, AdminActionPageSchema, apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onSendAsyncHookHandler, preHandlerAsyncHookHandler } from 'fastify';
@@ -100,7 +100,7 @@ function errorCode(payload: unknown, status: number): string {
     const { error } = JSON.parse(String(payload)) as { error?: { code?: unknown } };
     if (typeof error?.code === 'string') return error.code;
   } catch {
-    // Not an error body of ours: the status has to do.
+    // The body has another format, so the status is the code.
   }
   return String(status);
 }

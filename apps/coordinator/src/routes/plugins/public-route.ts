@@ -1,6 +1,6 @@
 /**
- * Routes without credentials, readable from pages of every origin (Fetch standard, CORS). The operator's CORS setting covers only
- * routes with an API key.
+ * Routes without credentials, readable from pages of every origin (Fetch standard, CORS), and cached responses. The operator's CORS
+ * setting covers only routes with an API key.
  */
 import type { FastifyInstance, FastifyReply, FastifySchema, RouteHandlerMethod } from 'fastify';
 import type { Cached } from '../../telemetry/statistics/timed-cache.js';
@@ -37,8 +37,8 @@ export function addPublicRoute(server: FastifyInstance, path: string, schema: Fa
 }
 
 /**
- * Sends a response cached here for `maxAgeSeconds`. `Age` is the time since computation, so downstream caches expire with ours (RFC
- * 9111 section 4.2).
+ * Sends a response cached here for `maxAgeSeconds`. `Age` is the time since computation, so downstream caches expire at the same time
+ * as this one (RFC 9111 section 4.2).
  */
 export function sendCached(reply: FastifyReply, { value, ageSeconds }: Cached<object>, maxAgeSeconds: number): FastifyReply {
   return reply.headers({ 'cache-control': `public, max-age=${maxAgeSeconds}`, age: String(ageSeconds) }).send(value);

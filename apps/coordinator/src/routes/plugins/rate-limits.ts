@@ -40,11 +40,11 @@ export interface NetworkCounts {
 }
 
 export interface RateLimits {
-  /** For a request with a valid key. False: the limit is exceeded, and the request is answered. */
+  /** Counts a request with a valid key. False: the limit is exceeded, and the request is answered. */
   admitApiKey(request: FastifyRequest, reply: FastifyReply): Promise<boolean>;
   /** Seconds until this address may present keys again; null if not blocked. */
   wrongKeyBlockSeconds(request: FastifyRequest): Promise<number | null>;
-  /** Returns the seconds to wait if there were too many. */
+  /** Counts a wrong key. Returns the seconds to wait after too many; otherwise null. */
   countWrongKey(request: FastifyRequest): Promise<number | null>;
   /** Guard of routes without a key. Public statistics and records get the same limit automatically. */
   readonly publicRoutes: onRequestHookHandler;

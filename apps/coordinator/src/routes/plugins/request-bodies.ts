@@ -1,9 +1,8 @@
 /**
- * Reads request bodies as bytes, inflates compressed bodies, and bounds their memory.
- *
- * A body stays in memory until the response, because a retry needs the bytes again. Funded accounts share a budget, and unfunded
- * accounts a smaller budget; requests without an account share a small budget by address. Unpaid requests thus cannot displace paid
- * requests. A body must also arrive at a minimum rate.
+ * Reads request bodies as bytes, inflates compressed bodies, and bounds their memory. A body stays in memory until the response,
+ * because a retry needs the bytes again. Funded accounts share a budget, and unfunded accounts a smaller budget; requests without an
+ * account share a small budget by address. Unpaid requests thus cannot displace paid requests. A body must also arrive at a minimum
+ * rate.
  */
 
 import type { Transform } from 'node:stream';
@@ -228,7 +227,7 @@ function refusalCode(request: FastifyRequest, encoding: Encoding, isUnauthentica
   return Number(request.headers['content-length']) > maxBytes ? 'body_too_large' : null;
 }
 
-/** How the bytes of a body are to be read (RFC 9110 section 8.4). */
+/** Compression of a body (RFC 9110 section 8.4). */
 function encodingOf(contentEncoding: string | undefined): Encoding {
   const codings = (contentEncoding ?? '')
     .toLowerCase()
@@ -263,7 +262,7 @@ function refusal(code: ErrorCode): RequestError {
 
 const NO_BODY = new Uint8Array(0);
 
-/** Empty when the request has no body. */
+/** Bytes of the body; empty when the request has no body. */
 export function bytesOf(request: FastifyRequest): Uint8Array {
   return request.body instanceof Uint8Array ? request.body : NO_BODY;
 }

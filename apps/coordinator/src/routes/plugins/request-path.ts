@@ -1,4 +1,4 @@
-/** Paths of requests: extra slashes are removed, and a wrongly composed base URL gets a suggestion. */
+/** Paths of requests: removal of extra slashes, and suggestions for unknown paths, which wrongly composed base URLs cause. */
 import type { FastifyRequest } from 'fastify';
 
 /** Path without the query. */

@@ -1,4 +1,4 @@
-/** Sends errors in the format that clients of the request path understand. */
+/** `sendError` sends an error in the format that clients of the request path understand. */
 import { type ApiError, apiError, errorAt } from '@inference/formats';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pathOf } from './request-path.js';

@@ -1,5 +1,6 @@
 /**
- * HTTP server without routes. Bodies stay exact bytes, every response has a request id, and errors have the format of their path.
+ * `createHttpServer`: the HTTP server without routes. Bodies stay exact bytes, every response has a request id, and errors have the
+ * format of their path.
  */
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -54,7 +55,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   server.addHook('onRequest', (request, reply, done) => {
     setRequestIdHeaders(reply);
     // Bodies must be JSON whatever their Content-Type says, and an unreadable Content-Type must not interfere. Where browsers send
-    // cookies, the Content-Type distinguishes our pages from forms of other sites.
+    // cookies, the Content-Type distinguishes pages of the console from forms of other sites.
     const hasBody = request.method === 'POST' || request.method === 'PUT';
     if (hasBody && !requiresContentType(request.url)) request.headers['content-type'] = 'application/json';
     done();
@@ -70,7 +71,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   return server;
 }
 
-/** Where cookies are taken, where bodies are forms (RFC 6749), and where a body is a sealed request. */
+/** Paths that accept cookies, forms (RFC 6749) or a sealed request. */
 function requiresContentType(url: string): boolean {
   return url.startsWith('/v1/e2e/') || url.startsWith('/console/') || url.startsWith('/admin/') || url.startsWith('/oauth/');
 }

@@ -1,8 +1,7 @@
 /**
- * Limits on password attempts and mail, by e-mail address.
- *
- * Attempts count per e-mail address and client (a known browser, else a network), so that strangers lock out only themselves. Many
- * strangers together are delayed but never lock the account. Browsers and networks with a recent sign-in are not delayed.
+ * `SignInLimits` on password attempts and mail, by e-mail address. Attempts count per e-mail address and client (a known browser, else
+ * a network), so that unknown clients lock out only themselves. Many unknown clients together are delayed but never lock the account.
+ * Browsers and networks with a recent sign-in are not delayed.
  */
 import type { AttemptCounter, AttemptCounters, RecentNames } from '../../limits/attempt-counters.js';
 import { localAttempts } from './attempt-limit.js';
@@ -29,7 +28,7 @@ export interface SignInClient {
 /** An admitted attempt. `isDelayed`: too many others attempt the e-mail address; {@link SignInLimits.delay} must run first. */
 export interface SignInAttempt {
   readonly isDelayed: boolean;
-  /** Takes back the count, after a success or if the attempt got no response. */
+  /** Removes the count, after a success or if the attempt got no response. */
   refund(): Promise<void>;
 }
 
@@ -41,22 +40,22 @@ export interface SignInBlock {
 
 const QUARTER_MS = 15 * 60_000;
 const HOUR_MS = 60 * 60_000;
-/** Limit of all strangers together per e-mail address, and of a network, as a multiple of the limit per client. */
+/** Limit of all unknown clients together per e-mail address, and of a network, as a multiple of the limit per client. */
 const SHARED_LIMIT_FACTOR = 10;
 const DELAY_MS = 5000;
 const MAX_DELAYED = 1000;
-/** Links in mail are valid for an hour, so at least one mail holds a valid link. */
+/** Links in mail are valid for an hour, so at least one mail has a valid link. */
 const MAX_MAILS_PER_CLIENT = 5;
 const MAX_MAILS_PER_EMAIL = 20;
 const KNOWN_MS = 30 * 24 * HOUR_MS;
 
 export class SignInLimits {
   readonly #options: SignInLimitOptions;
-  readonly #ofClients: AttemptCounter;
-  readonly #ofNetworks: AttemptCounter;
-  readonly #ofStrangers: AttemptCounter;
+  readonly #clients: AttemptCounter;
+  readonly #networks: AttemptCounter;
+  readonly #unknownClients: AttemptCounter;
   readonly #mailsOfClients: AttemptCounter;
-  readonly #mailsOfStrangers: AttemptCounter;
+  readonly #mailsOfUnknownClients: AttemptCounter;
   /** Clients that signed in. */
   readonly #known: RecentNames;
   /** Delayed attempts of this process. */
@@ -66,11 +65,11 @@ export class SignInLimits {
     const { maxPerQuarterHour, now, attempts = localAttempts(now) } = options;
     this.#options = options;
     const limit = (name: string, maxAttempts: number, windowMs: number) => attempts.counter(name, { maxAttempts, windowMs });
-    this.#ofClients = limit('sign-ins of a client', maxPerQuarterHour, QUARTER_MS);
-    this.#ofNetworks = limit('sign-ins of a network', SHARED_LIMIT_FACTOR * maxPerQuarterHour, QUARTER_MS);
-    this.#ofStrangers = limit('sign-ins of strangers', SHARED_LIMIT_FACTOR * maxPerQuarterHour, QUARTER_MS);
+    this.#clients = limit('sign-ins of a client', maxPerQuarterHour, QUARTER_MS);
+    this.#networks = limit('sign-ins of a network', SHARED_LIMIT_FACTOR * maxPerQuarterHour, QUARTER_MS);
+    this.#unknownClients = limit('sign-ins of strangers', SHARED_LIMIT_FACTOR * maxPerQuarterHour, QUARTER_MS);
     this.#mailsOfClients = limit('mails of a client', MAX_MAILS_PER_CLIENT, HOUR_MS);
-    this.#mailsOfStrangers = limit('mails of strangers', MAX_MAILS_PER_EMAIL, HOUR_MS);
+    this.#mailsOfUnknownClients = limit('mails of strangers', MAX_MAILS_PER_EMAIL, HOUR_MS);
     this.#known = attempts.recentNames('known clients', { lifetimeMs: KNOWN_MS });
   }
 
@@ -83,11 +82,11 @@ export class SignInLimits {
       if (retryAfter === null) counted.push(() => limit.refund(name));
       return retryAfter;
     };
-    const ofClient = await count(this.#ofClients, nameOf(client));
+    const ofClient = await count(this.#clients, nameOf(client));
     if (ofClient !== null) return { by: 'email', retryAfter: ofClient };
-    const ofNetwork = client.device === null ? await count(this.#ofNetworks, client.network) : null;
+    const ofNetwork = client.device === null ? await count(this.#networks, client.network) : null;
     if (ofNetwork !== null) return { by: 'network', retryAfter: ofNetwork };
-    const isDelayed = !(await this.#isKnown(client)) && (await count(this.#ofStrangers, client.email)) !== null;
+    const isDelayed = !(await this.#isKnown(client)) && (await count(this.#unknownClients, client.email)) !== null;
     return { isDelayed, refund: async () => void (await Promise.all(counted.splice(0).map((undo) => undo()))) };
   }
 
@@ -117,7 +116,7 @@ export class SignInLimits {
   async admitMail(client: SignInClient): Promise<boolean> {
     if (this.#options.maxPerQuarterHour === 0) return true;
     if ((await this.#mailsOfClients.count(nameOf(client))) !== null) return false;
-    return (await this.#isKnown(client)) || (await this.#mailsOfStrangers.count(client.email)) === null;
+    return (await this.#isKnown(client)) || (await this.#mailsOfUnknownClients.count(client.email)) === null;
   }
 
   async #isKnown(client: SignInClient): Promise<boolean> {

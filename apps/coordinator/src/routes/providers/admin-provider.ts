@@ -89,7 +89,7 @@ export function addAdminProviders(server: FastifyInstance, routes: AdminProvider
   ): Promise<AdminProviderView | null> {
     const [provider, accountId] = await Promise.all([findProvider(id), ownedProviders.ownerOf(id)]);
     const seen = (await lastSeen.of([id])).get(id) ?? null;
-    // The coordinator that holds the connection has seen the newest jobs.
+    // The coordinator of the connection has seen the newest jobs.
     const reputation = provider?.reputation ?? reputationBody(registry.reputations.summaryOf(id));
     const hold = quarantines.of(id);
     if (provider === null && accountId === null && seen === null && hold === null && reputation.state === 'well') return null;

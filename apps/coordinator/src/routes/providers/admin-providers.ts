@@ -1,4 +1,7 @@
-/** For operators: state of every provider, and why some get no jobs. */
+/**
+ * `/admin/v1/providers` and `/admin/v1/placement` for operators: the state of every provider, the reasons why a model's providers get
+ * no jobs, and the end of a restriction. Also the bodies of both.
+ */
 import { type AdminHold, type AdminProvider, type AdminProviderList, AdminProviderListSchema, apiError } from '@inference/formats';
 import { type ProviderId, ProviderIdSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
@@ -69,7 +72,7 @@ export function addOperations(server: FastifyInstance, routes: AdminProviderList
       };
     },
   );
-  /** Reinstates at every coordinator: each has its own view of a reputation until it has read the others'. */
+  /** Reinstates at every coordinator: each has its own copy of a reputation until it has read the others'. */
   const reinstate = views.define('reinstate', { query: ProviderIdSchema, part: Type.Boolean() }, (providerId) =>
     registry.reputations.reinstate(providerId),
   );
@@ -106,7 +109,7 @@ export function addOperations(server: FastifyInstance, routes: AdminProviderList
   );
 }
 
-/** Quarantines are the same at every coordinator, so the own ones are shown. */
+/** Quarantines are the same at every coordinator, so those of this one are shown. */
 function networkProviders(parts: readonly AdminProviderList[]): AdminProviderList {
   const [own, ...others] = parts;
   if (own === undefined) throw new Error('the own part is missing');

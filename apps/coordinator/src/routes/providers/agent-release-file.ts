@@ -1,6 +1,6 @@
 /**
- * Release file (`AGENT_RELEASES`), reloaded after changes, so replacing the file publishes a release. An unreadable or invalid file
- * offers nothing and is logged once per change.
+ * `AgentReleaseFile`: the file of signed agent releases (`AGENT_RELEASES`), reloaded after changes, so replacing the file publishes a
+ * release. An unreadable or invalid file offers nothing and is logged once per change.
  */
 import { readFile, stat } from 'node:fs/promises';
 import { compareVersions, type Release, type ReleaseFeed, ReleaseFeedSchema, type ReleasePlatform } from '@inference/protocol';

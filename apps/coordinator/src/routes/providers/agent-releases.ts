@@ -1,5 +1,6 @@
 /**
- * Releases of the agent, for installations that look for updates. The operator signed the releases; agents verify the signature.
+ * `GET /v1/agent/releases/{version}`: releases of the agent, for installations that check for updates. The operator signed the
+ * releases; agents verify the signature.
  */
 import { RequestError } from '@inference/formats';
 import { RELEASE_PLATFORMS, type Release, ReleaseSchema, ReleaseVersionSchema } from '@inference/protocol';

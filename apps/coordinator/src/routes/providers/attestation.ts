@@ -41,8 +41,8 @@ interface AttestationRoutes {
 }
 
 export function addAttestation(server: FastifyInstance, { registry, anchor, views }: AttestationRoutes): void {
-  const readFeed = views.define('attestation', { query: FeedQuerySchema, part: FeedPartSchema }, ({ provider_id: wanted }) => {
-    const providers = wanted === null ? [...registry.snapshots()] : [registry.snapshot(wanted) ?? []].flat();
+  const readFeed = views.define('attestation', { query: FeedQuerySchema, part: FeedPartSchema }, ({ provider_id: requestedId }) => {
+    const providers = requestedId === null ? [...registry.snapshots()] : [registry.snapshot(requestedId) ?? []].flat();
     const { namesOf } = registry.models.listing();
     return providers.map((provider) => ({
       provider_id: provider.registration.identity.providerId,
@@ -58,8 +58,8 @@ export function addAttestation(server: FastifyInstance, { registry, anchor, view
     response: { 200: jsonResponse('Attestations'), ...errorResponses(400) },
   };
   addPublicRoute(server, '/v1/providers/attestation', schema, async (request): Promise<AttestationFeed> => {
-    const { provider_id: wanted } = readQuery(request.url);
-    const parts = await readFeed({ provider_id: (wanted as ProviderId | undefined) ?? null });
+    const { provider_id: requestedId } = readQuery(request.url);
+    const parts = await readFeed({ provider_id: (requestedId as ProviderId | undefined) ?? null });
     return {
       providers: newestRegistrations(parts).map(({ record }) => record),
       apple_root_ca_url: ROOT_CA_URL,

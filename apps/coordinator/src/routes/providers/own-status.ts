@@ -39,7 +39,7 @@ interface StatusSources {
 const NO_TOKEN = 'The session token is missing. Send the token of the "registered" message as "Authorization: Bearer <token>".';
 const WRONG_TOKEN = 'The session token is not valid: each token ends with its session.';
 
-/** A token as peers see it: only its hash leaves this coordinator. */
+/** Token of a query to peers: only its hash leaves this coordinator. */
 const TokenQuerySchema = Type.Object({ provider_id: ProviderIdSchema, token_sha256: Sha256HexSchema });
 
 /** Maximum models of a provider, and of a demand query. */

@@ -1,4 +1,4 @@
-/** `/console/v1/machines`: providers of the signed-in account, unlinking, and codes that link more. */
+/** `/console/v1/machines`: providers of the signed-in account, unlinking, and codes that link further providers. */
 import {
   type ConsoleMachine,
   ConsoleMachineCodeSchema,
@@ -86,7 +86,7 @@ export function addOwnedProviders(
   });
 
   api.add({ method: 'POST', path: '/machine-codes', response: ConsoleMachineCodeSchema, status: 201 }, async ({ caller }) => {
-    const { code, expiresAt } = await codes.make(caller.account.id);
+    const { code, expiresAt } = await codes.create(caller.account.id);
     return { code, expires_at: isoTime(expiresAt) };
   });
 }

@@ -1,6 +1,6 @@
 /**
- * Instructions for verifying responses and attestation records without our software, and what remains unproved (spec: provider
- * attestation record, `verification_instructions`).
+ * Instructions for verifying responses and attestation records without this project's software, and the list of facts that remain
+ * unproved (spec: provider attestation record, `verification_instructions`).
  */
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 

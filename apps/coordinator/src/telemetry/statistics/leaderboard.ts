@@ -1,4 +1,4 @@
-/** Leaderboard and network totals (spec: leaderboard, network totals), from stored sums. Pure. */
+/** `leaderboard` and `networkTotals` (spec: leaderboard, network totals), computed from stored sums. Pure. */
 import type { Leaderboard, LeaderboardMetric, StatisticsWindow, Totals } from '@inference/formats';
 import type { ActivitySums, Served, ServedMetric } from '../../database/statistics-repository.js';
 

@@ -1,6 +1,6 @@
 /**
- * Network statistics (spec: network stats): lifetime and last half hour, and the connected providers. Pure apart from reading
- * provider snapshots.
+ * `networkStats` (spec: network stats): lifetime and last half hour, and the connected providers. `statisticsPart` is one coordinator's
+ * contribution. Pure apart from reading provider snapshots.
  */
 
 import { STATS_SCHEMAS, type Stats } from '@inference/formats';

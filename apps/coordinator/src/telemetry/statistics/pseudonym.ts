@@ -1,6 +1,6 @@
 /**
- * Leaderboard names of accounts. A pseudonym is a keyed hash of the account id: stable over time, unlinkable to the account, and
- * not guessable from account ids without the key.
+ * `pseudonyms`: leaderboard names of accounts. A pseudonym is a keyed hash of the account id: stable over time, unlinkable to the
+ * account, and not guessable from account ids without the key.
  */
 import { createHmac } from 'node:crypto';
 import { BoundedMap } from '@inference/scheduler/bounded-map';

@@ -1,6 +1,6 @@
 /**
- * Public statistics, computed from roll-ups and connected providers at most once per period (spec: limits), regardless of the
- * number of requests.
+ * `PublicStatistics`: statistics, leaderboard and totals for unauthenticated reads, computed from roll-ups and connected providers at
+ * most once per period (spec: limits), regardless of the number of requests.
  */
 import {
   LEADERBOARD_METRICS,

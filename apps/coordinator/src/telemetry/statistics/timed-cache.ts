@@ -1,6 +1,6 @@
 /**
- * Cache of one value, computed at most once per period; concurrent callers share one computation. A returned value is never older
- * than the period, and failures are not cached.
+ * `TimedCache` of one value, computed at most once per period; concurrent callers share one computation. A returned value is never
+ * older than the period, and failures are not cached.
  */
 
 export interface Cached<T> {
@@ -12,20 +12,20 @@ export interface Cached<T> {
 export class TimedCache<T> {
   readonly #maxAgeMs: number;
   readonly #now: () => number;
-  readonly #make: (now: number) => Promise<T>;
-  #value: { readonly value: T; readonly madeAt: number } | null = null;
+  readonly #compute: (now: number) => Promise<T>;
+  #value: { readonly value: T; readonly computedAt: number } | null = null;
   #making: Promise<Cached<T>> | null = null;
 
   constructor(options: { readonly maxAgeMs: number; readonly now: () => number; readonly make: (now: number) => Promise<T> }) {
     this.#maxAgeMs = options.maxAgeMs;
     this.#now = options.now;
-    this.#make = options.make;
+    this.#compute = options.make;
   }
 
-  /** Rejects when the making fails; the next call tries again. */
+  /** Rejects when the computation fails; the next call tries again. */
   async get(): Promise<Cached<T>> {
     if (this.#value !== null) {
-      const age = this.#now() - this.#value.madeAt;
+      const age = this.#now() - this.#value.computedAt;
       // A negative age means that the clock was set back; the value is then recomputed.
       if (age >= 0 && age < this.#maxAgeMs) return { value: this.#value.value, ageSeconds: Math.floor(age / 1000) };
     }
@@ -36,9 +36,9 @@ export class TimedCache<T> {
   }
 
   async #remake(): Promise<Cached<T>> {
-    const madeAt = this.#now();
-    const value = await this.#make(madeAt);
-    this.#value = { value, madeAt };
+    const computedAt = this.#now();
+    const value = await this.#compute(computedAt);
+    this.#value = { value, computedAt };
     return { value, ageSeconds: 0 };
   }
 }

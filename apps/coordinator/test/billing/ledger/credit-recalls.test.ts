@@ -22,7 +22,7 @@ class HintBus {
   member(): RecallHints {
     let own: ((accounts: ReadonlySet<string>) => void) | null = null;
     return {
-      tell: (account) => {
+      publish: (account) => {
         for (const listener of this.#listeners) if (listener !== own) listener(new Set([account]));
       },
       on: (listener) => {

@@ -13,7 +13,7 @@ const REQUEST: SlotRequest = {
   exclude: new Set<ProviderId>(),
   trustFloor: null,
   work: { promptTokens: 10, completionTokens: 20 },
-  chain: [],
+  promptPrefixes: [],
 };
 
 const PLACED = {
@@ -67,7 +67,7 @@ function clientOf(reply: (handlers: StreamHandlers) => void) {
       limits: { maxChallengeAgeMs: 1, maxManagementAgeMs: 1 },
       now: () => 0,
     },
-    onAsked: (outcome) => outcomes.push(outcome),
+    onOutcome: (outcome) => outcomes.push(outcome),
     onDigest: () => {},
     now: () => 0,
   });

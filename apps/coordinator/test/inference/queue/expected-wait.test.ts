@@ -29,7 +29,7 @@ const requestOf = (change: Partial<SlotRequest> = {}): SlotRequest => ({
   exclude: new Set(),
   trustFloor: null,
   work: { promptTokens: 10, completionTokens: 10 },
-  chain: [],
+  promptPrefixes: [],
   ...change,
 });
 const hardware: Partial<SlotRequest> = { trustFloor: 'hardware', ownFloor: true };

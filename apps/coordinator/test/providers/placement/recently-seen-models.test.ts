@@ -67,15 +67,15 @@ describe('a model without a provider', () => {
 describe('recently seen models', () => {
   let now = 0;
   const serving = new Set<string>();
-  let tell: (models: readonly { readonly id: string }[]) => void = () => {};
+  let publish: (models: readonly { readonly id: string }[]) => void = () => {};
   const open = (earlier: readonly string[] = []): RecentlySeenModels =>
     new RecentlySeenModels({
       registry: {
         serves: (model) => serving.has(model),
         onCapacity: (listener) => {
-          tell = listener;
+          publish = listener;
           return () => {
-            tell = () => {};
+            publish = () => {};
           };
         },
       },
@@ -87,10 +87,10 @@ describe('recently seen models', () => {
   it('were served within a day, not merely offered', () => {
     const expected = open(['earlier']);
     serving.add('served');
-    tell([{ id: 'served' }, { id: 'offered' }]);
+    publish([{ id: 'served' }, { id: 'offered' }]);
     expect(['earlier', 'served', 'offered'].map((model) => expected.has(model))).toEqual([true, true, false]);
     now += HOUR_MS;
-    tell([{ id: 'served' }]);
+    publish([{ id: 'served' }]);
     now += RECENTLY_SEEN_MS - HOUR_MS;
     expect(['earlier', 'served'].map((model) => expected.has(model))).toEqual([false, true]);
     now += HOUR_MS;
@@ -101,11 +101,11 @@ describe('recently seen models', () => {
   it('are bounded in number; the longest unserved are dropped first', () => {
     const expected = open();
     serving.add('first');
-    tell([{ id: 'first' }]);
+    publish([{ id: 'first' }]);
     for (let model = 0; model < 10_000; model++) {
       serving.add(`m${model}`);
-      if (model === 5000) tell([{ id: 'm0' }]);
-      tell([{ id: `m${model}` }]);
+      if (model === 5000) publish([{ id: 'm0' }]);
+      publish([{ id: `m${model}` }]);
     }
     expect(['first', 'm0', 'm1', 'm9999'].map((model) => expected.has(model))).toEqual([false, true, true, true]);
     expected.close();

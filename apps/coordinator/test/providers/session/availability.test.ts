@@ -27,7 +27,7 @@ async function models(): Promise<string[]> {
   return ((await (await harness.get('/v1/models')).json()) as { data: { id: string }[] }).data.map(({ id }) => id);
 }
 
-const tell = (provider: ScriptedProvider, reported: ReportedAvailability): void => provider.send({ type: 'availability', ...reported });
+const publish = (provider: ScriptedProvider, reported: ReportedAvailability): void => provider.send({ type: 'availability', ...reported });
 const hasGate = (provider: ScriptedProvider, gate: string | null) => until(async () => (await statusOf(provider)).gate === gate);
 const registersAway = (reported: ReportedAvailability) => ({
   register: (register: Parameters<NonNullable<NonNullable<Parameters<Harness['provider']>[0]>['register']>>[0]) => ({
@@ -41,7 +41,7 @@ describe('a provider that goes away', () => {
     harness = await startHarness();
     const [one, two] = [await harness.provider({ serial: 'ONE' }), await harness.provider({ serial: 'TWO' })];
     const back = Date.now() + HOUR;
-    tell(one, { state: 'leaving', reason: 'outside_schedule', until: back });
+    publish(one, { state: 'leaving', reason: 'outside_schedule', until: back });
     await hasGate(one, 'away');
     expect(await statusOf(one)).toMatchObject({
       status: 'away',
@@ -57,9 +57,9 @@ describe('a provider that goes away', () => {
     const { decisions } = await statusOf(one);
     expect(decisions[0]).toMatchObject({ outcome: 'gate', reason: 'away', text: expect.stringMatching(/^Not eligible: it took no jobs/) });
 
-    tell(one, { state: 'serving' });
+    publish(one, { state: 'serving' });
     await hasGate(one, null);
-    tell(two, { state: 'away', reason: 'paused' });
+    publish(two, { state: 'away', reason: 'paused' });
     await hasGate(two, 'away');
     expect((await harness.chat()).headers.get('x-provider-serial')).toBe('ONE');
     expect((await statusOf(one)).reputation).toMatchObject({ state: 'well', recent_failures: 0 });
@@ -80,7 +80,7 @@ describe('a provider that goes away', () => {
     await until(() => provider.jobs.size === 1);
     const waiting = harness.chat();
     await until(async () => (await statusOf(provider)).models[0]?.demand.waiting_requests === 1);
-    tell(provider, { state: 'leaving', reason: 'owner_active' });
+    publish(provider, { state: 'leaving', reason: 'owner_active' });
     const refused = await waiting;
     expect([refused.status, (await errorOf(refused)).code]).toEqual([503, 'no_provider']);
     expect(await models()).toEqual([]);
@@ -90,8 +90,8 @@ describe('a provider that goes away', () => {
     // Running jobs are finished.
     finish();
     expect((await running).status).toBe(200);
-    tell(provider, { state: 'away', reason: 'owner_active' });
-    tell(provider, { state: 'serving' });
+    publish(provider, { state: 'away', reason: 'owner_active' });
+    publish(provider, { state: 'serving' });
     await until(async () => (await models()).length === 1);
   });
 
@@ -100,7 +100,7 @@ describe('a provider that goes away', () => {
     const provider = await harness.provider(registersAway({ state: 'away', reason: 'on_battery' }));
     expect(await statusOf(provider)).toMatchObject({ gate: 'away', availability: { state: 'away', reason: 'on_battery' } });
     expect([await models(), provider.jobs.size]).toEqual([[], 0]);
-    tell(provider, { state: 'serving' });
+    publish(provider, { state: 'serving' });
     await until(async () => (await models()).length === 1);
     expect((await harness.chat()).status).toBe(200);
   });
@@ -130,8 +130,8 @@ describe('a provider that goes away', () => {
       reputation: { state: 'well', recent_failures: 0, held_off_until: null, refused_in_a_row: 0 },
     });
     away = false;
-    tell(provider, { state: 'serving' });
-    tell(other, { state: 'away', reason: 'paused' });
+    publish(provider, { state: 'serving' });
+    publish(other, { state: 'away', reason: 'paused' });
     await hasGate(other, 'away');
     expect((await harness.chat()).headers.get('x-provider-serial')).toBe('LEAVES');
   });
@@ -171,7 +171,7 @@ describe('the reported availability', () => {
     await wrong.closed;
     expect(wrong.rejection).toBe('bad_message');
     const flood = await harness.provider();
-    for (let count = 0; count < 1000; count++) tell(flood, count % 2 === 0 ? { state: 'away', reason: 'paused' } : { state: 'serving' });
+    for (let count = 0; count < 1000; count++) publish(flood, count % 2 === 0 ? { state: 'away', reason: 'paused' } : { state: 'serving' });
     await flood.closed;
     expect(flood.rejection).toBe('misbehaved');
   });

@@ -1,4 +1,4 @@
-/** `bugreport`: archive for diagnosis without personal data. Lists its contents before writing. */
+/** `bugreport`: writes an archive for diagnosis without personal data. Lists its contents before writing. */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, hostname, tmpdir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -91,7 +91,7 @@ async function write(path: string, parts: readonly ReportPart[]): Promise<void> 
   }
 }
 
-/** A part of an archive is none. */
+/** Packs the archive. A partial archive is removed. */
 async function pack(path: string, folder: string, parts: readonly ReportPart[]): Promise<void> {
   const names = parts.map(({ name }) => name);
   try {

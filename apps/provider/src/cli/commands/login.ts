@@ -103,13 +103,13 @@ interface BrowserEnvironment {
 
 /** Command that opens an address; null without a local graphical session. */
 export function browserCommand(address: string, { platform, env, isTerminal }: BrowserEnvironment): readonly [string, ...string[]] | null {
-  const isFarAway = env.SSH_CONNECTION !== undefined || env.SSH_TTY !== undefined;
-  // Nothing but an address of the web: `open` starts programs, too.
-  if (platform !== 'darwin' || !isTerminal || isFarAway || !/^https?:\/\//.test(address)) return null;
+  const isRemoteShell = env.SSH_CONNECTION !== undefined || env.SSH_TTY !== undefined;
+  // Only web addresses: `open` also starts programs.
+  if (platform !== 'darwin' || !isTerminal || isRemoteShell || !/^https?:\/\//.test(address)) return null;
   return ['/usr/bin/open', address];
 }
 
-/** Whether a browser was started. Does not wait for it. */
+/** Whether a browser was started. Does not wait for its end. */
 function openBrowser(address: string, environment: BrowserEnvironment): boolean {
   const command = browserCommand(address, environment);
   if (command === null) return false;

@@ -1,4 +1,4 @@
-/** `schedule`: shows, sets and clears the serving times in `config.toml`, whose comments stay. */
+/** `schedule`: shows, sets and clears the serving times in `config.toml`, and preserves the comments of the file. */
 
 import { configPath } from '../../config/data-dir.js';
 import { editConfig, type TomlValue } from '../../config/edit-config.js';

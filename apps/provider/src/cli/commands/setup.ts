@@ -1,4 +1,7 @@
-/** `setup`: guided setup from nothing to serving. Scripts answer by options. An interrupted setup continues where it ended. */
+/**
+ * `setup`: guides from a new installation to a serving provider. Options answer the questions for scripts. An interrupted setup
+ * continues at the step where it stopped.
+ */
 
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';

@@ -20,7 +20,7 @@ on Linux, and otherwise a small supervisor process.`,
   run: start,
 };
 
-/** Time to take the control socket, which precedes model loading. */
+/** Time until the daemon opens its control socket, which precedes model loading. */
 const UP_MS = 60_000;
 
 async function start(args: readonly string[]): Promise<number> {
@@ -42,11 +42,11 @@ async function start(args: readonly string[]): Promise<number> {
 /** Starts the service, waits until it answers, and prints the result. `before`: process id of the previous daemon. */
 export async function launch({ dataDir, manager }: ServiceCommand, json: boolean, before: number | null, anew = false): Promise<number> {
   const definition = serviceDefinition(dataDir);
-  const said = sizeOf(definition.outputFile);
+  const output = sizeOf(definition.outputFile);
   const outcome = anew ? 'started' : await manager.start(definition);
   if (anew) await manager.restart(definition);
   const waiting = { dataDir, outputFile: definition.outputFile, before: outcome === 'already_running' ? null : before, limitMs: UP_MS };
-  const { status, said: words } = await awaitDaemon(waiting, said);
+  const { status, output: words } = await awaitDaemon(waiting, output);
   const advice = await manager.advice(definition);
   if (json)
     await print([

@@ -57,13 +57,13 @@ async function uninstall(args: readonly string[]): Promise<number> {
       deleteData = await confirm('Remove the data, too?');
     }
   }
-  const wanted = new Set<Part['kind']>([
+  const kinds = new Set<Part['kind']>([
     'program',
     ...(deleteData ? (['data'] as const) : []),
     ...(values['delete-key'] === true ? (['key'] as const) : []),
   ]);
-  const removed = all.filter(({ kind }) => wanted.has(kind));
-  const retained = all.filter(({ kind }) => !wanted.has(kind));
+  const removed = all.filter(({ kind }) => kinds.has(kind));
+  const retained = all.filter(({ kind }) => !kinds.has(kind));
   const notes: string[] = [];
   if (!dryRun) {
     const manager = await serviceManager(dataDir, undefined);

@@ -1,4 +1,4 @@
-/** Coordinator of a command: the option, else the settings. */
+/** Address of the coordinator for a command: the option, else the settings. */
 import { coordinatorAddress } from '../../account/coordinator-http.js';
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';

@@ -1,4 +1,4 @@
-/** Orderly end of a waiting command on interruption. */
+/** Ends a waiting command in order when the owner interrupts it. */
 import { EXIT } from '../exit-codes.js';
 
 /** Signal that the first SIGINT or SIGTERM aborts with `reason`. */

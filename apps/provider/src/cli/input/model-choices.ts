@@ -1,4 +1,4 @@
-/** Models for `serve`: those named by options, else those selected in the model store, else the demo model. */
+/** `modelChoices`: the models for `serve`. Those named by options, else those selected in the model store, else the demo model. */
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';

@@ -1,7 +1,7 @@
-/** Questions to the owner on a terminal. Ctrl-C and the end of input abort the command. */
+/** `Prompt`: questions to the owner on a terminal. Ctrl-C and the end of input abort the command. */
 import { createInterface } from 'node:readline/promises';
 
-/** The owner wants no more questions. */
+/** The owner aborted the questions. */
 export class PromptAborted extends Error {
   override name = 'PromptAborted';
 }

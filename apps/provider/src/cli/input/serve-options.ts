@@ -37,11 +37,11 @@ const FLAGS = {
   service: { type: 'boolean' },
 } as const;
 
-/** The command line alone. */
+/** Options of the command line alone. */
 export interface ServeFlags {
   readonly dataDir: string;
   readonly configPath: string;
-  /** Validates, and serves nothing. */
+  /** Validates the settings, and serves nothing. */
   readonly check: boolean;
   /** Logs to a file in the data directory, as under a service manager. */
   readonly service: boolean;

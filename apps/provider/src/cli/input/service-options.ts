@@ -1,4 +1,4 @@
-/** Shared by `start`, `stop` and `restart`: options, service manager, and the running daemon. */
+/** Options of `start`, `stop` and `restart`: data directory and service manager. Also the status of the running daemon. */
 import { ControlError, requestStatus } from '../../control/control-client.js';
 import type { DaemonStatus } from '../../control/daemon-status.js';
 import { serviceManager } from '../../service/choose-manager.js';
@@ -18,8 +18,8 @@ export interface ServiceCommand {
 /** Throws UsageError, ServiceError. */
 export async function serviceCommand(args: readonly string[]): Promise<ServiceCommand> {
   const { dataDir, json, values } = ownerOptions(args, SERVICE_OPTIONS);
-  const wanted = typeof values.manager === 'string' ? values.manager : undefined;
-  return { dataDir, json, manager: await serviceManager(dataDir, wanted) };
+  const requested = typeof values.manager === 'string' ? values.manager : undefined;
+  return { dataDir, json, manager: await serviceManager(dataDir, requested) };
 }
 
 /** Status of the running daemon, however started; null if none answers. */

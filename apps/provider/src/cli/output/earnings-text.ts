@@ -1,4 +1,4 @@
-/** Earnings as text, in 80 columns. Pure. */
+/** Formats earnings as text, in 80 columns. Pure. */
 import type { MachineEarnings } from '@inference/protocol';
 import type { EarningsView, Sum } from '../../account/earnings.js';
 import { fit, left, right } from './columns.js';
@@ -63,7 +63,7 @@ function row(name: string, { earned, requests, tokens, images, duty }: Row): str
   return `${left(name, NAME)}${right(dollars(earned), 14)}${right(count(requests), 11)}${right(work, 15)}${right(busy, 8)}`;
 }
 
-/** 1234567 as 1,234,567. */
+/** A number with separators: 1234567 as 1,234,567. */
 function count(number: number): string {
   return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 }

@@ -1,4 +1,4 @@
-/** Progress of a download: rate and remaining time. On a terminal, one line that is overwritten. */
+/** `ProgressLine`: progress of a download with rate and remaining time. On a terminal, one line that is overwritten. */
 import type { Progress } from '../../models/store/download.js';
 
 interface ProgressReport {
@@ -16,7 +16,7 @@ const WINDOW_MS = 10_000;
 export class ProgressLine {
   #samples: { readonly at: number; readonly bytes: number }[] = [];
   #phase: Progress['phase'] | null = null;
-  #shownAt = Number.NEGATIVE_INFINITY;
+  #printedAt = Number.NEGATIVE_INFINITY;
   #shown = false;
 
   constructor(
@@ -30,10 +30,10 @@ export class ProgressLine {
     if (phase !== this.#phase) {
       this.#phase = phase;
       this.#samples = [];
-      this.#shownAt = Number.NEGATIVE_INFINITY;
+      this.#printedAt = Number.NEGATIVE_INFINITY;
     }
-    if (at - this.#shownAt < EVERY_MS && bytes !== total) return null;
-    this.#shownAt = at;
+    if (at - this.#printedAt < EVERY_MS && bytes !== total) return null;
+    this.#printedAt = at;
     this.#samples = [...this.#samples.filter((sample) => at - sample.at < WINDOW_MS), { at, bytes }];
     const first = this.#samples[0] as { readonly at: number; readonly bytes: number };
     const rate = at > first.at ? ((bytes - first.bytes) / (at - first.at)) * 1000 : null;
@@ -52,7 +52,7 @@ export class ProgressLine {
   }
 }
 
-/** For people. */
+/** The report as text for people. */
 export function lineOf({ phase, bytes, total, bytes_per_second, seconds_left }: ProgressReport): string {
   const part = total === null || total === 0 ? '' : ` (${Math.floor((100 * bytes) / total)} %)`;
   const of = total === null ? '' : ` of ${megabytes(total)}`;

@@ -6,7 +6,7 @@ import { isOpen, nextChange, openTimes } from '../../host/availability/windows.j
 
 interface ScheduleFacts {
   readonly time_zone: string;
-  /** None: always. */
+  /** Empty: always. */
   readonly windows: AvailabilityPolicy['windows'];
   readonly open_now: boolean;
   /** ISO 8601; null: never within a week. */

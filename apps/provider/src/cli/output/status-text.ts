@@ -1,4 +1,4 @@
-/** Status of a daemon as text. Pure. */
+/** Formats the status of a daemon as text. Pure. */
 import type { ProviderStatusAnswer } from '@inference/protocol';
 import type { EarningsView } from '../../account/earnings.js';
 import type { AvailabilityStatus, DaemonStatus } from '../../control/daemon-status.js';

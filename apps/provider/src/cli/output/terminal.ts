@@ -1,4 +1,4 @@
-/** Terminal output in 80 columns. Removes control characters from text of other machines. */
+/** Terminal output in 80 columns: printing, wrapping and formatting. Removes control characters from text of other machines. */
 const WIDTH = 80;
 const MAX_LENGTH = 2_048;
 /** Control, formatting and unpaired characters, line and paragraph separators. Markup is plain text here. */

@@ -1,9 +1,9 @@
-/** One sentence: whether jobs come to this machine, and otherwise the reason and the remedy. Pure. */
+/** `jobOutlook`: one sentence on whether jobs come to this machine, and otherwise the reason and the remedy. Pure. */
 import type { DaemonStatus } from '../../control/daemon-status.js';
 
 interface JobOutlook {
   /**
-   * `serving`: jobs may come. `idle`: no demand. `held`: temporarily no jobs, without need for the owner. `needs_owner`: the owner
+   * `serving`: jobs may come. `idle`: no demand. `held`: temporarily no jobs, without action of the owner. `needs_owner`: the owner
    * must act.
    */
   readonly state: 'serving' | 'idle' | 'held' | 'needs_owner';
@@ -38,8 +38,8 @@ export function jobOutlook(status: DaemonStatus): JobOutlook {
     const [first] = view.models;
     return { state: 'held', text: `No jobs at this moment: ${(first?.gate ?? first?.state ?? 'not known').replaceAll('_', ' ')}.` };
   }
-  const asked = open.reduce((all, { demand }) => all + demand.requests_last_5_minutes, 0);
-  if (asked === 0) return { state: 'idle', text: 'Jobs may come; no request for these models in the last five minutes.' };
+  const requestCount = open.reduce((all, { demand }) => all + demand.requests_last_5_minutes, 0);
+  if (requestCount === 0) return { state: 'idle', text: 'Jobs may come; no request for these models in the last five minutes.' };
   const [passed] = view.decisions;
   if (passed !== undefined && passed.outcome !== 'chosen')
     return { state: 'serving', text: `Jobs may come. Last time: ${sentence(passed.text)}` };

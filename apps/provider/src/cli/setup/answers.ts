@@ -1,4 +1,4 @@
-/** Answers given to `setup` as options, and the questions that remain. */
+/** Answers to the questions of `setup` from options and earlier runs, and the list of missing answers. */
 import { existsSync, readFileSync } from 'node:fs';
 import { AccountFileError, readAccount } from '../../account/account-file.js';
 import { coordinatorAddress } from '../../account/coordinator-http.js';
@@ -22,7 +22,7 @@ export const SETUP_OPTIONS = {
   yes: { type: 'boolean', short: 'y' },
 } as const;
 
-/** Null: not said. */
+/** Null: not answered. */
 export interface Answers {
   readonly coordinator: string | null;
   readonly link: boolean | null;

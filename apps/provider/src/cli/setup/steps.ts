@@ -1,7 +1,6 @@
 /**
- * Steps of `setup`, in order. Each stores its result before the next begins, so that an interrupted setup continues where it ended.
- *
- * Settled answers are asked again only if an option says otherwise.
+ * Steps of `setup`, in order. Each stores its result before the next begins, so that an interrupted setup continues where it stopped.
+ * Known answers are asked again only if an option says otherwise.
  */
 
 import { CoordinatorError, coordinatorAddress, requestCoordinator } from '../../account/coordinator-http.js';
@@ -63,7 +62,7 @@ export async function chooseCoordinator({ dataDir, answers, settled, prompt }: S
   }
 }
 
-/** Sentence for the owner if no coordinator answers at the address; null if one does. */
+/** Sentence for the owner if no coordinator answers at the address; otherwise null. */
 async function coordinatorProblem(address: string): Promise<string | null> {
   try {
     const { status, value } = await requestCoordinator(address, '/health', { ms: CHECK_MS });
@@ -166,7 +165,7 @@ export async function chooseSchedule({ dataDir, answers, settled, prompt, run, k
   }
 }
 
-/** Starts the service if wanted. Returns whether the daemon runs. */
+/** Starts the service if requested. Returns whether the daemon runs. */
 export async function startService({ dataDir, answers, prompt, run }: Setup, isRunning: boolean): Promise<boolean> {
   const question = isRunning ? 'Restart the provider to apply the changes' : 'Start the provider now, as a service';
   const wants = answers.start ?? (prompt === null ? true : await prompt.yesOrNo(question, true));

@@ -1,5 +1,5 @@
 /**
- * Frame of the live view, bounded in lines and columns. The most important lines come first; lines that do not fit are cut at the
+ * `frame`: the lines of the live view for a terminal size. The most important lines come first; lines that do not fit are cut at the
  * end. Pure.
  */
 import type { DaemonStatus } from '../../control/daemon-status.js';

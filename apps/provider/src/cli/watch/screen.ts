@@ -1,8 +1,6 @@
 /**
- * Terminal in full-screen mode: alternate screen, hidden cursor, raw keys.
- *
- * Each frame overwrites the previous one in a single write, so that nothing flickers. {@link Screen.close} always restores the
- * terminal.
+ * `Screen`: the terminal in full-screen mode, with alternate screen, hidden cursor and raw keys. Each frame overwrites the previous one
+ * in a single write, so that nothing flickers. {@link Screen.close} always restores the terminal.
  */
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { Line, Size } from './frame.js';
@@ -24,7 +22,7 @@ const STYLES: Readonly<Record<Line['style'], string>> = {
   bad: '\u001b[1;31m',
   dim: '\u001b[2m',
 };
-/** Where colours are not wanted (no-color.org). */
+/** Styles without colours (no-color.org). */
 const COLOURLESS: Readonly<Record<Line['style'], string>> = {
   plain: '',
   strong: '\u001b[1m',

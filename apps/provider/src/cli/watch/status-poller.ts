@@ -1,4 +1,4 @@
-/** Collects the data of the live view: status at each call, earnings at longer intervals. Never rejects. */
+/** `StatusPoller` collects the data of the live view: status at each call, earnings at longer intervals. Never rejects. */
 import { readAccount } from '../../account/account-file.js';
 import { readActivity } from '../../account/duty-cycle.js';
 import { type EarningsView, fetchEarnings, viewOf } from '../../account/earnings.js';
@@ -6,7 +6,7 @@ import { requestStatus } from '../../control/control-client.js';
 import type { DaemonStatus } from '../../control/daemon-status.js';
 
 export interface StatusSnapshot {
-  /** Null where the daemon does not answer, and then why. */
+  /** Null if the daemon does not answer; `problem` then has the reason. */
   readonly status: DaemonStatus | null;
   readonly problem: string | null;
   readonly earnings: EarningsView | null;
@@ -17,7 +17,7 @@ export const INITIAL_SNAPSHOT: StatusSnapshot = { status: null, problem: 'asking
 /** The daemon itself waits three seconds for the coordinator. */
 const STATUS_MS = 6_000;
 const EARNINGS_MS = 4_000;
-/** Earnings change with every job, and are asked of another machine. */
+/** Earnings change with every job, and are requested from another machine. */
 const EARNINGS_EVERY_MS = 30_000;
 
 export class StatusPoller {
@@ -50,7 +50,7 @@ export class StatusPoller {
     }
   }
 
-  /** Keeps the last earnings while the coordinator does not answer; drops them when the machine is unlinked. */
+  /** Retains the last earnings while the coordinator does not answer; drops them when the machine is unlinked. */
   async #ask(signal?: AbortSignal): Promise<void> {
     if (performance.now() - this.#askedAt < EARNINGS_EVERY_MS) return;
     this.#askedAt = performance.now();

@@ -9,7 +9,7 @@ import type { WatchdogData } from './thread.js';
 /** Resolved through package.json, so that sources (tests) and build find the same file. */
 const ENTRY = createRequire(import.meta.url).resolve('#watchdog');
 
-/** Within a minute of a wedge the daemon is to be back. */
+/** The daemon must restart within a minute after its event loop blocks. */
 const LIMIT_MS = 45_000;
 const TICK_MS = 1_000;
 

@@ -1,4 +1,4 @@
-/** Collects the parts of a bug report: named texts, all redacted. */
+/** `collect`: the parts of a bug report, as named texts, all redacted. */
 import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { release } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ export interface ReportPart {
 export interface Sources {
   readonly dataDir: string;
   readonly found: Installation;
-  /** Null where the file cannot be read; the checks say why. */
+  /** Null if the file is unreadable; the checks report the reason. */
   readonly config: Config | null;
   readonly status: DaemonStatus | null;
   readonly checks: readonly CheckResult[];

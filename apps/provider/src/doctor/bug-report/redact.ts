@@ -1,14 +1,13 @@
 /**
- * Removes personal data from a bug report: names, home folders, addresses, tokens, keys, serial numbers. Pure.
- *
- * Objects lose members named like secrets; texts lose strings that look like secrets, and all known ones.
+ * `Redactor` removes personal data from a bug report: names, home folders, addresses, tokens, keys, serial numbers. Pure. Objects lose
+ * members named like secrets; texts lose strings that look like secrets, and all known ones.
  */
 
 export interface Private {
   readonly home: string;
   readonly user: string;
   readonly host: string;
-  /** Known secrets, word for word: tokens, the serial number. */
+  /** Known secrets, verbatim: tokens, the serial number. */
   readonly secrets: readonly string[];
 }
 
@@ -16,9 +15,9 @@ export const LEFT_OUT = '<left out>';
 
 const SECRET_NAMES =
   /serial|udid|uuid|token|secret|password|passphrase|authorization|cookie|prompt|content|messages|^key$|_key$|earning|email/i;
-/** Counts of tokens are no tokens. */
+/** Token counts are not tokens. */
 const HARMLESS_NAMES = /_tokens$|^tokens$/;
-/** Shorter words stand in too many other words. */
+/** Shorter words are part of too many other words. */
 const MIN_SECRET = 4;
 const MAX_TEXT = 2_000;
 

@@ -1,6 +1,6 @@
 /**
- * Computes vectors with an embedding model. All inputs of a request are checked before the first is computed. Each input fits one
- * batch, because pooling over several batches would drop a part of the text.
+ * `Embedder` computes vectors with an embedding model. All inputs of a request are checked before the first is computed. Each input
+ * fits one batch, because pooling over several batches would drop a part of the text.
  */
 import type { LlamaEmbeddingContext, LlamaModel, Token } from 'node-llama-cpp';
 import type { EmbeddingRequest, Ended, EngineFacts, EngineSettings, FromEngine } from '../messages.js';

@@ -1,4 +1,4 @@
-/** Loads a model, creates its context and measures the context's repeatability. */
+/** `loadModel` loads a text model, creates its context and measures the context's repeatability. */
 import { DEFAULT_THINK_TAGS } from '@inference/formats';
 import type { LlamaContext, LlamaModel } from 'node-llama-cpp';
 import { type ThinkTags, thinkTagsOf } from '../../models/think-tags.js';

@@ -1,4 +1,4 @@
-/** Loads the weights of a text or embedding model. */
+/** `loadWeights` loads the weights of a text or embedding model. `buildOf` names the engine. */
 import { getLlama, LlamaLogLevel, type LlamaModel } from 'node-llama-cpp';
 import type { EngineSettings } from '../messages.js';
 

@@ -1,5 +1,5 @@
 /**
- * Entry of the engine process. The process holds the model and nothing else: no socket, no keys. A crash (bad model file, out of
+ * Entry file of the engine process. The process has the model and nothing else: no socket, no keys. A crash (bad model file, out of
  * memory) ends only its running jobs.
  */
 import { endWithParent } from '../../model-process/end-with-parent.js';

@@ -11,7 +11,7 @@ export type Pairs = readonly number[];
 /** Token, probabilities, confidence, logits, sum of the exponentials of all logits less the greatest. */
 type Sampled = readonly [token: number, probabilities?: Pairs, confidence?: number, logits?: Pairs, weight?: number];
 
-/** Samples for one stream and remembers the drawn tokens. Members are those of the library's own `applyConfig`. */
+/** Samples for one stream and stores the drawn tokens. Members are those of the library's own `applyConfig`. */
 export interface NativeSampler {
   applyConfig(config: SamplerConfig): void;
   dispose(): void;
@@ -50,7 +50,7 @@ export interface NativeContext {
     logits: readonly [filter: readonly number[], max: boolean, min: boolean, selected: boolean, top: number],
     weight: boolean,
   ): Promise<Sampled>;
-  /** Forgets all of a sequence. */
+  /** Clears a sequence. */
   disposeSequence(sequence: number): void;
   /**
    * Removes positions from `start` to before `end` (-1: the last). False if the cache type cannot; the sequence is then unusable.

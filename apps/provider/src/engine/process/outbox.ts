@@ -1,7 +1,6 @@
 /**
- * Collects the events of one tick and sends them in one message. While a message is being written, the next one grows. A slow
- * daemon therefore costs fewer, larger messages instead of unbounded memory: streams call `ready()` and wait when too much is
- * unsent.
+ * `Outbox` collects the events of one tick and sends them in one message. While a message is being written, the next one grows. A slow
+ * daemon therefore costs fewer, larger messages instead of unbounded memory: streams call `ready()` and wait when too much is unsent.
  */
 import type { TokenLogprob } from '@inference/formats';
 import type { Ended, FromEngine, PieceLogprobs, Started } from '../messages.js';

@@ -1,4 +1,4 @@
-/** Runs the requests of one loaded model: tokenises the prompt, creates the stream and hands the stream to the decoder. */
+/** `Runtime` runs the requests of one loaded text model: tokenises the prompt, creates the stream and passes it to the decoder. */
 
 import { type Grammar, GrammarTooLarge } from '@inference/json-schema-grammar/grammar';
 import type { Token } from 'node-llama-cpp';
@@ -28,7 +28,7 @@ export class Runtime {
     const { minRows, slice } = repeatability;
     const sequences = new SequencePool(native, {
       count: context.totalSequences,
-      // Where any cut of a prompt gives the same, reuse may end anywhere, as long as a slice is left.
+      // If any cut of a prompt gives the same result, reuse may end anywhere, as long as a slice remains.
       ...(minRows === null ? { grain: slice, minRest: 1 } : { grain: 1, minRest: slice }),
       window: model.fileInsights.swaSize ?? null,
     });

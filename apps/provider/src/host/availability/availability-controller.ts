@@ -1,6 +1,6 @@
 /**
- * State machine `serving` → `leaving` → `away` of this machine. While leaving, running jobs are finished or handed back; then the
- * models are unloaded. The machine returns to `serving` from either state.
+ * `AvailabilityController`: the state machine `serving` → `leaving` → `away` of this machine. While leaving, running jobs are finished
+ * or handed back; then the models are unloaded. The machine returns to `serving` from either state.
  */
 import type { AvailabilityState } from '@inference/protocol';
 import type { Availability, Reason } from './availability.js';

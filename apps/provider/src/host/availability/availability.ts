@@ -1,6 +1,6 @@
 /**
- * Decides whether this machine takes jobs, from policy, sensors and time. Pure. Every reason has a code for programs and a sentence
- * for the owner.
+ * `availability` decides whether this machine accepts jobs, from policy, sensors and time. Pure. Every reason has a code for programs
+ * and a sentence for the owner.
  */
 import type { AwayReason } from '@inference/protocol';
 import type { HostCondition } from '../condition/condition.js';
@@ -33,7 +33,7 @@ export interface Reason {
 }
 
 export interface Availability {
-  /** `leave`: take no jobs, finish running ones. `refuse`: take no jobs, hand running ones back. */
+  /** `leave`: accept no jobs, finish running ones. `refuse`: accept no jobs, hand running ones back. */
   readonly state: 'serve' | 'leave' | 'refuse';
   /** Empty while serving. The first reason matters most to the owner. */
   readonly reasons: readonly Reason[];
@@ -75,7 +75,7 @@ interface Found {
   readonly endsAt: number | null;
 }
 
-/** Reasons at `at`, as far as time alone changes them. `now`: when the facts were read. */
+/** Reasons at `at`, as far as time alone changes them. `now`: time at which the facts were read. */
 function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number, at: number): Found[] {
   const found: Found[] = [];
   const add = (code: AwayReason, until: number | null, { isCurrent = true, endsAt = until } = {}): void => {
@@ -108,7 +108,7 @@ function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: nu
   return found;
 }
 
-/** When none of the reasons is left, if only time passes. */
+/** Time at which no reason remains, if only time passes. */
 function opensAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number, reasons: readonly Found[]): number | null {
   let at = now;
   let found = reasons;

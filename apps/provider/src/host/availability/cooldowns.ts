@@ -1,4 +1,4 @@
-/** Hysteresis: stress counts at once and ends only after a cooldown without it. Pure; times are from a monotonic clock. */
+/** Hysteresis of stress: stress counts at once and ends only after a cooldown without it. Pure; times are from a monotonic clock. */
 
 /** Kinds of stress that have a cooldown. */
 export interface StressFlags {
@@ -16,7 +16,7 @@ export const NO_COOLDOWNS: Cooldowns = { heat: 0, memory: 0, power: 0 };
 export const COOLDOWN_MS: Cooldowns = { heat: 120_000, memory: 300_000, power: 60_000 };
 
 /** Cooldowns after a reading at `tick`. */
-export function nextCooldowns(before: Cooldowns, stress: StressFlags, tick: number, holdMs: Cooldowns = COOLDOWN_MS): Cooldowns {
-  const until = (name: keyof StressFlags): number => (stress[name] ? tick + holdMs[name] : before[name] > tick ? before[name] : 0);
+export function nextCooldowns(before: Cooldowns, stress: StressFlags, tick: number, cooldownMs: Cooldowns = COOLDOWN_MS): Cooldowns {
+  const until = (name: keyof StressFlags): number => (stress[name] ? tick + cooldownMs[name] : before[name] > tick ? before[name] : 0);
   return { heat: until('heat'), memory: until('memory'), power: until('power') };
 }

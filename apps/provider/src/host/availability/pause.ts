@@ -1,4 +1,4 @@
-/** The owner's pause: parsing of command arguments, and the stored form. */
+/** The owner's pause: parsing of command arguments, and reading and writing of the stored form. */
 
 import { Temporal } from 'temporal-polyfill';
 import type { Pause } from './availability.js';

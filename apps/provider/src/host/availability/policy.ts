@@ -1,4 +1,4 @@
-/** Availability policy: when this machine serves and which conditions stop it. Converted from the settings. */
+/** `AvailabilityPolicy`: when this machine serves and which conditions stop it. Converted from the settings. */
 import { type Config, DAYS } from '../../config/config.js';
 
 export { DAYS };
@@ -17,7 +17,7 @@ export interface Window {
 export interface AvailabilityPolicy {
   /** IANA name; null: the machine's current zone. */
   readonly timeZone: string | null;
-  /** None: always. */
+  /** Empty: always. */
   readonly windows: readonly Window[];
   /** Minutes without owner input before serving; null: serve regardless of use. */
   readonly onlyWhenIdleMinutes: number | null;

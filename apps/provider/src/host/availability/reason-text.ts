@@ -1,4 +1,4 @@
-/** Sentence for the owner per reason for taking no jobs. */
+/** `reasonText`: a sentence for the owner per reason for accepting no jobs. */
 import type { AwayReason } from '@inference/protocol';
 import type { AvailabilityFacts } from './availability.js';
 import { momentText } from './moment-text.js';

@@ -56,9 +56,9 @@ export function openTimes(windows: readonly Window[], timeZone: string, at: numb
   return times;
 }
 
-/** A window in numbers. */
+/** A window as numbers. */
 interface Span {
-  /** By day of the week, Monday first. */
+  /** Whether the window begins on each day of the week, Monday first. */
   readonly days: readonly boolean[];
   /** Minutes since midnight. If `end` is not after `begin`, the span ends on the next day. */
   readonly begin: number;

@@ -1,7 +1,6 @@
 /**
- * Polls the host condition every few seconds and calls back on changes.
- *
- * A reading costs a few small files on Linux and four short commands on macOS. Each command has a timeout.
+ * `ConditionMonitor` polls the host condition every few seconds and calls back on changes. A reading costs a few small files on Linux
+ * and four short commands on macOS. Each command has a timeout.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +10,7 @@ import { ConditionFilter, type HostCondition } from './condition.js';
 import { type Folder, linuxCondition } from './linux-condition.js';
 import { MAC_COMMANDS, macCondition } from './mac-condition.js';
 
-/** Between two looks, in milliseconds: seldom enough to cost well under a hundredth of a core. */
+/** Interval between two readings, in milliseconds: seldom enough to cost well under a hundredth of a core. */
 export const POLL_INTERVAL_MS = 10_000;
 
 export class ConditionMonitor {
@@ -19,10 +18,10 @@ export class ConditionMonitor {
   readonly #abort = new AbortController();
   readonly #done: Promise<void>;
   #resolveFirst: () => void = () => {};
-  /** Resolves when the machine was looked at for the first time. */
+  /** Resolves after the first reading of the machine. */
   readonly firstReading: Promise<void>;
 
-  /** Looks at once, and then every `everyMs`. */
+  /** Reads at once, and then every `everyMs`. */
   constructor(source: HostSource, everyMs: number, onChange: (condition: HostCondition) => void) {
     this.firstReading = new Promise((resolve) => {
       this.#resolveFirst = resolve;
@@ -35,7 +34,7 @@ export class ConditionMonitor {
     return this.#filter.current;
   }
 
-  /** Looks no more. */
+  /** Stops the readings. */
   async close(): Promise<void> {
     this.#abort.abort();
     await this.#done;
@@ -71,8 +70,8 @@ export async function readCondition({ platform, root }: HostSource): Promise<Hos
   return linuxCondition({ zones, supplies, pressure });
 }
 
-async function folders(parent: string, wanted: RegExp, files: RegExp): Promise<Folder[]> {
-  const names = (await list(parent)).filter((name) => wanted.test(name));
+async function folders(parent: string, pattern: RegExp, files: RegExp): Promise<Folder[]> {
+  const names = (await list(parent)).filter((name) => pattern.test(name));
   return Promise.all(
     names.map(async (name) => {
       const inside = (await list(join(parent, name))).filter((file) => files.test(file));

@@ -1,19 +1,18 @@
 /**
- * Condition of the host: heat, memory pressure, power. Placement prefers machines in normal condition.
- *
+ * `HostCondition`: heat, memory pressure and power, and the filter of its readings. Placement prefers machines in normal condition.
  * Unavailable readings count as normal: many machines have no battery or no thermal reading.
  */
 
 export interface HostCondition {
   readonly thermal: 'nominal' | 'fair' | 'serious' | 'critical';
   readonly memoryPressure: 'normal' | 'warning' | 'critical';
-  /** `low_battery`: on battery, and not for long any more. */
+  /** `low_battery`: on battery with little charge. */
   readonly power: 'mains' | 'battery' | 'low_battery';
 }
 
 export const NORMAL_CONDITION: HostCondition = { thermal: 'nominal', memoryPressure: 'normal', power: 'mains' };
 
-/** Each from well to bad. */
+/** Values of each part, from best to worst. */
 const ORDER: { readonly [Part in keyof HostCondition]: readonly HostCondition[Part][] } = {
   thermal: ['nominal', 'fair', 'serious', 'critical'],
   memoryPressure: ['normal', 'warning', 'critical'],
@@ -56,11 +55,15 @@ export class ConditionFilter {
   update(reading: HostCondition): boolean {
     this.#readings = [...this.#readings, reading].slice(-READINGS_UNTIL_BETTER);
     const before = this.#current;
-    this.#current = { thermal: this.#steady('thermal'), memoryPressure: this.#steady('memoryPressure'), power: this.#steady('power') };
+    this.#current = {
+      thermal: this.#smoothed('thermal'),
+      memoryPressure: this.#smoothed('memoryPressure'),
+      power: this.#smoothed('power'),
+    };
     return !isSame(before, this.#current);
   }
 
-  #steady<Part extends keyof HostCondition>(part: Part): HostCondition[Part] {
+  #smoothed<Part extends keyof HostCondition>(part: Part): HostCondition[Part] {
     const worst = this.#readings.map((reading) => reading[part]).reduce((a, b) => worse(part, a, b));
     const current = this.#current[part];
     if (rank(part, worst) > rank(part, current)) return worst;

@@ -1,12 +1,12 @@
 /**
- * Time since the owner's last input. macOS: `HIDIdleTime` of IOHIDSystem, in nanoseconds. Linux: org.freedesktop.login1.Manager. A
- * simulated machine has a file.
+ * `readIdleMs`: time since the owner's last input. macOS: `HIDIdleTime` of IOHIDSystem, in nanoseconds. Linux:
+ * org.freedesktop.login1.Manager. A simulated machine has a file.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { commandOutput, type HostSource } from '../command-output.js';
 
-/** Of a simulated machine: whole seconds. */
+/** File of a simulated machine, with whole seconds. */
 export const SIMULATED_IDLE_FILE = 'run/owner-idle-seconds';
 const IOREG = ['/usr/sbin/ioreg', '-r', '-d', '1', '-c', 'IOHIDSystem'] as const;
 const LOGIND = [
@@ -26,7 +26,7 @@ export async function readIdleMs({ platform, root }: HostSource): Promise<number
   return idleOfLogind(await commandOutput(LOGIND), Date.now());
 }
 
-/** `"HIDIdleTime" = 4193219125`; of several the shortest. */
+/** `"HIDIdleTime" = 4193219125`; the shortest of several. */
 export function idleOfIoreg(text: string): number | null {
   const times = [...text.matchAll(/"HIDIdleTime"\s*=\s*(\d+)/g)].map(([, digits]) => Number(digits) / 1e6);
   return times.length === 0 ? null : Math.floor(Math.min(...times));

@@ -9,9 +9,9 @@ import { type HostCondition, NORMAL_CONDITION, powerOf, worse } from './conditio
 export type Folder = Readonly<Record<string, string>>;
 
 interface LinuxTexts {
-  /** One per /sys/class/thermal/thermal_zone*. */
+  /** Thermal zones, one per /sys/class/thermal/thermal_zone*. */
   readonly zones: readonly Folder[];
-  /** One per /sys/class/power_supply/*. */
+  /** Power supplies, one per /sys/class/power_supply/*. */
   readonly supplies: readonly Folder[];
   /** /proc/pressure/memory. */
   readonly pressure: string;

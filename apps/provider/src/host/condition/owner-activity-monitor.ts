@@ -1,4 +1,4 @@
-/** Polls the time since the owner's last input while enabled. */
+/** `OwnerActivityMonitor` polls the time since the owner's last input while enabled. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HostSource } from '../command-output.js';
 import { readIdleMs } from './idle-time.js';
@@ -18,7 +18,7 @@ export class OwnerActivityMonitor {
     this.#onReading = onReading;
   }
 
-  /** At the last look, in milliseconds; null: not known. */
+  /** Idle time at the last reading, in milliseconds; null: unknown. */
   get idleMs(): number | null {
     return this.#idleMs;
   }

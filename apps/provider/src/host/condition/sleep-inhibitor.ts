@@ -1,7 +1,6 @@
 /**
- * Prevents idle sleep of the system, but not of the display. A child process holds the inhibitor and always ends with this process:
- *
- * on macOS because `caffeinate` watches this process id, on Linux because its stdin pipe closes.
+ * `SleepInhibitor` prevents idle sleep of the system, but not of the display. A child process has the inhibitor and always ends with
+ * this process: on macOS because `caffeinate` watches this process id, on Linux because its stdin pipe closes.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -44,7 +43,7 @@ export class SleepInhibitor {
     this.#onProblem = onProblem;
   }
 
-  /** Whether something keeps the system awake now. */
+  /** Whether an inhibitor prevents sleep now. */
   get isActive(): boolean {
     return this.#child !== null;
   }

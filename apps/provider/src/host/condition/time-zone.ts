@@ -1,4 +1,4 @@
-/** Current time zone of the system. A running process keeps the zone it was started in. */
+/** `systemTimeZone`: the current time zone of the system. A running process keeps the zone of its start. */
 import { readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 

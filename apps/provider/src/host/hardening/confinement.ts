@@ -1,14 +1,12 @@
 /**
- * Denies network access to processes that hold a model: they process untrusted input in native code.
- *
- * Linux: an empty network namespace. macOS: a sandbox profile. If neither works they run unconfined, and the daemon status reports
- * that.
+ * `findConfinement` denies network access to processes with a model, which read untrusted input in native code. Linux: an empty network
+ * namespace. macOS: a sandbox profile. If neither works they run unconfined, and the daemon status reports that.
  */
 import { execFile } from 'node:child_process';
 
 export interface Confinement {
   readonly kind: 'network_namespace' | 'sandbox' | 'none';
-  /** Why no confinement is active, for the owner; null if one is. */
+  /** Reason why no confinement is active, for the owner; null if one is. */
   readonly why: string | null;
   /** Command-line prefix of the confined program. */
   readonly wrap: readonly string[];

@@ -1,7 +1,6 @@
 /**
- * Environment of a process that holds a model: variables to find files and devices only.
- *
- * Excludes keys and variables that change program loading (NODE_OPTIONS, LD_PRELOAD, DYLD_…).
+ * `engineEnvironment` of a process with a model: only variables that locate files and devices. Excludes keys and variables that change
+ * program loading (NODE_OPTIONS, LD_PRELOAD, DYLD_…).
  */
 const PASSED = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'TZ', 'CUDA_VISIBLE_DEVICES'];
 

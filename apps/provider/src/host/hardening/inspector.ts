@@ -1,6 +1,6 @@
 /**
- * Refuses debuggers, which could read prompts and keys. Code loaded before the first line (NODE_OPTIONS, --require) cannot be
- * undone, so the daemon does not start with it.
+ * Refuses debuggers and preloaded code, which could read prompts and keys. Code loaded before the first line (NODE_OPTIONS, --require)
+ * cannot be undone, so the daemon does not start with it.
  */
 import { url } from 'node:inspector';
 
@@ -9,7 +9,7 @@ const HARMLESS =
   /^--(max-old-space-size|max-semi-space-size|stack-trace-limit|no-warnings|no-deprecation|enable-source-maps|use-openssl-ca|use-bundled-ca)(=[\w-]*)?$/;
 const LOADERS = ['LD_PRELOAD', 'DYLD_INSERT_LIBRARIES'];
 
-/** Why the daemon must not run in this process, without a full stop; null if it may. */
+/** Reason why the daemon must not run in this process, without a full stop; null if it may. */
 export function inspectorProblem(
   execArgv: readonly string[] = process.execArgv,
   env: Readonly<Record<string, string | undefined>> = process.env,

@@ -1,4 +1,4 @@
-/** File modes of secrets in the data directory. Modes open to others are repaired and reported; failures throw. */
+/** `repairModes` checks file modes of secrets in the data directory. Modes open to others are repaired and reported; failures throw. */
 import { chmodSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -16,10 +16,10 @@ export function repairModes(dataDir: string, uid: number | undefined = process.g
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found === undefined || found.isSymbolicLink() || found.isSocket()) return;
     if (uid !== undefined && uid !== 0 && found.uid !== uid) throw new InsecureModeError(`${path} belongs to another user`);
-    const wanted = found.isDirectory() ? 0o700 : 0o600;
+    const expectedMode = found.isDirectory() ? 0o700 : 0o600;
     if ((found.mode & 0o077) !== 0) {
       try {
-        chmodSync(path, wanted);
+        chmodSync(path, expectedMode);
       } catch (error) {
         throw new InsecureModeError(
           `other users can read ${path}, and the mode cannot be changed (${(error as NodeJS.ErrnoException).code})`,

@@ -1,4 +1,4 @@
-/** Facts about the host for statistics, placement and memory planning. Read once at start. */
+/** `readHostFacts`: facts about the host for statistics, placement and memory planning. Read once at start. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { commandOutput, type HostSource } from '../command-output.js';
@@ -14,16 +14,16 @@ export interface HostFacts {
   /** Core counts by kind; null if the system does not distinguish them. */
   readonly performanceCores: number | null;
   readonly efficiencyCores: number | null;
-  /** 0 when not known. */
+  /** GPU cores; 0 if unknown. */
   readonly gpuCores: number;
   readonly memoryBytes: number;
-  /** GB/s; 0 when not known. */
+  /** GB/s; 0 if unknown. */
   readonly bandwidthGbs: number;
-  /** For example `macOS`, `26.1` and `25B78`; empty when not known. */
+  /** For example `macOS`, `26.1` and `25B78`; empty if unknown. */
   readonly osName: string;
   readonly osVersion: string;
   readonly osBuild: string;
-  /** For example `Mac16,5`; empty when not known, as is the next. */
+  /** For example `Mac16,5`; empty if unknown, as is the next. */
   readonly modelIdentifier: string;
   readonly serialNumber: string;
 }
@@ -46,7 +46,7 @@ async function contents(root: string, path: string): Promise<string> {
   return text === '' && root !== '/' ? read('/') : text;
 }
 
-/** How strong each processor is against the strongest, where the kernel tells (sysfs-devices-system-cpu). */
+/** Capacity of each processor relative to the strongest, as the kernel reports it (sysfs-devices-system-cpu). */
 async function capacities(root: string): Promise<readonly string[]> {
   const folder = 'sys/devices/system/cpu';
   const names = await readdir(join(root, folder)).catch(() => []);

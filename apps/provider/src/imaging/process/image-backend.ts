@@ -1,5 +1,6 @@
 /**
- * Interface of an image backend within the image process. Generates one image at a time and checks for cancellation between steps.
+ * `ImageBackend`, the interface of an image backend within the image process. Generates one image at a time and checks for cancellation
+ * between steps.
  */
 import type { ImageEngineFacts, ImageRequest } from '../messages.js';
 

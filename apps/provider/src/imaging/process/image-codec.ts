@@ -3,7 +3,7 @@ import sharp from 'sharp';
 import type { ImageEncoding } from '../messages.js';
 import type { RawImage } from './image-backend.js';
 
-// One thread and no cache: bytes are reproducible, and no image stays in memory.
+// A single thread without a cache: bytes are reproducible, and no image stays in memory.
 sharp.concurrency(1);
 sharp.cache(false);
 

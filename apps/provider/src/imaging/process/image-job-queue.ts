@@ -1,6 +1,6 @@
 /**
- * Runs the image jobs of one process in sequence. Each image is generated, encoded and sent; its buffers are overwritten. A running
- * job is cancelled before its next step, a queued job at once.
+ * `ImageJobQueue` runs the image jobs of one process in sequence. Each image is generated, encoded and sent; its buffers are
+ * overwritten. A running job is cancelled before its next step, a queued job at once.
  */
 import { randomInt } from 'node:crypto';
 import type { FromImageEngine, ImageJobEnd, ImageRequest } from '../messages.js';

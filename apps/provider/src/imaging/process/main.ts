@@ -1,5 +1,5 @@
 /**
- * Entry of the image process. The process holds one model and nothing else: no socket, no keys. A crash (bad model, out of memory)
+ * Entry file of the image process. The process has one model and nothing else: no socket, no keys. A crash (bad model, out of memory)
  * ends only its own jobs.
  */
 
@@ -38,7 +38,7 @@ async function load(settings: ImageSettings): Promise<void> {
   }
 }
 
-const LOOK_EVERY_MS = 100;
+const CHECK_EVERY_MS = 100;
 
 const GUARD = `
 const { workerData } = require('node:worker_threads');
@@ -51,11 +51,11 @@ setInterval(() => {
 `;
 
 /**
- * Kills this process when its memory exceeds `limit` bytes. A worker thread checks, because the main thread is blocked while a
- * step is computed. A model that understates its memory thus costs its own process, not the owner's machine.
+ * Kills this process when its memory exceeds `limit` bytes. A worker thread checks, because the main thread is blocked while a step is
+ * computed. A model that understates its memory thus costs its own process, not the memory of the owner's machine.
  */
 function guardMemory(limit: number): void {
-  const guard = new Worker(GUARD, { eval: true, workerData: { limit, everyMs: LOOK_EVERY_MS } });
+  const guard = new Worker(GUARD, { eval: true, workerData: { limit, everyMs: CHECK_EVERY_MS } });
   guard.unref();
 }
 

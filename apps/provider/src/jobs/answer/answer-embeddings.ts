@@ -1,4 +1,4 @@
-/** Answers an embedding request. The answer is sent as a whole. */
+/** `answerEmbeddings` answers an embedding request. The answer is sent as a whole. */
 import { embeddingsBody, type ParsedEmbeddings, type ResponseMetadata } from '@inference/formats';
 import { GenerationError } from '../../engine/generation.js';
 import { fieldNames } from '../field-names.js';
@@ -12,7 +12,7 @@ interface EmbeddingsOptions {
   readonly opened: ParsedEmbeddings;
   readonly responseMetadata: ResponseMetadata;
   readonly model: Pick<ModelLease, 'embedding' | 'embed'>;
-  /** Of the request's body. */
+  /** Bytes of the request's body. */
   readonly requestBytes: number;
   /** Waits while the reader is slow. */
   readonly write: (text: string) => Promise<void>;

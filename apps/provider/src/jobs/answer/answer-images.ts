@@ -1,6 +1,6 @@
 /**
- * Answers an image request: images as binary parts beside a body with their URLs, or inside the body. Only the body is signed; the
- * receipt contains the images' hashes.
+ * `answerImages` answers an image request: images as binary parts beside a body with their URLs, or inside the body. Only the body is
+ * signed; the receipt contains the images' hashes.
  */
 import { imageSizeOf, imagesBody, type ParsedImages, pixelsOf, type ResponseMetadata } from '@inference/formats';
 import type { Overrides } from '@inference/protocol';
@@ -17,9 +17,9 @@ interface ImagesOptions {
   readonly responseMetadata: ResponseMetadata;
   readonly overrides: Overrides;
   readonly model: Pick<ModelLease, 'image' | 'generateImages'>;
-  /** Of the request's body. */
+  /** Bytes of the request's body. */
   readonly requestBytes: number;
-  /** Takes images that the body only links, and the body. Waits while the reader is slow. */
+  /** Writes images that the body only links, and the body. Waits while the reader is slow. */
   readonly writeImages: (images: readonly Uint8Array[], body: string) => Promise<void>;
   /** Bytes to overwrite when the job is over. */
   readonly eraseLater: (bytes: Uint8Array) => void;
@@ -27,7 +27,7 @@ interface ImagesOptions {
   readonly signal: AbortSignal;
 }
 
-/** Steps in parts of the model's own. */
+/** Number of steps, as a multiple of the model's default. */
 const STEPS = { low: 0.5, medium: 1, high: 1.5 } as const;
 
 /** Throws {@link JobError}, or the signal's reason when the job was given up. */

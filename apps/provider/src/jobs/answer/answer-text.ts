@@ -1,6 +1,6 @@
 /**
- * Answers a text request: pieces through the output filter, events through the format's renderer, text into frames. Independent of
- * sealing, sockets and signing.
+ * `answer` answers a text request: passes pieces through the output filter, events through the format's renderer, and text into frames.
+ * Independent of sealing, sockets and signing.
  */
 import { type FinishEvent, type OutputEvent, OutputFilter, type ResponseMetadata, type TextRequest, Transcript } from '@inference/formats';
 import type { FinishReason, Usage } from '@inference/protocol';
@@ -26,7 +26,7 @@ interface AnswerOptions {
   readonly thinkTags: ThinkTags | null;
   /** `thinks` of the model's offer. */
   readonly thinks: boolean | null;
-  /** Of the request's body. */
+  /** Bytes of the request's body. */
   readonly requestBytes: number;
   readonly generate: (request: GenerationRequest) => Generation;
   /** Waits while the reader is slow. */
@@ -52,7 +52,7 @@ export interface Answered {
   readonly imageSha256?: readonly string[];
 }
 
-/** More than the digits of the counts in a usage. */
+/** Maximum digits of the counts in a usage. */
 const USAGE_DIGITS = 32;
 /** Maximum attempts at an output of the required format. The grammar enforces the format, so even a second attempt is rare. */
 const MAX_ATTEMPTS = 3;
@@ -122,7 +122,7 @@ async function writeAnswer(options: AnswerOptions, generation: Generation): Prom
   for await (const batch of orIdle(generation, options.pingAfterMs)) {
     signal.throwIfAborted();
     if (closing.aborted) break;
-    // No ping before the prompt is read: there is no answer yet.
+    // Sends no ping before the prompt is read: there is no answer yet.
     if (batch === null && generation.started === null) continue;
     filter ??= await begin();
     const events: OutputEvent[] = batch === null ? [{ type: 'ping' }] : [];
@@ -180,7 +180,7 @@ function ratesOf(pace: ThroughputMeter, { started }: Generation): Pick<Answered,
   return { decodeTps: pace.tokensPerSecond(), prefillTps: pace.promptTokensPerSecond(promptTokens - cachedTokens) };
 }
 
-/** Call after the filter's end: withheld text may complete a stop sequence. */
+/** Called after the filter's end: withheld text may complete a stop sequence. */
 function finishEvent(filter: OutputFilter, ended: 'stop' | 'length', usage: Usage, hiddenTokens: number): FinishEvent {
   const { stopSequence } = filter;
   const called = stopSequence === null && ended === 'stop' && filter.startedToolCalls > 0;
@@ -210,7 +210,7 @@ function pushBatch(filter: OutputFilter, request: TextRequest, batch: readonly P
   return tokens;
 }
 
-/** JSON contains neither character unescaped, so no part of a constrained output is taken for a thought. */
+/** JSON contains neither character unescaped, so no part of a constrained output counts as a thought. */
 const NO_TAGS: ThinkTags = { open: '\u0001', close: '\u0002' };
 
 function outputFilter({ opened, responseMetadata, thinkTags }: AnswerOptions, generation: Generation): OutputFilter {
@@ -253,7 +253,7 @@ async function* orIdle<Batch>(source: AsyncIterable<Batch>, idleMs: number): Asy
       next = batches.next();
     }
   } finally {
-    // Not awaited: `return` would wait for a batch that may never come.
+    // The promise is not awaited: `return` would wait for a batch that may never come.
     void batches.return?.();
   }
 }

@@ -1,4 +1,4 @@
-/** Receipt members about the computation: engine, hashes of weights and template, sampling parameters. */
+/** `computedBy`: receipt members about the computation, which are engine, hashes of weights and template, and sampling parameters. */
 import type { ComputedBy, ReceiptSampling } from '@inference/protocol';
 import type { Sampling } from '../../engine/messages.js';
 
@@ -7,11 +7,11 @@ export interface ModelIdentity {
   readonly engine: string;
   /** Null: not computed yet. */
   readonly weightsSha256: string | null;
-  /** Null: the file holds no chat template. */
+  /** Null: the file contains no chat template. */
   readonly templateSha256: string | null;
 }
 
-/** How one answer was computed. `sampling` is null where nothing was sampled. */
+/** Computation of one answer. `sampling` is null where nothing was sampled. */
 export interface Computation {
   readonly usedTemplate: boolean;
   readonly sampling: Sampling | null;
@@ -47,7 +47,7 @@ function signedSampling(sampling: Sampling): ReceiptSampling {
   };
 }
 
-/** Without an exponent. Numbers below 1e-20 are 0. */
+/** A decimal number without an exponent. Numbers below 1e-20 are 0. */
 export function decimalText(value: number): string {
   const text = String(value === 0 ? 0 : value);
   if (!/[eE]/.test(text)) return text.replace(/(\.\d{20})\d+$/, '$1');

@@ -1,6 +1,6 @@
 /**
- * Token counts that an answer reports and its receipt signs. A coordinator rejects counts above the bounds derived from the bytes.
- * Rare honest excess is therefore cut: repetitive templates, tokens without bytes, thoughts of a model without thoughts.
+ * Token counts that an answer reports and its receipt signs. A coordinator rejects counts above the bounds derived from the bytes. Rare
+ * honest excess is therefore cut: repetitive templates, tokens without bytes, thoughts of a model without think sections.
  */
 import { promptTokenBound, type Usage, visibleTokenBound } from '@inference/protocol';
 

@@ -1,4 +1,4 @@
-/** Measures prefill and decode throughput of one stream. */
+/** `ThroughputMeter` measures prefill and decode throughput of one stream. */
 
 /** Minimum prompt tokens for a measurement; shorter prompts measure mainly other load. */
 const MIN_PROMPT = 64;

@@ -1,4 +1,7 @@
-/** Channel of a job that the coordinator sealed: HPKE to this provider, response frames under a key of the same context. */
+/**
+ * `CoordinatorChannel`: channel of a job that the coordinator sealed, with HPKE to this provider and response frames under a key of the
+ * same context.
+ */
 import type { Enclave, ReceiptDraft } from '@inference/enclave';
 import { formatFor, RequestError } from '@inference/formats';
 import {

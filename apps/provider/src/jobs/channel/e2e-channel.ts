@@ -1,6 +1,6 @@
 /**
- * Channel of a job that the client sealed to this provider (end-to-end mode). The coordinator relays request and answer as
- * ciphertext, so refusals and their details travel inside the seal, and failures reach the coordinator as bare codes.
+ * `E2eChannel`: channel of a job that the client sealed to this provider (end-to-end mode). The coordinator relays request and answer
+ * as ciphertext, so refusals and their details are inside the seal, and failures reach the coordinator as bare codes.
  */
 import type { E2eReceiptDraft, Enclave } from '@inference/enclave';
 import { type ApiError, formatFor, RequestError, type UnknownMembers } from '@inference/formats';
@@ -83,7 +83,7 @@ export class E2eChannel implements JobChannel {
     }
     return {
       parsed,
-      // As a coordinator names responses, for the format that the body selects.
+      // Response id as a coordinator chooses it, for the format that the body selects.
       responseId: parsed.answer.idPrefix + this.message.context.job_id.replaceAll('-', ''),
       requestBytes: context.body_bytes,
       overrides: {},
@@ -113,7 +113,7 @@ export class E2eChannel implements JobChannel {
     return this.#response.refuse(formatFor(this.#request.context.endpoint).error(error), startedAt);
   };
 
-  /** The code alone: `param`, `limit` and `actual` tell of the plaintext. */
+  /** Reports the code alone: `param`, `limit` and `actual` describe the plaintext. */
   reportedFailure({ code }: JobFailure): JobFailure {
     return { code };
   }
@@ -157,7 +157,7 @@ export class E2eChannel implements JobChannel {
   }
 }
 
-/** As coordinators treat unknown members; clients of the Messages format send members of announced betas. */
+/** Treatment of unknown members, as by coordinators; clients of the Messages format send members of announced betas. */
 function unknownMembersOf(endpoint: Endpoint): UnknownMembers {
   return endpoint.startsWith('/v1/messages') ? 'refuse_misspelt' : 'refuse';
 }

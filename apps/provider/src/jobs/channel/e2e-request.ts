@@ -1,6 +1,6 @@
 /**
- * Sealed request of an end-to-end job: assembled from frames, opened with this provider's key, and compared with the job. The
- * coordinator's own context is trusted for routing only; the client's context decides.
+ * Sealed request of an end-to-end job: assembled from frames (`SealedRequestCollector`), opened with this provider's key and compared
+ * with the job (`openOnce`). The coordinator's own context is trusted for routing only; the client's context decides.
  */
 import {
   CLOCK_TOLERANCE_MS,
@@ -30,7 +30,7 @@ export class SealedRequestCollector {
 
   constructor(private readonly message: JobMessage) {}
 
-  /** All bytes once the final frame came, else null. Throws {@link JobError} `unsealing_failed`. */
+  /** Adds a frame. All bytes after the final frame, else null. Throws {@link JobError} `unsealing_failed`. */
   accept({ type, jobId, seq, final, payload }: Frame): Uint8Array | null {
     const { context, request_bytes: announced } = this.message;
     const total = this.#received + payload.length;

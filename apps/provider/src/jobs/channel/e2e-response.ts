@@ -1,6 +1,6 @@
 /**
- * Sealed answer of an end-to-end job as clear payload of response frames. A plain answer is sealed at once, padded by Padmé. Stream
- * frames are multiples of 512 bytes at most every 50 ms, so that sizes and times show less of the tokens.
+ * `E2eResponse`: the sealed answer of an end-to-end job, as clear payload of response frames. A plain answer is sealed at once, padded
+ * by Padmé. Stream frames are multiples of 512 bytes at most every 50 ms, so that sizes and times reveal less about the tokens.
  */
 import type { E2eReceiptDraft, SignedE2eResponse } from '@inference/enclave';
 import type { HttpError } from '@inference/formats';
@@ -29,7 +29,7 @@ const FLUSH_BYTES = 64 * 1024;
 /** Plaintext of a stream frame besides the text: headers of the body part and of the padding part. */
 const FRAME_OVERHEAD_BYTES = 2 * E2E_PART_HEADER_BYTES;
 
-/** A response's content, complete but for its proof. */
+/** Hashes and size of a response's content, complete except for its proof. */
 export interface SealedContent {
   /** Lowercase hex SHA-256 of the plaintext body. */
   readonly responseSha256: string;
@@ -68,7 +68,7 @@ export class E2eResponse implements JobResponse {
   #timer: NodeJS.Timeout | null = null;
   /** Whether the oldest collected text has waited for one interval already. */
   #isOverdue = false;
-  /** The newest flush; settles when little is held by the frames. */
+  /** The newest flush; settles when the frames have little unsent. */
   #flushed: Promise<void> = Promise.resolve();
 
   constructor(private readonly options: E2eResponseOptions) {
@@ -89,7 +89,7 @@ export class E2eResponse implements JobResponse {
     this.#frames.grant(bytes);
   }
 
-  /** Takes text on. Waits while the reader is slow; rejects with the signal's reason when the job ends meanwhile. */
+  /** Adds text. Waits while the reader is slow; rejects with the signal's reason when the job ends meanwhile. */
   async write(text: string): Promise<void> {
     if (text === '') return;
     await this.#flushed;
@@ -105,8 +105,8 @@ export class E2eResponse implements JobResponse {
   }
 
   /**
-   * Sends what fills frames without padding. The rest waits for one more interval, because padding every interval would cost about as
-   * many bytes as the text of a fast model.
+   * Sends the text that fills frames without padding. The rest waits for one more interval, because padding every interval would cost
+   * about as many bytes as the text of a fast model.
    */
   #intervalEnded(): void {
     this.#timer = null;
@@ -170,7 +170,7 @@ export class E2eResponse implements JobResponse {
     this.#frames.erase();
   }
 
-  /** One at a time: writers wait for the previous flush. A rejection reaches the next writer. */
+  /** Flushes run one at a time: writers wait for the previous flush. A rejection reaches the next writer. */
   #flush(bodyBytes = this.#pendingBytes): Promise<void> {
     this.#stopTimer();
     this.#isOverdue = false;

@@ -1,4 +1,4 @@
-/** `X-Inference-Ignored` of an end-to-end answer: the request's members and tools without effect. */
+/** `ignoredHeader`: header `X-Inference-Ignored` of an end-to-end answer, with the request's members and tools without effect. */
 import type { E2eAnswerHead } from '@inference/protocol';
 
 /** Below the limit of a header in an answer's head, 1024 characters. */

@@ -1,6 +1,6 @@
 /**
- * Request and response of one job under a seal: between coordinator and provider ({@link CoordinatorChannel}), or end to end between
- * client and provider ({@link E2eChannel}). A job does not know which.
+ * Interfaces of a job's sealed request and response: between coordinator and provider ({@link CoordinatorChannel}), or end to end
+ * between client and provider ({@link E2eChannel}). The job itself does not distinguish them.
  */
 import type { ApiError } from '@inference/formats';
 import type { Frame, JobCompleted, JobFailure, Overrides } from '@inference/protocol';
@@ -8,7 +8,7 @@ import type { Answered } from '../answer/answer-text.js';
 import type { ModelIdentity } from '../answer/computed-by.js';
 import type { Parsed } from '../opened-request.js';
 
-/** What the request's seal says about the job, once the request is complete. */
+/** Terms of the job that the request states, once the request is complete. */
 export interface JobTerms {
   readonly parsed: Parsed;
   /** Begins with the format's `idPrefix`. */
@@ -24,7 +24,7 @@ export interface JobTerms {
 export interface JobOutcome {
   readonly answered: Answered;
   readonly identity: ModelIdentity;
-  /** Milliseconds since 1970. */
+  /** Start of the answer, in milliseconds since 1970. */
   readonly startedAt: number;
 }
 
@@ -52,7 +52,7 @@ export interface JobChannel {
   openResponse(credit: number, signal: AbortSignal): JobResponse;
   /** Answers with an error that only the client can read, signed. Null: the coordinator renders errors. */
   readonly refuse: ((error: ApiError, startedAt: number) => Promise<JobCompleted>) | null;
-  /** The failure as the coordinator may learn it. */
+  /** The part of a failure that the coordinator may know. */
   reportedFailure(failure: JobFailure): JobFailure;
   /** Overwrites the request's plaintext. */
   erase(): void;

@@ -1,11 +1,12 @@
 /**
- * Values of sealed requests that were accepted: each encapsulated key and nonce once. A value is retained until its request could no
- * longer pass the time checks. Memory suffices: sealing keys end with the session, so an old request opens nothing in a new one.
+ * `ReplaySet`: encapsulated keys and nonces of accepted sealed requests, so that each is accepted once. A value is retained until its
+ * request could no longer pass the time checks. Memory suffices: sealing keys end with the session, so an old request cannot be opened
+ * in a new session.
  */
 
 /** Two values per request; requests live for at most an hour. */
 const MAX_VALUES = 131_072;
-/** Between two sweeps of a set that is not full, in milliseconds. */
+/** Interval between two sweeps of a set that is not full, in milliseconds. */
 const SWEEP_EVERY_MS = 60_000;
 
 export class ReplaySet {

@@ -1,6 +1,6 @@
 /**
- * Compiles the output constraints of requests. Client schemas are compiled in worker threads: a schema may take seconds, and all
- * streams share the main event loop.
+ * `ConstraintCompiler` compiles the output constraints of requests. Client schemas are compiled in worker threads: a schema may take
+ * seconds, and all streams share the main event loop.
  */
 import { createRequire } from 'node:module';
 import type { ParsedRequest } from '@inference/formats';
@@ -33,7 +33,7 @@ export interface OutputConstraint extends CompiledConstraint {
   fits(output: FinishedOutput): Promise<boolean>;
 }
 
-/** How the thread answers. */
+/** Answer of the thread. */
 export type CompilationResult = { readonly constraint: CompiledConstraint } | { readonly failure: JobFailure };
 
 export class ConstraintCompiler {
@@ -71,14 +71,14 @@ export class ConstraintCompiler {
 
   async #ask<Answer>(question: string, about: [ConstraintRequest, FinishedOutput?], field: string, signal: AbortSignal): Promise<Answer> {
     signal.throwIfAborted();
-    const asked = this.#pool.exec(question, about).timeout(this.#maxMs);
-    const cancel = (): void => void asked.cancel();
+    const execution = this.#pool.exec(question, about).timeout(this.#maxMs);
+    const cancel = (): void => void execution.cancel();
     signal.addEventListener('abort', cancel, { once: true });
     try {
-      return (await asked) as Answer;
+      return (await execution) as Answer;
     } catch (error) {
       signal.throwIfAborted();
-      // Too long, or too much memory: the thread has ended, and the next question gets another.
+      // The task took too long or too much memory: its thread has ended, and the next task gets another.
       if (error instanceof PoolPromise.TimeoutError || error instanceof TerminateError) throw new JobError('unsupported', { param: field });
       throw error;
     } finally {

@@ -1,4 +1,7 @@
-/** Output constraints of a request: JSON of a schema, required tool calls, strict tool arguments. */
+/**
+ * Output constraints of a request, compiled to a grammar and checked against a finished output: JSON of a schema, required tool calls,
+ * strict tool arguments.
+ */
 import { DEFAULT_TOOL_CALL_TAGS, isJsonObject, type ParsedRequest, parsedJson, type TextRequest, type Tool } from '@inference/formats';
 import {
   ANY_CHARACTER,
@@ -188,15 +191,15 @@ class ConstraintGrammarBuilder {
     const [start = 0, second = 0] = states;
     const called = builder.rule(isSingle ? [call] : [call, start]);
     for (const [index, state] of states.entries()) {
-      const wanted = [first, ...others][index] ?? '';
+      const expected = [first, ...others][index] ?? '';
       const other = builder.class(
         without(
           ANY_CHARACTER,
-          [first, wanted].map((character) => character.codePointAt(0) ?? 0),
+          [first, expected].map((character) => character.codePointAt(0) ?? 0),
         ),
       );
       const restart: Sequence[] = index === 0 ? [] : [[...builder.text(first), second]];
-      builder.define(state, [[], [other, start], ...restart, [...builder.text(wanted), states[index + 1] ?? called]]);
+      builder.define(state, [[], [other, start], ...restart, [...builder.text(expected), states[index + 1] ?? called]]);
     }
     return start;
   }

@@ -1,4 +1,4 @@
-/** Entry of the thread that compiles client schemas. */
+/** Entry file of the thread that compiles client schemas. */
 import { worker } from 'workerpool';
 import { JobError } from '../job-error.js';
 import type { CompilationResult } from './constraint-compiler.js';
@@ -10,7 +10,7 @@ worker({
       return { constraint: compileConstraint(demand) };
     } catch (error) {
       if (!(error instanceof JobError)) throw error;
-      // As data: a thrown error would lose its class between threads.
+      // The failure is returned as data: a thrown error would lose its class between threads.
       return { failure: error.failure };
     }
   },

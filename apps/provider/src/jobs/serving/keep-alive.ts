@@ -1,4 +1,4 @@
-/** How long an unused model stays in memory. */
+/** `KeepAlive`: how long an unused model stays in memory. */
 
 export type KeepAlive =
   /** Loaded at the start, and never unloaded. */

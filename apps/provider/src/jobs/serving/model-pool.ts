@@ -1,18 +1,17 @@
 /**
- * The models of one machine and their shared memory. A job leases its model; the lease loads the model if needed. Unused models are
- * unloaded to make room.
+ * `ModelPool`: the models of one machine and their shared memory. A job leases its model; the lease loads the model if needed. Unused
+ * models are unloaded to free memory. Loaded models never exceed the memory ceiling, except after the ceiling was lowered, until models
+ * in use become unused.
  *
- * Loaded models never exceed the memory ceiling, except after the ceiling was lowered, until models in use become unused. Jobs of loaded
- * models may go first, but a job that has waited `priorityAfterMs` holds back newer jobs, except jobs of always-loaded models.
- *
- * The list of models may change at any time: a removed model finishes its jobs first and counts until its memory is free.
+ * Jobs of loaded models may go first, but a job that has waited `priorityAfterMs` delays newer jobs, except jobs of always-loaded
+ * models. The list of models may change at any time: a removed model finishes its jobs first and counts until its memory is free.
  */
 import type { ModelOffer } from '@inference/protocol';
 import type { KeepAlive } from './keep-alive.js';
 import { type ModelEvent, SERVING_TIMINGS, ServedModel, type Serving, type ServingTimings, type StartEngine } from './served-model.js';
 
 export interface ModelPoolOptions {
-  /** Each fits under the ceiling together with all always-loaded models. */
+  /** Models to serve. Each fits under the ceiling together with all always-loaded models. */
   readonly models: readonly Serving[];
   /** Maximum bytes of all models together. */
   readonly ceiling: number;
@@ -126,8 +125,8 @@ export class ModelPool {
    * Applies new keep-alive settings (by id) and a new memory ceiling. Models that no longer fit are not
    * offered, and are unloaded once unused. Returns the models that do not fit.
    */
-  adjust(keeps: ReadonlyMap<string, KeepAlive>, ceiling: number): readonly ServedModel[] {
-    for (const model of this.#models.values()) model.keep = keeps.get(model.id) ?? model.keep;
+  adjust(keepAlives: ReadonlyMap<string, KeepAlive>, ceiling: number): readonly ServedModel[] {
+    for (const model of this.#models.values()) model.keep = keepAlives.get(model.id) ?? model.keep;
     return this.#fitInto(ceiling);
   }
 
@@ -206,7 +205,7 @@ export class ModelPool {
       });
     } finally {
       signal.removeEventListener('abort', onAbort);
-      // A cancelled request may have held back others.
+      // A cancelled request may have delayed others.
       this.#grantLeases();
     }
   }
@@ -280,7 +279,7 @@ export class ModelPool {
     this.#loadAlwaysLoaded();
     const now = performance.now();
     /** Whether an older job waits for memory that models in use occupy. */
-    let isHeldBack = false;
+    let isDeferred = false;
     let nextWakeMs = Number.POSITIVE_INFINITY;
     const older = new Set<ServedModel>();
     for (const waiter of [...this.#waiting]) {
@@ -292,7 +291,7 @@ export class ModelPool {
           break;
         case 'ready':
           if (!model.fits) waiter.refuse(new ModelUnavailable('no_room'));
-          else if (!isHeldBack || model.keep.kind === 'always') this.#grant(waiter);
+          else if (!isDeferred || model.keep.kind === 'always') this.#grant(waiter);
           break;
         case 'loading':
         case 'unloading':
@@ -302,14 +301,14 @@ export class ModelPool {
             waiter.refuse(new ModelUnavailable('no_room'));
             break;
           }
-          if (isHeldBack) break;
+          if (isDeferred) break;
           if (this.#makeRoom(model, older)) {
             void model.load();
             break;
           }
           if (this.#isMemoryBeingFreed()) break;
           if (waited >= this.#timings.memoryWaitMs) waiter.refuse(new ModelUnavailable('no_room'));
-          else if (waited >= this.#timings.priorityAfterMs) isHeldBack = true;
+          else if (waited >= this.#timings.priorityAfterMs) isDeferred = true;
           nextWakeMs = Math.min(
             nextWakeMs,
             (waited < this.#timings.priorityAfterMs ? this.#timings.priorityAfterMs : this.#timings.memoryWaitMs) - waited,

@@ -1,6 +1,6 @@
 /**
- * A served model and its engine process while loaded. A dead process is restarted after a pause. A model with repeated crashes or
- * failed loads is disabled for a while, with the reason.
+ * `ServedModel`: a served model and its engine process while loaded. A dead process is restarted after a pause. A model with repeated
+ * crashes or failed loads is disabled for a while, with the reason.
  */
 import type { ModelOffer } from '@inference/protocol';
 import type { Embedding } from '../../engine/embedding.js';
@@ -15,7 +15,7 @@ import { type ImageSize, MAX_IMAGES_OF_A_JOB, sizeText } from '../../models/imag
 import { type ModelFacts, modelTypeOf } from '../../models/model-facts.js';
 import { idleLimitMs, type KeepAlive, keepAliveText } from './keep-alive.js';
 
-/** What a loaded model does for jobs: one operation per kind of model. */
+/** Operations of a loaded model for jobs: one per kind of model. */
 export interface ModelOperations {
   generate(request: GenerationRequest): Generation;
   embed(request: EmbeddingRequest): Embedding;
@@ -94,7 +94,7 @@ const STABLE_AFTER_MS = 10 * 60_000;
 export class ServedModel implements ModelOperations {
   readonly serving: Serving;
   #keep: KeepAlive;
-  /** Fits beside the models that are always loaded. A model that does not fit is not offered. */
+  /** Whether the model fits beside the models that are always loaded. A model that does not fit is not offered. */
   fits = true;
   readonly #options: ServedModelOptions;
   readonly #timings: ServingTimings;
@@ -149,7 +149,7 @@ export class ServedModel implements ModelOperations {
     return this.#state;
   }
 
-  /** Whether the model takes memory. */
+  /** Whether the model occupies memory. */
   get isInMemory(): boolean {
     return this.#state === 'loading' || this.#state === 'ready' || this.#state === 'unloading';
   }
@@ -201,7 +201,7 @@ export class ServedModel implements ModelOperations {
     };
   }
 
-  /** Throws while the model is not loaded, or for an image model; the same holds for the other operations. */
+  /** Throws while the model is not loaded, or for an image model; the same applies to the other operations. */
   generate(request: GenerationRequest): Generation {
     return this.#textEngine().generate(request);
   }

@@ -1,4 +1,7 @@
-/** Vocabulary of a CLIP tokenizer, from `vocab.json` and `merges.txt` of the `tokenizer` folder, or from its `tokenizer.json`. */
+/**
+ * `readClipVocabulary`: the vocabulary of a CLIP tokenizer, from `vocab.json` and `merges.txt` of the `tokenizer` folder, or from its
+ * `tokenizer.json`.
+ */
 import { join } from 'node:path';
 import Type from 'typebox';
 import { ModelFileError } from '../gguf-header.js';

@@ -1,10 +1,10 @@
-/** The small files of a model's folder, read with a bound and checked against a schema. */
+/** Reads small files of a model's folder, with a size limit, and checks JSON against a schema. */
 import { readFileSync, statSync } from 'node:fs';
 import type { Static, TSchema } from 'typebox';
 import { Check } from 'typebox/value';
 import { ModelFileError } from '../gguf-header.js';
 
-/** Bytes; vocabularies are the largest files. */
+/** Maximum bytes; vocabularies are the largest files. */
 const MAX_BYTES = 32 << 20;
 
 /** Whether the path is a file. */

@@ -6,7 +6,7 @@ import type { Description } from './stable-diffusion-folder.js';
 
 interface Companion {
   readonly repository: string;
-  /** In the repository. */
+  /** Path in the repository. */
   readonly path: string;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Reads an image model from a folder of ONNX files: parts, compatibility and capabilities. Everything is checked without native
- * code, so a bad folder is rejected with a sentence instead of a crash. Layout of diffusers: `model_index.json`, `tokenizer/`,
- * `text_encoder/`, `unet/`, `vae_decoder/`, `scheduler/`.
+ * `readOnnxFolder` reads an image model from a folder of ONNX files: parts, compatibility and capabilities. Everything is checked
+ * without native code, so a bad folder is rejected with a sentence instead of a crash. Layout of diffusers: `model_index.json`,
+ * `tokenizer/`, `text_encoder/`, `unet/`, `vae_decoder/`, `scheduler/`.
  */
 
 import { readdirSync, statSync } from 'node:fs';
@@ -22,12 +22,12 @@ export interface OnnxImageModel {
   readonly scheduler: SchedulerConfig;
   /** Paths of the three graphs. */
   readonly graphs: { readonly textEncoder: string; readonly unet: string; readonly vaeDecoder: string };
-  /** Of the latent. */
+  /** Channels of the latent. */
   readonly channels: number;
   /** The decoder's input is `latent / scaling + shift`. */
   readonly scaling: number;
   readonly shift: number;
-  /** Of most weights, such as `float16`. */
+  /** Type of most weights, such as `float16`. */
   readonly weightType: string;
   /** All files of the model, in a fixed order. */
   readonly files: readonly string[];
@@ -116,7 +116,7 @@ export function readOnnxFolder(folder: string): OnnxImageModel {
 
 interface Parts {
   readonly channels: number;
-  /** Of the latent, where the graph allows no other. */
+  /** Fixed size of the latent; null: any size. */
   readonly height: number | null;
   readonly width: number | null;
 }
@@ -142,9 +142,9 @@ function checkParts(folder: string, headers: Readonly<Record<'textEncoder' | 'un
   const others = unet.inputs.filter(({ name }) => !['sample', 'timestep', 'encoder_hidden_states'].includes(name)).map(({ name }) => name);
   if (others.length > 0) wrong(`the UNet wants ${others.join(', ').slice(0, 200)}, which is not supported`);
   const [, , made] = hidden.shape;
-  const [, , wanted] = states.shape;
-  if (typeof made === 'number' && typeof wanted === 'number' && made !== wanted) {
-    wrong(`the text encoder gives ${made} numbers for a token, and the UNet takes ${wanted}`);
+  const [, , expectedSize] = states.shape;
+  if (typeof made === 'number' && typeof expectedSize === 'number' && made !== expectedSize) {
+    wrong(`the text encoder gives ${made} numbers for a token, and the UNet takes ${expectedSize}`);
   }
   const latent = vaeDecoder.inputs.find(({ shape }) => shape.length === 4);
   if (latent === undefined || vaeDecoder.inputs.length !== 1) return wrong('the decoder does not take a latent alone');

@@ -1,6 +1,6 @@
 /**
- * Reads inputs, outputs and weight locations of an ONNX file without any library. Every length is checked against the file, so
- * truncated or forged files are rejected before native code reads them. Format: protocol buffers (onnx.proto3); weights are
+ * `readOnnxHeader` reads inputs, outputs and weight locations of an ONNX file without any library. Every length is checked against the
+ * file, so truncated or forged files are rejected before native code reads them. Format: protocol buffers (onnx.proto3); weights are
  * skipped.
  */
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { ModelFileError } from '../gguf-header.js';
 export interface OnnxValue {
   readonly name: string;
   readonly type: string;
-  /** Null where the size is left open. */
+  /** Null stands for a variable size. */
   readonly shape: readonly (number | null)[];
 }
 
@@ -43,7 +43,7 @@ const TYPES: Readonly<Record<number, readonly [name: string, bytes: number]>> = 
   22: ['int4', 0.5],
 };
 const EXTERNAL_LOCATION = 1;
-/** Names, shapes and the like; weights are not read. */
+/** Maximum bytes of names, shapes and similar fields; weights are not read. */
 const LONGEST_TEXT = 4096;
 const MAX_DIMENSIONS = 16;
 /** Maximum fields of one file; the largest models have some ten thousand graph nodes. */
@@ -54,7 +54,7 @@ const WINDOW = 1 << 16;
 export function readOnnxHeader(path: string): OnnxHeader {
   let fd: number;
   try {
-    // Opening a pipe would wait for ever.
+    // Opening a pipe would wait forever.
     if (!statSync(path).isFile()) throw new Error('no file');
     fd = openSync(path, 'r');
   } catch {
@@ -177,7 +177,7 @@ class OnnxReader {
   }
 
   /**
-   * TensorProto: dims = 1, data_type = 2, name = 8, raw_data = 9, external_data = 13, data_location = 14; other fields hold typed
+   * TensorProto: dims = 1, data_type = 2, name = 8, raw_data = 9, external_data = 13, data_location = 14; other fields contain typed
    * data.
    */
   #tensor(of: Field): void {
@@ -208,20 +208,21 @@ class OnnxReader {
       else typed += field.end - field.start;
     }
     const [name, size] = TYPES[type] ?? ['unknown', 0];
-    const wanted = Math.ceil(elements * size);
-    this.#bytesOfType.set(name, (this.#bytesOfType.get(name) ?? 0) + wanted);
-    if (location === EXTERNAL_LOCATION) this.#takeExternal(external, wanted);
-    else if (raw !== null ? raw !== wanted : typed === 0 && wanted > 0) throw new Damaged('a tensor in it has not the size that it says');
+    const expected = Math.ceil(elements * size);
+    this.#bytesOfType.set(name, (this.#bytesOfType.get(name) ?? 0) + expected);
+    if (location === EXTERNAL_LOCATION) this.#takeExternal(external, expected);
+    else if (raw !== null ? raw !== expected : typed === 0 && expected > 0)
+      throw new Damaged('a tensor in it has not the size that it says');
     // Typed data takes at least one byte per number.
     else if (raw === null && elements > Math.max(1, typed) * 2) throw new Damaged('a tensor in it has not the size that it says');
   }
 
-  #takeExternal(entries: ReadonlyMap<string, string>, wanted: number): void {
+  #takeExternal(entries: ReadonlyMap<string, string>, expected: number): void {
     const location = entries.get('location') ?? '';
     const offset = Number(entries.get('offset') ?? 0);
-    const length = Number(entries.get('length') ?? wanted);
+    const length = Number(entries.get('length') ?? expected);
     const isPlain = /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/.test(location);
-    if (!isPlain || !Number.isSafeInteger(offset) || offset < 0 || length !== wanted) {
+    if (!isPlain || !Number.isSafeInteger(offset) || offset < 0 || length !== expected) {
       throw new Damaged('its weights lie in a place that is not possible');
     }
     this.#external.set(location, Math.max(this.#external.get(location) ?? 0, offset + length));

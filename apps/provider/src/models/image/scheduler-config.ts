@@ -1,4 +1,4 @@
-/** Noise schedule of an image model, from the `scheduler_config.json` of its folder. */
+/** `readSchedulerConfig`: the noise schedule of an image model, from the `scheduler_config.json` of its folder. */
 import Type from 'typebox';
 import { ModelFileError } from '../gguf-header.js';
 import { readJson } from './folder-file.js';
@@ -9,7 +9,7 @@ export interface SchedulerConfig {
   readonly betaStart: number;
   readonly betaEnd: number;
   readonly betaSchedule: 'linear' | 'scaled_linear' | 'squaredcos_cap_v2';
-  /** In place of a schedule. */
+  /** Explicit betas in place of a schedule; null: none. */
   readonly betas: readonly number[] | null;
   /** Prediction type of the model: noise, clean image, or velocity. */
   readonly prediction: 'epsilon' | 'sample' | 'v_prediction';
@@ -21,7 +21,7 @@ export interface SchedulerConfig {
   readonly clip: number | null;
   /** The last timestep is pure noise, regardless of the betas. */
   readonly zeroTerminalSnr: boolean;
-  /** Of flow models: how far timesteps are moved towards noise. */
+  /** Shift of timesteps towards noise, for flow models. */
   readonly shift: number;
 }
 
@@ -46,7 +46,7 @@ const ConfigSchema = Type.Object({
 
 interface Method {
   readonly kind: SchedulerConfig['kind'];
-  /** Where the config does not say. */
+  /** Default where the config has no value. */
   readonly spacing: SchedulerConfig['spacing'];
 }
 

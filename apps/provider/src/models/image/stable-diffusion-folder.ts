@@ -1,6 +1,6 @@
 /**
- * An image model for stable-diffusion.cpp: a folder with GGUF or safetensors files and an `image-model.json` that describes them.
- * `models pull` writes the description for known models; for others, the owner does.
+ * `readStableDiffusionFolder`: an image model for stable-diffusion.cpp, as a folder with GGUF or safetensors files and an
+ * `image-model.json` that describes them. `models pull` writes the description for known models; for others, the owner does.
  */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ interface StableDiffusionModel {
   readonly files: Readonly<Record<string, string>>;
   /** Engine options, by the engine's names. */
   readonly config: Readonly<Record<string, string | number | boolean>>;
-  /** Description first. */
+  /** All files, the description first. */
   readonly paths: readonly string[];
   readonly bytes: number;
 }

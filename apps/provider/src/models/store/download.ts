@@ -1,6 +1,6 @@
 /**
- * Downloads a large file in parallel ranges and resumes earlier downloads. Progress is stored per chunk; a file changed on the
- * server is downloaded again (If-Range, RFC 9110 section 13.1.5). The file gets its final name only after length and SHA-256 are
+ * `download` downloads a large file in parallel ranges and resumes earlier downloads. Progress is stored per chunk; a file changed on
+ * the server is downloaded again (If-Range, RFC 9110 section 13.1.5). The file gets its final name only after length and SHA-256 are
  * checked.
  */
 import { createHash } from 'node:crypto';
@@ -27,7 +27,7 @@ export interface Download extends RangeSource {
 export interface Progress {
   readonly phase: 'downloading' | 'verifying';
   readonly bytes: number;
-  /** Null when the server does not say. */
+  /** Null: the server reports no length. */
   readonly total: number | null;
 }
 
@@ -44,7 +44,7 @@ export interface Tuning {
 
 const TUNING: Tuning = { chunkBytes: 32 << 20, connections: 6, tries: 8, retryMs: 250, stallMs: 30_000 };
 const LONGEST_PAUSE_MS = 10_000;
-/** Left free on the disk. */
+/** Free bytes that a download leaves on the disk. */
 const SPARE_BYTES = 256 << 20;
 
 /** The download failed. The message is one sentence for the owner. */

@@ -1,6 +1,6 @@
 /**
- * Reads parts of a file over HTTP (RFC 9110 section 14). Every response is checked against the requested range: too short, too long
- * or misplaced parts are rejected.
+ * Reads parts of a file over HTTP (RFC 9110 section 14). Every response is checked against the requested range: too short, too long or
+ * misplaced parts are rejected.
  */
 
 export interface RangeSource {
@@ -22,10 +22,10 @@ export class TransferError extends Error {
 }
 
 export interface Probe {
-  /** Null when the server does not say. */
+  /** Null: the server reports no length. */
   readonly bytes: number | null;
   readonly ranges: boolean;
-  /** A strong entity tag, or the time of the last change; null when the server gives neither. */
+  /** A strong entity tag, or the time of the last change; null: the server reports neither. */
   readonly validator: string | null;
 }
 

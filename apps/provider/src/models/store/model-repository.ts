@@ -1,18 +1,15 @@
-/**
- * Sources of models: `hf:owner/repo:quant`, an https address, or a local file. Repository metadata lists the files of a
- * quantisation and their SHA-256.
- */
+/** Sources of models (`hf:owner/repo:quant`, an https address, or a local file), and the files of a model repository with their SHA-256. */
 import { basename } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { DownloadError } from './download.js';
 
 export interface RemoteFile {
-  /** Relative to the store's folder; of all but image models without a path. */
+  /** Path relative to the store's folder; a plain file name except for image models. */
   readonly name: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Null when not known before. */
+  /** Null: unknown before the download. */
   readonly bytes: number | null;
   readonly sha256: string | null;
 }
@@ -28,7 +25,7 @@ export interface ModelRepository {
   readonly token: string | null;
 }
 
-/** From the environment, by the variable names of Hugging Face's own tools. */
+/** Reads address and token from the environment, by the variable names of Hugging Face's own tools. */
 export function modelRepositoryOf(env: Readonly<Record<string, string | undefined>>): ModelRepository {
   return { url: (env.HF_ENDPOINT || 'https://huggingface.co').replace(/\/+$/, ''), token: env.HF_TOKEN || null };
 }
@@ -84,8 +81,8 @@ export function repositoryFiles(
   const models = entries.filter(({ type, path }) => type === 'file' && /\.gguf$/i.test(path) && !/mmproj|imatrix/i.test(basename(path)));
   const groups = groupsOf(models);
   const names = [...groups.keys()];
-  const wanted = quantization ?? (names.length === 1 ? null : USUAL);
-  const fitting = wanted === null ? names : names.filter((name) => isOf(name, wanted));
+  const requested = quantization ?? (names.length === 1 ? null : USUAL);
+  const fitting = requested === null ? names : names.filter((name) => isOf(name, requested));
   const [only, ...others] = fitting;
   if (only === undefined || others.length > 0) {
     const what = names.length === 0 ? `${repository} holds no GGUF model` : `name one quantisation of ${repository}`;

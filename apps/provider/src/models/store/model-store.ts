@@ -1,4 +1,4 @@
-/** The owner's models: a folder and a list of their files, source, hash and use. The list is replaced atomically. */
+/** `ModelStore`: the owner's models, as a folder and a list of their files, source, hash and use. The list is replaced atomically. */
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import Type, { type Static } from 'typebox';

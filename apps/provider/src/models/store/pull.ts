@@ -1,6 +1,6 @@
 /**
- * Adds a model to the store: finds the files, downloads missing ones, checks each against its source's hash, and reads the header.
- * Only then the list is updated. An interrupted pull can be resumed.
+ * `pull` adds a model to the store: finds the files, downloads missing ones, checks each against its source's hash, and reads the
+ * header. Only then the list is updated. An interrupted pull can be resumed.
  */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -30,7 +30,7 @@ export interface PullOptions {
   readonly modelRepository: ModelRepository;
   /** Overrides the id derived from the model's name. */
   readonly id: string | null;
-  /** Expected hash of the model, given by the owner. */
+  /** Expected hash of the model, from the owner. */
   readonly sha256: string | null;
   /** Hashes that a catalogue allows for an id; null: not listed. */
   readonly catalogued: (id: string) => Promise<readonly string[] | null>;
@@ -150,10 +150,10 @@ async function pullKnown(source: Repository, known: KnownModel, entries: Entries
 }
 
 /** Downloads one file unless present. Returns its SHA-256. */
-async function fetchFile(file: RemoteFile, wanted: string | null, options: PullOptions): Promise<string> {
+async function fetchFile(file: RemoteFile, requiredSha256: string | null, options: PullOptions): Promise<string> {
   const { store, hashes, signal, onProgress, tuning } = options;
   const path = join(store.directory, file.name);
-  const expected = wanted ?? file.sha256;
+  const expected = requiredSha256 ?? file.sha256;
   if (expected !== null && file.sha256 !== null && expected !== file.sha256) {
     throw new DownloadError(`the repository has another file than the one you asked for: its SHA-256 is ${file.sha256}`);
   }

@@ -1,8 +1,6 @@
 /**
- * Entry point of the supervisor process, which `start` leaves running where there is no service manager.
- *
- * Its control socket in the data directory makes it unique and lets `stop` reach it. The only argument is the service definition as
- * JSON.
+ * Entry file of the supervisor process, which `start` starts where there is no service manager. Its control socket in the data
+ * directory makes the process unique, and `stop` uses it. The only argument is the service definition as JSON.
  */
 import Type from 'typebox';
 import { AlreadyRunningError, ControlServer } from '../../control/control-server.js';

@@ -1,6 +1,5 @@
 /**
- * Runs the daemon as a child and restarts it with exponential backoff when it crashes. Exit code 0 is a requested stop.
- *
+ * `Supervised` runs the daemon as a child and restarts it with exponential backoff when it crashes. Exit code 0 is a requested stop.
  * The child ends with this process through its IPC channel.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -45,7 +44,7 @@ export class Supervised {
     this.#ended = this.#run();
   }
 
-  /** Resolves when nothing runs and nothing will. */
+  /** Resolves when the child has ended and will not be restarted. */
   get ended(): Promise<void> {
     return this.#ended;
   }

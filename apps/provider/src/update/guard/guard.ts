@@ -1,7 +1,6 @@
 /**
- * Supervises a version on trial and rolls back if the version is not confirmed in time or keeps crashing.
- *
- * The guard's code is the previous version's, which is known to work.
+ * `Guard` supervises a version on trial and rolls back if the version is not confirmed in time or keeps crashing. The guard's code is
+ * the previous version's, which is known to work.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -30,9 +29,8 @@ export class Guard {
   constructor(private readonly options: GuardOptions) {}
 
   /**
-   * Stops the agent and starts it no more. The first request closes the IPC channel instead of sending a signal:
-   *
-   * a signal to the whole process group already reached the agent, and its repetition would force the shutdown.
+   * Stops the agent for good. The first request closes the IPC channel instead of sending a signal: a signal to the whole process group
+   * already reached the agent, and its repetition would force the shutdown.
    */
   stop(signal: NodeJS.Signals): void {
     const child = this.#child;
@@ -43,7 +41,7 @@ export class Guard {
     else child.kill(signal);
   }
 
-  /** Settings are to be read again. */
+  /** Makes the agent read its settings again. */
   reloadSettings(): void {
     this.#child?.kill('SIGHUP');
   }

@@ -1,4 +1,4 @@
-/** Entry point of the guard: `main.js PREFIX ARGUMENTS…`. The launcher runs the guard instead of the agent during a trial. */
+/** Entry file of the guard: `main.js PREFIX ARGUMENTS…`. The launcher runs the guard instead of the agent during a trial. */
 import { Guard } from './guard.js';
 
 const [prefix, ...args] = process.argv.slice(2);
@@ -8,6 +8,6 @@ if (prefix === undefined) {
 }
 const guard = new Guard({ prefix, args, say: (sentence) => process.stderr.write(`inference-provider: ${sentence}\n`) });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => guard.stop(signal));
-// In a terminal SIGHUP means that the terminal closed.
+// Means in a terminal that the terminal closed.
 process.on('SIGHUP', () => (process.stdout.isTTY ? guard.stop('SIGHUP') : guard.reloadSettings()));
 process.exit(await guard.run());

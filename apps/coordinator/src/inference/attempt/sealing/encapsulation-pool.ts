@@ -35,7 +35,7 @@ interface EncapsulationPoolOptions {
 }
 
 export class EncapsulationPool {
-  /** By recipient, least recently used first. */
+  /** Pools by recipient, least recently used first. */
   readonly #pools = new Map<string, RecipientPool>();
   readonly #options: EncapsulationPoolOptions;
   readonly #now: () => number;

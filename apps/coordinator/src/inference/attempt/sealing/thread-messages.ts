@@ -1,4 +1,4 @@
-/** Messages between the coordinator and its sealing thread. */
+/** Messages between `EncapsulationPool` and its worker thread, and the byte sizes in them. */
 
 /** Sizes of one HPKE encapsulation: `enc` (encapsulated key) and shared secret, in bytes. */
 export const ENC_BYTES = 32;
@@ -13,7 +13,7 @@ export interface EncapsulationRequest {
 
 export interface EncapsulationBatch {
   readonly recipient: Uint8Array;
-  /** Of the request. */
+  /** `count` of the request. */
   readonly count: number;
   /** `enc ‖ shared secret`, repeated `count` times; null: the encapsulation failed. */
   readonly pairs: Uint8Array<ArrayBuffer> | null;

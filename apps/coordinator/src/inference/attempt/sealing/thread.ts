@@ -1,4 +1,4 @@
-/** Entry file of the worker thread for precomputed encapsulations. */
+/** Entry file of the worker thread that computes HPKE encapsulations for `EncapsulationPool`. */
 import { parentPort } from 'node:worker_threads';
 import { encapsulate } from '@inference/protocol/crypto';
 import { ENC_BYTES, type EncapsulationBatch, type EncapsulationRequest, PAIR_BYTES } from './thread-messages.js';

@@ -19,7 +19,7 @@ import { plausibleHardware } from './plausible-hardware.js';
 
 interface HandshakeEvents {
   welcome(message: CoordinatorMessage & { type: 'welcome' }): void;
-  /** The provider did not go on in time. */
+  /** The provider sent no `hello` or no `register` in time. */
   tooSlow(waitedFor: 'hello' | 'register'): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Limits the reported hardware to the plausible: the enclave signs the chip name, and cores, memory and rates above any such
- * machine are lowered to its maximum. Pure. Proves nothing; only excludes absurd values.
+ * `plausibleHardware` limits the reported hardware: the enclave signs the chip name, and cores, memory and rates above any such machine
+ * are lowered to its maximum. Pure. Proves nothing; only excludes absurd values.
  */
 import { type Attestation, bandwidthOf, type ChipFacts, chipFacts, type Hardware } from '@inference/protocol';
 
@@ -52,7 +52,7 @@ export function plausibleDecodeTps(reported: number, { bandwidth_gbs }: Hardware
   return Math.min(reported, maxDecodeTps(bandwidth_gbs));
 }
 
-/** The same for the reading of a prompt. */
+/** Limits a prefill rate likewise, in tokens per second. */
 export function plausiblePrefillTps(reported: number, { bandwidth_gbs }: Hardware): number {
   return Math.min(reported, MAX_PREFILL_PER_DECODE * maxDecodeTps(bandwidth_gbs));
 }
@@ -66,7 +66,7 @@ function plausibleBandwidth(reported: number, gpuCores: number, chip: ChipFacts 
 }
 
 /** Core counts that do not add up are dropped. */
-function coresOf({ performance_cores: fast, efficiency_cores: thrifty }: Hardware, all: number): Partial<Hardware> {
-  if (fast === undefined || thrifty === undefined || fast + thrifty > all) return {};
-  return { performance_cores: fast, efficiency_cores: thrifty };
+function coresOf({ performance_cores: performance, efficiency_cores: efficiency }: Hardware, all: number): Partial<Hardware> {
+  if (performance === undefined || efficiency === undefined || performance + efficiency > all) return {};
+  return { performance_cores: performance, efficiency_cores: efficiency };
 }

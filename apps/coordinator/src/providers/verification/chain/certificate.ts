@@ -30,12 +30,12 @@ export interface CertificateExtension {
   readonly value: Uint8Array;
 }
 
-/** DER, but not of a certificate as described here. */
+/** Valid DER, but no certificate of the described form. */
 export class CertificateError extends Error {
   override readonly name = 'CertificateError';
 }
 
-/** Takes a certificate apart. Throws DerError or {@link CertificateError}. */
+/** Parses a certificate. Throws DerError or {@link CertificateError}. */
 export function parseCertificate(der: Uint8Array): Certificate {
   const [signed, outerAlgorithm, signature] = expectMembers(readDer(der), TAG.sequence, 3);
   const [version, serialNumber, algorithm, issuer, validity, subject, keyInfo, extensions] = expectMembers(signed, TAG.sequence, 8);

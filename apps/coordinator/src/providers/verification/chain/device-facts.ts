@@ -70,7 +70,7 @@ function textLike(pattern: RegExp): (value: Uint8Array) => string | null {
   };
 }
 
-/** DER INTEGER 0 or 1, and nothing else. */
+/** A DER INTEGER of 0 or 1; null for any other value. */
 function zeroOrOne(value: Uint8Array): 0 | 1 | null {
   const [tag, length, number] = value;
   if (value.length !== 3 || tag !== 0x02 || length !== 0x01) return null;

@@ -1,6 +1,6 @@
 /**
- * The nonce that binds a managed-device chain to an enclave key: the coordinator derives the chain's freshness code from the key.
- * The preimage is stored and published, so anyone can compute the nonce again.
+ * Nonces and freshness codes that bind a managed-device chain to an enclave key. The coordinator derives them from the key. The
+ * preimage is stored and published, so anyone can compute the nonce again.
  */
 import { createHash } from 'node:crypto';
 import { fromBase64OrNull, type NoncePreimage, toBase64, utf8 } from '@inference/protocol';
@@ -9,7 +9,7 @@ const WEEK_MS = 7 * 24 * 60 * 60_000;
 const PREFIX = utf8('inference/mda/v1\0');
 const RANDOM_BYTES = 16;
 
-/** Week number of a time, counted from 1970-01-01. A device issues a new certificate about once a week. */
+/** Week number of a time, counted from 1970-01-01: a device issues a new certificate about once a week. */
 export function weeklyEpoch(milliseconds: number): number {
   return Math.floor(milliseconds / WEEK_MS);
 }

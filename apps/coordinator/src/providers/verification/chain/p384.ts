@@ -1,4 +1,4 @@
-/** ECDSA on P-384 with SHA-384 (FIPS 186-5), the only signatures of managed-device chains. */
+/** ECDSA verification on P-384 with SHA-384 (FIPS 186-5), the only signatures of managed-device chains. */
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { concatBytes, equalBytes, fromHex } from '@inference/protocol';
 import { cachedImport } from '@inference/protocol/crypto';

@@ -1,8 +1,8 @@
 /**
- * Verifies a managed-device certificate chain of a leaf and its issuer up to a trust anchor (RFC 5280 section 6.1). Pure apart from a
- * cache: the clock is an argument, and the first failed check is the result. The order of the checks is fixed, and all of them run.
+ * `verifyDeviceChain` verifies a managed-device certificate chain of a leaf and its issuer up to a trust anchor (RFC 5280 section 6.1).
+ * Pure apart from a cache: the clock is an argument. Checks run in a fixed order, and the first failed one is the result.
  *
- * packages/verifier has an independent verifier of the same chains, for outsiders. Both are meant; see docs/decisions/0010.
+ * The verifier package has a second, independent implementation for outsiders (docs/decisions/0010).
  */
 import { type ChainRejection, equalBytes, fromBase64, fromHex } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
@@ -31,7 +31,7 @@ export interface DeviceClaims {
   readonly serialNumber: string;
   readonly provisioningUdid: string | null;
   readonly softwareUpdateDeviceId: string | null;
-  /** As in the attestation, for example `Apple M4 Max`. */
+  /** Chip name of the attestation, for example `Apple M4 Max`. */
   readonly chipName: string | null;
 }
 
@@ -154,7 +154,7 @@ function parse(der: Uint8Array): Certificate {
 const ECDSA_SHA384 = fromHex('300a06082a8648ce3d040303');
 const EMPTY_NAME_BYTES = 2;
 
-/** Names chain, and the issuer's key signed the leaf. Gives the leaf's point. */
+/** Returns the leaf's point. Refuses unless the names connect and the issuer's key signed the leaf. */
 function requirePath(leaf: Certificate, issuer: Certificate): Uint8Array {
   if (leaf.issuer.length === EMPTY_NAME_BYTES || !equalBytes(leaf.issuer, issuer.subject)) refuse('names_not_chained');
   for (const { signatureAlgorithm, outerSignatureAlgorithm } of [leaf, issuer]) {

@@ -1,6 +1,6 @@
 /**
- * Pipelined requests (RFC 9112 section 9.3.2). Before its turn, a response has no socket, so Node.js does not close it with the
- * connection; waiting for `close` to stop a job or release a body would take forever.
+ * `closePipelined` closes pipelined responses (RFC 9112 section 9.3.2) with their connection. Before its turn, a response has no
+ * socket, so Node.js does not close it; a job or body that waits for `close` would never be released.
  */
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';

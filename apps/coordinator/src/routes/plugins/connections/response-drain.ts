@@ -1,8 +1,6 @@
 /**
- * Bounds the reading time of clients, on every route.
- *
- * Unread bytes stay in memory. A client is disconnected if reading stops or is too slow; a client on a slow line gets every byte.
- * The shutdown waits for unread responses.
+ * `ResponseDrain` limits the time in which clients read responses, on every route. Unread bytes stay in memory. A client is
+ * disconnected if reading stops or is too slow; a client on a slow line gets every byte. The shutdown waits for unread responses.
  */
 import type { Server, ServerResponse } from 'node:http';
 
@@ -34,7 +32,7 @@ export class ResponseDrain {
     });
   }
 
-  /** From now on, a connection ends after its running response, although that may have promised to keep the connection. */
+  /** Makes connections end after their running response, even where the response has announced keep-alive. */
   endConnections(): void {
     this.#endsConnections = true;
   }

@@ -1,14 +1,13 @@
 /**
- * Serves requests with an unsupported `Upgrade` (h2c, or WebSocket at another path) as ordinary requests (RFC 9110 section 7.8).
- *
- * Node.js passes every upgrade as a raw socket once a listener exists. The request is therefore sent to the server again without
- * `Upgrade`, `HTTP2-Settings` and their `Connection` options.
+ * `serveUpgradesAsRequests` serves requests with an unsupported `Upgrade` (h2c, or WebSocket at another path) as ordinary requests (RFC
+ * 9110 section 7.8). Node.js passes every upgrade as a raw socket once a listener exists. The request is therefore sent to the server
+ * again without `Upgrade`, `HTTP2-Settings` and their `Connection` options.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Handles every upgrade request except where `isTaken` is true: another listener answers those. */
-export function serveUpgradesAsRequests(server: Server, isTaken: (request: IncomingMessage) => boolean): void {
+/** Handles every upgrade request except where `isHandled` is true: another listener answers those. */
+export function serveUpgradesAsRequests(server: Server, isHandled: (request: IncomingMessage) => boolean): void {
   const unanswered = new WeakMap<Duplex, Set<ServerResponse>>();
   const waiting = new WeakMap<Duplex, () => void>();
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
@@ -23,7 +22,7 @@ export function serveUpgradesAsRequests(server: Server, isTaken: (request: Incom
     });
   });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (isTaken(request)) return;
+    if (isHandled(request)) return;
     const responses = unanswered.get(socket) ?? new Set();
     const ignoreError = (): void => {};
     // Node.js removes its `drain` listener on an upgrade, but an unfinished response may wait for the event.

@@ -1,4 +1,4 @@
-/** Puts the codes of placement decisions into sentences for the owner of the machine. */
+/** Turns the codes of placement decisions into sentences for the owner of the provider. */
 
 import type { UnavailableReason } from '@inference/scheduler';
 import type { LoggedDecision } from '../../../providers/placement/placement-log.js';

@@ -9,7 +9,7 @@ import { formatDuration } from './decision-text.js';
 export type StatusFacts = Omit<ProviderStatusAnswer, 'next_steps'>;
 
 /** Temporary unavailable reasons, and what the owner can do meanwhile. A full or paused provider needs no step. */
-const PASSING: Partial<Record<UnavailableReason, string>> = {
+const TEMPORARY_CAUSES: Partial<Record<UnavailableReason, string>> = {
   too_hot: 'This Mac is too hot and gets no jobs until it has cooled down. Improve its cooling, or run fewer other programs.',
   no_memory: 'This Mac is out of memory and gets no jobs until some is free. Close programs, or serve a smaller model.',
 };
@@ -18,12 +18,12 @@ const RESTRAINED = {
   on_probation: 'Jobs failed here. One job at a time tests whether this Mac works again.',
 } as const;
 /** Fewer consecutive refusals are a momentary peak. */
-const OFTEN_REFUSED = 3;
-/** Older decisions say little about the present. */
+const MIN_REFUSALS = 3;
+/** Older decisions do not describe the present. */
 const RECENT_MS = 30 * 60_000;
 
 export function nextSteps(facts: StatusFacts): NextStep[] {
-  const steps = [...blocked(facts), ...passing(facts), ...demand(facts), ...lost(facts), ...better(facts)];
+  const steps = [...blocked(facts), ...temporary(facts), ...demand(facts), ...lost(facts), ...better(facts)];
   return steps.length > 0 ? steps : [{ code: 'nothing', text: 'Nothing: this Mac gets its share of the requests.' }];
 }
 
@@ -49,8 +49,8 @@ function blocked({ status, status_remedy, availability, trust_parts, trust_level
   return steps;
 }
 
-function passing({ gate }: StatusFacts): NextStep[] {
-  const text = gate === null ? undefined : PASSING[gate as UnavailableReason];
+function temporary({ gate }: StatusFacts): NextStep[] {
+  const text = gate === null ? undefined : TEMPORARY_CAUSES[gate as UnavailableReason];
   return gate === null || text === undefined ? [] : [{ code: gate, text }];
 }
 
@@ -65,7 +65,7 @@ function demand({ models }: StatusFacts): NextStep[] {
     }));
 }
 
-/** Requests that other providers got, with the reasons. */
+/** Requests that other providers received, with the reasons. */
 function lost({ decisions, models, trust_parts, host, reputation, server_time }: StatusFacts): NextStep[] {
   const steps: NextStep[] = [];
   const since = Date.parse(server_time) - RECENT_MS;
@@ -76,7 +76,7 @@ function lost({ decisions, models, trust_parts, host, reputation, server_time }:
     steps.push({ code: 'failing', text: 'Jobs failed here recently, so other providers are preferred for a while. Check the log.' });
   }
   const refused = reputation.refused_in_a_row ?? 0;
-  if (refused >= OFTEN_REFUSED) {
+  if (refused >= MIN_REFUSALS) {
     const text = `This Mac has refused ${refused} requests in a row as full, so its backoff grows each time. Offer fewer slots, or free memory.`;
     steps.push({ code: 'refuses', text });
   }
@@ -108,8 +108,8 @@ function strainOf({ thermal, memory_pressure, power }: StatusFacts['host']): str
 function better({ status, trust_level, trust_parts, models, earnings }: StatusFacts): NextStep[] {
   const steps: NextStep[] = [];
   const gap = trust_parts.find(({ state, remedy }) => state !== 'ok' && remedy !== undefined);
-  const isSaid = status === 'below_min_trust_level';
-  if (!isSaid && trust_level === 'self_signed' && gap?.reason !== undefined && gap.remedy !== undefined) {
+  const isReported = status === 'below_min_trust_level';
+  if (!isReported && trust_level === 'self_signed' && gap?.reason !== undefined && gap.remedy !== undefined) {
     steps.push({ code: gap.reason, text: `For trust level hardware: ${gap.remedy}`.slice(0, 512) });
   }
   if (earnings?.of === 'machine') {

@@ -1,4 +1,4 @@
-/** Builds the status of a provider. Except for logged decisions, all values are current. */
+/** Builds the status of a provider from current values and the logged decisions. */
 import type { AwayReason, PlacementDecision, ProviderStatusAnswer, ReportedAvailability } from '@inference/protocol';
 import type { ProviderEarnings } from '../../../database/earnings-repository.js';
 import type { RequestQueue } from '../../../inference/queue/request-queue.js';
@@ -54,7 +54,7 @@ export function providerStatus(provider: ProviderSnapshot, { registry, requestQu
   return { ...facts, next_steps: nextSteps(facts) };
 }
 
-/** The status with other demand per model. The next steps follow from the demand. */
+/** The same status with other demand per model. The next steps follow from the demand. */
 export function withDemand(status: ProviderStatusAnswer, demandOfModel: (model: string) => Demand): ProviderStatusAnswer {
   const facts = { ...status, models: status.models.map((model) => ({ ...model, demand: demandBody(demandOfModel(model.id)) })) };
   return { ...facts, next_steps: nextSteps(facts) };

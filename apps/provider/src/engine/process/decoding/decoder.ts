@@ -1,8 +1,7 @@
 /**
- * The decode loop of a context. Each round decodes one token of every stream that is not paused, in one batch where possible.
- *
- * Then the round reads prompt slices for up to `PROMPT_MS`. Streams therefore join and leave between batches, and a long prompt delays
- * no stream.
+ * `Decoder`: the decode loop of a context. Each round decodes one token of every stream that is not paused, in one batch where
+ * possible. Then the round reads prompt slices for up to `PROMPT_MS`. Streams therefore join and leave between batches, and a long
+ * prompt delays no stream.
  *
  * A batch and its sampling are queued together, so that they cost one round trip to the compute thread.
  */
@@ -123,7 +122,7 @@ export class Decoder {
     }
     for (const running of [...this.#prompts, ...this.#streams].filter(({ stream }) => isCancelled(stream))) {
       this.#remove(running);
-      this.options.sequences.give(running.held);
+      this.options.sequences.release(running.held);
       // Runs after the text of the stream's last token.
       this.#toWrite.push(() => endCancelled(running.stream));
     }
@@ -277,7 +276,7 @@ export class Decoder {
       return;
     }
     this.#remove(running);
-    this.options.sequences.give(held);
+    this.options.sequences.release(held);
   }
 
   /** After a failed batch the contents of all sequences are unknown. */
@@ -287,7 +286,7 @@ export class Decoder {
 
   #fail(running: Running, error: unknown): void {
     this.#remove(running);
-    this.options.sequences.giveUp(running.held);
+    this.options.sequences.releaseUnknown(running.held);
     const { job } = running.stream.options.control;
     this.#toWrite.push(() =>
       running.stream.end({ job, kind: 'engine_failed', message: error instanceof Error ? error.message : 'unknown' }),

@@ -1,6 +1,7 @@
 /**
- * Tests on this machine in which batches a model's logits are bit-exact, so that a seed repeats a text. Some kernels compute a single
- * row (token) on another path than several rows. Repeatable streams then cannot share batches. Runs once after loading.
+ * `findRepeatability` tests on this machine in which batches a model's logits are bit-exact, so that a seed repeats a text. Some
+ * kernels compute a single row (token) on another path than several rows. Repeatable streams then cannot share batches. Runs once after
+ * loading.
  */
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { type NativeContext, type NativeSampler, nativeTokens, newSampler } from '../native.js';

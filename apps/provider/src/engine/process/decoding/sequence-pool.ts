@@ -1,9 +1,7 @@
 /**
- * The sequences of a context and their cached tokens. A finished stream leaves its tokens for the next request of the same scope
- * with a common prefix.
- *
- * Tokens of one scope are cleared before another scope gets the sequence. Otherwise a client could infer other clients' prompts
- * from the time to the first token (docs/decisions/0015).
+ * `SequencePool`: the sequences of a context and their cached tokens. A finished stream leaves its tokens for the next request of the
+ * same scope with a common prefix. Tokens of one scope are cleared before another scope gets the sequence. Otherwise a client could
+ * infer other clients' prompts from the time to the first token (docs/decisions/0015).
  */
 import type { Token } from 'node-llama-cpp';
 import type { NativeContext } from '../native.js';
@@ -11,7 +9,7 @@ import type { NativeContext } from '../native.js';
 /** A sequence; changed only by its current holder. */
 export interface CachedSequence {
   readonly id: number;
-  /** By position. */
+  /** Tokens by position. */
   tokens: Token[];
   /** Null: nothing may be reused. */
   scope: string | null;
@@ -41,7 +39,7 @@ interface SequencePoolOptions {
 
 type Memory = Pick<NativeContext, 'disposeSequence' | 'removeTokenCellsFromSequence' | 'getSequenceKvCacheMinPosition'>;
 
-/** Not to be called while a batch is under way. */
+/** Must not be called during a batch. */
 export class SequencePool {
   readonly #free: CachedSequence[];
 
@@ -56,13 +54,14 @@ export class SequencePool {
     return this.#free.length > 0;
   }
 
-  /** Takes the sequence with the longest common prefix, cut to that prefix. Null if all are in use. */
+  /** Returns the sequence with the longest common prefix, cut to that prefix, and marks it as used. Null if all are in use. */
   take(request: SequenceRequest): CachedSequence | null {
     let best: CachedSequence | undefined;
     let length = -1;
     for (const each of this.#free) {
       const reusable = this.#reusable(each, request);
-      if (best === undefined || reusable > length || (reusable === length && isSpent(each, best))) [best, length] = [each, reusable];
+      if (best === undefined || reusable > length || (reusable === length && isBetterToOverwrite(each, best)))
+        [best, length] = [each, reusable];
     }
     if (best === undefined) return null;
     this.#free.splice(this.#free.indexOf(best), 1);
@@ -71,16 +70,16 @@ export class SequencePool {
     return best;
   }
 
-  give(held: CachedSequence): void {
+  release(held: CachedSequence): void {
     if (held.scope === null) this.#wipe(held);
     held.idleSince = this.#now();
     this.#free.push(held);
   }
 
   /** Releases a sequence with unknown contents. */
-  giveUp(held: CachedSequence): void {
+  releaseUnknown(held: CachedSequence): void {
     held.scope = null;
-    this.give(held);
+    this.release(held);
   }
 
   /** Clears sequences idle for at least this time. Returns whether any tokens remain cached. */
@@ -129,8 +128,8 @@ export class SequencePool {
   }
 }
 
-/** Whether the first sequence is the better one to lose: empty, or idle for longer. Low ids first, as neighbours share a batch. */
-function isSpent(one: CachedSequence, other: CachedSequence): boolean {
+/** Whether the first sequence is the better one to overwrite: empty, or idle for longer. Low ids first, as neighbours share a batch. */
+function isBetterToOverwrite(one: CachedSequence, other: CachedSequence): boolean {
   if ((one.tokens.length === 0) !== (other.tokens.length === 0)) return one.tokens.length === 0;
   if (one.tokens.length === 0) return one.id < other.id;
   return one.idleSince < other.idleSince;

@@ -1,6 +1,6 @@
 /**
- * Text of a stream restricted by a grammar. A token is accepted only if the remaining tokens can still complete the text. Otherwise
- * the stream ends with the shortest completion.
+ * `GrammarText`: text of a stream restricted by a grammar. A token is accepted only if the remaining tokens can still complete the
+ * text. Otherwise the stream ends with the shortest completion.
  */
 
 import { type Grammar, GrammarMatcher, GrammarTooLarge, type MatcherState, stateKey } from '@inference/json-schema-grammar/grammar';
@@ -44,12 +44,12 @@ export class GrammarText implements StreamText {
     this.#canEnd = this.#fits(this.#state, limit);
   }
 
-  /** Nothing may follow. */
+  /** Whether no further text may follow. */
   get isComplete(): boolean {
     return this.#state.length === 1 && this.#state[0] === null;
   }
 
-  /** The text may end here. */
+  /** Whether the text may end here. */
   get mayEnd(): boolean {
     return this.#state.includes(null) && !this.#decoder.isInCharacter;
   }

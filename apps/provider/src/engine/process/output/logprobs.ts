@@ -1,6 +1,6 @@
 /**
- * Log probabilities of the unmodified model, before temperature, penalties and grammars. The library reports values after them, so
- * two samplers without effect on the logits run once more.
+ * `RawLogprobs`: log probabilities of the unmodified model, before temperature, penalties and grammars. The library reports values
+ * after them, so two samplers without effect on the logits run once more.
  */
 
 import type { Logprob, TokenLogprob } from '@inference/formats';

@@ -1,6 +1,6 @@
 /**
- * A stream from prompt to end: accepts sampled tokens, detects the end and produces pieces. Accepting is fast, because the next
- * batch waits for the result; text is written during the next batch.
+ * `TextStream`: a stream from prompt to end. Accepts sampled tokens, detects the end and produces pieces. Accepting is fast, because
+ * the next batch waits for the result; text is written during the next batch.
  */
 import type { TokenLogprob } from '@inference/formats';
 import type { Token } from 'node-llama-cpp';
@@ -46,17 +46,17 @@ export class StreamControl {
 
 export interface StreamOptions {
   readonly control: StreamControl;
-  /** Not empty. */
+  /** Prompt tokens, at least one. */
   readonly prompt: readonly Token[];
   readonly startsInsideThinking: boolean;
   readonly scope: string | null;
-  /** The same text each time is counted on. */
+  /** Whether the same request must give the same text. */
   readonly repeatable: boolean;
   /** Maximum tokens. */
   readonly limit: number;
   readonly sampler: NativeSampler;
   readonly text: TextAssembler | GrammarText;
-  /** Null: no log probabilities are wanted. */
+  /** Null: no log probabilities are requested. */
   readonly logprobs: { readonly vocabulary: Vocabulary; readonly alternatives: number } | null;
   readonly isEnd: (token: Token) => boolean;
   readonly onEnd: () => void;

@@ -1,7 +1,7 @@
 /**
- * Text of generated tokens, from the vocabulary itself so that bytes are exact. A character split over tokens is held until
- * complete; invalid bytes become U+FFFD; control tokens print nothing. Tokens of think tags are printed, because the output filter
- * needs them.
+ * `Vocabulary` and `TextAssembler`: text of generated tokens, from the vocabulary itself so that bytes are exact. A character split
+ * over tokens is withheld until complete; invalid bytes become U+FFFD; control tokens print nothing. Tokens of think tags are printed,
+ * because the output filter needs them.
  */
 import type { Token } from 'node-llama-cpp';
 
@@ -76,18 +76,18 @@ export class Vocabulary {
     if (raw === undefined) return SILENT;
     switch (types[token]) {
       case CONTROL:
-        return this.printed.some((text) => text.includes(raw)) ? wholeText(raw) : SILENT;
+        return this.printed.some((text) => text.includes(raw)) ? plainTokenText(raw) : SILENT;
       case UNKNOWN:
       case UNUSED:
         return SILENT;
       case USER_DEFINED:
-        return wholeText(raw);
+        return plainTokenText(raw);
       case BYTE:
         return fromBytes(Uint8Array.of(Number.parseInt(raw.slice(3, 5), 16)));
       default:
         if (kind === 'gpt2') return fromBytes(byteLevelBytes(raw));
-        if (kind === 'llama' || kind === 't5') return wholeText(raw.replaceAll('\u2581', ' '));
-        return wholeText(this.source.detokenize(token));
+        if (kind === 'llama' || kind === 't5') return plainTokenText(raw.replaceAll('\u2581', ' '));
+        return plainTokenText(this.source.detokenize(token));
     }
   }
 }
@@ -119,7 +119,7 @@ export class TextAssembler implements StreamText {
   }
 }
 
-function wholeText(text: string): TokenText {
+function plainTokenText(text: string): TokenText {
   return { bytes: encoder.encode(text), text };
 }
 

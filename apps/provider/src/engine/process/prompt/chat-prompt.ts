@@ -1,7 +1,7 @@
 /**
- * Renders the model's chat template and tokenises the result. Control tokens come only from the template: control text inside a
- * message passes the template as a random placeholder and is tokenised as plain text. Clients therefore cannot close a turn or open
- * another role.
+ * `ChatPrompt` renders the model's chat template and tokenises the result. Control tokens come only from the template: control text
+ * inside a message passes the template as a random placeholder and is tokenised as plain text. Clients therefore cannot close a turn or
+ * open another role.
  */
 import { Template } from '@huggingface/jinja';
 import type { Token } from 'node-llama-cpp';
@@ -31,7 +31,7 @@ export interface PromptModel {
   };
 }
 
-/** The prompt fills the context and leaves no room to answer. */
+/** The prompt fills the context and leaves no space for an answer. */
 export class PromptTooLong extends Error {
   /** `actual`: tokens of the prompt; estimated where a full count would delay other streams. */
   constructor(readonly actual: number) {

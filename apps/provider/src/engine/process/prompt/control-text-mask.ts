@@ -1,4 +1,4 @@
-/** Carries control text written by clients through a template, as random placeholders that become plain text again. */
+/** `ControlTextMask` passes control text written by clients through a template, as random placeholders that become plain text again. */
 import { randomInt } from 'node:crypto';
 
 /** Placeholders for control text of one prompt. Private-use characters and digits survive every text filter of Jinja. */

@@ -1,4 +1,4 @@
-/** Adapts a conversation to a chat template without losing content. Pure. */
+/** `fitConversation` adapts a conversation to a chat template without losing content. Pure. */
 import { DEFAULT_TOOL_CALL_TAGS } from '@inference/formats';
 import type { PromptMessage, PromptTool } from '../../messages.js';
 import type { TemplateRequirements } from './template-requirements.js';

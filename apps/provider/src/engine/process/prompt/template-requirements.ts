@@ -1,6 +1,6 @@
 /**
- * Requirements of a chat template: position of system messages, alternation of roles, format of tool calls. Determined once per
- * model by rendering a few test conversations.
+ * `templateRequirements` of a chat template: position of system messages, alternation of roles, format of tool calls. Determined once
+ * per model by rendering a few test conversations.
  */
 import type { PromptMessage, PromptTool } from '../../messages.js';
 
@@ -9,7 +9,7 @@ export interface TemplateRequirements {
   readonly system: 'anywhere' | 'first' | 'nowhere';
   /** The first turn is the user's. */
   readonly userFirst: boolean;
-  /** User and assistant take turns. */
+  /** User and assistant alternate. */
   readonly alternating: boolean;
   /** `text`: the template does not render tools, calls and results in the format that the output filter reads. */
   readonly tools: 'template' | 'text';

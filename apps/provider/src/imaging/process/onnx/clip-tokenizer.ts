@@ -1,12 +1,12 @@
 /**
- * The CLIP tokenizer, used by nearly all latent-diffusion models: lower case, byte pairs within words, `</w>` on the last piece of
- * a word. Read from `vocab.json` and `merges.txt`, or from `tokenizer.json`.
+ * `ClipTokenizer`, the tokenizer of nearly all latent-diffusion models: lower case, byte pairs within words, `</w>` on the last piece
+ * of a word. Read from `vocab.json` and `merges.txt`, or from `tokenizer.json`.
  */
 
 import type { ClipVocabulary } from '../../../models/image/clip-vocabulary.js';
 
 interface TokenizedPrompt {
-  /** Filled up to the vocabulary's length. */
+  /** Token ids, padded to the vocabulary's length. */
   readonly ids: readonly number[];
   /** Token count without padding. */
   readonly used: number;

@@ -1,13 +1,13 @@
 /**
- * Normally distributed noise from a seed. Generator: xoshiro128** (Blackman and Vigna), with a hash of the seed as state. The same
- * seed gives the same numbers on every machine.
+ * `Noise`: normally distributed numbers from a seed. Generator: xoshiro128** (Blackman and Vigna), with a hash of the seed as state.
+ * The same seed gives the same numbers on every machine.
  */
 import { createHash } from 'node:crypto';
 
 /** `seed`: any text. */
 export class Noise {
   readonly #state: Uint32Array;
-  #spare: number | null = null;
+  #second: number | null = null;
 
   constructor(seed: string) {
     const digest = createHash('sha256').update(`image noise ${seed}`).digest();
@@ -16,19 +16,19 @@ export class Noise {
 
   /** The next number of a normal distribution of mean 0 and variance 1 (Box and Muller). */
   next(): number {
-    if (this.#spare !== null) {
-      const spare = this.#spare;
-      this.#spare = null;
-      return spare;
+    if (this.#second !== null) {
+      const second = this.#second;
+      this.#second = null;
+      return second;
     }
     // Above 0, so the logarithm is finite.
     const radius = Math.sqrt(-2 * Math.log((this.#word() + 1) / 2 ** 32));
     const angle = (2 * Math.PI * this.#word()) / 2 ** 32;
-    this.#spare = radius * Math.sin(angle);
+    this.#second = radius * Math.sin(angle);
     return radius * Math.cos(angle);
   }
 
-  /** So many numbers, multiplied by `scale`. */
+  /** Fills the array with numbers, multiplied by `scale`. */
   fill(values: Float32Array, scale: number): Float32Array {
     for (let index = 0; index < values.length; index++) values[index] = scale * this.next();
     return values;

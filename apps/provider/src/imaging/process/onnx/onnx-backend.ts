@@ -1,6 +1,6 @@
 /**
- * Image generation with latent-diffusion models in ONNX: text encoder, UNet steps with classifier-free guidance (Ho and Salimans),
- * decoder. The same seed and request give the same pixels. Intermediate buffers are overwritten.
+ * `OnnxBackend` generates images with latent-diffusion models in ONNX: text encoder, UNet steps with classifier-free guidance (Ho and
+ * Salimans), decoder. The same seed and request give the same pixels. Intermediate buffers are overwritten.
  */
 import { availableParallelism } from 'node:os';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -61,7 +61,7 @@ export class OnnxBackend implements ImageBackend {
     const states = await this.#read(isGuided ? ['', request.prompt] : [request.prompt]);
     try {
       for (let step = 0; step < steps; step++) {
-        // Word of a cancellation comes in between.
+        // Lets a cancellation message arrive between two steps.
         await turn();
         signal.throwIfAborted();
         const scale = sampler.inputScale(step);
@@ -111,16 +111,16 @@ export class OnnxBackend implements ImageBackend {
     const said = new Float32Array(states.length * latent.length);
     for (let from = 0; from < states.length; from += together) {
       const batch = states.slice(from, from + together);
-      const wanted = [batch.length, ...shape];
+      const expectedDims = [batch.length, ...shape];
       const context = unet.input('encoder_hidden_states');
       const tokens = this.model.vocabulary.length;
       const output = await unet.run(
         {
-          sample: floats(sample.type, repeated(latent, batch.length), wanted),
+          sample: floats(sample.type, repeated(latent, batch.length), expectedDims),
           timestep: timesteps(unet.input('timestep'), timestep, batch.length),
           encoder_hidden_states: floats(context.type, joined(batch), [batch.length, tokens, (batch[0]?.length ?? 0) / tokens]),
         },
-        ({ dims }) => dims.length === 4 && dims.every((size, index) => size === wanted[index]),
+        ({ dims }) => dims.length === 4 && dims.every((size, index) => size === expectedDims[index]),
       );
       said.set(floatsOf(output), from * latent.length);
       overwrite(output);
@@ -137,10 +137,10 @@ export class OnnxBackend implements ImageBackend {
       latent.map((value) => value / scaling + shift),
       [1, ...shape],
     );
-    const wanted = [1, 3, height, width];
+    const expectedDims = [1, 3, height, width];
     const output = await vaeDecoder.run(
       { [name]: input },
-      ({ dims }) => dims.length === 4 && dims.every((size, index) => size === wanted[index]),
+      ({ dims }) => dims.length === 4 && dims.every((size, index) => size === expectedDims[index]),
     );
     const rgb = pixelsOf(floatsOf(output), width * height);
     overwrite(output);
@@ -149,7 +149,7 @@ export class OnnxBackend implements ImageBackend {
   }
 }
 
-/** More threads bring little: large models are bound by memory bandwidth. */
+/** Further threads gain little: large models are limited by memory bandwidth. */
 const MAX_THREADS = 8;
 
 /** Extrapolates from the unconditional towards the conditional prediction. */

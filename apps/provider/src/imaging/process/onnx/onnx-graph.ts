@@ -1,10 +1,10 @@
-/** One loaded ONNX graph: inputs and outputs by name. */
+/** `OnnxGraph`: a loaded ONNX graph with inputs and outputs by name. */
 import { InferenceSession, type Tensor } from 'onnxruntime-node';
 
 export interface GraphInput {
   readonly name: string;
   readonly type: string;
-  /** A name where the size is left open. */
+  /** A name stands for a variable size. */
   readonly shape: readonly (number | string)[];
 }
 
@@ -28,7 +28,7 @@ export class OnnxGraph {
           interOpNumThreads: 1,
           executionMode: 'sequential',
           graphOptimizationLevel: 'all',
-          // Errors come as exceptions; nothing else is worth a line in the log.
+          // Errors arrive as exceptions; other log lines are of no use.
           logSeverityLevel: 3,
           // A spinning thread would occupy a core of the owner's machine.
           extra: { session: { intra_op: { allow_spinning: '0' } } },
@@ -54,8 +54,8 @@ export class OnnxGraph {
   /** First output accepted by `fits`. Throws an Error with a message for the owner. */
   async run(feeds: Readonly<Record<string, Tensor>>, fits: (output: Tensor) => boolean): Promise<Tensor> {
     const outputs = await this.session.run(feeds);
-    const wanted = this.session.outputNames.map((name) => outputs[name]).find((output) => output !== undefined && fits(output as Tensor));
-    if (wanted === undefined) throw new Error('the model gave something of another size than it should');
-    return wanted as Tensor;
+    const fitting = this.session.outputNames.map((name) => outputs[name]).find((output) => output !== undefined && fits(output as Tensor));
+    if (fitting === undefined) throw new Error('the model gave something of another size than it should');
+    return fitting as Tensor;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Samplers from noise to a clean latent: visited timesteps, input scaling and update rule. Deterministic (Euler, DDIM) and
- * stochastic (ancestral Euler, DDPM), for noise, velocity and sample predictions. Pure.
+ * `samplerOf`: the sampler from noise to a clean latent, with visited timesteps, input scaling and update rule. Deterministic (Euler,
+ * DDIM) and stochastic (ancestral Euler, DDPM), for noise, velocity and sample predictions. Pure.
  */
 import type { SchedulerConfig } from '../../../models/image/scheduler-config.js';
 import type { Noise } from './noise.js';

@@ -1,5 +1,5 @@
 /**
- * Process that runs stable-diffusion.cpp, as the add-on needs the Bare runtime instead of Node. The worker's output is dropped,
+ * `WorkerProcess` runs stable-diffusion.cpp, as the add-on needs the Bare runtime instead of Node. The worker's output is dropped,
  * because a native library may log the prompt. Messages use a separate file descriptor. The worker ends with this process.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
@@ -11,7 +11,7 @@ import type { Duplex } from 'node:stream';
 
 /** Resolved through package.json, so the worker is found from the sources (tests) and from the build. */
 const WORKER = createRequire(import.meta.url).resolve('#stable-diffusion-worker');
-const LOOK_EVERY_MS = 500;
+const CHECK_EVERY_MS = 500;
 const PAGE_BYTES = 4096;
 
 export type WorkerEvent =
@@ -27,14 +27,14 @@ export class WorkerProcess {
   onMessage: (event: WorkerEvent) => void = () => {};
   onEnd: () => void = () => {};
 
-  /** `addOn`: where the add-on is installed. `memoryLimit` in bytes. */
+  /** `addOn`: folder of the installed add-on. `memoryLimit` in bytes. */
   constructor(addOn: string, memoryLimit: number | null) {
     const packages = join(addOn, 'node_modules');
     const bare = join(packages, `bare-runtime-${process.platform}-${process.arch}`, 'bin', 'bare');
     this.#child = spawn(bare, [WORKER, packages], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] });
     this.#channel = this.#child.stdio[3] as Duplex;
     createInterface({ input: this.#channel }).on('line', (line) => this.onMessage(JSON.parse(line) as WorkerEvent));
-    const watch = memoryLimit === null ? null : setInterval(() => this.#watchMemory(memoryLimit), LOOK_EVERY_MS);
+    const watch = memoryLimit === null ? null : setInterval(() => this.#watchMemory(memoryLimit), CHECK_EVERY_MS);
     const ended = (): void => {
       if (watch !== null) clearInterval(watch);
       this.onEnd();

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type ChatMessage, formatFor, type ParsedRequest, prefixChain, type TextRequest } from '../src/index.js';
+import { type ChatMessage, formatFor, hashPromptPrefixes, type ParsedRequest, type TextRequest } from '../src/index.js';
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
-const digests = (request: TextRequest, key = 'key'): string[] => prefixChain(request, key, sha256).map(({ digest }) => digest);
+const digests = (request: TextRequest, key = 'key'): string[] => hashPromptPrefixes(request, key, sha256).map(({ digest }) => digest);
 const text = (length: number, letter = 'x'): string => letter.repeat(length);
 const system: ChatMessage = { role: 'system', content: text(3000, 's') };
 const said = (content: string): ChatMessage => ({ role: 'assistant', content, reasoning: null, toolCalls: [] });
@@ -65,7 +65,7 @@ describe('a chain of prefixes', () => {
 
   test('of a short prompt is empty, and of a long one has few blocks', () => {
     expect(digests(chat([asked('hello')]))).toEqual([]);
-    const chain = prefixChain(chat([asked(text(4_000_000))]), 'key', sha256);
+    const chain = hashPromptPrefixes(chat([asked(text(4_000_000))]), 'key', sha256);
     expect(chain.length).toBeLessThan(250);
     expect(chain.at(-1)?.characters).toBeGreaterThan(0.95 * 4_000_000);
   });

@@ -1,6 +1,6 @@
 /**
- * Hash chain over the blocks of a prompt: equal prefixes give equal chain prefixes. The next turn of a conversation continues the chain
- * of the previous one.
+ * `hashPromptPrefixes` hashes the beginnings of a prompt, block by block: equal beginnings give equal hashes. The next turn of a
+ * conversation begins with the hashes of the previous one.
  */
 import type { ChatMessage, TextRequest } from './request.js';
 
@@ -17,10 +17,10 @@ const BLOCK = 1024;
 const FINENESS = 32;
 
 /**
- * Chain of a request, shortest prefix first, without the last partial block. `start`: key that every digest depends on. `hash`: digest of
- * a text.
+ * Hashes of a request's prefixes, the shortest first, without the last partial block. `start`: key that every digest depends on.
+ * `hash`: digest of a text.
  */
-export function prefixChain(request: TextRequest, start: string, hash: (text: string) => string): readonly PrefixBlock[] {
+export function hashPromptPrefixes(request: TextRequest, start: string, hash: (text: string) => string): readonly PrefixBlock[] {
   const text = promptText(request);
   const chain: PrefixBlock[] = [];
   let digest = start;
