@@ -17,14 +17,14 @@ export function unsupportedHeaders(headers: HeaderSource, record: AttestationRec
     'x-provider-secure-enclave': String(record.secure_enclave),
   };
   // These claims may become true between the answer and the record, but headers may not claim more than the record.
-  const atMost: Readonly<Record<string, { readonly claim: string; readonly holds: boolean }>> = {
+  const limitedClaims: Readonly<Record<string, { readonly claim: string; readonly holds: boolean }>> = {
     'x-provider-attested': { claim: 'true', holds: record.attested },
     'x-provider-mda-verified': { claim: 'true', holds: record.mda_verified },
     'x-provider-trust-level': { claim: 'hardware', holds: record.trust_level === 'hardware' },
   };
   return [
     ...Object.keys(same).filter((name) => !['', same[name]].includes(headerOf(headers, name))),
-    ...Object.keys(atMost).filter((name) => headerOf(headers, name) === atMost[name]?.claim && !atMost[name].holds),
+    ...Object.keys(limitedClaims).filter((name) => headerOf(headers, name) === limitedClaims[name]?.claim && !limitedClaims[name].holds),
   ];
 }
 

@@ -1,4 +1,4 @@
-/** Interprets a command line: a command to run, a help text, or an error. Pure. */
+/** `interpret` turns a command line into a command to run, a help text, the version, or an error text. Pure. */
 import type { Command } from './command.js';
 import { COMMANDS, type FoundCommand, findCommand, groupOf, overview, unknownCommand, usageOf } from './command-table.js';
 
@@ -24,8 +24,8 @@ export function interpret(typed: readonly string[], commands: readonly Command[]
   if (group.length > 0 && (found === null || found.command.name === first)) {
     if (words.length === 2) return { kind: 'wrong', text: unknownCommand(typed, commands) };
     if (asksForHelp) return { kind: 'help', text: groupHelp(first, commands) };
-    const shown = found?.command ?? group.find(({ isDefault }) => isDefault === true);
-    if (shown !== undefined) return { kind: 'run', command: shown, args: typed.slice(1) };
+    const command = found?.command ?? group.find(({ isDefault }) => isDefault === true);
+    if (command !== undefined) return { kind: 'run', command, args: typed.slice(1) };
   }
   if (found === null) return { kind: 'wrong', text: unknownCommand(typed, commands) };
   return asksForHelp ? { kind: 'help', text: usageOf(found.command) } : { kind: 'run', ...found };
@@ -51,8 +51,8 @@ function groupHelp(word: string, commands: readonly Command[]): string {
   const members = [...(own === undefined ? [] : [own]), ...groupOf(word, commands)];
   const width = Math.max(...members.map(({ name }) => name.length)) + 2;
   const lines = members.map(({ name, summary }) => `  ${name.padEnd(width)}${summary}`);
-  const shown = members.find(({ isDefault }) => isDefault === true);
-  const alone = shown === undefined ? [] : [`\`${word}\` alone is \`${shown.name}\`.`];
+  const defaultCommand = members.find(({ isDefault }) => isDefault === true);
+  const alone = defaultCommand === undefined ? [] : [`\`${word}\` alone is \`${defaultCommand.name}\`.`];
   const usage = own?.usage ?? `${word} COMMAND [OPTIONS]`;
   return [`Usage: inference-provider ${usage}`, '', ...lines, '', ...alone, '`COMMAND --help` lists the options of one command.', ''].join(
     '\n',

@@ -14,19 +14,20 @@ interface AvailabilityAnswers {
 }
 
 const AnswerSchema = Type.Object({ availability: Type.Union([AvailabilityStatusSchema, Type.Null()]) });
-const answer = Compile(AnswerSchema);
-export const isAvailabilityAnswer = (value: unknown): value is { readonly availability: AvailabilityStatus | null } => answer.Check(value);
+const answerValidator = Compile(AnswerSchema);
+export const isAvailabilityAnswer = (value: unknown): value is { readonly availability: AvailabilityStatus | null } =>
+  answerValidator.Check(value);
 
 export function availabilityRoutes(answers: AvailabilityAnswers, now: () => number = Date.now): ControlRoute[] {
-  const after = (pause: { readonly until: number | null } | null) => {
+  const apply = (pause: { readonly until: number | null } | null) => {
     answers.setPause(pause);
     return { availability: answers.availability() };
   };
   return [
     post('/v1/pause', PauseSchema, async ({ until }) => {
       if (until !== null && until <= now()) throw new BadBody('the pause would be over already');
-      return after({ until });
+      return apply({ until });
     }),
-    post('/v1/resume', Type.Object({}), async () => after(null)),
+    post('/v1/resume', Type.Object({}), async () => apply(null)),
   ];
 }

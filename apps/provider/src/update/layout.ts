@@ -32,7 +32,7 @@ export function point(prefix: string, link: 'current' | 'guard', version: string
   renameSync(draft, join(prefix, link));
 }
 
-/** Complete versions: a folder gets its name last. */
+/** Versions that are completely installed: an incomplete folder has the draft prefix. */
 export function presentVersions(prefix: string): string[] {
   try {
     return readdirSync(versionsFolder(prefix)).filter((name) => VERSION.test(name));

@@ -1,5 +1,5 @@
 /**
- * Validates finished values with an interpreting validator; client schemas are never compiled to code. Patterns are left to the
+ * `schemaValidator` and `isValidDocument` check complete values without compiling client schemas to code. Patterns are left to the
  * grammar, because a client's pattern can occupy a backtracking engine for hours.
  */
 import Schema from 'typebox/schema';
@@ -37,28 +37,28 @@ function withoutPatterns(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withoutPatterns);
   if (typeof schema !== 'object' || schema === null) return schema;
   const named = schema as Readonly<Record<string, unknown>>;
-  // Made of entries, because a member may be called __proto__.
-  const kept: [string, unknown][] = [];
+  // Entries instead of an object, because a member may be called `__proto__`.
+  const members: [string, unknown][] = [];
   for (const [name, member] of Object.entries(named)) {
-    if (name === 'const' || name === 'enum') kept.push([name, member]);
+    if (name === 'const' || name === 'enum') members.push([name, member]);
     else if (
       name === 'pattern' ||
-      (REFERENCES.has(name) && !leadsToSchema(member)) ||
+      (REFERENCES.has(name) && !targetsSchema(member)) ||
       (named.patternProperties !== undefined && BY_PATTERN.has(name))
     )
       continue;
     // Dropping the pattern would change the meaning.
-    else if (name === 'not' && holdsPattern(member)) continue;
-    else if (name === 'oneOf' && holdsPattern(member)) {
-      if (named.anyOf === undefined) kept.push(['anyOf', withoutPatterns(member)]);
-    } else if (SCHEMAS_BY_NAME.has(name)) kept.push([name, schemasByName(member)]);
-    else kept.push([name, withoutPatterns(member)]);
+    else if (name === 'not' && containsPattern(member)) continue;
+    else if (name === 'oneOf' && containsPattern(member)) {
+      if (named.anyOf === undefined) members.push(['anyOf', withoutPatterns(member)]);
+    } else if (SCHEMAS_BY_NAME.has(name)) members.push([name, schemasByName(member)]);
+    else members.push([name, withoutPatterns(member)]);
   }
-  return Object.fromEntries(kept);
+  return Object.fromEntries(members);
 }
 
-/** Excludes values of `const` and `enum`, whose members are no keywords. */
-function leadsToSchema(reference: unknown): boolean {
+/** Whether the reference targets a schema of this document, not a value inside `const` or `enum`. */
+function targetsSchema(reference: unknown): boolean {
   return typeof reference === 'string' && /^#(?:\/(?!(?:const|enum)(?:\/|$))[^%/]*)*$/.test(reference);
 }
 
@@ -67,9 +67,9 @@ function schemasByName(schemas: unknown): unknown {
   return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, withoutPatterns(schema)]));
 }
 
-function holdsPattern(schema: unknown): boolean {
+function containsPattern(schema: unknown): boolean {
   if (typeof schema !== 'object' || schema === null) return false;
   return Object.entries(schema).some(
-    ([name, member]) => (name === 'pattern' && typeof member === 'string') || name === 'patternProperties' || holdsPattern(member),
+    ([name, member]) => (name === 'pattern' && typeof member === 'string') || name === 'patternProperties' || containsPattern(member),
   );
 }

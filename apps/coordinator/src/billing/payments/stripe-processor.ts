@@ -1,4 +1,4 @@
-/** Stripe adapter: Checkout for deposits, signed webhooks, Connect for withdrawals. */
+/** `StripeProcessor`, the payment processor of Stripe: Checkout for deposits, signed webhooks, Connect for withdrawals. */
 import Stripe from 'stripe';
 import {
   type CheckoutRequest,
@@ -100,7 +100,7 @@ export class StripeProcessor implements PaymentProcessor {
   }
 
   async transfer(transfer: { withdrawalId: string; payoutId: string; cents: number }): Promise<string> {
-    // Idempotency keys are forgotten after a day; the group is not.
+    // Stripe forgets idempotency keys after a day, but keeps the transfer group.
     const transfers = await this.#stripe.transfers.list({ transfer_group: transfer.withdrawalId, limit: 1 });
     const [first] = transfers.data;
     if (first !== undefined) return first.id;
@@ -125,7 +125,7 @@ export class StripeProcessor implements PaymentProcessor {
 
 function contentOf(event: Stripe.Event): PaymentEventContent {
   switch (event.type) {
-    // An order paid by a slow method completes unpaid, and is paid by the second event.
+    // With a slow payment method, the first event reports an unpaid session and the second the payment.
     case 'checkout.session.completed':
     case 'checkout.session.async_payment_succeeded':
       return event.data.object.payment_status === 'paid' ? paidContent(event.data.object) : { kind: 'other' };

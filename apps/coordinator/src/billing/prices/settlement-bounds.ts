@@ -63,7 +63,7 @@ export function settlementBounds(claim: ClaimedUsage, facts: DeliveryFacts): Bou
     lowered.add('not_a_count');
     return 0;
   };
-  const atMost = (value: number, limit: number, bound: Bound): number => {
+  const limited = (value: number, limit: number, bound: Bound): number => {
     if (value <= limit) return value;
     lowered.add(bound);
     return Math.max(0, Math.floor(limit));
@@ -79,18 +79,18 @@ export function settlementBounds(claim: ClaimedUsage, facts: DeliveryFacts): Bou
     if (claimed.prompt + claimed.completion + claimed.images > 0) lowered.add('nothing_delivered');
     return { promptTokens: 0, completionTokens: 0, hiddenTokens: 0, cachedTokens: 0, images: 0, lowered: [...lowered] };
   }
-  const promptTokens = atMost(claimed.prompt, facts.maxPromptTokens, 'prompt_bytes');
-  const completion = atMost(claimed.completion, facts.maxCompletionTokens, 'max_tokens');
+  const promptTokens = limited(claimed.prompt, facts.maxPromptTokens, 'prompt_bytes');
+  const completion = limited(claimed.completion, facts.maxCompletionTokens, 'max_tokens');
   const hidden = Math.min(claimed.hidden, completion);
-  const visible = atMost(completion - hidden, visibleTokenBound(facts.deliveredBytes), 'delivered_bytes');
+  const visible = limited(completion - hidden, visibleTokenBound(facts.deliveredBytes), 'delivered_bytes');
   const possible = facts.elapsedMs === undefined ? hidden : SILENT_TOKENS + (Math.max(0, facts.elapsedMs) / 1000) * MAX_TOKENS_PER_SECOND;
-  const hiddenTokens = atMost(hidden, possible, 'time');
+  const hiddenTokens = limited(hidden, possible, 'time');
   return {
     promptTokens,
     completionTokens: visible + hiddenTokens,
     hiddenTokens,
-    cachedTokens: atMost(claimed.cached, promptTokens, 'prompt'),
-    images: atMost(claimed.images, facts.maxImages ?? 0, 'images'),
+    cachedTokens: limited(claimed.cached, promptTokens, 'prompt'),
+    images: limited(claimed.images, facts.maxImages ?? 0, 'images'),
     lowered: [...lowered],
   };
 }

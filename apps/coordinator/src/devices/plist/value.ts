@@ -1,6 +1,6 @@
 /**
- * Types of parsed property lists, their limits and rejections. Dictionaries are maps, so that an untrusted key never reaches a
- * prototype.
+ * Types of parsed property lists, the limits of the parsers, and their `PlistError`. Dictionaries are maps, so that an untrusted
+ * key never reaches a prototype.
  */
 
 export type PlistValue = boolean | number | string | Date | Uint8Array | readonly PlistValue[] | PlistDict;
@@ -8,7 +8,7 @@ export type PlistDict = ReadonlyMap<string, PlistValue>;
 
 /** Why a property list was refused. */
 export type PlistRefusal =
-  /** Larger than {@link PLIST_LIMITS} allows. */
+  /** Larger than `PLIST_LIMITS.bytes`. */
   | 'plist_too_large'
   /** The nesting is too deep, or there are too many values; shared values of a binary list count at every use. */
   | 'plist_too_deep'

@@ -45,14 +45,14 @@ export class LatencyTracker {
     return Math.max(this.#floors.silentMs, SILENT_FACTOR * firstTokenMs);
   }
 
-  /** Records that first content came after `ms`, or had not come by then. */
+  /** Records the time until the first content, or the waiting time so far without content. */
   observe(model: string, streamed: boolean, estimate: LatencyEstimate, ms: number): void {
     const key = keyOf(model, streamed);
     const factor = this.#factors.get(key) ?? MIN_FACTOR;
     const isLate = ms > factor * expectedMs(streamed, estimate);
     // Quantile by stochastic approximation, on a logarithmic scale: the steps balance where 1 in 20 is late.
-    const moved = factor * Math.exp(STEP * (isLate ? ON_TIME_SHARE : ON_TIME_SHARE - 1));
-    this.#factors.set(key, Math.min(MAX_FACTOR, Math.max(MIN_FACTOR, moved)));
+    const adjusted = factor * Math.exp(STEP * (isLate ? ON_TIME_SHARE : ON_TIME_SHARE - 1));
+    this.#factors.set(key, Math.min(MAX_FACTOR, Math.max(MIN_FACTOR, adjusted)));
   }
 }
 

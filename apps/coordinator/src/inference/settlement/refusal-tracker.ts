@@ -1,7 +1,7 @@
 /**
- * Evaluates refusals that blame the client. The client sees a refusal only if a second provider refuses as well, or no other
- * provider can be asked. A refusal contradicted by the provider's own offer is false. Refusals contradicted by another provider's
- * answer, and refusals far more frequent than those of the model's other providers, count as failures.
+ * `RefusalTracker` evaluates refusals that blame the client. The client sees a refusal only if a second provider refuses as well,
+ * or no other provider can be asked. A refusal contradicted by the provider's own offer is false. Refusals contradicted by another
+ * provider's answer, and refusals far more frequent than those of the model's other providers, count as failures.
  */
 import { modelTypeOf } from '@inference/formats';
 import type { JobFailure, ModelOffer, ProviderId } from '@inference/protocol';
@@ -138,7 +138,7 @@ export function refusalResult({ refusals }: Pick<RunningJob, 'refusals'>): Attem
   return { kind: 'refused', failure: newest.failure, credibility };
 }
 
-/** Whether a job was refused often enough to believe the refusals. */
+/** Whether enough providers refused the job to confirm the refusals. */
 function isConfirmed(refusals: readonly ProviderRefusal[]): boolean {
   const plausible = refusals.filter(({ isFalse }) => !isFalse);
   return plausible.length >= UNPROVEN_QUORUM || (plausible.length > 1 && plausible.some(({ isProven }) => isProven));
