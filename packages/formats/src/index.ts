@@ -27,6 +27,7 @@ export * from './output-event.js';
 export * from './prefix-chain.js';
 export * from './public/statistics.js';
 export * from './request.js';
+export type { MaxPrice, RoutingPreferences } from './routing.js';
 export { DEFAULT_TEMPERATURE } from './sampling.js';
 export { schemaCheck } from './schema-check.js';
 export * from './sse.js';

@@ -120,7 +120,7 @@ function settle(
   if (job === undefined) return { kind: 'unknown_job' };
   if (job.state === 'settled') return { kind: 'already_settled', cost: job.settlement.cost };
   if (job.state === 'released') return { kind: 'released_before' };
-  const { reservation } = job;
+  const reservation = servedTerms(job.reservation, settlement);
 
   const promptTokens = Math.min(settlement.promptTokens, reservation.maxPromptTokens);
   const completionTokens = Math.min(settlement.completionTokens, reservation.maxCompletionTokens);
@@ -155,6 +155,7 @@ function settle(
   draft.putJob({
     state: 'settled',
     reservation,
+    isRepriced: reservation !== job.reservation,
     endedAt: at,
     settlement: {
       providerId,
@@ -170,6 +171,12 @@ function settle(
     },
   });
   return { kind: 'settled', cost, earned, fee };
+}
+
+/** Terms of the model that answered. The reserved amount stays. */
+function servedTerms(reservation: JobReservation, { served }: Settlement): JobReservation {
+  if (served === undefined) return reservation;
+  return { ...reservation, model: served.model, priceId: served.price.id, rates: served.price };
 }
 
 function release(draft: LedgerDraft, jobId: JobId, at: number): boolean {

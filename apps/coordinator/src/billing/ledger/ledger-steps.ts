@@ -2,6 +2,7 @@
 import type { JobId } from '@inference/protocol';
 import type { RowKeys } from '../../database/ledger/ledger-repository.js';
 import { MAX_PER_STEP } from '../micro-usd.js';
+import type { Rates } from '../prices/price.js';
 import type { LeasedJob } from './credit-leases.js';
 import type {
   Deposit,
@@ -55,17 +56,20 @@ export function checkStep(step: Step): void {
       checkCount('maxPromptTokens', rest.maxPromptTokens);
       checkCount('maxCompletionTokens', rest.maxCompletionTokens);
       checkCount('images', rest.images ?? 0);
-      checkCount('promptPerMillion', price.promptPerMillion);
-      checkCount('completionPerMillion', price.completionPerMillion);
-      checkCount('perImage', price.perImage);
+      checkRates(price);
       if (keySpendLimit !== null) checkCount('keySpendLimit', keySpendLimit);
       checkCount('at', rest.at);
       return;
     }
     case 'settle': {
-      const { jobId, providerId, ...counts } = step.settlement;
+      const { jobId, providerId, served, ...counts } = step.settlement;
       checkId('jobId', jobId);
       checkId('providerId', providerId);
+      if (served !== undefined) {
+        checkId('model', served.model);
+        checkId('priceId', served.price.id);
+        checkRates(served.price);
+      }
       for (const [name, count] of Object.entries({ ...counts, images: counts.images ?? 0 })) checkCount(name, count);
       return;
     }
@@ -92,6 +96,12 @@ export function checkStep(step: Step): void {
     default:
       step satisfies never;
   }
+}
+
+function checkRates({ promptPerMillion, completionPerMillion, perImage }: Rates): void {
+  checkCount('promptPerMillion', promptPerMillion);
+  checkCount('completionPerMillion', completionPerMillion);
+  checkCount('perImage', perImage);
 }
 
 /** Keys of the rows read by the steps. */

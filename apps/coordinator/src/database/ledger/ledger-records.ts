@@ -47,7 +47,14 @@ interface JobSettlement {
 export type LedgerJob =
   | { readonly state: 'reserved'; readonly reservation: JobReservation }
   | { readonly state: 'released'; readonly reservation: JobReservation; readonly endedAt: number }
-  | { readonly state: 'settled'; readonly reservation: JobReservation; readonly endedAt: number; readonly settlement: JobSettlement };
+  | {
+      readonly state: 'settled';
+      readonly reservation: JobReservation;
+      /** Model and rates differ from those stored with the reservation. Left out: they do not. */
+      readonly isRepriced?: boolean;
+      readonly endedAt: number;
+      readonly settlement: JobSettlement;
+    };
 
 export interface AccountBalance {
   readonly account: string;
@@ -200,6 +207,21 @@ export const JOB_END_COLUMNS = [
   ['earned', 'bigint'],
   ['fee', 'bigint'],
 ] as const satisfies readonly (readonly [keyof JobRow, 'text' | 'bigint'])[];
+
+/** Columns of a job that another model answered than the reserved one, after its id, in the order of {@link bindJobTerms}. */
+export const JOB_TERMS_COLUMNS = [
+  ['job_id', 'text'],
+  ['model', 'text'],
+  ['price_id', 'text'],
+  ['prompt_per_million', 'bigint'],
+  ['completion_per_million', 'bigint'],
+  ['per_image', 'bigint'],
+] as const satisfies readonly (readonly [keyof JobRow, 'text' | 'bigint'])[];
+
+export function bindJobTerms({ reservation }: LedgerJob, parameters: unknown[]): void {
+  const { jobId, model, priceId, rates } = reservation;
+  parameters.push(jobId, model, priceId, rates.promptPerMillion, rates.completionPerMillion, rates.perImage);
+}
 
 export function bindJob(job: LedgerJob, parameters: unknown[]): void {
   const { reservation } = job;

@@ -15,6 +15,13 @@ interface BillingOptions extends Omit<BillDependencies, 'stopping'> {
   readonly prices: { current(model: string): Price };
 }
 
+/** A model that may answer. */
+interface BilledModel {
+  readonly model: string;
+  /** Maximum tokens of prompt and answer; null: unknown. */
+  readonly contextLength: number | null;
+}
+
 export class Billing {
   readonly #options: BillingOptions;
   readonly #open = new Map<JobId, Bill>();
@@ -29,9 +36,15 @@ export class Billing {
     return new Set(this.#open.keys());
   }
 
-  /** Opens the bill of a job. `contextLength`: maximum tokens of prompt and answer; null: unknown. The caller closes the bill. */
-  open(job: JobRequest, contextLength: number | null): Bill {
-    const bill = new Bill(this.#reservation(job, contextLength), { ...this.#options, stopping: this.#stopping.signal });
+  /** Current price of a model. */
+  price(model: string): Price {
+    return this.#options.prices.current(model);
+  }
+
+  /** Opens the bill of a job that one of the models answers: the dearest is reserved, the answering one charged. The caller closes the bill. */
+  open(job: JobRequest, models: readonly BilledModel[]): Bill {
+    const reservations = models.flatMap((model) => this.#reservation(job, model) ?? []);
+    const bill = new Bill(reservations, { ...this.#options, stopping: this.#stopping.signal });
     this.#open.set(job.jobId, bill);
     void bill.done.then(() => this.#open.delete(job.jobId));
     return bill;
@@ -43,10 +56,10 @@ export class Billing {
     await within(Promise.all([...this.#open.values()].map((bill) => bill.done)), ms);
   }
 
-  #reservation(job: JobRequest, contextLength: number | null): Reservation | null {
+  #reservation(job: JobRequest, { model, contextLength }: BilledModel): Reservation | null {
     // Counting tokens generates nothing.
     if (job.endpoint === '/v1/messages/count_tokens') return null;
-    const { model, maxTokens } = job.params;
+    const { maxTokens } = job.params;
     const price = this.#options.prices.current(model);
     const images = requestedImages(job);
     const pixels = job.images === null ? (job.sealed?.imagePixels ?? null) : pixelCount(job.images.pixels);

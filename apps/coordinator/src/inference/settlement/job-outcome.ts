@@ -4,6 +4,7 @@ import type { ProviderId, TrustLevel } from '@inference/protocol';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { AttemptPlan } from '../attempt/attempt.js';
 import type { Placement } from '../queue/request-queue.js';
+import type { JobRequest } from '../request/job-request.js';
 import { unknownModel } from '../request/unknown-model.js';
 import type { Charge, JobUsage } from './bill.js';
 import type { CompletionProblem, VerifiedCounts } from './completion-check.js';
@@ -52,9 +53,11 @@ export interface AttemptSummary {
   readonly attempts: number;
   /** The deciding provider, or the last one tried; null: no attempt was made. */
   readonly provider: ProviderConnection | null;
+  /** Model of that provider's attempt: the request's, or a fallback. Null: no attempt was made. */
+  readonly model: string | null;
 }
 
-export const NO_ATTEMPTS: AttemptSummary = { attemptRecords: [], attempts: 0, provider: null };
+export const NO_ATTEMPTS: AttemptSummary = { attemptRecords: [], attempts: 0, provider: null, model: null };
 
 export function failed(summary: AttemptSummary, error: ApiError, reason: string): FailedJob {
   return { kind: 'failed', error, reason, ...summary };
@@ -75,8 +78,11 @@ interface NotPlacedContext {
   readonly isClientDisconnected: boolean;
   /** Minimum trust level requested by the client itself. */
   readonly trustFloor: TrustLevel | null;
+  readonly trustParam: JobRequest['trustParam'];
   /** How the client named its provider, if at all. */
-  readonly namedBy: 'serial' | 'id' | 'candidates';
+  readonly namedBy: 'serial' | 'id' | 'candidates' | 'preferences';
+  /** Error where no provider matches the preferences. */
+  readonly nothingMatches: () => ApiError;
   readonly summary: AttemptSummary;
   /** Outcome of the last attempt. */
   readonly last: JobOutcome | null;
@@ -85,7 +91,7 @@ interface NotPlacedContext {
 /** Outcome of a job without a slot. */
 export function notPlaced(
   { reason, retryAfterMs }: Placement & { kind: 'refused' },
-  { isClientDisconnected, trustFloor, namedBy, summary, last }: NotPlacedContext,
+  { isClientDisconnected, trustFloor, trustParam, namedBy, nothingMatches, summary, last }: NotPlacedContext,
 ): JobOutcome {
   const retryAfter = retryAfterMs === null ? {} : { retryAfter: retryAfterMs / 1000 };
   switch (reason) {
@@ -93,13 +99,14 @@ export function notPlaced(
       return isClientDisconnected ? clientDisconnected(summary) : failed(summary, apiError('shutting_down'), 'shutting_down');
     case 'no_such_serial':
       // After an attempt, the remaining candidates have left.
-      return (namedBy === 'candidates' ? last : null) ?? failed(summary, providerNotAvailable(namedBy), reason);
+      if (last !== null && (namedBy === 'candidates' || namedBy === 'preferences')) return last;
+      return failed(summary, namedBy === 'preferences' ? nothingMatches() : providerNotAvailable(namedBy), reason);
     case 'queue_full':
       return failed(summary, apiError('rate_limit_exceeded', { message: 'Too many requests wait for this model.', ...retryAfter }), reason);
     case 'all_failed':
       return last ?? failed(summary, apiError('provider_failed'), reason);
     case 'below_trust_floor':
-      return last ?? failed(summary, trustNotAvailable(trustFloor), reason);
+      return last ?? failed(summary, trustNotAvailable(trustFloor, trustParam), reason);
     case 'none_routable':
     case 'hopeless':
     case 'timeout':
@@ -107,17 +114,17 @@ export function notPlaced(
   }
 }
 
-function providerNotAvailable(namedBy: NotPlacedContext['namedBy']): ApiError {
+function providerNotAvailable(namedBy: Exclude<NotPlacedContext['namedBy'], 'preferences'>): ApiError {
   if (namedBy === 'candidates') return apiError('stale_key');
   if (namedBy === 'serial') return apiError('provider_not_available', { param: 'provider_serial' });
   const message = 'The provider that X-Inference-Provider-Id names is not connected or does not serve this model.';
   return apiError('provider_not_available', { param: 'X-Inference-Provider-Id', message });
 }
 
-function trustNotAvailable(trustFloor: TrustLevel | null): ApiError {
+function trustNotAvailable(trustFloor: TrustLevel | null, param: JobRequest['trustParam']): ApiError {
   if (trustFloor !== 'hardware') {
     return apiError('no_provider', { message: 'No provider of the trust level that this model asks for is available.' });
   }
-  const message = 'No provider of the trust level that X-Inference-Trust asks for is available for this model.';
-  return apiError('no_provider', { message, param: 'X-Inference-Trust' });
+  const message = `No provider of the trust level that ${param} asks for is available for this model.`;
+  return apiError('no_provider', { message, param });
 }

@@ -5,6 +5,7 @@ import {
   meetsTrustFloor,
   type PlacementConstraints,
   type ProviderPool,
+  type ProviderSelection,
   selectedMembers,
   selectsProviders,
 } from '@inference/scheduler';
@@ -16,7 +17,7 @@ import { listedModels, MAX_NAMES_PER_PROVIDER } from './listed-models.js';
 import type { ProviderMeasurements } from './provider-measurements.js';
 
 /** Which providers a request may go to. */
-export type ProviderSelector = Pick<PlacementConstraints, 'providerSerial' | 'providerId' | 'candidates' | 'trustFloor'>;
+export type ProviderSelector = ProviderSelection & Pick<PlacementConstraints, 'trustFloor'>;
 
 const ANY_PROVIDER: ProviderSelector = { providerSerial: null, trustFloor: null };
 
@@ -105,7 +106,7 @@ export class ModelDirectory {
   }
 
   /** Longest context among the providers of the model, or among the named ones, in tokens. Null: no provider serves the model. */
-  contextLength(model: string, named: Pick<PlacementConstraints, 'providerSerial' | 'providerId' | 'candidates'> | null): number | null {
+  contextLength(model: string, named: ProviderSelection | null): number | null {
     const pool = this.#pool(model);
     if (pool === undefined) return null;
     if (named === null || !selectsProviders(named)) return pool.maxContextTokens;
