@@ -72,8 +72,8 @@ type PlacedChoice = PlacementChoice & { readonly kind: 'placed' };
 
 /** Maximum ratio of expected wait to allowed wait. */
 export const MAX_WAIT_RATIO = 2;
-/** Maximum `Retry-After`, in milliseconds. */
-const MAX_RETRY_AFTER_MS = 120_000;
+/** Maximum `Retry-After`, in milliseconds. Above any wait that {@link MAX_WAIT_RATIO} lets a queue grow to with ordinary jobs. */
+const MAX_RETRY_AFTER_MS = 3_600_000;
 
 export class RequestQueue implements Placements {
   readonly #registry: Providers;

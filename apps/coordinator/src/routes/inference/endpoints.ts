@@ -85,7 +85,10 @@ export async function mayCountTokens(
   if (admission.kind === 'admitted') {
     reply.raw.once('close', admission.release);
     const permit = await countTokensNetworkLimit?.take(accountId, Math.max(1, countTokensLimit.costOf(length)));
-    if (permit?.isAdmitted === false) retryAfter = Math.max(1, Math.ceil(permit.resetMs / 1000));
+    if (permit?.isAdmitted === false) {
+      admission.cancel();
+      retryAfter = Math.max(1, Math.ceil(permit.resetMs / 1000));
+    }
   }
   if (retryAfter === null) return true;
   const message =
