@@ -124,13 +124,14 @@ function settle(
 
   const promptTokens = Math.min(settlement.promptTokens, reservation.maxPromptTokens);
   const completionTokens = Math.min(settlement.completionTokens, reservation.maxCompletionTokens);
+  const cachedTokens = Math.min(settlement.cachedTokens, promptTokens);
   const images = Math.min(settlement.images ?? 0, reservation.maxImages);
   const earner = draft.earner(providerId);
   const isOwnProvider = earner === reservation.accountId;
   const isFree = terms.ownMachinesFree && isOwnProvider;
   const cost = isFree
     ? microUsd(0)
-    : microUsd(Math.min(reservation.maxCost, costOf(reservation.rates, { promptTokens, completionTokens, images })));
+    : microUsd(Math.min(reservation.maxCost, costOf(reservation.rates, { promptTokens, cachedTokens, completionTokens, images })));
   if (lease !== undefined && lease.amount < cost) return { kind: 'released_before' };
   const earned = microUsd(Math.floor((cost * terms.providerSharePercent) / 100));
   const fee = microUsd(cost - earned);
@@ -163,7 +164,7 @@ function settle(
       promptTokens,
       completionTokens,
       hiddenTokens: Math.min(settlement.hiddenTokens, completionTokens),
-      cachedTokens: Math.min(settlement.cachedTokens, promptTokens),
+      cachedTokens,
       images,
       cost,
       earned,

@@ -98,8 +98,11 @@ export function checkStep(step: Step): void {
   }
 }
 
-function checkRates({ promptPerMillion, completionPerMillion, perImage }: Rates): void {
+function checkRates({ promptPerMillion, cachedPerMillion, completionPerMillion, perImage }: Rates): void {
   checkCount('promptPerMillion', promptPerMillion);
+  checkCount('cachedPerMillion', cachedPerMillion ?? 0);
+  // The reservation assumes that no token is cached.
+  if ((cachedPerMillion ?? 0) > promptPerMillion) throw new LedgerError('invalid', 'cachedPerMillion exceeds promptPerMillion');
   checkCount('completionPerMillion', completionPerMillion);
   checkCount('perImage', perImage);
 }

@@ -26,6 +26,7 @@ import { leaseRecalls } from './0060-lease-recalls.js';
 import { transparencyLog } from './0061-transparency-log.js';
 import { e2eKeysets } from './0062-e2e-keysets.js';
 import { sealedNonces } from './0063-sealed-nonces.js';
+import { cachedPrices } from './0070-cached-prices.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -54,4 +55,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0061_transparency_log': transparencyLog,
   '0062_e2e_keysets': e2eKeysets,
   '0063_sealed_nonces': sealedNonces,
+  '0070_cached_prices': cachedPrices,
 };

@@ -5,7 +5,7 @@
 import { DEFAULT_TEMPERATURE, supportedParameters } from '@inference/formats';
 import type { ModelType } from '@inference/protocol';
 import Type from 'typebox';
-import type { Rates } from '../../billing/prices/price.js';
+import { cachedRate, type Rates } from '../../billing/prices/price.js';
 import type { ModelPart } from './model-parts.js';
 
 /** OpenRouter's name of tokenizers outside its list. */
@@ -50,14 +50,14 @@ function descriptionOf({ model_type, display_name, quantization, context_length,
 }
 
 /** Image requests pay per image only, and embeddings have no completion. */
-function pricingOf(type: ModelType, { promptPerMillion, completionPerMillion, perImage }: Rates) {
-  const prompt = type === 'image' ? '0' : usdPerToken(promptPerMillion);
+function pricingOf(type: ModelType, rates: Rates) {
+  const { promptPerMillion, completionPerMillion, perImage } = rates;
   return {
-    prompt,
+    prompt: type === 'image' ? '0' : usdPerToken(promptPerMillion),
     completion: type === 'text' ? usdPerToken(completionPerMillion) : '0',
     request: '0',
     image: '0',
-    input_cache_read: prompt,
+    input_cache_read: type === 'image' ? '0' : usdPerToken(cachedRate(rates)),
     ...(type === 'image' ? { image_output: decimal(perImage, 6) } : {}),
   };
 }

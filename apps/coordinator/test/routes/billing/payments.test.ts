@@ -48,6 +48,7 @@ describeDatabases('payments', (fresh) => {
       api_key_id: 'key',
       model: 'test/model-1',
       endpoint: '/v1/chat/completions',
+      cached_per_million: null,
       state: 'settled',
       amount: 1000,
       price_id: 'price',
