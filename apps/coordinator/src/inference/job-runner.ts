@@ -178,14 +178,18 @@ export class JobRunner {
       if (refusal === null) jobs.push(withModel(job, model));
       else refusals.push(refusal);
     }
-    return { jobs, refusal: refusals[0] ?? notServed(job.params.model, true, () => []) };
+    return { jobs, refusal: refusals[0] ?? notServed(job.params.model, { isExpected: true, returnsInMs: null, listed: () => [] }) };
   }
 
   /** Null: the model is usable. */
   #modelRefusal(job: JobRequest, model: string): FailedJob | null {
     const { models, expected, billing } = this.#options;
     // The wait for an image provider came before.
-    if (job.images === null && !models.serves(model)) return notServed(model, expected.has(model), () => models.listedNames());
+    if (job.images === null && !models.serves(model)) {
+      const returnsAt = models.returnsAt(model);
+      const returnsInMs = returnsAt === null ? null : returnsAt - this.#options.now();
+      return notServed(model, { isExpected: expected.has(model), returnsInMs, listed: () => models.listedNames() });
+    }
     const type = modelTypeOf(job.endpoint);
     if (job.images === null && !models.isOfType(model, type)) {
       return failed(NO_ATTEMPTS, otherType(models, model, type), 'other_model_type');

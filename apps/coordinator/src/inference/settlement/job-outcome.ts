@@ -67,11 +67,23 @@ export function clientDisconnected(summary: AttemptSummary, billed: Billed | nul
   return { kind: 'client_gone', billed, ...summary };
 }
 
-/** Outcome of a job for an unserved model. `expected`: a provider is likely to serve the model again soon. */
-export function notServed(model: string, expected: boolean, listed: () => readonly string[]): FailedJob {
-  if (!expected) return failed(NO_ATTEMPTS, unknownModel(model, listed()), 'model_not_found');
+interface UnservedModel {
+  /** A provider is likely to serve the model again soon. */
+  readonly isExpected: boolean;
+  /** Until the reported return of a provider; null: unknown. */
+  readonly returnsInMs: number | null;
+  readonly listed: () => readonly string[];
+}
+
+/** Maximum `Retry-After` of an unserved model: providers report their return themselves. */
+const MAX_RETURN_MS = 24 * 3_600_000;
+
+/** Outcome of a job for an unserved model. */
+export function notServed(model: string, { isExpected, returnsInMs, listed }: UnservedModel): FailedJob {
+  if (!isExpected) return failed(NO_ATTEMPTS, unknownModel(model, listed()), 'model_not_found');
   const message = 'No provider serves this model at the moment.';
-  return failed(NO_ATTEMPTS, apiError('no_provider', { param: 'model', message }), 'none_serving');
+  const retryAfter = returnsInMs === null || returnsInMs <= 0 ? {} : { retryAfter: Math.min(returnsInMs, MAX_RETURN_MS) / 1000 };
+  return failed(NO_ATTEMPTS, apiError('no_provider', { param: 'model', message, ...retryAfter }), 'none_serving');
 }
 
 interface NotPlacedContext {

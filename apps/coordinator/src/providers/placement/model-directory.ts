@@ -76,6 +76,16 @@ export class ModelDirectory {
     return (this.#pool(model)?.serving ?? 0) > 0;
   }
 
+  /** Earliest reported return of a connected provider that offers the model but takes no jobs now, in milliseconds; null: not reported. */
+  returnsAt(model: string): number | null {
+    let earliest: number | null = null;
+    for (const { subject } of this.#pool(model)?.members() ?? []) {
+      const { state, until = null } = subject.availability;
+      if (state !== 'serving' && until !== null) earliest = Math.min(earliest ?? until, until);
+    }
+    return earliest;
+  }
+
   /** Whether a served model is of this type. */
   isOfType(model: string, type: ModelType): boolean {
     return this.#options.index.isOfType(model, type);
