@@ -13,6 +13,7 @@ const CLUSTER = [
   'inference/attempt/hedging',
   'inference/delivery/cancellation',
   'inference/queue/request-queue',
+  'inference/request/routing-preferences',
   'inference/settlement/refusals',
   'routes/inference/formats',
   'routes/providers/own-status',

@@ -515,6 +515,17 @@ describe('requests', () => {
     expect(network.received).toEqual([]);
   });
 
+  test.each([
+    ['provider', { provider: { only: ['SERIAL'] } }],
+    ['models', { models: ['other'] }],
+  ])('%s is refused: the policy chooses providers', async (param, members) => {
+    const { network, fetch } = setup();
+    const body = JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: CANARY }], ...members });
+    const response = await fetch(PATH, { method: 'POST', body });
+    expect([response.status, await response.json()]).toMatchObject([400, { error: { param } }]);
+    expect(network.received).toEqual([]);
+  });
+
   test('images by URL are refused before anything is sent', async () => {
     const { network, fetch } = setup();
     const body = JSON.stringify({ model: MODEL, prompt: CANARY, response_format: 'url' });

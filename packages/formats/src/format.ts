@@ -4,6 +4,7 @@ import type { ApiError, HttpError } from './errors/errors.js';
 import type { UnknownMembers } from './members/member-table.js';
 import type { OutputEvent } from './output-event.js';
 import type { EmbeddingRequest, ImageRequest, ImageSize, TextRequest } from './request.js';
+import type { RoutingPreferences } from './routing.js';
 
 /** Response properties fixed before the first byte, equal in every chunk. */
 export interface ResponseMetadata {
@@ -28,6 +29,8 @@ export interface RequestParams {
   readonly providerSerial: string | null;
   /** Image requests only. */
   readonly image?: ImageRequestParams;
+  /** Routing preferences (`provider`, `models`). Absent: none. */
+  readonly routing?: RoutingPreferences;
 }
 
 /** Properties of the response to an image request. */

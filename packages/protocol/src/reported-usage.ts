@@ -293,8 +293,10 @@ function agrees({ value, isPartial }: ReportedUsage, { usage, hidden_tokens, end
       is(details.reasoning_tokens, hidden_tokens)
     );
   }
-  // `input_tokens` excludes cached tokens in the Messages format, so only the sum is compared.
-  const prompt = sum(said.input_tokens, said.cache_creation_input_tokens ?? 0, said.cache_read_input_tokens ?? 0);
+  // `input_tokens` excludes reported cached tokens in the Messages format. Clients without `cache_control` get 0.
+  const cached = said.cache_read_input_tokens ?? 0;
+  const prompt = sum(said.input_tokens, said.cache_creation_input_tokens ?? 0, cached);
+  if (!isPartial && cached !== 0 && cached !== cached_tokens) return false;
   if (isPartial) return prompt === prompt_tokens;
   return prompt === prompt_tokens && said.output_tokens === completion_tokens && is(details.thinking_tokens, hidden_tokens);
 }

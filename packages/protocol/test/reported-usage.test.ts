@@ -56,14 +56,20 @@ test('of a stream the usage of every event is read, also where an event has seve
 });
 
 test('each format reports it in its own way', () => {
-  const of = (value: object | string, endpoint: Endpoint, stream: boolean) =>
-    agreesWithReceipt(read(typeof value === 'string' ? value : JSON.stringify(value), endpoint, stream), receipt(endpoint, 2));
+  const of = (value: object | string, endpoint: Endpoint, stream: boolean) => {
+    const { usage: counts, ...rest } = receipt(endpoint, 2);
+    const signed = { ...rest, usage: endpoint === '/v1/messages' ? { ...counts, cached_tokens: 4 } : counts };
+    return agreesWithReceipt(read(typeof value === 'string' ? value : JSON.stringify(value), endpoint, stream), signed);
+  };
   const event = (...values: object[]): string => values.map((value) => `event: e\ndata: ${JSON.stringify(value)}\n\n`).join('');
   const message = { input_tokens: 3, cache_read_input_tokens: 4, output_tokens: 4, output_tokens_details: { thinking_tokens: 2 } };
   const response = { input_tokens: 7, output_tokens: 4, total_tokens: 11, output_tokens_details: { reasoning_tokens: 2 } };
 
   expect(of({ usage: message }, '/v1/messages', false)).toBe(true);
   expect(of({ usage: { ...message, input_tokens: 4 } }, '/v1/messages', false)).toBe(false);
+  // Cached tokens have a price of their own: all signed ones are reported, or none.
+  expect(of({ usage: { ...message, input_tokens: 7, cache_read_input_tokens: 0 } }, '/v1/messages', false)).toBe(true);
+  expect(of({ usage: { ...message, input_tokens: 4, cache_read_input_tokens: 3 } }, '/v1/messages', false)).toBe(false);
   const started = { type: 'message_start', message: { usage: { input_tokens: 7, output_tokens: 1 } } };
   expect(of(event(started, { type: 'message_delta', usage: message }), '/v1/messages', true)).toBe(true);
   expect(of(event(started, { type: 'message_delta', usage: { ...message, output_tokens: 5 } }), '/v1/messages', true)).toBe(false);

@@ -28,6 +28,8 @@ export interface ProviderFacts {
   readonly isBacklogged?: boolean | undefined;
   /** Failures by the provider's fault that still count. */
   readonly recentFailures: number;
+  /** The agent serves jobs of a model that the body names as a fallback. */
+  readonly servesFallbackModels?: boolean | undefined;
   /** Paused because jobs failed, or given one job at a time until one succeeds. */
   readonly restriction?: 'cooling_down' | 'on_probation' | undefined;
   readonly host: HostState;
@@ -62,14 +64,38 @@ export type UnavailableReason =
 /** Why a provider may not serve this one request. */
 export type IneligibleReason = UnavailableReason | 'other_serial' | 'failed_before' | 'below_trust_floor';
 
+/** Providers that a client's routing preferences leave out, and offers that they demand. */
+export interface ProviderFilter {
+  readonly ignoredIds: ReadonlySet<ProviderId>;
+  /** All claimants of these serial numbers are left out, proven or not. */
+  readonly ignoredSerials: ReadonlySet<string>;
+  /** Labels in lower case. Null: any. */
+  readonly quantizations: ReadonlySet<string> | null;
+  /** The job runs a model that the body names as a fallback, which agents of earlier versions refuse. */
+  readonly servesFallbackModels: boolean;
+}
+
+/** Whether the filter leaves in a provider with an offer of this quantization. */
+export function passesFilter(
+  { ignoredIds, ignoredSerials, quantizations, servesFallbackModels }: ProviderFilter,
+  facts: Pick<ProviderFacts, 'providerId' | 'serialNumber' | 'servesFallbackModels'>,
+  quantization: string,
+): boolean {
+  if (ignoredIds.has(facts.providerId) || ignoredSerials.has(facts.serialNumber)) return false;
+  if (servesFallbackModels && facts.servesFallbackModels !== true) return false;
+  return quantizations === null || quantizations.has(quantization.toLowerCase());
+}
+
 /** Requirements of a request, apart from speed. */
 export interface PlacementConstraints {
   /** Serial number that the client named: only that machine may serve. */
   readonly providerSerial: string | null;
   /** Provider that the client named: only that provider may serve. */
   readonly providerId?: ProviderId | null;
-  /** Providers that the client sealed the request to: only these may serve. Left out or null: any. */
+  /** Providers that the client sealed the request to, or prefers: only these may serve. Left out or null: any. */
   readonly candidates?: ReadonlySet<ProviderId> | null;
+  /** Left out or null: none is left out. */
+  readonly filter?: ProviderFilter | null;
   /** Providers that already failed this job. */
   readonly exclude: ReadonlySet<ProviderId>;
   /** Least trust, or null: any level. */
@@ -83,9 +109,12 @@ export function namesProvider({ providerSerial, providerId }: Pick<PlacementCons
   return providerSerial !== null || (providerId ?? null) !== null;
 }
 
-/** Whether only particular providers may serve: the named one, or the candidates. */
-export function selectsProviders(constraints: Pick<PlacementConstraints, 'providerSerial' | 'providerId' | 'candidates'>): boolean {
-  return namesProvider(constraints) || (constraints.candidates ?? null) !== null;
+/** Constraints that select providers. */
+export type ProviderSelection = Pick<PlacementConstraints, 'providerSerial' | 'providerId' | 'candidates' | 'filter'>;
+
+/** Whether only particular providers may serve: the named one, the candidates, or those that pass the filter. */
+export function selectsProviders(constraints: ProviderSelection): boolean {
+  return namesProvider(constraints) || (constraints.candidates ?? null) !== null || (constraints.filter ?? null) !== null;
 }
 
 /** The first reason against any job at `now`, lasting reasons first, or null. */

@@ -132,6 +132,6 @@ export class ModelIndex<S extends IndexedProvider> {
       pools.set(offer.id, (pools.get(offer.id) ?? new Set()).add(session));
     }
     const speed = this.#speeds.estimate(facts.providerId, offer.id, session.registration.hardware);
-    pool.put(session, facts, speed, offer.context_length, now, loads.get(offer.id) ?? READY_LOAD);
+    pool.put(session, facts, speed, offer.context_length, now, loads.get(offer.id) ?? READY_LOAD, offer.quantization);
   }
 }

@@ -6,7 +6,7 @@ import type { TrustLevel } from '@inference/protocol';
 import type { Work } from './job-cost.js';
 import { classCostMs, type ModelDigest, type ThroughputClass } from './model-digest.js';
 import type { OwnerId, OwnerState } from './owner-digests.js';
-import { nearTieMs } from './schedule.js';
+import { comparedWork, nearTieMs, type SortCriterion, withCachedPrefix } from './schedule.js';
 import { DEFAULT_CONSTANTS, type SchedulerConstants } from './scheduler-constants.js';
 
 export interface OwnerRequest {
@@ -21,6 +21,8 @@ export interface OwnerRequest {
   readonly excludedOwners: ReadonlySet<OwnerId>;
   /** Number of providers of each owner that failed this job. */
   readonly excludedProviders: ReadonlyMap<OwnerId, number>;
+  /** Criterion of the client. Left out or null: estimated completion. */
+  readonly sort?: SortCriterion | null;
   /** Owner of a provider that probably has a cached prefix of the prompt. */
   readonly prefix: OwnerPrefix | null;
 }
@@ -78,7 +80,7 @@ export function chooseOwner(
   let bestMs = Number.POSITIVE_INFINITY;
   for (const { costMs } of candidates) bestMs = Math.min(bestMs, costMs);
   if (candidates.length === 0) return { kind: 'queue', owners: queueOwners(serving, request, self, random), expectedWaitMs };
-  const limitMs = nearTieMs(bestMs, constants);
+  const limitMs = (request.sort ?? null) === null ? nearTieMs(bestMs, constants) : bestMs;
   const ask = ({ owner, classIndex, one }: Candidate, why: (OwnerChoice & { kind: 'ask' })['why']): OwnerChoice => ({
     kind: 'ask',
     owner,
@@ -137,7 +139,7 @@ function candidatesOf(
       const freeSlots = free - (taken[classIndex] ?? 0);
       if (freeSlots <= 0) continue;
       if (one.isCold && hasLoaded && !mayLoad(digest, one, expectedWaitMs, constants)) continue;
-      candidates.push({ owner, classIndex, one, freeSlots, costMs: classCostMs(one, request.work) });
+      candidates.push({ owner, classIndex, one, freeSlots, costMs: classCostMs(one, comparedWork(request)) });
     }
   }
   return candidates;
@@ -157,12 +159,13 @@ function mayLoad(
 /** The cheapest class of the owner with a cached prefix, where the saved prompt makes up for the difference. */
 function warmCandidate(
   candidates: readonly Candidate[],
-  { prefix, work }: OwnerRequest,
+  request: OwnerRequest,
   limitMs: number,
   { affinityWeight }: SchedulerConstants,
 ): Candidate | null {
+  const { prefix } = request;
   if (prefix === null) return null;
-  const reduced = { ...work, promptTokens: Math.max(1, work.promptTokens - affinityWeight * prefix.tokens) };
+  const reduced = withCachedPrefix(comparedWork(request), affinityWeight * prefix.tokens);
   let warm: Candidate | null = null;
   let warmMs = limitMs;
   for (const candidate of candidates) {

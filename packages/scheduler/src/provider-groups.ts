@@ -16,6 +16,8 @@ export interface PoolMember<S> {
   readonly speed: ThroughputEstimate;
   /** Most tokens of prompt and answer. */
   readonly contextTokens: number;
+  /** Label of the provider's offer; empty: not known. */
+  readonly quantization: string;
   readonly load: ModelLoad;
   readonly isOverdue: boolean;
   readonly group: OpenGroup<S> | ClosedGroup<S> | null;

@@ -33,6 +33,7 @@ export interface PoolView<S> {
   readonly ready: number;
   readonly closed: Iterable<ClosedGroup<S>>;
   member(providerId: ProviderId): PoolMember<S> | undefined;
+  members(): Iterable<PoolMember<S>>;
   membersBySerial(serialNumber: string): readonly PoolMember<S>[];
 }
 
@@ -45,6 +46,7 @@ interface Entry<S> extends GroupedMember<S>, IdleNode {
   /** Null: no answer verified yet. */
   countedSpeed: CountedThroughput | null;
   contextTokens: number;
+  quantization: string;
   load: ModelLoad;
   isOverdue: boolean;
   /** Counted among the available members. */
@@ -164,7 +166,15 @@ export class ProviderPool<S> implements PoolView<S> {
   }
 
   /** Adds or updates a provider. A provider's serial number never changes. `now` in milliseconds. */
-  put(subject: S, facts: ProviderFacts, speed: ThroughputEstimate, contextLength: number, now: number, load: ModelLoad = READY_LOAD): void {
+  put(
+    subject: S,
+    facts: ProviderFacts,
+    speed: ThroughputEstimate,
+    contextLength: number,
+    now: number,
+    load: ModelLoad = READY_LOAD,
+    quantization = '',
+  ): void {
     const known = this.#entries.get(facts.providerId);
     const entry = known?.subject === subject ? known : this.#add(subject, facts, speed, contextLength, load);
     this.#uncount(entry);
@@ -179,6 +189,7 @@ export class ProviderPool<S> implements PoolView<S> {
       this.#countSpeed(entry);
     }
     entry.contextTokens = contextLength;
+    entry.quantization = quantization;
     entry.load = load;
     this.#assign(entry, now);
   }
@@ -259,6 +270,7 @@ export class ProviderPool<S> implements PoolView<S> {
       speedKey: 0,
       countedSpeed: null,
       contextTokens,
+      quantization: '',
       load,
       isOverdue: false,
       isCounted: false,

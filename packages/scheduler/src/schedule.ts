@@ -9,6 +9,8 @@ import {
   isTransient,
   meetsTrustFloor,
   type PlacementConstraints,
+  type ProviderSelection,
+  passesFilter,
   resolveClaimants,
   selectsProviders,
   unavailableReason,
@@ -26,6 +28,33 @@ export interface PlacementRequest extends PlacementConstraints {
   readonly expectedWaitMs?: number | null;
   /** Only providers that have the model in memory or load it already. */
   readonly loadedOnly?: boolean;
+  /** Criterion of the client. Left out or null: estimated completion, with near ties in random order. */
+  readonly sort?: SortCriterion | null;
+}
+
+/** `throughput`: fastest decode first. `latency`: earliest first token first. */
+export type SortCriterion = 'throughput' | 'latency';
+
+/** Work that a cached prefix leaves; at least one prompt token, if there are any. */
+export function withCachedPrefix(work: Work, cachedTokens: number): Work {
+  return { ...work, promptTokens: Math.min(work.promptTokens, Math.max(1, work.promptTokens - cachedTokens)) };
+}
+
+/** Completion tokens that outweigh any waiting time. */
+const LONG_COMPLETION_TOKENS = 1_000_000;
+
+/** Work by which providers are compared: an endless completion without a prompt shows throughput, a prompt alone shows latency. */
+export function comparedWork({ work, sort = null }: Pick<PlacementRequest, 'work' | 'sort'>): Work {
+  switch (sort) {
+    case null:
+      return work;
+    case 'throughput':
+      return { promptTokens: 0, completionTokens: LONG_COMPLETION_TOKENS };
+    case 'latency':
+      return { promptTokens: work.promptTokens, completionTokens: 0 };
+    default:
+      return sort satisfies never;
+  }
 }
 
 export interface PrefixCandidate {
@@ -78,6 +107,8 @@ export function nearTieMs(bestMs: number, { nearTieFactor, nearTieMs: more }: Sc
 export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number, random: () => number): SchedulingDecision<S> {
   if (selectsProviders(request)) return scheduleSelected(snapshot, request, now, random);
   const { work } = request;
+  const compared = comparedWork(request);
+  const isSorted = (request.sort ?? null) !== null;
   const { open, costs, constants } = snapshot;
   const mayServe = (group: OpenGroup<S>): boolean =>
     isEligible(group, request) && (!group.traits.isCold || mayLoad(group, snapshot, request));
@@ -87,7 +118,7 @@ export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, no
   const cheapest = new CheapestGroups<S>(MAX_CHOICES);
   costs.forEachUpTo(
     open.length,
-    work,
+    compared,
     () => cheapest.limitMs,
     (row, costMs) => {
       const group = open[row] as OpenGroup<S>;
@@ -95,11 +126,12 @@ export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, no
     },
   );
   const { bestMs } = cheapest;
-  const nearMs = nearTieMs(bestMs, constants);
+  // A sorted request gets the best provider, without load balancing.
+  const nearMs = isSorted ? bestMs : nearTieMs(bestMs, constants);
   const near: OpenGroup<S>[] = [];
   costs.forEachUpTo(
     open.length,
-    work,
+    compared,
     () => nearMs,
     (row, costMs) => {
       const group = open[row] as OpenGroup<S>;
@@ -116,7 +148,7 @@ export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, no
   // A cached prefix wins near ties: the saved time serves other jobs.
   const cached = cheapestPrefixCandidate(snapshot, request, now);
   if (cached !== null && cached.costMs <= nearMs && draw.take(cached.member)) add(cached, 'warm', cached.work);
-  const lot = choices.length === 0 && (snapshot.hasUnmeasured || snapshot.hasOverdue) ? random() : 1;
+  const lot = choices.length === 0 && !isSorted && (snapshot.hasUnmeasured || snapshot.hasOverdue) ? random() : 1;
   // A job that failed once goes to proven providers only.
   const canTryUnproven = maxUnprovenMs === Number.POSITIVE_INFINITY || (snapshot.mayTryUnproven && request.exclude.size === 0);
   const hasTurn = (group: OpenGroup<S>): boolean => mayServe(group) && (canTryUnproven || !isUnprovenGroup(group));
@@ -138,21 +170,23 @@ export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, no
     while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from(open.filter((group) => mayServe(group))), 'alternate'));
   }
   const [first, ...others] = choices;
-  if (first !== undefined) return { kind: 'placed', ordered: [first, ...others], bestMs, expired: draw.expired };
+  if (first !== undefined) {
+    return { kind: 'placed', ordered: [first, ...others], bestMs: isSorted ? first.estimate.costMs : bestMs, expired: draw.expired };
+  }
   return { ...notPlaced(snapshot, request), expired: draw.expired };
 }
 
 /** Maximum cost of an unproven provider: a fraction of the cheapest proven one, or no limit without an available proven one. */
 function unprovenLimitMs<S>(
   { open, costs, constants, hasUnproven }: PoolView<S>,
-  { work }: PlacementRequest,
+  request: PlacementRequest,
   mayServe: (group: OpenGroup<S>) => boolean,
 ): number {
   let bestMs = Number.POSITIVE_INFINITY;
   if (!hasUnproven) return bestMs;
   costs.forEachUpTo(
     open.length,
-    work,
+    comparedWork(request),
     () => bestMs,
     (row, costMs) => {
       const group = open[row] as OpenGroup<S>;
@@ -173,6 +207,7 @@ interface PrefixChoice<S> extends Drawn<S> {
  */
 function cheapestPrefixCandidate<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number): PrefixChoice<S> | null {
   const { affinityWeight } = snapshot.constants;
+  const compared = comparedWork(request);
   let best: PrefixChoice<S> | null = null;
   for (const { providerId, tokens } of affinityWeight > 0 ? (request.prefixCandidates ?? []) : []) {
     const member = snapshot.member(providerId);
@@ -180,9 +215,8 @@ function cheapestPrefixCandidate<S>(snapshot: PoolView<S>, request: PlacementReq
     const { slots, usedSlots } = member.facts;
     if (usedSlots > 0 && usedSlots >= slots - 1) continue;
     if (ineligibleReason(member.facts, request, now) !== null) continue;
-    const promptTokens = Math.max(1, request.work.promptTokens - affinityWeight * tokens);
-    const work = { promptTokens, completionTokens: request.work.completionTokens };
-    const costMs = costOf(member.group.costModel, work);
+    const work = withCachedPrefix(request.work, affinityWeight * tokens);
+    const costMs = costOf(member.group.costModel, withCachedPrefix(compared, affinityWeight * tokens));
     if (best === null || costMs < best.costMs) best = { member, group: member.group, work, costMs };
   }
   return best;
@@ -216,12 +250,23 @@ export function ineligibleReasons<S>(
   return reasons;
 }
 
-/** Members that the request names by provider id or serial number, or as candidates. */
+/** Members that the request names by provider id or serial number, as candidates, or by its filter. */
 export function selectedMembers<S>(
-  snapshot: Pick<PoolView<S>, 'member' | 'membersBySerial'>,
-  { providerSerial, providerId = null, candidates = null }: Pick<PlacementConstraints, 'providerSerial' | 'providerId' | 'candidates'>,
+  snapshot: Pick<PoolView<S>, 'member' | 'members' | 'membersBySerial'>,
+  selection: ProviderSelection,
 ): readonly PoolMember<S>[] {
-  if (providerId === null && candidates === null) return providerSerial === null ? [] : snapshot.membersBySerial(providerSerial);
+  const { filter = null } = selection;
+  const named = namedMembers(snapshot, selection);
+  if (filter === null) return named ?? [];
+  return [...(named ?? snapshot.members())].filter(({ facts, quantization }) => passesFilter(filter, facts, quantization));
+}
+
+/** Null: the request names none. */
+function namedMembers<S>(
+  snapshot: Pick<PoolView<S>, 'member' | 'membersBySerial'>,
+  { providerSerial, providerId = null, candidates = null }: ProviderSelection,
+): readonly PoolMember<S>[] | null {
+  if (providerId === null && candidates === null) return providerSerial === null ? null : snapshot.membersBySerial(providerSerial);
   const ids = providerId === null ? (candidates ?? []) : [providerId];
   return [...ids].flatMap((id) => {
     const member = candidates?.has(id) === false ? undefined : snapshot.member(id);
@@ -234,8 +279,10 @@ function scheduleSelected<S>(snapshot: PoolView<S>, request: PlacementRequest, n
   const selected = selectedMembers(snapshot, request);
   if (selected.length === 0) return { kind: 'none', reason: 'no_such_serial', expired: [] };
   const pool = new ProviderPool<S>(snapshot.constants);
-  for (const { subject, facts, speed, contextTokens, load } of selected) pool.put(subject, facts, speed, contextTokens, now, load);
-  return schedule(pool, { ...request, providerSerial: null, providerId: null, candidates: null }, now, random);
+  for (const { subject, facts, speed, contextTokens, load, quantization } of selected) {
+    pool.put(subject, facts, speed, contextTokens, now, load, quantization);
+  }
+  return schedule(pool, { ...request, providerSerial: null, providerId: null, candidates: null, filter: null }, now, random);
 }
 
 function notPlaced<S>(

@@ -26,6 +26,8 @@ export interface Expected {
   /** The `X-Inference-Nonce` as sent. */
   readonly nonce?: string;
   readonly model?: string;
+  /** Models of the request's `models`, any of which may answer instead. */
+  readonly fallbackModels?: readonly string[];
   /** SHA-256 of the weights that the receipt must name. */
   readonly weightsSha256?: string;
   /** Path of the called endpoint. */
@@ -89,7 +91,8 @@ export function receiptChecks(
   compare('receipt_request', 'body', expected.requestSha256, receipt.request_sha256);
   compare('receipt_job', 'job', expected.jobId, receipt.job_id);
   compare('receipt_nonce', 'nonce', expected.nonce, receipt.client_nonce);
-  compare('receipt_model', 'model', expected.model, receipt.model);
+  const isFallback = expected.model !== undefined && (expected.fallbackModels ?? []).includes(receipt.model);
+  compare('receipt_model', 'model', isFallback ? receipt.model : expected.model, receipt.model);
   compare('receipt_weights', 'hash of weights', expected.weightsSha256, receipt.weights_sha256);
   compare('receipt_endpoint', 'endpoint', expected.endpoint, receipt.endpoint);
   // Hashes contain no comma, so joined lists are equal only if the lists are.

@@ -77,7 +77,8 @@ function verdictOnBytes(answer: ReceivedAnswer, publicKey: string): ResponseVerd
 
 function expectedOf({ headers, request, endpoint, nonce, body, images, weightsSha256 }: ReceivedAnswer, isStream: boolean): Expected {
   const jobId = headerOf(headers, 'x-inference-job-id');
-  const model = memberOf(jsonOf(request), 'model');
+  const json = jsonOf(request);
+  const [model, models] = [memberOf(json, 'model'), memberOf(json, 'models')];
   const received = isStream ? undefined : (images ?? imagesIn(body)?.held);
   return {
     requestSha256: sha256Hex(request),
@@ -87,6 +88,7 @@ function expectedOf({ headers, request, endpoint, nonce, body, images, weightsSh
     ...(nonce === null ? {} : { nonce }),
     ...(jobId === '' ? {} : { jobId }),
     ...(typeof model === 'string' ? { model } : {}),
+    ...(Array.isArray(models) ? { fallbackModels: models.filter((name) => typeof name === 'string') } : {}),
     ...(received === undefined ? {} : { images: received }),
   };
 }

@@ -263,6 +263,11 @@ const VERIFIED: readonly [string, EnclaveEvidence, Changes][] = [
   ['plain: the usage that the receipt signs', 'claimed', { plain: withUsage(1, 2, 3) }],
   ['plain: a receipt member that is not known', 'claimed', { receipt: { weights: { request_sha256: '0'.repeat(64) } } }],
   ['plain: a member that must be understood and is', 'claimed', { receipt: { crit: ['usage'] } }],
+  [
+    'plain: the receipt names a fallback model of the request',
+    'claimed',
+    { receipt: { model: 'larger' }, sentRequest: JSON.stringify({ messages, model: MODEL, models: ['other', 'larger'] }) },
+  ],
   ['plain: a request with spaces and line breaks', 'claimed', { sentRequest: JSON.stringify({ messages, model: MODEL }, null, 2) }],
   ['plain: no sealing key in use', 'claimed', { published: (record) => ({ ...record, key_statement: null }) }],
   [
@@ -350,6 +355,10 @@ const REFUSED: readonly [string, Changes][] = [
   ['plain: another request was sent', { request: (text) => text.replace('Say', 'say') }],
   ...both('the receipt names another nonce', { receipt: { client_nonce: 'B'.repeat(43) } }),
   ...both('the receipt names another model', { receipt: { model: 'larger' } }),
+  [
+    'plain: the receipt names a model that is none of the fallbacks',
+    { receipt: { model: 'larger' }, sentRequest: JSON.stringify({ messages, model: MODEL, models: ['other'] }) },
+  ],
   ...both('the receipt names another endpoint', { receipt: { endpoint: '/v1/completions' } }),
   ...both('the receipt names another provider', { receipt: { provider_id: '0'.repeat(32) } }),
   ...both('the receipt names another key', { receipt: { se_key_sha256: '0'.repeat(64) } }),

@@ -28,6 +28,7 @@ export function readConfig(env: Environment) {
       "SIMULATED_DEVICE_AUTHORITY needs ALLOW_SIMULATED_ENCLAVE=1: without it Apple's root certificate is the only trust anchor.",
     );
   }
+  const promptPerMillion = integer(env, 'DEFAULT_PROMPT_PRICE', 50_000, 0, MAX_RATE);
   const maxRequestBytes = integer(env, 'MAX_REQUEST_BYTES', MAX_REQUEST_BYTES, 1, MAX_REQUEST_BYTES);
   return {
     host: text(env, 'HOST') ?? '127.0.0.1',
@@ -46,7 +47,8 @@ export function readConfig(env: Environment) {
     simulatedDeviceAuthority,
     /** Prices of models without a price of their own, in micro-USD per million tokens and per image. */
     defaultPrices: {
-      promptPerMillion: integer(env, 'DEFAULT_PROMPT_PRICE', 50_000, 0, MAX_RATE),
+      promptPerMillion,
+      cachedPerMillion: integer(env, 'DEFAULT_CACHED_PROMPT_PRICE', promptPerMillion, 0, promptPerMillion),
       completionPerMillion: integer(env, 'DEFAULT_COMPLETION_PRICE', 200_000, 0, MAX_RATE),
       perImage: integer(env, 'DEFAULT_IMAGE_PRICE', 2000, 0, MAX_IMAGE_RATE),
     },

@@ -1,6 +1,6 @@
 /**
- * Runs a job from the client's request to its settled outcome: checks the model, reserves the maximum cost, lets the attempts run,
- * and settles or releases the reservation.
+ * Runs a job from the client's request to its settled outcome: checks the models, reserves the maximum cost, lets the attempts run,
+ * with fallback models where the request names them, and settles or releases the reservation.
  */
 import { type ApiError, apiError, modelTypeOf } from '@inference/formats';
 import type { ModelType, ProviderId, TrustLevel } from '@inference/protocol';
@@ -10,11 +10,12 @@ import { AttemptRunner, type AttemptRunnerOptions } from './attempt/attempt-runn
 import type { Delivery } from './delivery/delivery.js';
 import { NO_TRACE, type TraceSpan } from './job-observer.js';
 import type { NetworkModels, Placements } from './placements.js';
-import type { SlotRequest } from './queue/request-queue.js';
-import { expectedWork, type JobRequest } from './request/job-request.js';
+import type { NotPlacedReason, SlotRequest } from './queue/request-queue.js';
+import { expectedWork, type JobRequest, withModel } from './request/job-request.js';
+import { type AmbiguousName, fallbackRouting, type JobRouting, maxPriceProblem, resolveRouting } from './request/job-routing.js';
 import type { RunningJob } from './running-job.js';
 import type { Billing } from './settlement/billing.js';
-import { failed, type JobOutcome, NO_ATTEMPTS, notServed } from './settlement/job-outcome.js';
+import { type FailedJob, failed, type JobOutcome, NO_ATTEMPTS, notServed } from './settlement/job-outcome.js';
 
 interface JobRunnerOptions extends AttemptRunnerOptions {
   readonly models: NetworkModels;
@@ -83,56 +84,130 @@ export class JobRunner {
 
   /** The reservation is settled or released before the client sees the end, so the client can spend the rest at once. */
   async #runPaid(job: JobRequest, delivery: Delivery, clientSignal: AbortSignal, span: TraceSpan): Promise<JobOutcome> {
-    const { models, placements, onRequest, expected, billing, timings, now } = this.#options;
-    const { model } = job.params;
-    // The wait for an image provider came before.
-    if (job.images === null && !models.serves(model)) {
-      return notServed(model, expected.has(model), () => models.listedNames());
-    }
-    const type = modelTypeOf(job.endpoint);
-    if (job.images === null && !models.isOfType(model, type)) {
-      return failed(NO_ATTEMPTS, otherType(models, model, type), 'other_model_type');
-    }
-    onRequest(model);
+    const { models, placements, onRequest, billing, timings, now } = this.#options;
+    const { jobs, refusal: unusable } = this.#usableModels(job);
+    const [first] = jobs;
+    if (first === undefined) return unusable;
+    onRequest(first.params.model);
     const named = await namedProvider(job, placements);
-    if (named === 'ambiguous') return failed(NO_ATTEMPTS, ambiguousSerial(), 'ambiguous_serial');
-    const bill = billing.open(job, models.contextLength(model, named));
+    if (named === 'ambiguous') return failed(NO_ATTEMPTS, ambiguousName('provider_serial'), 'ambiguous_serial');
+    const routing = job.params.routing === undefined ? null : await resolveRouting(job.params.routing, placements);
+    if (routing !== null && 'ambiguous' in routing) return failed(NO_ATTEMPTS, ambiguousName(routing.ambiguous), 'ambiguous_serial');
+    const choices = jobs.map(({ params: { model } }) => ({ model, contextLength: models.contextLength(model, named) }));
+    const bill = billing.open(job, choices);
     try {
       const reserving = span.child('inference.reservation');
       const refusal = await bill.reserve();
       reserving.end({}, refusal?.reason ?? null);
       if (refusal !== null) return failed(NO_ATTEMPTS, refusal.error, refusal.reason);
-      const running: RunningJob = {
-        job,
+      const state = {
+        routing,
         delivery,
         bill,
         clientSignal,
-        slotRequest: this.#slotRequest(job, named),
         deadline: now() + timings.overallMs,
         span,
-        attemptSpans: new Map(),
         attemptRecords: [],
+        attemptCount: 0,
+      };
+      const reason = first === job ? null : unusable.reason;
+      return await this.#runModels(jobs, reason, (candidate, progress) => ({
+        ...state,
+        ...progress,
+        job: candidate,
+        slotRequest: this.#slotRequest(candidate, named, candidate === job ? routing : fallbackRouting(routing)),
+        attemptSpans: new Map(),
         engineFailures: new Map(),
         refusals: [],
-        attemptCount: 0,
         imageWaitAttempt: null,
         sealedRefusal: null,
         reserved: null,
-      };
-      this.#jobs.add(running);
-      return await this.#attempts.run(running).finally(() => this.#jobs.delete(running));
+      }));
     } finally {
       await bill.close();
     }
   }
 
-  #slotRequest(job: JobRequest, named: NamedProvider): RunningJob['slotRequest'] {
+  /**
+   * Runs the job with one model after the other, until one answers. A model whose providers are all busy waits only after every other
+   * model was tried. `reason`: why an earlier model of the request is unusable.
+   */
+  async #runModels(
+    jobs: readonly JobRequest[],
+    reason: string | null,
+    begin: (job: JobRequest, progress: Pick<RunningJob, 'fallbackReason' | 'maxQueueMs' | 'attemptCount'>) => RunningJob,
+  ): Promise<JobOutcome> {
+    const failures = new Map<JobRequest, FailedJob>();
+    let attemptCount = 0;
+    let waiting = jobs;
+    for (const maxQueueMs of jobs.length === 1 ? ONE_ROUND : TWO_ROUNDS) {
+      const busy: JobRequest[] = [];
+      for (const job of waiting) {
+        const [firstFailure] = failures.values();
+        const fallbackReason = reason ?? (job === jobs[0] ? null : (firstFailure?.reason ?? null));
+        const running = begin(job, { fallbackReason, maxQueueMs, attemptCount });
+        this.#jobs.add(running);
+        const outcome = await this.#attempts.run(running).finally(() => this.#jobs.delete(running));
+        attemptCount = running.attemptCount;
+        if (outcome.kind !== 'failed' || !this.#mayFallBack(outcome, running)) return outcome;
+        running.delivery.withdraw();
+        failures.set(job, outcome);
+        if (BUSY_REASONS.has(outcome.reason)) busy.push(job);
+      }
+      waiting = busy;
+    }
+    const [first] = failures.values();
+    if (first === undefined) throw new Error('a job has no model');
+    return first;
+  }
+
+  /** Whether another model may answer. A request that is invalid for one model is invalid for all. */
+  #mayFallBack({ error }: FailedJob, { delivery, clientSignal, deadline }: RunningJob): boolean {
+    const isFinal = error.code === 'invalid_request' || error.code === 'shutting_down';
+    return !isFinal && !delivery.isCommitted && !clientSignal.aborted && this.#options.now() < deadline;
+  }
+
+  /** The job with each model of the request that is served, of the right type, and within `max_price`. `refusal`: of the first other one. */
+  #usableModels(job: JobRequest): { readonly jobs: readonly JobRequest[]; readonly refusal: FailedJob } {
+    const { routing } = job.params;
+    const fallbacks = routing?.allowsFallbacks === false ? [] : (routing?.fallbackModels ?? []);
+    const jobs: JobRequest[] = [];
+    const refusals: FailedJob[] = [];
+    for (const model of [job.params.model, ...fallbacks]) {
+      const refusal = this.#modelRefusal(job, model);
+      if (refusal === null) jobs.push(withModel(job, model));
+      else refusals.push(refusal);
+    }
+    return { jobs, refusal: refusals[0] ?? notServed(job.params.model, { isExpected: true, returnsInMs: null, listed: () => [] }) };
+  }
+
+  /** Null: the model is usable. */
+  #modelRefusal(job: JobRequest, model: string): FailedJob | null {
+    const { models, expected, billing } = this.#options;
+    // The wait for an image provider came before.
+    if (job.images === null && !models.serves(model)) {
+      const returnsAt = models.returnsAt(model);
+      const returnsInMs = returnsAt === null ? null : returnsAt - this.#options.now();
+      return notServed(model, { isExpected: expected.has(model), returnsInMs, listed: () => models.listedNames() });
+    }
+    const type = modelTypeOf(job.endpoint);
+    if (job.images === null && !models.isOfType(model, type)) {
+      return failed(NO_ATTEMPTS, otherType(models, model, type), 'other_model_type');
+    }
+    const { routing } = job.params;
+    const tooDear = routing === undefined ? null : maxPriceProblem(model, billing.price(model), routing);
+    return tooDear === null ? null : failed(NO_ATTEMPTS, tooDear, 'max_price');
+  }
+
+  #slotRequest(job: JobRequest, named: NamedProvider, routing: JobRouting | null): RunningJob['slotRequest'] {
     const { model, stream } = job.params;
     return {
       model,
       accountId: job.accountId,
       ...named,
-      candidates: job.sealed === null ? null : new Set(job.sealed.candidates.keys()),
+      candidates: job.sealed === null ? (routing?.only ?? null) : new Set(job.sealed.candidates.keys()),
+      filter: routing?.filter ?? null,
+      sort: routing?.sort ?? null,
       exclude: new Set<ProviderId>(),
       excludedOwners: new Set<string>(),
       image: job.images,
@@ -143,6 +218,13 @@ export class JobRunner {
     };
   }
 }
+
+/** Maximum waits in the queue, in milliseconds; null: the usual one. */
+const ONE_ROUND = [null];
+const TWO_ROUNDS = [0, null];
+
+/** Reasons of jobs whose model has providers, all of them busy. */
+const BUSY_REASONS: ReadonlySet<string> = new Set(['timeout', 'hopeless', 'queue_full'] satisfies NotPlacedReason[]);
 
 type NamedProvider = Pick<SlotRequest, 'providerSerial' | 'providerId'>;
 
@@ -160,10 +242,13 @@ async function namedProvider({ params, providerId }: JobRequest, placements: Pla
   return resolved === 'ambiguous' ? 'ambiguous' : { providerSerial, providerId: resolved };
 }
 
-function ambiguousSerial(): ApiError {
-  const message =
-    'Several providers claim this provider_serial and none proves it with a certificate chain. Name one of them by its id in the X-Inference-Provider-Id header.';
-  return apiError('invalid_request', { param: 'provider_serial', message });
+function ambiguousName(param: 'provider_serial' | AmbiguousName['ambiguous']): ApiError {
+  const [what, where] =
+    param === 'provider_serial'
+      ? ['this provider_serial', 'in the X-Inference-Provider-Id header']
+      : [`a serial number of ${param}`, 'there'];
+  const message = `Several providers claim ${what} and none proves it with a certificate chain. Name one of them by its id ${where}.`;
+  return apiError('invalid_request', { param, message });
 }
 
 /** Error for a served model of another type than the endpoint. */

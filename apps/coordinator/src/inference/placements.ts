@@ -9,7 +9,10 @@ import type { SerialClaimant } from '../providers/placement/placement-service.js
 import type { Placed, Placement, SlotRequest } from './queue/request-queue.js';
 
 /** Models that providers serve now. */
-export type NetworkModels = Pick<ModelDirectory, 'serves' | 'isOfType' | 'listedNames' | 'contextLength' | 'imageOffers' | 'onCapacity'> & {
+export type NetworkModels = Pick<
+  ModelDirectory,
+  'serves' | 'returnsAt' | 'isOfType' | 'listedNames' | 'contextLength' | 'imageOffers' | 'onCapacity'
+> & {
   /** Reads again which other coordinators serve a model. Absent: always current. */
   refresh?(model: string): Promise<void>;
 };

@@ -6,6 +6,7 @@ import type { Delivery } from './delivery/delivery.js';
 import type { TraceSpan } from './job-observer.js';
 import type { Placed, SlotRequest } from './queue/request-queue.js';
 import type { JobRequest } from './request/job-request.js';
+import type { JobRouting } from './request/job-routing.js';
 import type { Bill } from './settlement/bill.js';
 import type { EngineFailure } from './settlement/engine-failures.js';
 import type { AttemptRecord, AttemptSummary } from './settlement/job-outcome.js';
@@ -13,7 +14,14 @@ import { isFailure, outcomePolicy } from './settlement/outcome-policy.js';
 import type { ProviderRefusal } from './settlement/refusal-tracker.js';
 
 export interface RunningJob {
+  /** For one model of the request. */
   readonly job: JobRequest;
+  /** Null: the request has no routing preferences. */
+  readonly routing: JobRouting | null;
+  /** Why the model of the request did not answer, where this is a fallback; a code of the log. */
+  readonly fallbackReason: string | null;
+  /** Maximum wait in the queue, in milliseconds; null: the usual one. */
+  readonly maxQueueMs: number | null;
   readonly delivery: Delivery;
   readonly bill: Bill;
   /** Aborted when the client disconnects. */
@@ -45,9 +53,9 @@ export function providerIdOf(provider: ProviderConnection): ProviderId {
 
 export function attemptSummary(
   provider: ProviderConnection | null,
-  { attemptRecords, attemptCount }: Pick<RunningJob, 'attemptRecords' | 'attemptCount'>,
+  { attemptRecords, attemptCount, job }: Pick<RunningJob, 'attemptRecords' | 'attemptCount' | 'job'>,
 ): AttemptSummary {
-  return { attemptRecords, attempts: attemptCount, provider };
+  return { attemptRecords, attempts: attemptCount, provider, model: provider === null ? null : job.params.model };
 }
 
 /** Records how an attempt ended, for log, metrics and traces. */

@@ -36,9 +36,10 @@ const PRUNE_HISTORY_MS = 3_600_000;
 
 export async function openBilling(context: StartContext, database: Database, metrics: Metrics): Promise<BillingServices> {
   const { config, options, log, now, jobTimings, onWriteError: onError, disposal, changeHints, refresh } = context;
-  const { promptPerMillion, completionPerMillion, perImage } = config.defaultPrices;
+  const { promptPerMillion, cachedPerMillion, completionPerMillion, perImage } = config.defaultPrices;
   const defaults = {
     promptPerMillion: microUsd(promptPerMillion),
+    cachedPerMillion: microUsd(cachedPerMillion),
     completionPerMillion: microUsd(completionPerMillion),
     perImage: microUsd(perImage),
   };

@@ -12,6 +12,7 @@ export function settledJob(row: Partial<JobRow> & Pick<JobRow, 'account_id' | 'r
     amount: 100,
     price_id: 'price',
     prompt_per_million: 1,
+    cached_per_million: null,
     completion_per_million: 1,
     per_image: 0,
     max_prompt_tokens: 100,

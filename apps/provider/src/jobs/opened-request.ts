@@ -29,12 +29,12 @@ export function matchesContext(
   params: RequestParams | ParsedImages['params'],
   context: Pick<JobContext, 'endpoint' | 'model' | 'stream'>,
 ): boolean {
-  return (
-    params.endpoint === context.endpoint &&
-    // Only image requests may omit the model; the coordinator then chooses.
-    (params.model ?? context.model) === context.model &&
-    params.stream === context.stream
-  );
+  return params.endpoint === context.endpoint && isNamed(params, context.model) && params.stream === context.stream;
+}
+
+/** Whether the body names the model, as its own or as a fallback. Only image requests may omit the model; the coordinator then chooses. */
+function isNamed({ model, routing }: RequestParams | ParsedImages['params'], chosen: string): boolean {
+  return model === null || model === chosen || routing?.fallbackModels.includes(chosen) === true;
 }
 
 export function isImages(parsed: Parsed): parsed is ParsedImages {

@@ -88,6 +88,10 @@ function termsOf(
   if (params.providerSerial !== null) {
     throw new RequestError('invalid_request', 'provider_serial', 'End-to-end mode chooses providers by the policy of the client.');
   }
+  if (params.routing !== undefined) {
+    const param = params.routing.given.length > 0 ? 'provider' : 'models';
+    throw new RequestError('invalid_request', param, `End-to-end mode does not take ${param}: the policy of the client chooses providers.`);
+  }
   if (params.image?.responseFormat === 'url') {
     throw new RequestError('invalid_request', 'response_format', 'End-to-end mode returns images as b64_json only.');
   }

@@ -6,6 +6,7 @@ import Type from 'typebox';
 import { StructuredOutputsSchema } from '../constraints.js';
 import { BOOKKEEPING, ENGINE_HINTS, tokenLimitAlias, UNSUPPORTED_ENGINE_PARAMETERS } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
+import { PROVIDER_PREFERENCES } from '../routing.js';
 import {
   ChatCompletionRequestSchema,
   FunctionSchema,
@@ -75,6 +76,7 @@ export const CHAT_MEMBERS = memberTable({
     text: { advice: 'Use response_format.' },
   },
   within: {
+    provider: PROVIDER_PREFERENCES,
     reasoning: memberTable({ schema: ReasoningSchema, ignored: 'max_tokens exclude summary' }),
     chat_template_kwargs: memberTable({ schema: TemplateArgumentsSchema }),
     thinking: memberTable({ schema: ThinkingSchema, ignored: 'budget_tokens clear_thinking' }),

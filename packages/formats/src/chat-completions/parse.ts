@@ -8,6 +8,7 @@ import type { ParsedRequest, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
 import { bodyReader } from '../members/body-reader.js';
 import type { TextRequest } from '../request.js';
+import { routingOf } from '../routing.js';
 import { samplingOf } from '../sampling.js';
 import { chatAnswer } from './answer.js';
 import { CHAT_MEMBERS } from './members.js';
@@ -47,7 +48,7 @@ export function chatCompletionOf(json: unknown, endpoint: Endpoint, options?: Pa
   const { model, maxTokens } = request;
   return {
     request,
-    params: { endpoint, model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
+    params: { endpoint, model, stream, maxTokens, providerSerial: body.provider_serial ?? null, ...routingOf(body) },
     answer: chatAnswer({
       includeUsage: body.stream_options?.include_usage ?? false,
       showReasoning: body.include_reasoning ?? false,

@@ -2,6 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { CONSTRAINTS } from '../constraints.js';
 import { anything, flag, JSON_SCHEMA, model, nullable, provider_serial, stop, TOOL_NAME, text, tokens, top_logprobs } from '../fields.js';
+import { ROUTING_FIELDS } from '../routing.js';
 import { COMPLETION_SAMPLING } from '../sampling.js';
 
 /** Accepts parts of any `type`, so the parser can name unsupported types. */
@@ -159,6 +160,7 @@ export const ChatCompletionRequestSchema = Type.Object(
     /** Extension of the real API: renders think sections as `reasoning_content`. */
     include_reasoning: flag,
     provider_serial,
+    ...ROUTING_FIELDS,
 
     // Unsupported features, parsed only to be refused by name (refusals.ts).
     n: nullable(Type.Integer(), 'an integer'),

@@ -2,6 +2,7 @@
 import { RESPONSE_FORMAT, STREAM_OPTIONS, STRUCTURED_OUTPUTS } from '../chat-completions/members.js';
 import { BOOKKEEPING, ENGINE_HINTS, tokenLimitAlias, UNSUPPORTED_ENGINE_PARAMETERS } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
+import { PROVIDER_PREFERENCES } from '../routing.js';
 import { CompletionRequestSchema } from './schema.js';
 
 const ONLY_TEXT = { advice: 'Use /v1/chat/completions.' };
@@ -23,5 +24,10 @@ export const COMPLETION_MEMBERS = memberTable({
     input_extra: {},
     raw: { allowedValues: [true] },
   },
-  within: { stream_options: STREAM_OPTIONS, response_format: RESPONSE_FORMAT, structured_outputs: STRUCTURED_OUTPUTS },
+  within: {
+    provider: PROVIDER_PREFERENCES,
+    stream_options: STREAM_OPTIONS,
+    response_format: RESPONSE_FORMAT,
+    structured_outputs: STRUCTURED_OUTPUTS,
+  },
 });

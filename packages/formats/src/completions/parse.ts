@@ -7,6 +7,7 @@ import type { ParsedRequest, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
 import { bodyReader } from '../members/body-reader.js';
 import type { TextRequest } from '../request.js';
+import { routingOf } from '../routing.js';
 import { samplingOf } from '../sampling.js';
 import { completionAnswer } from './answer.js';
 import { COMPLETION_MEMBERS } from './members.js';
@@ -42,7 +43,7 @@ export function parseCompletion(bytes: Uint8Array, options?: ParseOptions): Pars
   const { model, maxTokens, logprobs } = request;
   return {
     request,
-    params: { endpoint: ENDPOINT, model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
+    params: { endpoint: ENDPOINT, model, stream, maxTokens, providerSerial: body.provider_serial ?? null, ...routingOf(body) },
     answer: completionAnswer({ includeUsage: body.stream_options?.include_usage ?? false, logprobs: logprobs !== null }),
     ignored,
   };

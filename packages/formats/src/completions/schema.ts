@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { ResponseFormatSchema, StreamOptionsSchema } from '../chat-completions/schema.js';
 import { CONSTRAINTS } from '../constraints.js';
 import { flag, model, nullable, provider_serial, stop, text, tokens } from '../fields.js';
+import { ROUTING_FIELDS } from '../routing.js';
 import { COMPLETION_SAMPLING } from '../sampling.js';
 
 export const CompletionRequestSchema = Type.Object(
@@ -22,6 +23,7 @@ export const CompletionRequestSchema = Type.Object(
     response_format: nullable(ResponseFormatSchema, 'an object with a type'),
     ...CONSTRAINTS,
     provider_serial,
+    ...ROUTING_FIELDS,
 
     // Unsupported features, parsed only to be refused by name.
     n: nullable(Type.Integer(), 'an integer'),

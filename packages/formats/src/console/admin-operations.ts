@@ -206,7 +206,7 @@ export const AdminHealthSchema = Type.Object({
 });
 export type AdminHealth = Static<typeof AdminHealthSchema>;
 
-const rates = { prompt_per_million: count, completion_per_million: count, per_image: count };
+const rates = { prompt_per_million: count, cached_per_million: count, completion_per_million: count, per_image: count };
 const price = { id: Type.String(), model: Type.String(), ...rates, valid_from: time };
 
 /** `GET /admin/v1/prices` and `GET /admin/v1/prices/{model}`. */

@@ -1,12 +1,12 @@
 /** Members of an embeddings request without effect or refused (docs/clients.md). */
-import { BOOKKEEPING } from '../members/common-members.js';
+import { BOOKKEEPING, ROUTING } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
 import { EmbeddingsRequestSchema } from './schema.js';
 
 export const EMBEDDINGS_MEMBERS = memberTable({
   schema: EmbeddingsRequestSchema,
   refusesUnknown: true,
-  ignored: `${BOOKKEEPING} input_type add_special_tokens`,
+  ignored: `${BOOKKEEPING} ${ROUTING} input_type add_special_tokens`,
   refused: {
     truncate: { allowedValues: ['NONE', 'none'] },
     truncate_prompt_tokens: {},

@@ -1,12 +1,12 @@
 /** Members of an image request without effect or refused (docs/clients.md). */
-import { BOOKKEEPING } from '../members/common-members.js';
+import { BOOKKEEPING, ROUTING } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
 import { ImagesRequestSchema } from './schema.js';
 
 export const IMAGES_MEMBERS = memberTable({
   schema: ImagesRequestSchema,
   refusesUnknown: true,
-  ignored: `${BOOKKEEPING} style complexity`,
+  ignored: `${BOOKKEEPING} ${ROUTING} style complexity`,
   refused: {
     background: { allowedValues: ['auto', 'opaque'] },
     partial_images: { allowedValues: [0] },

@@ -5,7 +5,10 @@ import type { Refusal } from './member-table.js';
 export const BOOKKEEPING = `metadata user safety_identifier prompt_cache_key prompt_cache_retention prompt_cache_options moderation
   client_metadata session_id conversation_id chat_id thread_id trace trace_id request_id rid priority cache_salt kv_transfer_params
   litellm_metadata litellm_call_id litellm_session_id litellm_trace_id drop_params num_retries timeout caching cache tags
-  provider transforms models route usage preset keep_alive ttl extra_headers`;
+  transforms route usage preset keep_alive ttl extra_headers`;
+
+/** Routing preferences (`routing.ts`), which embeddings and images do not read. */
+export const ROUTING = 'provider models';
 
 /** Runtime hints for llama.cpp, vLLM and SGLang, and parameters of samplers that are disabled by default. */
 export const ENGINE_HINTS = `cache_prompt id_slot slot_id timings_per_token return_progress samplers reasoning_format reasoning_in_content

@@ -2,6 +2,7 @@
 import { refuseConstraints } from '../constraints.js';
 import { BOOKKEEPING, tokenLimitAlias, UNSUPPORTED_ENGINE_PARAMETERS } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
+import { PROVIDER_PREFERENCES } from '../routing.js';
 import {
   CountTokensRequestSchema,
   MessageSchema,
@@ -54,6 +55,7 @@ const IGNORED = `${BOOKKEEPING} cache_control context_management service_tier sp
   user_profile_id workspace_id betas cache_prompt reasoning_format`;
 
 const WITHIN = {
+  provider: PROVIDER_PREFERENCES,
   output_config: memberTable({ schema: OutputConfigSchema, ignored: 'effort task_budget verbosity' }),
   thinking: memberTable({ schema: ThinkingSchema, ignored: 'budget_tokens block_binding' }),
   tool_choice: memberTable({ schema: ToolChoiceSchema }),

@@ -10,6 +10,7 @@ import { bodyReader } from '../members/body-reader.js';
 import { notPermitted } from '../members/common-members.js';
 import type { OutputEvent } from '../output-event.js';
 import type { ResponseFormat, TextRequest, ToolChoice } from '../request.js';
+import { routingOf } from '../routing.js';
 import { DEFAULT_TEMPERATURE, samplingOf } from '../sampling.js';
 import { choiceAmong, requireDistinctNames } from '../tools.js';
 import { messagesAnswer } from './answer.js';
@@ -57,7 +58,7 @@ export function parseMessages(bytes: Uint8Array, options?: ParseOptions): Parsed
   const { model, maxTokens } = request;
   return {
     request,
-    params: { endpoint: '/v1/messages', model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
+    params: { endpoint: '/v1/messages', model, stream, maxTokens, providerSerial: body.provider_serial ?? null, ...routingOf(body) },
     answer: messagesAnswer({ showReasoning: showsThinking(body), usesCacheControl: usesCacheControl(body) }),
     ignored: [...ignored, ...ignoredTools(body), ...ignoredCitations(body)],
   };
@@ -79,7 +80,7 @@ export function parseCountTokens(bytes: Uint8Array, options?: ParseOptions): Par
   const providerSerial = body.provider_serial ?? null;
   return {
     request,
-    params: { endpoint: '/v1/messages/count_tokens', model, stream: false, maxTokens, providerSerial },
+    params: { endpoint: '/v1/messages/count_tokens', model, stream: false, maxTokens, providerSerial, ...routingOf(body) },
     answer: countAnswer,
     ignored: [...ignored, ...ignoredTools(body), ...ignoredCitations(body)],
   };

@@ -1,6 +1,7 @@
 /** Schema of a Messages request. Fields made with `nullable` accept null as absent. members.ts decides about other members. */
 import Type, { type Static } from 'typebox';
 import { flag, JSON_SCHEMA, list, model, nullable, object, provider_serial, STOP_SEQUENCE, TOKENS, TOOL_NAME, text } from '../fields.js';
+import { ROUTING_FIELDS } from '../routing.js';
 import { temperature_to_1, top_k, top_p } from '../sampling.js';
 
 const STRING = Type.String({ description: 'a string' });
@@ -102,6 +103,7 @@ const PROMPT_FIELDS = {
   output_config: nullable(OutputConfigSchema, 'an object'),
   output_format: OUTPUT_FORMAT,
   provider_serial,
+  ...ROUTING_FIELDS,
 
   // Unsupported features, parsed only to be refused by name.
   mcp_servers: list,

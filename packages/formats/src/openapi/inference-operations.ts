@@ -57,6 +57,16 @@ const IGNORED_HEADER = {
   },
 };
 
+const ROUTE_HEADERS = {
+  'X-Inference-Routing': {
+    type: 'string',
+    description:
+      'Routing preferences that led to the provider, such as `order=0, min_trust=hardware`. Only with `provider` in the request.',
+  },
+  'X-Inference-Fallback-Model': { type: 'string', description: 'The model of `models` that answered instead of `model`.' },
+  'X-Inference-Fallback-Reason': { type: 'string', description: 'Code of the reason why `model` did not answer.' },
+};
+
 const IN_COMMENT = 'The signature follows in a comment that begins with ": inference-signature ".';
 
 const OPERATIONS: Readonly<Record<Endpoint, Operation>> = {
@@ -132,12 +142,16 @@ export function inferenceRouteSchema(endpoint: Endpoint) {
     response: {
       200: {
         description: 'The response.',
-        headers: IGNORED_HEADER,
+        headers: readsRouting(endpoint) ? { ...IGNORED_HEADER, ...ROUTE_HEADERS } : IGNORED_HEADER,
         content: { 'application/json': { schema: answers }, ...events },
       },
       ...Object.fromEntries(statuses(errors).map((status) => [status, { ...reference(errors), description: 'An error.' }])),
     },
   };
+}
+
+function readsRouting(endpoint: Endpoint): boolean {
+  return endpoint !== '/v1/embeddings' && endpoint !== '/v1/images/generations';
 }
 
 function statuses(errors: Operation['errors']): readonly number[] {

@@ -2,6 +2,7 @@
 import { refuseConstraints } from '../constraints.js';
 import { BOOKKEEPING, ENGINE_HINTS, tokenLimitAlias, UNSUPPORTED_ENGINE_PARAMETERS } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
+import { PROVIDER_PREFERENCES } from '../routing.js';
 import { FormatSchema, ReasoningSchema, ResponsesRequestSchema, TextSchema, ToolSchema } from './schema.js';
 
 /** Members repeated in the response. */
@@ -32,6 +33,7 @@ export const RESPONSES_MEMBERS = memberTable({
     best_of: { allowedValues: [1] },
   },
   within: {
+    provider: PROVIDER_PREFERENCES,
     stream_options: memberTable({ schema: {}, ignored: 'include_obfuscation include_usage', refusesUnknown: true }),
     reasoning: memberTable({
       schema: ReasoningSchema,

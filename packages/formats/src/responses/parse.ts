@@ -10,6 +10,7 @@ import type { ParsedRequest, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json/json-body.js';
 import { bodyReader } from '../members/body-reader.js';
 import type { TextRequest } from '../request.js';
+import { routingOf } from '../routing.js';
 import { samplingOf } from '../sampling.js';
 import { responsesAnswer } from './answer.js';
 import { conversationOf, ignoredItems } from './conversation.js';
@@ -46,7 +47,7 @@ export function parseResponses(bytes: Uint8Array, options?: ParseOptions): Parse
   const { model, maxTokens } = request;
   return {
     request,
-    params: { endpoint: ENDPOINT, model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
+    params: { endpoint: ENDPOINT, model, stream, maxTokens, providerSerial: body.provider_serial ?? null, ...routingOf(body) },
     answer: responsesAnswer(echoOf(body, request)),
     ignored: [...ignored, ...ignoredTools(body), ...ignoredItems(body), ...withoutEffect(body)],
   };

@@ -14,6 +14,7 @@ import {
   tokens,
   top_logprobs,
 } from '../fields.js';
+import { ROUTING_FIELDS } from '../routing.js';
 import { OPEN_AI_SAMPLING } from '../sampling.js';
 
 const STRING = Type.String({ description: 'a string' });
@@ -104,6 +105,7 @@ export const ResponsesRequestSchema = Type.Object(
     safety_identifier: text,
     prompt_cache_key: text,
     provider_serial,
+    ...ROUTING_FIELDS,
 
     // Unsupported features, parsed only to be refused by name.
     previous_response_id: text,

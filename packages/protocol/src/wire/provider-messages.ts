@@ -30,6 +30,8 @@ const RegisterSchema = Type.Object({
   receipt_version: Type.Optional(Type.Union([Type.Literal(1), Type.Literal(2)])),
   /** Supported versions of the end-to-end profile. Absent: none. */
   e2e_versions: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: 16 })),
+  /** Serves jobs of a model that the body names in `models` instead of `model`. Default: false. */
+  fallback_models: Type.Optional(Type.Boolean()),
   /** Default: serving. Part of registration, so that no job reaches a provider that connects while paused. */
   availability: Type.Optional(ReportedAvailabilitySchema),
 });

@@ -139,17 +139,18 @@ function settle(
   if (job === undefined) return { kind: 'unknown_job' };
   if (job.state === 'settled') return { kind: 'already_settled', cost: job.settlement.cost };
   if (job.state === 'released') return { kind: 'released_before' };
-  const { reservation } = job;
+  const reservation = servedTerms(job.reservation, settlement);
 
   const promptTokens = Math.min(settlement.promptTokens, reservation.maxPromptTokens);
   const completionTokens = Math.min(settlement.completionTokens, reservation.maxCompletionTokens);
+  const cachedTokens = Math.min(settlement.cachedTokens, promptTokens);
   const images = Math.min(settlement.images ?? 0, reservation.maxImages);
   const earner = draft.earner(providerId);
   const isOwnProvider = earner === reservation.accountId;
   const isFree = terms.ownMachinesFree && isOwnProvider;
   const cost = isFree
     ? microUsd(0)
-    : microUsd(Math.min(reservation.maxCost, costOf(reservation.rates, { promptTokens, completionTokens, images })));
+    : microUsd(Math.min(reservation.maxCost, costOf(reservation.rates, { promptTokens, cachedTokens, completionTokens, images })));
   if (lease !== undefined && lease.amount < cost) return { kind: 'released_before' };
   const earned = microUsd(Math.floor((cost * terms.providerSharePercent) / 100));
   const fee = microUsd(cost - earned);
@@ -174,6 +175,7 @@ function settle(
   draft.putJob({
     state: 'settled',
     reservation,
+    isRepriced: reservation !== job.reservation,
     endedAt: at,
     settlement: {
       providerId,
@@ -181,7 +183,7 @@ function settle(
       promptTokens,
       completionTokens,
       hiddenTokens: Math.min(settlement.hiddenTokens, completionTokens),
-      cachedTokens: Math.min(settlement.cachedTokens, promptTokens),
+      cachedTokens,
       images,
       cost,
       earned,
@@ -189,6 +191,12 @@ function settle(
     },
   });
   return { kind: 'settled', cost, earned, fee };
+}
+
+/** Terms of the model that answered. The reserved amount stays. */
+function servedTerms(reservation: JobReservation, { served }: Settlement): JobReservation {
+  if (served === undefined) return reservation;
+  return { ...reservation, model: served.model, priceId: served.price.id, rates: served.price };
 }
 
 function release(draft: LedgerDraft, jobId: JobId, at: number): boolean {

@@ -3,6 +3,7 @@ import type { JobId } from '@inference/protocol';
 import type { RowKeys } from '../../database/ledger/ledger-repository.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import { MAX_PER_STEP } from '../micro-usd.js';
+import type { Rates } from '../prices/price.js';
 import type { LeasedJob } from './credit-leases.js';
 import type {
   Deposit,
@@ -59,9 +60,7 @@ export function checkStep(step: Step): void {
       checkCount('maxPromptTokens', rest.maxPromptTokens);
       checkCount('maxCompletionTokens', rest.maxCompletionTokens);
       checkCount('images', rest.images ?? 0);
-      checkCount('promptPerMillion', price.promptPerMillion);
-      checkCount('completionPerMillion', price.completionPerMillion);
-      checkCount('perImage', price.perImage);
+      checkRates(price);
       if (keySpendLimit !== null) checkCount('keySpendLimit', keySpendLimit);
       checkCount('at', rest.at);
       if (rest.nonce !== undefined) checkNonce(rest.nonce, jobId);
@@ -71,9 +70,14 @@ export function checkStep(step: Step): void {
       checkNonce(step.nonce, step.nonce.jobId);
       return;
     case 'settle': {
-      const { jobId, providerId, ...counts } = step.settlement;
+      const { jobId, providerId, served, ...counts } = step.settlement;
       checkId('jobId', jobId);
       checkId('providerId', providerId);
+      if (served !== undefined) {
+        checkId('model', served.model);
+        checkId('priceId', served.price.id);
+        checkRates(served.price);
+      }
       for (const [name, count] of Object.entries({ ...counts, images: counts.images ?? 0 })) checkCount(name, count);
       return;
     }
@@ -100,6 +104,15 @@ export function checkStep(step: Step): void {
     default:
       step satisfies never;
   }
+}
+
+function checkRates({ promptPerMillion, cachedPerMillion, completionPerMillion, perImage }: Rates): void {
+  checkCount('promptPerMillion', promptPerMillion);
+  checkCount('cachedPerMillion', cachedPerMillion ?? 0);
+  // The reservation assumes that no token is cached.
+  if ((cachedPerMillion ?? 0) > promptPerMillion) throw new LedgerError('invalid', 'cachedPerMillion exceeds promptPerMillion');
+  checkCount('completionPerMillion', completionPerMillion);
+  checkCount('perImage', perImage);
 }
 
 /** Keys of the rows read by the steps. */

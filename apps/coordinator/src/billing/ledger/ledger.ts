@@ -44,6 +44,8 @@ export interface Settlement {
   /** Part of the prompt tokens. */
   readonly cachedTokens: number;
   readonly images?: number;
+  /** Model that answered instead of the reserved one, with its price at the reservation. Left out: the reserved one. */
+  readonly served?: { readonly model: string; readonly price: Price };
   readonly at: number;
 }
 

@@ -144,15 +144,25 @@ function checked(rates: Rates): Rates {
     if (Number.isSafeInteger(value) && value >= 0 && value <= max) return value;
     throw new LedgerError('invalid', `a price must be a whole number of micro-USD from 0 to ${max}`);
   };
+  const { promptPerMillion, cachedPerMillion = null } = rates;
+  if (cachedPerMillion !== null && cachedPerMillion > promptPerMillion) {
+    throw new LedgerError('invalid', 'cached prompt tokens cannot cost more than others');
+  }
   return {
-    promptPerMillion: microUsd(within(rates.promptPerMillion, MAX_PER_MILLION)),
+    promptPerMillion: microUsd(within(promptPerMillion, MAX_PER_MILLION)),
+    cachedPerMillion: cachedPerMillion === null ? null : microUsd(within(cachedPerMillion, MAX_PER_MILLION)),
     completionPerMillion: microUsd(within(rates.completionPerMillion, MAX_PER_MILLION)),
     perImage: microUsd(within(rates.perImage, MAX_PER_IMAGE)),
   };
 }
 
 function toRow(rates: Rates) {
-  return { prompt_per_million: rates.promptPerMillion, completion_per_million: rates.completionPerMillion, per_image: rates.perImage };
+  return {
+    prompt_per_million: rates.promptPerMillion,
+    cached_per_million: rates.cachedPerMillion ?? null,
+    completion_per_million: rates.completionPerMillion,
+    per_image: rates.perImage,
+  };
 }
 
 function toPrice(row: Tables['prices']): Price {
@@ -160,6 +170,7 @@ function toPrice(row: Tables['prices']): Price {
     id: row.id,
     model: row.model,
     promptPerMillion: microUsd(row.prompt_per_million),
+    cachedPerMillion: row.cached_per_million === null ? null : microUsd(row.cached_per_million),
     completionPerMillion: microUsd(row.completion_per_million),
     perImage: microUsd(row.per_image),
     validFrom: row.valid_from,

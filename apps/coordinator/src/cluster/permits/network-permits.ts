@@ -42,6 +42,8 @@ interface Lease {
   coordinators: readonly Coordinator[];
   /** End of the window; a past time: no window. */
   until: number;
+  /** Latest end of the window at its home, whose answer took some of the time. */
+  resetAt: number;
   available: number;
   /** Permits of this coordinator in the window, used and available. */
   taken: number;
@@ -120,7 +122,7 @@ export class NetworkPermits implements NetworkLimits {
       const request = requestFor(name, rule, lease, [amount], now);
       const grant = this.#windows.take(lease.home, { ...request, want: amount }, lease.coordinators.length);
       if (grant === null) admitPart(rule, lease, now);
-      else store(rule, lease, grant, now);
+      else store(rule, lease, grant, { sentAt: now, receivedAt: now });
       return spend(lease, amount, now);
     }
     if (!isAlone && (this.#unreachableUntil.get(lease.home) ?? Number.NEGATIVE_INFINITY) <= now) return null;
@@ -153,7 +155,10 @@ export class NetworkPermits implements NetworkLimits {
     const answer = await this.#options.request(home, encodePermits(request)).catch(() => null);
     const grant = answer === null ? null : decodeGrant(answer);
     // The window began at the home after the request was sent, so it ends here first.
-    if (grant !== null && grant.granted <= Math.max(request.need, request.want)) return store(rule, lease, grant, sentAt);
+    if (grant !== null && grant.granted <= Math.max(request.need, request.want)) {
+      store(rule, lease, grant, { sentAt, receivedAt: this.#now() });
+      return;
+    }
     this.#unreachableUntil.set(home, this.#now() + UNREACHABLE_MS);
     admitPart(rule, lease, this.#now());
   }
@@ -180,6 +185,7 @@ function newLease(text: string): Lease {
     home: '',
     coordinators: [],
     until: Number.NEGATIVE_INFINITY,
+    resetAt: Number.NEGATIVE_INFINITY,
     available: 0,
     taken: 0,
     remaining: 0,
@@ -205,9 +211,15 @@ function requestFor(name: string, { max }: LimitRule, lease: Lease, amounts: rea
 }
 
 /** Adds a grant to the lease. A hostile home can grant at most the whole limit. */
-function store({ max, windowMs }: LimitRule, lease: Lease, grant: Grant, sentAt: number): void {
+function store(
+  { max, windowMs }: LimitRule,
+  lease: Lease,
+  grant: Grant,
+  { sentAt, receivedAt }: { readonly sentAt: number; readonly receivedAt: number },
+): void {
   startWindow(lease, sentAt, Math.min(windowMs, grant.reset_ms));
   lease.until = sentAt + Math.min(windowMs, grant.reset_ms);
+  lease.resetAt = receivedAt + Math.min(windowMs, grant.reset_ms);
   const granted = Math.max(0, Math.min(grant.granted, max - lease.taken));
   lease.available += granted;
   lease.taken += granted;
@@ -230,6 +242,7 @@ function admitPart({ max, windowMs }: LimitRule, lease: Lease, now: number): voi
 function startWindow(lease: Lease, now: number, lengthMs: number): void {
   if (lease.until > now) return;
   lease.until = now + lengthMs;
+  lease.resetAt = lease.until;
   lease.available = 0;
   lease.taken = 0;
   lease.remaining = 0;
@@ -240,11 +253,11 @@ function spend(lease: Lease, amount: number, now: number): Permit {
   if (lease.available < amount) return refusal(lease, now);
   lease.available -= amount;
   const remaining = lease.available + (lease.unanswered === null ? lease.remaining : 0);
-  return { isAdmitted: true, remaining, resetMs: Math.max(0, lease.until - now) };
+  return { isAdmitted: true, remaining, resetMs: Math.max(0, lease.resetAt - now) };
 }
 
 function refusal(lease: Lease, now: number): Permit {
-  return { isAdmitted: false, remaining: 0, resetMs: Math.max(0, lease.until - now) };
+  return { isAdmitted: false, remaining: 0, resetMs: Math.max(0, lease.resetAt - now) };
 }
 
 /** Finalizer of MurmurHash3: each bit of the input changes each bit of the result with probability 1/2. */

@@ -26,6 +26,11 @@ export class ClusterModels implements NetworkModels {
     return this.#local.serves(model) || this.#membership.isServedByPeers(model);
   }
 
+  /** Peers do not tell when their providers return. */
+  returnsAt(model: string): number | null {
+    return this.#local.returnsAt(model);
+  }
+
   /** Providers of peers that serve the model. */
   servingAtPeers(model: string): number {
     let serving = 0;

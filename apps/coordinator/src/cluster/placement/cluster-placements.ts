@@ -3,7 +3,7 @@
  * coordinator with a provider's connection assigns its slots. While all slots are full, a request queues here and at two peers, and the
  * first free slot serves it.
  */
-import { chooseOwner, MAX_QUEUE_OWNERS, type OwnerRequest, selectsProviders } from '@inference/scheduler';
+import { chooseOwner, MAX_QUEUE_OWNERS, namesProvider, type OwnerRequest, selectsProviders } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import { type Placements, type ResolvedSerial, resolvedProvider } from '../../inference/placements.js';
 import type { Placed, Placement, RequestQueue, SlotRequest } from '../../inference/queue/request-queue.js';
@@ -57,7 +57,7 @@ export class ClusterPlacements implements Placements {
   placeOnIdleProvider(request: SlotRequest): Placed | null | Promise<Placed | null> {
     const local = this.#options.requestQueue.placeOnIdleProvider(request);
     if (local !== null) return local;
-    if ((request.candidates ?? null) !== null) return this.#idleCandidateAtPeers(request);
+    if (!namesProvider(request) && selectsProviders(request)) return this.#idleCandidateAtPeers(request);
     if (selectsProviders(request)) return null;
     const peerId = this.#choosePeer(request);
     if (peerId === null) return null;
@@ -107,14 +107,17 @@ export class ClusterPlacements implements Placements {
   async #placeAnywhere(request: SlotRequest, waitMs: number, signal: AbortSignal): Promise<Placement> {
     if (signal.aborted) return refused('aborted');
     const { membership } = this.#options;
+    const isOnlyFiltered = !namesProvider(request) && (request.candidates ?? null) === null;
+    const contacted = new Set<string>();
+    // Digests do not show where a named provider is connected.
+    const placed = isOnlyFiltered ? await this.#placeNow(request, signal, contacted) : null;
+    if (placed !== null) return placed;
+    if (signal.aborted) return refused('aborted');
+    // Digests do not count the providers that pass a filter either, so the request queues everywhere.
     if (selectsProviders(request)) {
       const peers = membership.peers.map(({ id }) => id);
       return this.#wait(request, waitMs, signal, peers);
     }
-    const contacted = new Set<string>();
-    const placed = await this.#placeNow(request, signal, contacted);
-    if (placed !== null) return placed;
-    if (signal.aborted) return refused('aborted');
     const choice = this.#choose(request, contacted);
     // Digests may be a second old, so the owning coordinators themselves confirm that no provider is left.
     const owners = choice.kind === 'queue' ? choice.owners : this.#peersServing(request.model);
@@ -157,11 +160,9 @@ export class ClusterPlacements implements Placements {
     return choice.kind === 'ask' ? choice.owner : null;
   }
 
-  #ownerRequest(
-    { work, image = null, trustFloor, exclude, promptPrefixes }: SlotRequest,
-    excludedOwners: ReadonlySet<string>,
-  ): OwnerRequest {
+  #ownerRequest(request: SlotRequest, excludedOwners: ReadonlySet<string>): OwnerRequest {
     const { client, prefixes, registry, self } = this.#options;
+    const { work, image = null, trustFloor, exclude, promptPrefixes, sort = null } = request;
     const excludedProviders = new Map<string, number>();
     for (const providerId of exclude) {
       const owner = registry.isConnected(providerId) ? self : client.ownerOf(providerId);
@@ -169,7 +170,7 @@ export class ClusterPlacements implements Placements {
     }
     const imageSize = image === null ? null : image.pixels;
     const prefix = prefixes.find(promptPrefixes);
-    return { work, contextTokens: 0, imageSize, trustFloor, excludedOwners, excludedProviders, prefix };
+    return { work, contextTokens: 0, imageSize, trustFloor, excludedOwners, excludedProviders, sort, prefix };
   }
 
   #refreshOwnDigest(model: string): void {

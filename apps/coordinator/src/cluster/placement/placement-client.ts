@@ -3,7 +3,7 @@
  * provider is requested once per connection and key.
  */
 import type { ProviderId } from '@inference/protocol';
-import { extractPrefixes } from '@inference/scheduler';
+import { extractPrefixes, type ProviderFilter, passesFilter } from '@inference/scheduler';
 import { BoundedMap } from '@inference/scheduler/bounded-map';
 import type { NotPlacedReason, Placed, Placement, SlotRequest } from '../../inference/queue/request-queue.js';
 import type { SerialClaimant } from '../../providers/placement/placement-service.js';
@@ -56,8 +56,9 @@ export class PlacementClient {
   }
 
   /**
-   * Requests a slot from a peer, at once or within `waitMs`. Refused as `none_routable` when the peer has none or has left. `signal`:
-   * null if the caller never gives up. `onReply` is called with the peer's first reply, before its provider is verified.
+   * Requests a slot from a peer, at once or within `waitMs`. Refused as `timeout` when the peer has none at once, and as `none_routable`
+   * when the peer has left. `signal`: null if the caller never gives up. `onReply` is called with the peer's first reply, before its
+   * provider is verified.
    */
   async ask(
     peerId: string,
@@ -80,12 +81,14 @@ export class PlacementClient {
       if (message.type === 'refused' && message.digest !== undefined) onDigest(peerId, request.model, message.digest);
       onOutcome(message.type === 'refused' && message.reason === 'busy' ? 'busy' : 'refused');
       stream.close();
-      const reason = message.type === 'refused' && message.reason !== 'busy' ? message.reason : 'none_routable';
+      const reason = message.type !== 'refused' ? 'none_routable' : message.reason === 'busy' ? 'timeout' : message.reason;
       return refused(reason as NotPlacedReason, message.type === 'refused' ? message.retry_after_ms : null);
     }
-    // A peer of an earlier version does not know candidates.
-    const isSelected = request.candidates?.has(message.provider.provider_id) ?? true;
-    const provider = isSelected ? await this.#remoteProvider(target, message) : null;
+    // A peer of an earlier version does not know candidates and filters.
+    const { provider_id: providerId } = message.provider;
+    const isSelected = (request.candidates?.has(providerId) ?? true) && passes(request, { ...UNDESCRIBED, providerId }, message);
+    const described = isSelected ? await this.#remoteProvider(target, message) : null;
+    const provider = described !== null && passes(request, factsOf(described), message) ? described : null;
     if (provider === null || stream.isClosed || signal?.aborted === true) {
       onOutcome(provider === null ? 'unverified' : 'lost');
       stream.close();
@@ -128,6 +131,19 @@ export class PlacementClient {
   }
 }
 
+type FilteredFacts = Parameters<typeof passesFilter>[1];
+
+/** Facts that pass every filter, of a provider whose description is not known yet. */
+const UNDESCRIBED: Omit<FilteredFacts, 'providerId'> = { serialNumber: '', servesFallbackModels: true };
+
+function factsOf({ registration: { identity, servesFallbackModels } }: RemoteProvider): FilteredFacts {
+  return { providerId: identity.providerId, serialNumber: identity.attestation.serial_number, servesFallbackModels };
+}
+
+function passes({ filter = null }: SlotRequest, facts: FilteredFacts, { provider: { offer } }: PlacedMessage): boolean {
+  return filter === null || passesFilter(filter, facts, offer.quantization);
+}
+
 /** The first message of the owner; null: the stream ended, or no reply came in time. */
 function firstReply(stream: PeerStream, timeoutMs: number, signal: AbortSignal | null): Promise<OwnerMessage | null> {
   return new Promise((resolve) => {
@@ -159,13 +175,15 @@ function firstReply(stream: PeerStream, timeoutMs: number, signal: AbortSignal |
 }
 
 function requestMessage(request: SlotRequest, waitMs: number): PlacementRequestMessage {
-  const { work, image = null, candidates = null } = request;
+  const { work, image = null, candidates = null, filter = null, sort = null } = request;
   return {
     model: request.model,
     account_id: request.accountId,
     provider_serial: request.providerSerial,
     provider_id: request.providerId ?? null,
     ...(candidates === null ? {} : { candidates: [...candidates] }),
+    ...(filter === null ? {} : { filter: filterMessage(filter) }),
+    ...(sort === null ? {} : { sort }),
     exclude: [...request.exclude].slice(-MAX_EXCLUDED),
     excluded_owners: [...(request.excludedOwners ?? [])].slice(-MAX_EXCLUDED),
     trust_floor: request.trustFloor,
@@ -179,5 +197,14 @@ function requestMessage(request: SlotRequest, waitMs: number): PlacementRequestM
     idle_only: request.idleOnly ?? false,
     wait_ms: Math.max(0, waitMs),
     image: image === null ? null : { count: image.count, size: image.size, pixels: image.pixels },
+  };
+}
+
+function filterMessage({ ignoredIds, ignoredSerials, quantizations, servesFallbackModels }: ProviderFilter) {
+  return {
+    ignored_ids: [...ignoredIds],
+    ignored_serials: [...ignoredSerials],
+    quantizations: quantizations === null ? null : [...quantizations],
+    serves_fallback_models: servesFallbackModels,
   };
 }

@@ -9,7 +9,6 @@ import {
   JobFailureSchema,
   JobSchema,
   KeyIdSchema,
-  MAX_E2E_RECIPIENTS,
   ModelOfferSchema,
   ProviderIdSchema,
   Sha256HexSchema,
@@ -34,13 +33,27 @@ const MAX_WAIT_MS = 24 * 3_600_000;
 
 const PrefixSchema = Type.Object({ hash: Count, tokens: Type.Number({ minimum: 0 }) });
 
+/** Maximum candidates: recipients of a sealed request, or names of a preference. */
+const MAX_CANDIDATES = 32;
+
+const FilterSchema = Type.Object({
+  ignored_ids: Type.Array(ProviderIdSchema, { maxItems: MAX_CANDIDATES }),
+  ignored_serials: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { maxItems: MAX_CANDIDATES }),
+  quantizations: nullable(Type.Array(Type.String({ maxLength: 32 }), { maxItems: 64 })),
+  serves_fallback_models: Type.Boolean(),
+});
+
 export const PlacementRequestSchema = Type.Object({
   model: Type.String({ minLength: 1, maxLength: 256 }),
   account_id: Id,
   provider_serial: nullable(Type.String({ minLength: 1, maxLength: 128 })),
   provider_id: nullable(ProviderIdSchema),
   /** The only providers that may serve. Peers of earlier versions ignore the member and may place elsewhere. */
-  candidates: Type.Optional(Type.Array(ProviderIdSchema, { minItems: 1, maxItems: MAX_E2E_RECIPIENTS })),
+  candidates: Type.Optional(Type.Array(ProviderIdSchema, { minItems: 1, maxItems: MAX_CANDIDATES })),
+  /** Providers that the client's preferences leave out. Peers of earlier versions ignore the member and may place on one of them. */
+  filter: Type.Optional(FilterSchema),
+  /** Criterion of the client. Peers of earlier versions ignore the member. */
+  sort: Type.Optional(Type.Enum(['throughput', 'latency'])),
   exclude: Type.Array(ProviderIdSchema, { maxItems: MAX_EXCLUDED }),
   excluded_owners: Type.Array(Id, { maxItems: MAX_EXCLUDED }),
   trust_floor: nullable(TrustLevelSchema),

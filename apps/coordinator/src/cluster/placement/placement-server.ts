@@ -4,7 +4,7 @@
  * response stay sealed. Also describes providers to peers, and applies their findings.
  */
 import { encodeFrame, type JobMessage, type ProviderId } from '@inference/protocol';
-import { encodeDigest } from '@inference/scheduler';
+import { encodeDigest, type ProviderFilter } from '@inference/scheduler';
 import type { Placed, Placement, RequestQueue, SlotRequest } from '../../inference/queue/request-queue.js';
 import { makesImages } from '../../inference/request/image-job.js';
 import type { JobFinding, JobHandle, JobSink } from '../../providers/provider-connection.js';
@@ -106,6 +106,8 @@ export class PlacementServer {
       providerSerial: message.provider_serial,
       providerId: message.provider_id,
       candidates: message.candidates === undefined ? null : new Set(message.candidates),
+      filter: filterOf(message),
+      sort: message.sort ?? null,
       exclude,
       trustFloor: message.trust_floor,
       ownFloor: message.own_floor,
@@ -149,6 +151,17 @@ export class PlacementServer {
       why,
     });
   }
+}
+
+function filterOf({ filter }: PlacementRequestMessage): ProviderFilter | null {
+  if (filter === undefined) return null;
+  const { ignored_ids, ignored_serials, quantizations, serves_fallback_models: servesFallbackModels } = filter;
+  return {
+    ignoredIds: new Set(ignored_ids),
+    ignoredSerials: new Set(ignored_serials),
+    quantizations: quantizations === null ? null : new Set(quantizations),
+    servesFallbackModels,
+  };
 }
 
 /** One placement that a peer requested, and the job that then runs on the provider. */

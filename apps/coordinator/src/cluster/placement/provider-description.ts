@@ -60,6 +60,7 @@ const ProviderDescriptionSchema = Type.Object({
   receipt_version: Type.Union([Type.Literal(1), Type.Literal(2)]),
   /** Owning coordinators of earlier versions send none. */
   e2e_versions: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { maxItems: 16 })),
+  fallback_models: Type.Optional(Type.Boolean()),
   agent_name: Type.String({ maxLength: 256 }),
   agent_version: Type.String({ maxLength: 256 }),
   registered_at: Time,
@@ -93,6 +94,7 @@ export function describeProvider({
     slots: registration.slots,
     receipt_version: registration.receiptVersion,
     e2e_versions: [...registration.e2eVersions],
+    fallback_models: registration.servesFallbackModels,
     agent_name: registration.agentName,
     agent_version: registration.agentVersion,
     registered_at: registration.registeredAt,
@@ -187,6 +189,7 @@ function verifyDescription(description: ProviderDescription, rules: DescriptionR
       slots: description.slots,
       receiptVersion: description.receipt_version,
       e2eVersions: description.e2e_versions ?? [],
+      servesFallbackModels: description.fallback_models ?? false,
       agentName: description.agent_name,
       agentVersion: description.agent_version,
       registeredAt,

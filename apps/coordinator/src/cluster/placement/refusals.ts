@@ -22,6 +22,8 @@ export function refused(reason: NotPlacedReason, retryAfterMs: number | null = n
 /** The refusal to report when every owning coordinator refuses: by reason, then the earliest retry. */
 export function reportedRefusal(refusals: readonly Refused[]): Refused {
   const rank = ({ reason }: Refused): number => ORDER.indexOf(reason);
-  const [first] = [...refusals].sort((a, b) => rank(a) - rank(b) || (a.retryAfterMs ?? 0) - (b.retryAfterMs ?? 0));
+  // An unknown wait says less than a measured one.
+  const waitOf = ({ retryAfterMs }: Refused): number => retryAfterMs ?? Number.MAX_VALUE;
+  const [first] = [...refusals].sort((a, b) => rank(a) - rank(b) || waitOf(a) - waitOf(b));
   return first ?? refused('none_routable');
 }

@@ -18,7 +18,13 @@ export interface JobReservation {
   /** Maximum cost, reserved until the job ends. */
   readonly maxCost: MicroUsd;
   readonly priceId: string;
-  readonly rates: { readonly promptPerMillion: MicroUsd; readonly completionPerMillion: MicroUsd; readonly perImage: MicroUsd };
+  readonly rates: {
+    readonly promptPerMillion: MicroUsd;
+    /** Left out or null: the rate of other prompt tokens. */
+    readonly cachedPerMillion?: MicroUsd | null;
+    readonly completionPerMillion: MicroUsd;
+    readonly perImage: MicroUsd;
+  };
   readonly maxPromptTokens: number;
   readonly maxCompletionTokens: number;
   readonly maxImages: number;
@@ -47,7 +53,14 @@ interface JobSettlement {
 export type LedgerJob =
   | { readonly state: 'reserved'; readonly reservation: JobReservation }
   | { readonly state: 'released'; readonly reservation: JobReservation; readonly endedAt: number }
-  | { readonly state: 'settled'; readonly reservation: JobReservation; readonly endedAt: number; readonly settlement: JobSettlement };
+  | {
+      readonly state: 'settled';
+      readonly reservation: JobReservation;
+      /** Model and rates differ from those stored with the reservation. Left out: they do not. */
+      readonly isRepriced?: boolean;
+      readonly endedAt: number;
+      readonly settlement: JobSettlement;
+    };
 
 export interface AccountBalance {
   readonly account: string;
@@ -114,6 +127,7 @@ export function jobFromRow(row: Readonly<JobRow>): LedgerJob {
     priceId: row.price_id,
     rates: {
       promptPerMillion: microUsd(row.prompt_per_million),
+      cachedPerMillion: row.cached_per_million === null ? null : microUsd(row.cached_per_million),
       completionPerMillion: microUsd(row.completion_per_million),
       perImage: microUsd(row.per_image),
     },
@@ -164,6 +178,7 @@ export const JOB_COLUMNS = [
   'amount',
   'price_id',
   'prompt_per_million',
+  'cached_per_million',
   'completion_per_million',
   'per_image',
   'max_prompt_tokens',
@@ -201,6 +216,23 @@ export const JOB_END_COLUMNS = [
   ['fee', 'bigint'],
 ] as const satisfies readonly (readonly [keyof JobRow, 'text' | 'bigint'])[];
 
+/** Columns of a job that another model answered than the reserved one, after its id, in the order of {@link bindJobTerms}. */
+export const JOB_TERMS_COLUMNS = [
+  ['job_id', 'text'],
+  ['model', 'text'],
+  ['price_id', 'text'],
+  ['prompt_per_million', 'bigint'],
+  ['cached_per_million', 'bigint'],
+  ['completion_per_million', 'bigint'],
+  ['per_image', 'bigint'],
+] as const satisfies readonly (readonly [keyof JobRow, 'text' | 'bigint'])[];
+
+export function bindJobTerms({ reservation }: LedgerJob, parameters: unknown[]): void {
+  const { jobId, model, priceId, rates } = reservation;
+  const { promptPerMillion, cachedPerMillion = null, completionPerMillion, perImage } = rates;
+  parameters.push(jobId, model, priceId, promptPerMillion, cachedPerMillion, completionPerMillion, perImage);
+}
+
 export function bindJob(job: LedgerJob, parameters: unknown[]): void {
   const { reservation } = job;
   parameters.push(
@@ -213,6 +245,7 @@ export function bindJob(job: LedgerJob, parameters: unknown[]): void {
     reservation.maxCost,
     reservation.priceId,
     reservation.rates.promptPerMillion,
+    reservation.rates.cachedPerMillion ?? null,
     reservation.rates.completionPerMillion,
     reservation.rates.perImage,
     reservation.maxPromptTokens,

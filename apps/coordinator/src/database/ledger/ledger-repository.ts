@@ -15,11 +15,13 @@ import {
   balanceFromRow,
   bindJob,
   bindJobEnd,
+  bindJobTerms,
   type DepositRecord,
   depositToRow,
   type EarningsDay,
   JOB_COLUMNS,
   JOB_END_COLUMNS,
+  JOB_TERMS_COLUMNS,
   jobFromRow,
   type KeySpend,
   keySpendFromRow,
@@ -151,6 +153,8 @@ export class LedgerRepository {
     await write.newJobs.write(transaction, sortedJobs(changes.newJobs));
     // These rows have been locked since they were loaded, so their order is free.
     await write.changedJobs.write(transaction, changes.changedJobs);
+    const isRepriced = (job: LedgerJob): boolean => job.state === 'settled' && job.isRepriced === true;
+    await write.repricedJobs.write(transaction, changes.changedJobs.filter(isRepriced));
     const isSettled = (job: LedgerJob): boolean => job.state === 'settled';
     await write.unfoldedJobs.write(transaction, [...changes.newJobs.filter(isSettled), ...changes.changedJobs.filter(isSettled)]);
     await write.deposits.write(transaction, sorted(changes.newDeposits.map(depositToRow), 'event_id'));
@@ -236,6 +240,7 @@ function ledgerWriters() {
   return {
     newJobs: recordWriter('jobs', JOB_COLUMNS, bindJob),
     changedJobs: recordUpdater('jobs', JOB_END_COLUMNS, bindJobEnd),
+    repricedJobs: recordUpdater('jobs', JOB_TERMS_COLUMNS, bindJobTerms),
     unfoldedJobs: recordWriter('unfolded_jobs', ['job_id'], (job: LedgerJob, parameters) => {
       parameters.push(job.reservation.jobId);
     }),

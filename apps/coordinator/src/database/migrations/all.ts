@@ -28,6 +28,7 @@ import { e2eKeysets } from './0062-e2e-keysets.js';
 import { sealedNonces } from './0063-sealed-nonces.js';
 import { e2eKeysetClaims } from './0064-e2e-keyset-claims.js';
 import { sealedNonceJobs } from './0065-sealed-nonce-jobs.js';
+import { cachedPrices } from './0070-cached-prices.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -58,4 +59,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0063_sealed_nonces': sealedNonces,
   '0064_e2e_keyset_claims': e2eKeysetClaims,
   '0065_sealed_nonce_jobs': sealedNonceJobs,
+  '0070_cached_prices': cachedPrices,
 };

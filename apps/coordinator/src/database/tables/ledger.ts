@@ -51,6 +51,8 @@ export interface LedgerTables {
     /** `*`: every model without its own price. */
     model: string;
     prompt_per_million: number;
+    /** Null: the rate of other prompt tokens. */
+    cached_per_million: number | null;
     completion_per_million: number;
     per_image: number;
     valid_from: number;
@@ -173,6 +175,8 @@ export interface JobRow {
   /** Price at reservation, copied, so later changes have no effect. */
   price_id: string;
   prompt_per_million: number;
+  /** Null: the rate of other prompt tokens. */
+  cached_per_million: number | null;
   completion_per_million: number;
   per_image: number;
   /** Maximums of the job, which its settlement is clamped to. */

@@ -19,6 +19,7 @@ import type { NotPlacedReason, Placed, Placement, SlotRequest } from '../queue/r
 import type { CacheScopes } from '../request/cache-scopes.js';
 import { makesImages } from '../request/image-job.js';
 import { type JobRequest, jobContext } from '../request/job-request.js';
+import { type JobRouting, nothingMatches } from '../request/job-routing.js';
 import { attemptSummary, providerIdOf, type RunningJob, recordAttempt } from '../running-job.js';
 import { EngineFailures } from '../settlement/engine-failures.js';
 import { type AttemptSummary, clientDisconnected, failed, type JobOutcome, notPlaced } from '../settlement/job-outcome.js';
@@ -89,9 +90,10 @@ export class AttemptRunner {
   }
 
   /** Whether a further attempt may begin now. */
-  canRetry({ attemptCount, delivery, deadline, clientSignal }: RunningJob): boolean {
+  canRetry({ attemptCount, delivery, deadline, clientSignal, routing }: RunningJob): boolean {
     const isInTime = this.#options.now() < deadline;
-    return attemptCount < MAX_ATTEMPTS && !delivery.isCommitted && isInTime && !this.#isStopping && !clientSignal.aborted;
+    const maxAttempts = routing?.preferences.allowsFallbacks === false ? 1 : MAX_ATTEMPTS;
+    return attemptCount < maxAttempts && !delivery.isCommitted && isInTime && !this.#isStopping && !clientSignal.aborted;
   }
 
   /** Stops all attempts; none begins any more. */
@@ -113,9 +115,16 @@ export class AttemptRunner {
         if (supply === 'retry') continue;
         const summary = attemptSummary(last?.provider ?? null, running);
         if (supply === 'none') return failed(summary, apiError('no_provider'), 'no_image_provider');
-        const { trustFloor, providerId, sealed } = running.job;
-        const namedBy = sealed !== null ? 'candidates' : providerId === null ? 'serial' : 'id';
-        return notPlaced(placement, { isClientDisconnected: running.clientSignal.aborted, trustFloor, namedBy, summary, last });
+        const { job, routing } = running;
+        return notPlaced(placement, {
+          isClientDisconnected: running.clientSignal.aborted,
+          trustFloor: job.trustFloor,
+          trustParam: job.trustParam,
+          namedBy: namedBy(job),
+          nothingMatches: () => nothingMatches(job.params.model, routing?.preferences ?? { given: [] }),
+          summary,
+          last,
+        });
       }
       const step = await this.#tryProvider(placement, running);
       if ('done' in step) return step.done;
@@ -135,13 +144,14 @@ export class AttemptRunner {
   async #place(running: RunningJob, isConfirmation: boolean): Promise<Placement> {
     const { placements, timings, now, observer } = this.#options;
     const { job, slotRequest, deadline, clientSignal, span, attemptCount } = running;
-    const queueMs = job.images === null ? timings.queueMs : Math.max(timings.queueMs, job.images.waitUntil - now());
+    const ofImages = job.images === null ? 0 : job.images.waitUntil - now();
+    const queueMs = running.maxQueueMs ?? Math.max(timings.queueMs, ofImages);
     const waitMs = Math.min(isConfirmation ? CONFIRMATION_WAIT_MS : queueMs, deadline - now());
     const startedAt = performance.now();
     this.#excludeUnfit(running);
     const placing = span.child('inference.placement');
     const request = attemptCount === 0 ? slotRequest : { ...slotRequest, retried: true, loadedOnly: isConfirmation };
-    const placement = await placements.place(request, waitMs, clientSignal);
+    const placement = await placeByPreference(placements, request, { routing: running.routing, waitMs, signal: clientSignal });
     const outcome = placement.kind === 'placed' ? placement.why : placement.reason;
     placing.end({ 'inference.outcome': outcome }, placement.kind === 'refused' ? outcome : null);
     observer.event({ type: 'placed', outcome, waitMs: performance.now() - startedAt });
@@ -276,6 +286,7 @@ export class AttemptRunner {
       tokenMs: expectedTokenMs(estimate, slotRequest.work),
       otherJobCount: provider.usedSlots - 1,
       role,
+      route: { model: job.params.model, fallbackReason: running.fallbackReason, preferences: running.routing?.preferences ?? null },
       lateAfterMs: latencyTracker.lateAfterMs(slotRequest.model, job.params.stream, estimate),
       silentAfterMs: latencyTracker.silentAfterMs(estimate),
     };
@@ -370,6 +381,37 @@ export class AttemptRunner {
     const end = failed(summary, error, reason);
     return retry ? { retry: end } : { done: end };
   }
+}
+
+function namedBy({ sealed, providerId, params }: JobRequest): 'candidates' | 'id' | 'serial' | 'preferences' {
+  if (sealed !== null) return 'candidates';
+  if (providerId !== null) return 'id';
+  return params.providerSerial === null ? 'preferences' : 'serial';
+}
+
+/** Reasons of providers that do not serve the request, however long it waits. */
+const NOT_SERVING: ReadonlySet<NotPlacedReason> = new Set(['no_such_serial', 'none_routable', 'below_trust_floor']);
+
+/**
+ * Places on the first free provider of `order`, then on any other. Without fallbacks, only on the first one of `order` that serves the
+ * request, which may wait for it.
+ */
+async function placeByPreference(
+  placements: Placements,
+  request: SlotRequest,
+  { routing, waitMs, signal }: { readonly routing: JobRouting | null; readonly waitMs: number; readonly signal: AbortSignal },
+): Promise<Placement> {
+  if (routing === null || routing.preferences.order.length === 0) return placements.place(request, waitMs, signal);
+  const { allowsFallbacks } = routing.preferences;
+  const waitsUntil = performance.now() + waitMs;
+  for (const providerId of routing.order) {
+    const first = { ...request, candidates: new Set([providerId]) };
+    const placement = await placements.place(first, allowsFallbacks ? 0 : waitMs, signal);
+    if (placement.kind === 'placed' || placement.reason === 'aborted') return placement;
+    if (!allowsFallbacks && !NOT_SERVING.has(placement.reason)) return placement;
+  }
+  if (!allowsFallbacks) return { kind: 'refused', reason: 'no_such_serial', retryAfterMs: null };
+  return placements.place(request, waitMs === 0 ? 0 : Math.max(1, waitsUntil - performance.now()), signal);
 }
 
 function takeReserved(running: RunningJob): Placed | null {

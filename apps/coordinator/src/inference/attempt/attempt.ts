@@ -18,6 +18,7 @@ import type { JobHandle, JobSink, ProviderSlot } from '../../providers/provider-
 import { Deadline } from '../deadline.js';
 import type { Delivery } from '../delivery/delivery.js';
 import type { JobTimings } from '../job-timings.js';
+import type { Route } from '../request/job-routing.js';
 import type { SealedCandidate } from '../request/sealed-request.js';
 import { RelayedAnswerReader, relayedRequestFrames } from './relayed-answer.js';
 import { type AnswerReader, type ReadResponse, ResponseReader, type ResponseViolation } from './response-reader.js';
@@ -80,6 +81,8 @@ export interface AttemptPlan {
   /** Jobs of the provider besides this one when the attempt began. */
   readonly otherJobCount: number;
   readonly role: 'first' | 'retry' | 'hedge';
+  /** For the headers of the response. */
+  readonly route: Route;
   /** Time without content after which a second attempt may begin, in milliseconds since the start. */
   readonly lateAfterMs: number;
   /** Time without a sign of activity after which the provider may be abandoned for another. */

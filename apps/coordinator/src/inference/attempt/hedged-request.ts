@@ -149,7 +149,8 @@ export class HedgedRequest implements AttemptGroup {
   #bindDelivery(attempt: Attempt): void {
     if (this.#deliveringAttempt !== null) this.#delivery.withdraw();
     this.#deliveringAttempt = attempt;
-    this.#delivery.begin(attempt.plan.slot.provider, (bytes) => attempt.drained(bytes));
+    const { slot, route } = attempt.plan;
+    this.#delivery.begin(slot.provider, (bytes) => attempt.drained(bytes), route);
   }
 
   #award(attempt: Attempt): void {

@@ -8,6 +8,7 @@ import type { ApiError, SignedParts } from '@inference/formats';
 import type { Receipt } from '@inference/protocol';
 import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
+import type { Route } from '../request/job-routing.js';
 
 /** Data beside the signed bytes: images named by the signed body. */
 export interface Attachments {
@@ -28,8 +29,8 @@ export interface Delivery {
   readonly isStalled: boolean;
   /** Content bytes taken by the client's connection. */
   readonly delivered: number;
-  /** A provider starts on the job. `grant` returns credit to the provider for drained bytes. */
-  begin(provider: ProviderConnection, grant: (bytes: number) => void): void;
+  /** A provider starts on the job. `grant` returns credit to the provider for drained bytes. `route`: how the job came to the provider. */
+  begin(provider: ProviderConnection, grant: (bytes: number) => void, route: Route): void;
   /** The provider is at work but has said nothing yet, and the client must not wait longer for a stream's headers. A plain answer takes no notice. */
   commit(): void;
   /** The next bytes of the response, and their arrival time (`performance.now`). False: more bytes than a client may receive. */

@@ -20,6 +20,7 @@ import type { ImageAllocation } from '../../images/image-store.js';
 import { inspectImage } from '../../images/inspect-image.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import { type ImageJob, maxBodyBytes, maxBytesOf } from '../request/image-job.js';
+import type { Route } from '../request/job-routing.js';
 import type { Attachments, Delivery } from './delivery.js';
 
 interface ImageDeliveryOptions {
@@ -68,10 +69,10 @@ export class ImageDelivery implements Delivery {
     return this.#options.plain.delivered;
   }
 
-  begin(provider: ProviderConnection, grant: (bytes: number) => void): void {
+  begin(provider: ProviderConnection, grant: (bytes: number) => void, route: Route): void {
     this.#grant = grant;
     this.#providerId = provider.registration.identity.providerId;
-    this.#options.plain.begin(provider, () => {});
+    this.#options.plain.begin(provider, () => {}, route);
   }
 
   commit(): void {}

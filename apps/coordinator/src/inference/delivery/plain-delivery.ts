@@ -2,6 +2,7 @@
 import type { ApiError, HttpError, SignedParts } from '@inference/formats';
 import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
+import type { Route } from '../request/job-routing.js';
 import type { ClientConnection } from './client-connection.js';
 import type { Delivery } from './delivery.js';
 
@@ -9,7 +10,7 @@ interface PlainOptions {
   readonly client: ClientConnection;
   readonly errorResponse: (error: ApiError) => HttpError;
   /** Headers of a verified response, besides length and cost. */
-  readonly headers: (provider: ProviderConnection, signed: SignedParts) => Readonly<Record<string, string>>;
+  readonly headers: (provider: ProviderConnection, signed: SignedParts, route: Route) => Readonly<Record<string, string>>;
   /** Maximum bytes held in memory; more are a provider's fault. */
   readonly maxBytes: number;
 }
@@ -17,6 +18,7 @@ interface PlainOptions {
 export class PlainDelivery implements Delivery {
   readonly #options: PlainOptions;
   #provider: ProviderConnection | null = null;
+  #route: Route | null = null;
   #grant: (bytes: number) => void = () => {};
   #parts: Uint8Array[] = [];
   /** Held for the client. */
@@ -34,8 +36,9 @@ export class PlainDelivery implements Delivery {
     return this.#delivered;
   }
 
-  begin(provider: ProviderConnection, grant: (bytes: number) => void): void {
+  begin(provider: ProviderConnection, grant: (bytes: number) => void, route: Route): void {
     this.#provider = provider;
+    this.#route = route;
     this.#grant = grant;
   }
 
@@ -56,11 +59,11 @@ export class PlainDelivery implements Delivery {
 
   deliver(signed: SignedParts, cost: MicroUsd | null): void {
     const { client, headers } = this.#options;
-    if (client.isDisconnected || this.#provider === null) return;
+    if (client.isDisconnected || this.#provider === null || this.#route === null) return;
     const [only, ...more] = this.#parts;
     const body = only !== undefined && more.length === 0 ? only : Buffer.concat(this.#parts);
     client.response.writeHead(200, {
-      ...headers(this.#provider, signed),
+      ...headers(this.#provider, signed, this.#route),
       'Content-Length': body.length,
       ...(cost === null ? {} : { 'X-Inference-Cost-Micro-Usd': cost }),
     });

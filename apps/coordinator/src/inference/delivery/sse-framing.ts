@@ -54,9 +54,10 @@ export class SseFraming implements StreamFraming {
     return this.#lastByte === NEW_LINE && this.#secondLastByte === NEW_LINE;
   }
 
-  ending(signed: SignedParts): ReturnType<StreamFraming['ending']> {
+  ending(signed: SignedParts, model: string | null): ReturnType<StreamFraming['ending']> {
     const { answer, responseMetadata, signatureForm, trailers } = this.#options;
-    return { bytes: answer.signatureEvent(responseMetadata, signed, signatureForm), trailers: trailers ? signatureHeaders(signed) : null };
+    const metadata = { ...responseMetadata, model: model ?? responseMetadata.model };
+    return { bytes: answer.signatureEvent(metadata, signed, signatureForm), trailers: trailers ? signatureHeaders(signed) : null };
   }
 
   /** An incomplete event of the provider must not swallow the error after it. */

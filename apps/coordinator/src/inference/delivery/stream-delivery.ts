@@ -6,6 +6,7 @@ import type { ApiError, HttpError, SignedParts } from '@inference/formats';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { JobObserver } from '../job-observer.js';
 import type { JobTimings } from '../job-timings.js';
+import type { Route } from '../request/job-routing.js';
 import { CLIENT_WINDOW_BYTES, type ClientConnection } from './client-connection.js';
 import type { Delivery } from './delivery.js';
 import type { StreamFraming } from './stream-framing.js';
@@ -15,8 +16,8 @@ export interface StreamOptions {
   readonly framing: StreamFraming;
   /** Response to an error before the stream has begun. */
   readonly errorResponse: (error: ApiError) => HttpError;
-  /** Headers that name the provider. */
-  readonly providerHeaders: (provider: ProviderConnection) => Readonly<Record<string, string>>;
+  /** Headers that name the provider and explain the route to it. */
+  readonly providerHeaders: (provider: ProviderConnection, route: Route) => Readonly<Record<string, string>>;
   readonly jobId: string;
   /** Maximum content bytes; more are a provider's fault. */
   readonly maxBytes: number;
@@ -29,6 +30,7 @@ export interface StreamOptions {
 export class StreamDelivery implements Delivery {
   readonly #options: StreamOptions;
   #provider: ProviderConnection | null = null;
+  #route: Route | null = null;
   #grant: (bytes: number) => void = () => {};
   #isCommitted = false;
   #isStalled = false;
@@ -60,8 +62,9 @@ export class StreamDelivery implements Delivery {
     return Math.max(0, this.#written - this.#options.client.undeliveredBytes);
   }
 
-  begin(provider: ProviderConnection, grant: (bytes: number) => void): void {
+  begin(provider: ProviderConnection, grant: (bytes: number) => void, route: Route): void {
     this.#provider = provider;
+    this.#route = route;
     this.#grant = grant;
   }
 
@@ -91,7 +94,7 @@ export class StreamDelivery implements Delivery {
     this.#commit();
     this.#writePending(true);
     if (!this.#isOver) {
-      const { bytes, trailers } = framing.ending(signed);
+      const { bytes, trailers } = framing.ending(signed, this.#route?.model ?? null);
       if (trailers !== null) client.response.addTrailers(trailers);
       client.end(bytes);
     }
@@ -109,10 +112,11 @@ export class StreamDelivery implements Delivery {
   }
 
   #commit(): void {
-    if (this.#isCommitted || this.#isOver || this.#provider === null) return;
+    if (this.#isCommitted || this.#isOver || this.#provider === null || this.#route === null) return;
     this.#isCommitted = true;
     const { client, framing, jobId, providerHeaders, timings } = this.#options;
-    client.response.writeHead(200, { ...framing.headers, ...providerHeaders(this.#provider), 'X-Inference-Job-ID': jobId });
+    const named = providerHeaders(this.#provider, this.#route);
+    client.response.writeHead(200, { ...framing.headers, ...named, 'X-Inference-Job-ID': jobId });
     this.#keepAlive = setTimeout(() => this.#sendKeepAlive(), timings.keepAliveMs);
   }
 

@@ -12,8 +12,11 @@ export interface StreamFraming {
   /** Whether all bytes so far end where a keep-alive may follow. */
   readonly isBetweenUnits: boolean;
   readonly keepAlive: Uint8Array | string;
-  /** Last bytes of a verified stream. */
-  ending(signed: SignedParts): { readonly bytes: Uint8Array | string; readonly trailers: Readonly<Record<string, string>> | null };
+  /** Last bytes of a verified stream. `model`: the model that answered. */
+  ending(
+    signed: SignedParts,
+    model: string | null,
+  ): { readonly bytes: Uint8Array | string; readonly trailers: Readonly<Record<string, string>> | null };
   /** Last bytes of a failed stream; empty: none may follow. */
   failure(error: ApiError): Uint8Array | string;
 }

@@ -72,8 +72,8 @@ type PlacedChoice = PlacementChoice & { readonly kind: 'placed' };
 
 /** Maximum ratio of expected wait to allowed wait. */
 export const MAX_WAIT_RATIO = 2;
-/** Maximum `Retry-After`, in milliseconds. */
-const MAX_RETRY_AFTER_MS = 120_000;
+/** Maximum `Retry-After`, in milliseconds. Above any wait that {@link MAX_WAIT_RATIO} lets a queue grow to with ordinary jobs. */
+const MAX_RETRY_AFTER_MS = 3_600_000;
 
 export class RequestQueue implements Placements {
   readonly #registry: Providers;
@@ -96,7 +96,7 @@ export class RequestQueue implements Placements {
     });
   }
 
-  /** A slot on the best provider, at once or within `waitMs`. The caller must start or release the slot, even after an abort. */
+  /** A slot on the best provider, at once or within `waitMs`. 0: at once or refused. The caller must start or release the slot, even after an abort. */
   place(request: SlotRequest, waitMs: number, signal: AbortSignal): Placement | Promise<Placement> {
     if (signal.aborted) return refused('aborted');
     const expectedMs = this.#expectedMs(request.model, request.accountId, request);
@@ -104,6 +104,11 @@ export class RequestQueue implements Placements {
     if (!this.#queues.has(request.model) || this.#registry.models.canLoad(request.model)) {
       const placement = this.#tryNow(request, expectedMs);
       if (placement !== null) return placement;
+    }
+    if (waitMs <= 0) {
+      // Waiting requests that could use a free provider have it already.
+      const placement = this.#queues.has(request.model) && isRestricted(request) ? this.#tryNow(request, expectedMs) : null;
+      return placement ?? this.#retryLater('timeout', request);
     }
     if (this.#queues.has(request.model) && expectedMs !== null && expectedMs > MAX_WAIT_RATIO * waitMs)
       return refused('hopeless', expectedMs);
@@ -196,9 +201,7 @@ export class RequestQueue implements Placements {
 
   #wait(request: SlotRequest, waitMs: number, signal: AbortSignal): Promise<Placement> {
     return new Promise((resolve) => {
-      const { model, accountId, work, exclude, ownFloor = false } = request;
-      // The model's own minimum trust level is the same for the whole queue.
-      const isRestricted = selectsProviders(request) || exclude.size > 0 || ownFloor;
+      const { model, accountId, work } = request;
       const queue = this.#queues.get(model) ?? new FairQueue<Waiter>(this.#maxPerModel);
       const leave = (placement: Placement): void => {
         clearTimeout(timer);
@@ -208,7 +211,13 @@ export class RequestQueue implements Placements {
         if (queue.size === 0) this.#queues.delete(model);
         resolve(placement);
       };
-      const waiter: Waiter = { accountId, cost: work.promptTokens + work.completionTokens, request, isRestricted, settle: leave };
+      const waiter: Waiter = {
+        accountId,
+        cost: work.promptTokens + work.completionTokens,
+        request,
+        isRestricted: isRestricted(request),
+        settle: leave,
+      };
       const abort = (): void => leave(refused('aborted'));
       const timeOut = (): void => {
         // Removed first: the estimate must not count the request itself.
@@ -273,18 +282,25 @@ export class RequestQueue implements Placements {
   #expectedMs(model: string, accountId: string | null, selector: ProviderSelector): number | null {
     const queue = this.#queues.get(model);
     const turnMs = this.#times.waitMs(model, queue?.aheadOf(accountId) ?? 0, this.#registry.models.slotCount(model));
-    const { providerSerial, providerId = null, candidates = null, trustFloor } = selector;
+    const { providerSerial, providerId = null, candidates = null, filter = null, trustFloor } = selector;
     const isForSelected = selectsProviders(selector);
     if (!isForSelected && trustFloor !== 'hardware') return turnMs;
     const wantsTheSame = ({ request }: Waiter): boolean =>
       isForSelected
         ? request.providerSerial === providerSerial &&
           (request.providerId ?? null) === providerId &&
-          overlap(request.candidates ?? null, candidates)
+          overlap(request.candidates ?? null, candidates) &&
+          // Any two filters probably leave a provider in common.
+          ((request.filter ?? null) === null) === (filter === null)
         : request.trustFloor === trustFloor;
     const ownMs = this.#times.waitMs(model, queue?.aheadOf(accountId, wantsTheSame) ?? 0, this.#registry.models.slotCount(model, selector));
     return turnMs === null || ownMs === null ? null : Math.max(turnMs, ownMs);
   }
+}
+
+/** Whether only some providers are suitable. The model's own minimum trust level is the same for the whole queue. */
+function isRestricted({ exclude, ownFloor = false, ...selection }: SlotRequest): boolean {
+  return selectsProviders(selection) || exclude.size > 0 || ownFloor;
 }
 
 /** Whether two candidate sets, null for any provider, have a provider in common. A request for any provider matches only its like. */

@@ -20,14 +20,16 @@ interface Usage {
 }
 
 type CountTokensAdmission =
-  | { readonly kind: 'admitted'; release(): void }
-  | { readonly kind: 'refused'; readonly retryAfterSeconds: number };
+  /** `cancel`: the request is refused after all, and its bytes do not count. */
+  { readonly kind: 'admitted'; release(): void; cancel(): void } | { readonly kind: 'refused'; readonly retryAfterSeconds: number };
 
 /** Claude Code counts some 15 prompts at once. */
 const MAX_REQUESTS_AT_ONCE = 32;
 const MAX_BYTES_AT_ONCE = 16 * 1024 * 1024;
 const MAX_ACCOUNTS = 20_000;
 const MINUTE_MS = 60_000;
+/** Undoes the rounding of refilled fractions, so that a wait of `retryAfterSeconds` suffices. */
+const TOLERANCE_BYTES = 0.001;
 
 export class CountTokensLimit {
   readonly #bytesPerMinute: number;
@@ -47,14 +49,14 @@ export class CountTokensLimit {
 
   /** Admits a request with this many body bytes. The caller releases an admitted request when it is answered. */
   admit(accountId: string, bytes: number): CountTokensAdmission {
-    if (this.#bytesPerMinute === 0) return { kind: 'admitted', release: () => {} };
+    if (this.#bytesPerMinute === 0) return { kind: 'admitted', release: () => {}, cancel: () => {} };
     const usage = this.#usageOf(accountId);
     if (usage.requestCount >= MAX_REQUESTS_AT_ONCE || (usage.requestCount > 0 && usage.heldBytes + bytes > MAX_BYTES_AT_ONCE)) {
       return { kind: 'refused', retryAfterSeconds: 1 };
     }
     const cost = this.costOf(bytes);
-    if (cost > usage.availableBytes) {
-      const missing = cost - usage.availableBytes;
+    if (cost > usage.availableBytes + TOLERANCE_BYTES) {
+      const missing = cost - usage.availableBytes - TOLERANCE_BYTES;
       return { kind: 'refused', retryAfterSeconds: Math.max(1, Math.ceil((60 * missing) / this.#bytesPerMinute)) };
     }
     usage.availableBytes -= cost;
@@ -67,7 +69,11 @@ export class CountTokensLimit {
       usage.requestCount--;
       usage.heldBytes -= bytes;
     };
-    return { kind: 'admitted', release };
+    const cancel = (): void => {
+      if (!isReleased) usage.availableBytes += cost;
+      release();
+    };
+    return { kind: 'admitted', release, cancel };
   }
 
   #usageOf(accountId: string): Usage {

@@ -63,6 +63,8 @@ export interface JobRequest {
   readonly clientNonce: string | null;
   /** Minimum trust level required by the client; null: the model's. */
   readonly trustFloor: TrustLevel | null;
+  /** What required it. */
+  readonly trustParam: 'X-Inference-Trust' | 'provider.min_trust';
   readonly signatureForm: SignatureForm;
   /** Members and tools of the request without effect. */
   readonly ignored: readonly string[];
@@ -139,6 +141,7 @@ export function sealedJobRequest(input: Omit<RequestInput, 'endpoint'>, sealed: 
     requestSha256: sha256Hex(body),
     clientNonce: null,
     trustFloor: readTrustFloor(input.trustHeader),
+    trustParam: 'X-Inference-Trust',
     signatureForm: 'event',
     ignored: [],
     providerId: null,
@@ -167,7 +170,9 @@ function jobOf(
 ): ReadJobRequest {
   const { params, answer } = parsed;
   const clientNonce = readNonce(input.nonceHeader);
-  const trustFloor = readTrustFloor(input.trustHeader);
+  const inHeader = readTrustFloor(input.trustHeader);
+  const inBody = params.routing?.minTrust ?? null;
+  const isByBody = inBody !== null && inHeader !== 'hardware';
   const signatureForm = readSignatureForm(input.signatureHeader) ?? input.keySignatureForm ?? 'event';
   const providerId = readProviderId(input.providerIdHeader);
   const jobId = newJobId(input.now);
@@ -188,10 +193,17 @@ function jobOf(
     sealed: null,
     requestSha256: sha256Hex(input.body),
     clientNonce,
-    trustFloor,
+    trustFloor: isByBody ? inBody : inHeader,
+    trustParam: isByBody ? 'provider.min_trust' : 'X-Inference-Trust',
     signatureForm,
     providerId,
   };
+}
+
+/** The same job with another model of the request. Prefixes of the prompt are cached per model. */
+export function withModel(job: JobRequest, model: string): JobRequest {
+  if (model === job.params.model) return job;
+  return { ...job, params: { ...job.params, model }, responseMetadata: { ...job.responseMetadata, model }, promptPrefixes: [] };
 }
 
 interface ContextInput {

@@ -7,6 +7,7 @@ import { type ApiError, apiError } from '@inference/formats';
 import type { JobId, ProviderId } from '@inference/protocol';
 import type { Ledger, Reservation, ReserveOutcome, Settlement, SettleOutcome } from '../../billing/ledger/ledger.js';
 import { formatUsd, type MicroUsd, microUsd } from '../../billing/micro-usd.js';
+import { costOf, type Price } from '../../billing/prices/price.js';
 import type { SealedNonce } from '../../database/sealed-nonce-repository.js';
 import { within } from '../deadline.js';
 
@@ -65,12 +66,12 @@ interface ReserveRefusal {
 }
 
 /** Charged usage. */
-export type JobUsage = Omit<Settlement, 'jobId' | 'providerId' | 'at'>;
+export type JobUsage = Omit<Settlement, 'jobId' | 'providerId' | 'at' | 'served'>;
 
 /** What a job costs at most, and what it takes to run. */
 export interface BillTerms {
-  /** Null: the job is free of charge. */
-  readonly reservation: Reservation | null;
+  /** Of the models that may answer. None: the job is free of charge. */
+  readonly reservations: readonly Reservation[];
   /** Of a sealed request that is free of charge; null: the ledger is asked nothing for a free job. */
   readonly freeNonce: SealedNonce | null;
 }
@@ -78,15 +79,18 @@ export interface BillTerms {
 export class Bill {
   readonly #reservation: Reservation | null;
   readonly #freeNonce: SealedNonce | null;
+  /** Price of each model that may answer. */
+  readonly #prices: ReadonlyMap<string, Price>;
   readonly #deps: BillDependencies;
   #state: 'open' | 'reserving' | 'reserved' | 'settling' | 'closed' = 'open';
   /** Resolves after the last ledger step of this job. */
   readonly done: Promise<void>;
   #finish: () => void = () => {};
 
-  constructor({ reservation, freeNonce }: BillTerms, dependencies: BillDependencies) {
-    this.#reservation = reservation;
+  constructor({ reservations, freeNonce }: BillTerms, dependencies: BillDependencies) {
+    this.#reservation = dearestReservation(reservations);
     this.#freeNonce = freeNonce;
+    this.#prices = new Map(reservations.map(({ model, price }) => [model, price]));
     this.#deps = dependencies;
     this.done = new Promise((resolve) => {
       this.#finish = resolve;
@@ -125,13 +129,15 @@ export class Bill {
     return refusalOf(outcome, reservation);
   }
 
-  /** Charges usage. Resolves when the charge is durable, or as `pending` after `ledgerMs`. */
-  async settle(usage: JobUsage & { readonly providerId: ProviderId }): Promise<Charge> {
+  /** Charges usage at the price of the answering model. Resolves when the charge is durable, or as `pending` after `ledgerMs`. */
+  async settle({ model, ...usage }: JobUsage & { readonly providerId: ProviderId; readonly model: string }): Promise<Charge> {
     const reservation = this.#reservation;
     if (reservation === null) return { kind: 'free' };
     if (this.#state !== 'reserved') throw new Error(`a bill that is ${this.#state} cannot be settled`);
     this.#state = 'settling';
-    const settlement: Settlement = { jobId: reservation.jobId, ...usage, at: this.#deps.now() };
+    const price = this.#prices.get(model);
+    const served = price === undefined || model === reservation.model ? {} : { served: { model, price } };
+    const settlement: Settlement = { jobId: reservation.jobId, ...usage, ...served, at: this.#deps.now() };
     const settled = this.#settleInTheEnd(settlement);
     const outcome = await within(settled, this.#deps.timings.ledgerMs);
     return outcome === 'late' ? { kind: 'pending' } : outcome;
@@ -224,6 +230,21 @@ function refusalOf(
     default:
       return outcome satisfies never;
   }
+}
+
+/** Reservation that covers each of these, of one job with different models. Null: there are none. */
+function dearestReservation(reservations: readonly Reservation[]): Reservation | null {
+  const [only, ...others] = reservations;
+  if (only === undefined) return null;
+  if (others.length === 0) return only;
+  const maxCost = ({ price, maxPromptTokens: promptTokens, maxCompletionTokens: completionTokens, images = 0 }: Reservation): number =>
+    costOf(price, { promptTokens, completionTokens, images });
+  const dearest = others.reduce((best, other) => (maxCost(other) > maxCost(best) ? other : best), only);
+  return {
+    ...dearest,
+    maxPromptTokens: Math.max(...reservations.map(({ maxPromptTokens }) => maxPromptTokens)),
+    maxCompletionTokens: Math.max(...reservations.map(({ maxCompletionTokens }) => maxCompletionTokens)),
+  };
 }
 
 function chargeOf(outcome: SettleOutcome): Charge {

@@ -14,6 +14,13 @@ interface BillingOptions extends Omit<BillDependencies, 'stopping'> {
   readonly prices: { current(model: string): Price };
 }
 
+/** A model that may answer. */
+interface BilledModel {
+  readonly model: string;
+  /** Maximum tokens of prompt and answer; null: unknown. */
+  readonly contextLength: number | null;
+}
+
 export class Billing {
   readonly #options: BillingOptions;
   readonly #open = new Map<JobId, Bill>();
@@ -28,9 +35,14 @@ export class Billing {
     return new Set(this.#open.keys());
   }
 
-  /** Opens the bill of a job. `contextLength`: maximum tokens of prompt and answer; null: unknown. The caller closes the bill. */
-  open(job: JobRequest, contextLength: number | null): Bill {
-    const bill = new Bill(this.#terms(job, contextLength), { ...this.#options, stopping: this.#stopping.signal });
+  /** Current price of a model. */
+  price(model: string): Price {
+    return this.#options.prices.current(model);
+  }
+
+  /** Opens the bill of a job that one of the models answers: the dearest is reserved, the answering one charged. The caller closes the bill. */
+  open(job: JobRequest, models: readonly BilledModel[]): Bill {
+    const bill = new Bill(this.#terms(job, models), { ...this.#options, stopping: this.#stopping.signal });
     this.#open.set(job.jobId, bill);
     void bill.done.then(() => this.#open.delete(job.jobId));
     return bill;
@@ -42,16 +54,16 @@ export class Billing {
     await within(Promise.all([...this.#open.values()].map((bill) => bill.done)), ms);
   }
 
-  #terms(job: JobRequest, contextLength: number | null): BillTerms {
+  #terms(job: JobRequest, models: readonly BilledModel[]): BillTerms {
     const nonce = job.sealed === null ? null : sealedNonce(job.sealed, job);
     // Counting tokens generates nothing.
-    if (job.endpoint === '/v1/messages/count_tokens') return { reservation: null, freeNonce: nonce };
-    const reservation = this.#reservation(job, contextLength);
-    return { reservation: nonce === null ? reservation : { ...reservation, nonce }, freeNonce: null };
+    if (job.endpoint === '/v1/messages/count_tokens') return { reservations: [], freeNonce: nonce };
+    const reservations = models.map((model) => this.#reservation(job, model));
+    return { reservations: nonce === null ? reservations : reservations.map((of) => ({ ...of, nonce })), freeNonce: null };
   }
 
-  #reservation(job: JobRequest, contextLength: number | null): Reservation {
-    const { model, maxTokens } = job.params;
+  #reservation(job: JobRequest, { model, contextLength }: BilledModel): Reservation {
+    const { maxTokens } = job.params;
     const price = this.#options.prices.current(model);
     const images = requestedImages(job);
     const pixels = job.images === null ? (job.sealed?.imagePixels ?? null) : pixelCount(job.images.pixels);

@@ -7,6 +7,7 @@ import type { ProviderId, TrustLevel } from '@inference/protocol';
 import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { AttemptPlan } from '../attempt/attempt.js';
 import type { Placement } from '../queue/request-queue.js';
+import type { JobRequest } from '../request/job-request.js';
 import { unknownModel } from '../request/unknown-model.js';
 import type { Charge, JobUsage } from './bill.js';
 import type { CompletionProblem, VerifiedCounts } from './completion-check.js';
@@ -55,9 +56,11 @@ export interface AttemptSummary {
   readonly attempts: number;
   /** The deciding provider, or the last one tried; null: no attempt was made. */
   readonly provider: ProviderConnection | null;
+  /** Model of that provider's attempt: the request's, or a fallback. Null: no attempt was made. */
+  readonly model: string | null;
 }
 
-export const NO_ATTEMPTS: AttemptSummary = { attemptRecords: [], attempts: 0, provider: null };
+export const NO_ATTEMPTS: AttemptSummary = { attemptRecords: [], attempts: 0, provider: null, model: null };
 
 export function failed(summary: AttemptSummary, error: ApiError, reason: string): FailedJob {
   return { kind: 'failed', error, reason, ...summary };
@@ -67,19 +70,34 @@ export function clientDisconnected(summary: AttemptSummary, billed: Billed | nul
   return { kind: 'client_gone', billed, ...summary };
 }
 
-/** Outcome of a job for an unserved model. `expected`: a provider is likely to serve the model again soon. */
-export function notServed(model: string, expected: boolean, listed: () => readonly string[]): FailedJob {
-  if (!expected) return failed(NO_ATTEMPTS, unknownModel(model, listed()), 'model_not_found');
+interface UnservedModel {
+  /** A provider is likely to serve the model again soon. */
+  readonly isExpected: boolean;
+  /** Until the reported return of a provider; null: unknown. */
+  readonly returnsInMs: number | null;
+  readonly listed: () => readonly string[];
+}
+
+/** Maximum `Retry-After` of an unserved model: providers report their return themselves. */
+const MAX_RETURN_MS = 24 * 3_600_000;
+
+/** Outcome of a job for an unserved model. */
+export function notServed(model: string, { isExpected, returnsInMs, listed }: UnservedModel): FailedJob {
+  if (!isExpected) return failed(NO_ATTEMPTS, unknownModel(model, listed()), 'model_not_found');
   const message = 'No provider serves this model at the moment.';
-  return failed(NO_ATTEMPTS, apiError('no_provider', { param: 'model', message }), 'none_serving');
+  const retryAfter = returnsInMs === null || returnsInMs <= 0 ? {} : { retryAfter: Math.min(returnsInMs, MAX_RETURN_MS) / 1000 };
+  return failed(NO_ATTEMPTS, apiError('no_provider', { param: 'model', message, ...retryAfter }), 'none_serving');
 }
 
 interface NotPlacedContext {
   readonly isClientDisconnected: boolean;
   /** Minimum trust level requested by the client itself. */
   readonly trustFloor: TrustLevel | null;
+  readonly trustParam: JobRequest['trustParam'];
   /** How the client named its provider, if at all. */
-  readonly namedBy: 'serial' | 'id' | 'candidates';
+  readonly namedBy: 'serial' | 'id' | 'candidates' | 'preferences';
+  /** Error where no provider matches the preferences. */
+  readonly nothingMatches: () => ApiError;
   readonly summary: AttemptSummary;
   /** Outcome of the last attempt. */
   readonly last: JobOutcome | null;
@@ -88,7 +106,7 @@ interface NotPlacedContext {
 /** Outcome of a job without a slot. */
 export function notPlaced(
   { reason, retryAfterMs }: Placement & { kind: 'refused' },
-  { isClientDisconnected, trustFloor, namedBy, summary, last }: NotPlacedContext,
+  { isClientDisconnected, trustFloor, trustParam, namedBy, nothingMatches, summary, last }: NotPlacedContext,
 ): JobOutcome {
   const retryAfter = retryAfterMs === null ? {} : { retryAfter: retryAfterMs / 1000 };
   switch (reason) {
@@ -96,13 +114,14 @@ export function notPlaced(
       return isClientDisconnected ? clientDisconnected(summary) : failed(summary, apiError('shutting_down'), 'shutting_down');
     case 'no_such_serial':
       // After an attempt, the remaining candidates have left.
-      return (namedBy === 'candidates' ? last : null) ?? failed(summary, providerNotAvailable(namedBy), reason);
+      if (last !== null && (namedBy === 'candidates' || namedBy === 'preferences')) return last;
+      return failed(summary, namedBy === 'preferences' ? nothingMatches() : providerNotAvailable(namedBy), reason);
     case 'queue_full':
       return failed(summary, apiError('rate_limit_exceeded', { message: 'Too many requests wait for this model.', ...retryAfter }), reason);
     case 'all_failed':
       return last ?? failed(summary, apiError('provider_failed'), reason);
     case 'below_trust_floor':
-      return last ?? failed(summary, trustNotAvailable(trustFloor), reason);
+      return last ?? failed(summary, trustNotAvailable(trustFloor, trustParam), reason);
     case 'none_routable':
     case 'hopeless':
     case 'timeout':
@@ -110,17 +129,17 @@ export function notPlaced(
   }
 }
 
-function providerNotAvailable(namedBy: NotPlacedContext['namedBy']): ApiError {
+function providerNotAvailable(namedBy: Exclude<NotPlacedContext['namedBy'], 'preferences'>): ApiError {
   if (namedBy === 'candidates') return apiError('stale_key');
   if (namedBy === 'serial') return apiError('provider_not_available', { param: 'provider_serial' });
   const message = 'The provider that X-Inference-Provider-Id names is not connected or does not serve this model.';
   return apiError('provider_not_available', { param: 'X-Inference-Provider-Id', message });
 }
 
-function trustNotAvailable(trustFloor: TrustLevel | null): ApiError {
+function trustNotAvailable(trustFloor: TrustLevel | null, param: JobRequest['trustParam']): ApiError {
   if (trustFloor !== 'hardware') {
     return apiError('no_provider', { message: 'No provider of the trust level that this model asks for is available.' });
   }
-  const message = 'No provider of the trust level that X-Inference-Trust asks for is available for this model.';
-  return apiError('no_provider', { message, param: 'X-Inference-Trust' });
+  const message = `No provider of the trust level that ${param} asks for is available for this model.`;
+  return apiError('no_provider', { message, param });
 }

@@ -74,7 +74,7 @@ export async function settleAnswer(
     tokenCounts: !completed.recalled && completionTokens > 0 ? { hiddenTokens, completionTokens } : null,
   });
   const settling = span.child('inference.settlement');
-  const charge = await bill.settle({ providerId: providerIdOf(provider), ...usage });
+  const charge = await bill.settle({ providerId: providerIdOf(provider), model: context.model, ...usage });
   settling.end({ 'inference.outcome': charge.kind });
   const billed = { receipt, signed, usage, charge };
   if (clientSignal.aborted) return clientDisconnected(summary, billed);

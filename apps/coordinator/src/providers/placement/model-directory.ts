@@ -8,6 +8,7 @@ import {
   meetsTrustFloor,
   type PlacementConstraints,
   type ProviderPool,
+  type ProviderSelection,
   selectedMembers,
   selectsProviders,
 } from '@inference/scheduler';
@@ -19,7 +20,7 @@ import { listedModels, MAX_NAMES_PER_PROVIDER } from './listed-models.js';
 import type { ProviderMeasurements } from './provider-measurements.js';
 
 /** Providers that a request may go to. */
-export type ProviderSelector = Pick<PlacementConstraints, 'providerSerial' | 'providerId' | 'candidates' | 'trustFloor'>;
+export type ProviderSelector = ProviderSelection & Pick<PlacementConstraints, 'trustFloor'>;
 
 const ANY_PROVIDER: ProviderSelector = { providerSerial: null, trustFloor: null };
 
@@ -78,6 +79,16 @@ export class ModelDirectory {
     return (this.#pool(model)?.serving ?? 0) > 0;
   }
 
+  /** Earliest reported return of a connected provider that offers the model but takes no jobs now, in milliseconds; null: not reported. */
+  returnsAt(model: string): number | null {
+    let earliest: number | null = null;
+    for (const { subject } of this.#pool(model)?.members() ?? []) {
+      const { state, until = null } = subject.availability;
+      if (state !== 'serving' && until !== null) earliest = Math.min(earliest ?? until, until);
+    }
+    return earliest;
+  }
+
   /** Whether a served model is of this type. */
   isOfType(model: string, type: ModelType): boolean {
     return this.#options.index.isOfType(model, type);
@@ -108,7 +119,7 @@ export class ModelDirectory {
   }
 
   /** Longest context among the providers of the model, or among the named ones, in tokens. Null: no provider serves the model. */
-  contextLength(model: string, named: Pick<PlacementConstraints, 'providerSerial' | 'providerId' | 'candidates'> | null): number | null {
+  contextLength(model: string, named: ProviderSelection | null): number | null {
     const pool = this.#pool(model);
     if (pool === undefined) return null;
     if (named === null || !selectsProviders(named)) return pool.maxContextTokens;

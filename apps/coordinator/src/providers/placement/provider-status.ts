@@ -20,7 +20,7 @@ export function providerFacts(
   { isQuarantined, minTrustLevel }: StatusRules,
   now: number,
 ): ProviderFacts {
-  const { identity, slots } = session.registration;
+  const { identity, slots, servesFallbackModels } = session.registration;
   const trust = session.evidence.verdict();
   const state = stateAt(reputation, now);
   return {
@@ -38,6 +38,7 @@ export function providerFacts(
     usedSlots: session.jobs.used,
     isBacklogged: session.isBacklogged,
     recentFailures: recentFailures(reputation, now),
+    servesFallbackModels,
     ...(state === 'cooling_down' || state === 'on_probation' ? { restriction: state } : {}),
     host: session.statistics.host,
   };

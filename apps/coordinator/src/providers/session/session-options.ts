@@ -53,6 +53,8 @@ export interface Registration {
   readonly receiptVersion: 1 | 2;
   /** Supported versions of the end-to-end profile. */
   readonly e2eVersions: readonly number[];
+  /** The agent serves jobs of a model that the body names as a fallback. */
+  readonly servesFallbackModels: boolean;
   readonly agentName: string;
   readonly agentVersion: string;
   readonly registeredAt: number;

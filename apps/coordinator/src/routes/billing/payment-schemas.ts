@@ -62,21 +62,28 @@ const Usage = Type.Object({
 /** Bounds against typing errors: 10,000 USD per million tokens, and 1000 USD per image. */
 const rate = (max: number) => Type.Integer({ minimum: 0, maximum: max, description: `a whole number of micro-USD from 0 to ${max}` });
 /** Micro-USD per million tokens, and per image. */
-const rates = { prompt_per_million: rate(10_000_000_000), completion_per_million: rate(10_000_000_000), per_image: rate(1_000_000_000) };
+const perMillion = rate(10_000_000_000);
+const rates = { prompt_per_million: perMillion, completion_per_million: perMillion, per_image: rate(1_000_000_000) };
+/** Of prompt tokens from the prefix cache. */
+const cached_per_million = perMillion;
 
-/** A new price. Every rate is required, and unknown members are rejected. */
+/** A new price. Every rate but that of cached tokens is required, and unknown members are rejected. */
 export const PriceChangeSchema = Type.Object(
-  { ...rates, valid_from: Type.Optional(Type.String({ pattern: TIME_PATTERN, description: TIME_DESCRIPTION })) },
+  {
+    ...rates,
+    cached_per_million: Type.Optional(cached_per_million),
+    valid_from: Type.Optional(Type.String({ pattern: TIME_PATTERN, description: TIME_DESCRIPTION })),
+  },
   {
     additionalProperties: false,
-    description: 'an object with prompt_per_million, completion_per_million and per_image, and perhaps valid_from',
+    description: 'an object with prompt_per_million, completion_per_million and per_image, and perhaps cached_per_million and valid_from',
   },
 );
 
 const Prices = Type.Object({
   object: Type.Literal('list'),
   currency: Type.Literal('micro_usd'),
-  data: Type.Array(Type.Object({ model: Type.String(), ...rates })),
+  data: Type.Array(Type.Object({ model: Type.String(), ...rates, cached_per_million })),
 });
 
 export const PAYMENT_SCHEMAS = { Balance, Usage, Prices };

@@ -15,10 +15,10 @@ import {
 } from '@inference/formats';
 import { ModelOfferSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { microUsd } from '../../billing/micro-usd.js';
-import type { Price, Rates } from '../../billing/prices/price.js';
+import { cachedRate, type Price, type Rates } from '../../billing/prices/price.js';
 import { ANY_MODEL, type PriceRepository } from '../../billing/prices/price-repository.js';
 import type { NetworkViews } from '../../cluster/views.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
@@ -90,11 +90,15 @@ export function addPrices(server: FastifyInstance, { prices, registry, views, no
         'valid_from must not be in the past. Omit valid_from for a price from now on.',
       );
     }
+    if ((change.cached_per_million ?? 0) > change.prompt_per_million) {
+      throw new RequestError('invalid_request', 'cached_per_million', 'cached_per_million must not exceed prompt_per_million.');
+    }
     const [newest] = await prices.history(model);
     // Setting the same price again changes nothing.
     if (newest !== undefined && validFrom === undefined && newest.validFrom <= now() && sameRates(newest, change)) return priceBody(newest);
     const rates = {
       promptPerMillion: microUsd(change.prompt_per_million),
+      cachedPerMillion: change.cached_per_million === undefined ? null : microUsd(change.cached_per_million),
       completionPerMillion: microUsd(change.completion_per_million),
       perImage: microUsd(change.per_image),
     };
@@ -102,10 +106,11 @@ export function addPrices(server: FastifyInstance, { prices, registry, views, no
   });
 }
 
-function sameRates(price: Price, change: ReturnType<typeof ratesBody>): boolean {
+function sameRates(price: Price, change: Omit<Static<typeof PriceChangeSchema>, 'valid_from'>): boolean {
   const rates = ratesBody(price);
   return (
     rates.prompt_per_million === change.prompt_per_million &&
+    (price.cachedPerMillion ?? null) === (change.cached_per_million ?? null) &&
     rates.completion_per_million === change.completion_per_million &&
     rates.per_image === change.per_image
   );
@@ -116,13 +121,17 @@ function modelOf(text: string): string {
   throw new RequestError('invalid_request', 'model', 'model must be the id of a model, or * for every model without a price of its own.');
 }
 
-function ratesBody(rates: Rates): { prompt_per_million: number; completion_per_million: number; per_image: number } {
+/** Rates as the API shows them; that of cached tokens always has a value. */
+export function ratesBody(rates: Rates): RatesBody {
   return {
     prompt_per_million: rates.promptPerMillion,
+    cached_per_million: cachedRate(rates),
     completion_per_million: rates.completionPerMillion,
     per_image: rates.perImage,
   };
 }
+
+type RatesBody = Pick<AdminPrice, 'prompt_per_million' | 'cached_per_million' | 'completion_per_million' | 'per_image'>;
 
 function priceBody(price: Price): AdminPrice {
   return { id: price.id, model: price.model, ...ratesBody(price), valid_from: new Date(price.validFrom).toISOString() };

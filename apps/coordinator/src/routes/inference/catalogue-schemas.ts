@@ -29,7 +29,12 @@ export const CatalogueChangeSchema = Type.Object(
     ),
     prices: Type.Optional(
       Type.Object(
-        { prompt_per_million: perMillion, completion_per_million: perMillion, per_image: Type.Optional(perImage) },
+        {
+          prompt_per_million: perMillion,
+          cached_per_million: Type.Optional(perMillion),
+          completion_per_million: perMillion,
+          per_image: Type.Optional(perImage),
+        },
         { description: 'an object with prompt_per_million and completion_per_million' },
       ),
     ),
@@ -46,7 +51,12 @@ const CatalogueEntry = Type.Object({
     description: 'Minimum memory of a provider that serves the model.',
   }),
   file_sha256: Type.Array(Type.String(), { description: 'SHA-256 of the files that may be served under this id; empty: any file.' }),
-  prices: Type.Object({ prompt_per_million: Type.Integer(), completion_per_million: Type.Integer(), per_image: Type.Integer() }),
+  prices: Type.Object({
+    prompt_per_million: Type.Integer(),
+    cached_per_million: Type.Integer(),
+    completion_per_million: Type.Integer(),
+    per_image: Type.Integer(),
+  }),
   updated_at: Type.String(),
 });
 

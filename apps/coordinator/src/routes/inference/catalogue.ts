@@ -20,6 +20,7 @@ import { Compile } from 'typebox/compile';
 import { microUsd } from '../../billing/micro-usd.js';
 import type { PriceRepository } from '../../billing/prices/price-repository.js';
 import type { CatalogueEntry, CatalogueRepository } from '../../database/providers/catalogue-repository.js';
+import { ratesBody } from '../billing/prices.js';
 import { addPublicRoute } from '../plugins/public-route.js';
 import { bytesOf } from '../plugins/request-bodies.js';
 import { jsonResponse, pathParams } from '../plugins/route-schemas.js';
@@ -63,6 +64,10 @@ export function addCatalogue(server: FastifyInstance, routes: CatalogueRoutes): 
   server.put<{ Params: { '*': string } }>('/admin/v1/catalogue/*', { ...options, schema: putSchema }, async (request) => {
     const id = modelOf(request.params['*']);
     const change = checkChange(readJsonBody(bytesOf(request)));
+    if ((change.prices?.cached_per_million ?? 0) > (change.prices?.prompt_per_million ?? 0)) {
+      const message = 'prices.cached_per_million must not exceed prices.prompt_per_million.';
+      throw new RequestError('invalid_request', 'prices.cached_per_million', message);
+    }
     await catalogue.put({
       id,
       displayName: change.display_name,
@@ -72,10 +77,11 @@ export function addCatalogue(server: FastifyInstance, routes: CatalogueRoutes): 
       fileSha256: change.file_sha256 ?? [],
     });
     if (change.prices !== undefined) {
-      const { prompt_per_million, completion_per_million, per_image } = change.prices;
+      const { prompt_per_million, cached_per_million, completion_per_million, per_image } = change.prices;
       await prices.set({
         model: id,
         promptPerMillion: microUsd(prompt_per_million),
+        cachedPerMillion: cached_per_million === undefined ? null : microUsd(cached_per_million),
         completionPerMillion: microUsd(completion_per_million),
         perImage: microUsd(per_image ?? 0),
       });
@@ -109,7 +115,7 @@ function entryBody(entry: CatalogueEntry, prices: PriceRepository): AdminCatalog
     model_type: entry.modelType,
     min_memory_bytes: entry.minMemoryBytes,
     file_sha256: [...entry.fileSha256],
-    prices: { prompt_per_million: price.promptPerMillion, completion_per_million: price.completionPerMillion, per_image: price.perImage },
+    prices: ratesBody(price),
     updated_at: new Date(entry.updatedAt).toISOString(),
   };
 }

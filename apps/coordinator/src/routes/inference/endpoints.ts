@@ -20,6 +20,7 @@ import type { JobRunner } from '../../inference/job-runner.js';
 import { DEFAULT_MAX_TOKENS, type JobTimings, MAX_STREAM_BYTES } from '../../inference/job-timings.js';
 import type { CountTokensLimit } from '../../inference/request/count-tokens-limit.js';
 import { type JobRequest, type ReadJobRequest, type RequestInput, readJobRequest } from '../../inference/request/job-request.js';
+import { type Route, routeHeaders } from '../../inference/request/job-routing.js';
 import type { PrefixHashes } from '../../inference/request/prefix-hashes.js';
 import { chargedCost } from '../../inference/settlement/bill.js';
 import type { Billed, JobOutcome } from '../../inference/settlement/job-outcome.js';
@@ -63,7 +64,7 @@ function addEndpoint(
     const key = keyOf(request);
     if (endpoint === '/v1/messages/count_tokens' && !(await mayCountTokens(request, reply, key, routes))) return;
     const job = readJobRequest({ ...requestInput(request, key, routes), endpoint });
-    requireModel(key, job.params.model);
+    for (const model of [job.params.model, ...(job.params.routing?.fallbackModels ?? [])]) requireModel(key, model);
     reply.hijack();
     const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues);
     const span = startSpan(routes, request, job);
@@ -84,7 +85,10 @@ export async function mayCountTokens(
   if (admission.kind === 'admitted') {
     reply.raw.once('close', admission.release);
     const permit = await countTokensNetworkLimit?.take(accountId, Math.max(1, countTokensLimit.costOf(length)));
-    if (permit?.isAdmitted === false) retryAfter = Math.max(1, Math.ceil(permit.resetMs / 1000));
+    if (permit?.isAdmitted === false) {
+      admission.cancel();
+      retryAfter = Math.max(1, Math.ceil(permit.resetMs / 1000));
+    }
   }
   if (retryAfter === null) return true;
   const message =
@@ -151,7 +155,7 @@ export async function runJob(
     const durationMs = performance.now() - startMs;
     logJob(routes, job, outcome, durationMs);
     countJob(routes, job, { outcome, responseBytes: delivery.delivered, durationMs });
-    endSpan(span, job, outcome);
+    endSpan(span, outcome);
     return outcome;
   } catch (error) {
     routes.log.error({ job: job.jobId, error: errorFacts(error) }, 'job crashed');
@@ -165,7 +169,10 @@ function deliveryFor(routes: InferenceRoutes, job: ReadJobRequest, client: Clien
   const { answer, responseMetadata, signatureForm, ignored } = job;
   const errorResponse = (error: ApiError): HttpError => formatFor(job.endpoint).error(error, request.id);
   if (!job.params.stream) {
-    const headers = (provider: ProviderConnection, signed: SignedParts) => plainHeaders(provider, signed, ignored);
+    const headers = (provider: ProviderConnection, signed: SignedParts, route: Route) => ({
+      ...plainHeaders(provider, signed, ignored),
+      ...routeHeaders(route, provider),
+    });
     return new PlainDelivery({ client, errorResponse, headers, maxBytes: MAX_PLAIN_RESPONSE_BYTES });
   }
   const trailers = /(?:^|,)\s*trailers\s*(?:[;,]|$)/i.test(headerValue(request, 'te') ?? '');
@@ -173,7 +180,7 @@ function deliveryFor(routes: InferenceRoutes, job: ReadJobRequest, client: Clien
     client,
     framing: new SseFraming({ answer, responseMetadata, signatureForm, ignored, requestId: request.id, trailers }),
     errorResponse,
-    providerHeaders,
+    providerHeaders: (provider, route) => ({ ...providerHeaders(provider), ...routeHeaders(route, provider) }),
     jobId: job.jobId,
     maxBytes: maxStreamBytes(job),
     timings: routes.timings,
@@ -218,13 +225,13 @@ function countJob(
 }
 
 /** Outcome, attempts, model and token counts; the log line has more. */
-function endSpan(span: TraceSpan, job: JobRequest, outcome: JobOutcome): void {
+function endSpan(span: TraceSpan, outcome: JobOutcome): void {
   const billed = outcome.kind === 'failed' ? null : outcome.billed;
   span.end(
     {
       'inference.end': outcome.kind === 'failed' ? outcome.error.code : outcome.kind,
       'inference.attempts': outcome.attempts,
-      ...(outcome.provider === null ? {} : { 'inference.model': job.params.model }),
+      ...(outcome.model === null ? {} : { 'inference.model': outcome.model }),
       ...(billed === null
         ? {}
         : { 'inference.prompt_tokens': billed.usage.promptTokens, 'inference.completion_tokens': billed.usage.completionTokens }),
@@ -239,7 +246,7 @@ function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, outcome: 
     job: job.jobId,
     endpoint: job.endpoint,
     provider: outcome.provider?.registration.identity.providerId ?? null,
-    model: outcome.provider === null ? null : job.params.model,
+    model: outcome.model,
     stream: job.params.stream,
     ...(job.sealed === null ? {} : { sealed: true }),
     ms: Math.round(durationMs),

@@ -81,7 +81,7 @@ export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (s
     publicOrigin: deps.publicOrigin,
   });
   addImageFiles(server, { store: deps.imageStore, metrics, now });
-  addModels(server, { registry: providers, requestQueue: deps.requestQueue, directory: deps.directory, views });
+  addModels(server, { registry: providers, requestQueue: deps.requestQueue, directory: deps.directory, views, prices: deps.prices });
   addReceipts(server, deferredReceipts, views);
   addCatalogue(server, { catalogue: deps.catalogue, prices: deps.prices, exclusive: deps.catalogueOnly });
 };

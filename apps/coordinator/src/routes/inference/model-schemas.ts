@@ -1,6 +1,7 @@
 /** Schemas of the model list (spec: model list). Descriptions of query parameters complete "<name> must be ...". */
 import Type, { type TProperties } from 'typebox';
 import { MAX_LISTED_MODELS } from '../../providers/placement/listed-models.js';
+import { OPEN_ROUTER_MEMBERS, tokensOrNull } from './open-router-members.js';
 
 export const ModelListQuerySchema = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LISTED_MODELS, description: `an integer from 1 to ${MAX_LISTED_MODELS}` })),
@@ -11,8 +12,6 @@ const count = Type.Integer({ minimum: 0 });
 const trustLevel = Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]);
 const texts = (...names: readonly string[]): TProperties => Object.fromEntries(names.map((name) => [name, Type.String()]));
 
-const tokensOrNull = (description: string) => Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description });
-
 const Model = Type.Object({
   id: Type.String(),
   object: Type.Literal('model'),
@@ -22,15 +21,7 @@ const Model = Type.Object({
     tokensOrNull('Maximum tokens of prompt and output together, over the providers that serve the model now. Absent for image models.'),
   ),
   max_output_tokens: Type.Optional(tokensOrNull('Maximum output tokens, as far as the prompt leaves room. Absent for image models.')),
-  top_provider: Type.Optional(
-    Type.Object(
-      {
-        context_length: tokensOrNull('Same as context_length of the model.'),
-        max_completion_tokens: tokensOrNull('Same as max_output_tokens of the model.'),
-      },
-      { description: 'The same limits under the names of OpenRouter.' },
-    ),
-  ),
+  ...OPEN_ROUTER_MEMBERS,
   metadata: Type.Object({
     ...texts('model_type', 'quantization', 'display_name'),
     provider_count: count,

@@ -5,6 +5,7 @@
 import { RequestError } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
+import type { PriceRepository } from '../../billing/prices/price-repository.js';
 import type { NetworkViews } from '../../cluster/views.js';
 import type { NetworkModels } from '../../inference/placements.js';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
@@ -25,6 +26,7 @@ import {
   networkModels,
 } from './model-parts.js';
 import { ModelListQuerySchema } from './model-schemas.js';
+import { openRouterMembers } from './open-router-members.js';
 
 const OWNER = 'inference-network';
 
@@ -37,9 +39,11 @@ interface ModelRoutes {
   /** Models of the whole network. */
   readonly directory: Pick<NetworkModels, 'listedNames'>;
   readonly views: NetworkViews;
+  readonly prices: Pick<PriceRepository, 'current'>;
 }
 
-export function addModels(server: FastifyInstance, { registry, requestQueue, directory, views }: ModelRoutes): void {
+export function addModels(server: FastifyInstance, { registry, requestQueue, directory, views, prices }: ModelRoutes): void {
+  const entryOf = (model: ModelPart) => ({ ...ownMembers(model), ...openRouterMembers(model, prices.current(model.id)) });
   const readModels = views.define('models', { query: Type.Null(), part: ModelPartsSchema }, () =>
     registry.models.listing().models.map((model) => modelPart(model, registry)),
   );
@@ -103,7 +107,7 @@ function pageOf(
 /** Maximum weights hashes per model, by descending number of providers. */
 const MAX_WEIGHTS = 8;
 
-function entryOf(model: ModelPart) {
+function ownMembers(model: ModelPart) {
   const { sizes, max_images, weights } = model;
   return {
     id: model.id,
@@ -125,15 +129,9 @@ function entryOf(model: ModelPart) {
   };
 }
 
-/** Context and output limits under the names of OpenRouter: the largest context of any current provider. Null without providers. */
+/** The largest context of any current provider. Null without providers. */
 function limitsOf({ model_type, context_length }: ModelPart) {
-  if (model_type === 'image') return {};
-  const maxOutputTokens = model_type === 'text' ? context_length : null;
-  return {
-    context_length,
-    max_output_tokens: maxOutputTokens,
-    top_provider: { context_length, max_completion_tokens: maxOutputTokens },
-  };
+  return model_type === 'image' ? {} : { context_length, max_output_tokens: model_type === 'text' ? context_length : null };
 }
 
 /** A model in the Messages format. Members without a value here are null. */

@@ -96,13 +96,15 @@ class Run {
   job(): void {
     const random = this.#random;
     const account = oneOf(random, ACCOUNTS);
+    const promptPerMillion = upTo(random, 3_000_000);
     const begun = reservation({
       accountId: account,
       apiKeyId: `${account}-${upTo(random, 1)}`,
       keySpendLimit: random() < 0.3 ? microUsd(upTo(random, 200_000)) : null,
       price: {
         ...PLAIN_PRICE,
-        promptPerMillion: microUsd(upTo(random, 3_000_000)),
+        promptPerMillion: microUsd(promptPerMillion),
+        cachedPerMillion: random() < 0.5 ? null : microUsd(upTo(random, promptPerMillion)),
         completionPerMillion: microUsd(upTo(random, 9_000_000)),
         perImage: microUsd(upTo(random, 50)),
       },

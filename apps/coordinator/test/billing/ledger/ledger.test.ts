@@ -4,6 +4,7 @@ import type { Ledger } from '../../../src/billing/ledger/ledger.js';
 import { LedgerError } from '../../../src/billing/ledger/ledger-error.js';
 import type { LedgerOptions } from '../../../src/billing/ledger/sql-ledger.js';
 import { microUsd } from '../../../src/billing/micro-usd.js';
+import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
 import { foldJobs } from '../../../src/database/ledger/fold-jobs.js';
 import type { Database } from '../../../src/database/tables.js';
 import { closeChecked, describeDatabases, type TestDatabase } from '../../support/databases.js';
@@ -79,6 +80,46 @@ describeDatabases('the ledger', (fresh, dialect) => {
       expect(await database.selectFrom('jobs').select(['price_id', 'completion_per_million']).execute()).toEqual([
         { price_id: 'cheap', completion_per_million: 1 },
       ]);
+    });
+
+    it('charges cached prompt tokens at their own rate, which its row stores', async () => {
+      await give(ledger, 'customer', 1000);
+      const job = reservation({ price: { ...PLAIN_PRICE, cachedPerMillion: microUsd(100_000) } });
+      expect(await ledger.reserve(job)).toEqual({ kind: 'reserved', amount: 100 });
+      // 3 tokens at a micro-USD, 7 at a tenth, rounded up together, and 20 completion tokens.
+      expect(await ledger.settle(settlement(job.jobId, { cachedTokens: 7 }))).toMatchObject({ cost: 24 });
+      expect(await database.selectFrom('jobs').select(['cached_per_million', 'cached_tokens', 'cost']).execute()).toEqual([
+        { cached_per_million: 100_000, cached_tokens: 7, cost: 24 },
+      ]);
+      const more = reservation({ price: { ...PLAIN_PRICE, cachedPerMillion: microUsd(100_000) } });
+      await ledger.reserve(more);
+      // More cached tokens than prompt tokens count as the whole prompt.
+      expect(await ledger.settle(settlement(more.jobId, { cachedTokens: 11, completionTokens: 0 }))).toMatchObject({ cost: 1 });
+      const dear = reservation({ price: { ...PLAIN_PRICE, cachedPerMillion: microUsd(1_000_001) } });
+      await expect(ledger.reserve(dear)).rejects.toMatchObject({ fault: 'invalid' });
+      expect((await checkLedger(database)).problems).toEqual([]);
+    });
+
+    it('is charged at the price of the model that answered, within the reserved amount', async () => {
+      await give(ledger, 'customer', 1000);
+      const price = { ...PLAIN_PRICE, id: 'fallback', model: 'other', promptPerMillion: microUsd(2_000_000) };
+      const job = reservation();
+      await ledger.reserve(job);
+      expect(await ledger.settle(settlement(job.jobId, { served: { model: 'other', price } }))).toMatchObject({
+        kind: 'settled',
+        cost: 40,
+      });
+      const dear = reservation();
+      await ledger.reserve(dear);
+      const dearPrice = { ...price, completionPerMillion: microUsd(90_000_000) };
+      expect(await ledger.settle(settlement(dear.jobId, { served: { model: 'other', price: dearPrice } }))).toMatchObject({ cost: 100 });
+      const columns = ['model', 'price_id', 'prompt_per_million', 'amount', 'cost'] as const;
+      const rows = await database.selectFrom('jobs').select(columns).orderBy('cost').execute();
+      expect(rows).toEqual(
+        [40, 100].map((cost) => ({ model: 'other', price_id: 'fallback', prompt_per_million: 2_000_000, amount: 100, cost })),
+      );
+      expect(await ledger.balance('customer')).toMatchObject({ balance: 860, reserved: 0 });
+      expect((await checkLedger(database)).problems).toEqual([]);
     });
 
     it('is free on an own provider with that setting, and stays out of the leaderboard', async () => {

@@ -72,7 +72,7 @@ export class ReferenceLedger {
     if (job.state === 'released') return 'released_before';
     const r = job.reservation;
     const tokens = [Math.min(s.promptTokens, r.maxPromptTokens), Math.min(s.completionTokens, r.maxCompletionTokens)] as const;
-    const cost = min(job.amount, this.#cost(r, ...tokens, Math.min(s.images ?? 0, r.images ?? 0)));
+    const cost = min(job.amount, this.#cost(r, ...tokens, Math.min(s.images ?? 0, r.images ?? 0), s.cachedTokens));
     this.#unhold(job);
     const payer = this.account(r.accountId);
     const ofDeposit = min(cost, payer.deposited);
@@ -161,9 +161,11 @@ export class ReferenceLedger {
     account.deposited += earned - restored;
   }
 
-  #cost({ price }: Reservation, prompt: number, completion: number, images: number): bigint {
+  #cost({ price }: Reservation, prompt: number, completion: number, images: number, cached = 0): bigint {
+    const cachedPrompt = Math.min(cached, prompt);
+    const cachedPerMillion = price.cachedPerMillion ?? price.promptPerMillion;
     return (
-      up(big(prompt) * big(price.promptPerMillion)) +
+      up(big(prompt - cachedPrompt) * big(price.promptPerMillion) + big(cachedPrompt) * big(cachedPerMillion)) +
       up(big(completion) * big(price.completionPerMillion)) +
       big(images) * big(price.perImage)
     );

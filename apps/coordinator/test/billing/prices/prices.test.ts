@@ -36,6 +36,24 @@ describe('a cost', () => {
     );
   });
 
+  it('counts cached tokens at their own rate, rounded up with the other prompt tokens', () => {
+    const count = fc.integer({ min: 0, max: 10_000_000 });
+    const rate = fc.integer({ min: 0, max: 10_000_000_000 });
+    fc.assert(
+      fc.property(count, count, rate, rate, (others, cachedTokens, a, b) => {
+        const [low, high] = [Math.min(a, b), Math.max(a, b)];
+        const price = { ...PLAIN_PRICE, promptPerMillion: microUsd(high), cachedPerMillion: microUsd(low) };
+        const usage = { promptTokens: others + cachedTokens, cachedTokens, completionTokens: 0 };
+        const exact = (BigInt(others) * BigInt(high) + BigInt(cachedTokens) * BigInt(low) + 999_999n) / 1_000_000n;
+        expect(BigInt(costOf(price, usage))).toBe(exact);
+        const { cachedPerMillion: _, ...same } = price;
+        expect(costOf(same, usage)).toBe(costOf(same, { ...usage, cachedTokens: 0 }));
+        expect(costOf(price, usage)).toBeLessThanOrEqual(costOf(same, usage));
+      }),
+    );
+    expect(() => costOf(PLAIN_PRICE, { promptTokens: 1, cachedTokens: 2, completionTokens: 0 })).toThrow(RangeError);
+  });
+
   it('is never zero for priced usage, and rejects malformed counts', () => {
     const price = { ...PLAIN_PRICE, promptPerMillion: microUsd(1), completionPerMillion: microUsd(1) };
     expect(costOf(price, { promptTokens: 1, completionTokens: 1 })).toBe(2);

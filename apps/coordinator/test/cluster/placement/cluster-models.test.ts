@@ -18,6 +18,7 @@ function models() {
   const localListeners = new Set<Listener>();
   const local: NetworkModels = {
     serves: (model) => model === 'own' || model === 'shared',
+    returnsAt: () => null,
     isOfType: (model, type) => type === 'text' && (model === 'own' || model === 'shared'),
     listedNames: () => ['own', 'shared'],
     contextLength: (model) => (model === 'own' || model === 'shared' ? 4096 : null),

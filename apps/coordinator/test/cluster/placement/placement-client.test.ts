@@ -80,7 +80,7 @@ const says =
     handlers.onMessage(Buffer.from(JSON.stringify(message)), true);
 
 it.each([
-  ['a busy owner', says({ type: 'refused', reason: 'busy', retry_after_ms: null }), 'none_routable', null, 'busy', ['close']],
+  ['a busy owner', says({ type: 'refused', reason: 'busy', retry_after_ms: null }), 'timeout', null, 'busy', ['close']],
   ['a full queue', says({ type: 'refused', reason: 'queue_full', retry_after_ms: 700 }), 'queue_full', 700, 'refused', ['close']],
   ['a lost link', (handlers: StreamHandlers) => handlers.onClosed({ kind: 'closed' }), 'none_routable', null, 'lost', []],
   ['an invalid reply', says({ type: 'placed' }), 'none_routable', null, 'lost', ['abort bad_message']],
@@ -98,6 +98,17 @@ it('takes no slot on a provider that is no candidate, from an owner that does no
   expect(await client.ask('far', { ...REQUEST, candidates }, 0, null)).toMatchObject({ kind: 'refused', reason: 'none_routable' });
   expect(outcomes).toEqual(['unverified']);
   expect(calls).toEqual(['close']);
+});
+
+it.each([
+  ['an ignored provider', { ignoredIds: new Set([PLACED.provider.provider_id as ProviderId]) }],
+  ['another quantization', { quantizations: new Set(['4bit']) }],
+])('takes no slot on %s, from an owner that does not know filters', async (_what, filter) => {
+  const { client, outcomes, calls } = clientOf(says(PLACED));
+  const none = { ignoredIds: new Set<ProviderId>(), ignoredSerials: new Set<string>(), quantizations: null, servesFallbackModels: false };
+  const placement = await client.ask('far', { ...REQUEST, filter: { ...none, ...filter } }, 0, null);
+  expect(placement).toMatchObject({ kind: 'refused', reason: 'none_routable' });
+  expect([outcomes, calls]).toEqual([['unverified'], ['close']]);
 });
 
 it('closes the stream when the request is aborted, which frees the slot at the owner', async () => {

@@ -55,6 +55,7 @@ class Script {
       tokenMs: 20,
       otherJobCount: 0,
       role,
+      route: { model: 'm', fallbackReason: null, preferences: null },
       lateAfterMs: latencyTracker.lateAfterMs('m', true, estimate),
       silentAfterMs: latencyTracker.silentAfterMs(estimate),
     };

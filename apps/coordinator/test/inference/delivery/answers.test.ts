@@ -190,7 +190,7 @@ describe('public data', () => {
     const limits = {
       context_length: 4096,
       max_output_tokens: 4096,
-      top_provider: { context_length: 4096, max_completion_tokens: 4096 },
+      top_provider: { context_length: 4096, max_completion_tokens: 4096, is_moderated: false },
     };
     expect(list.data[0]).toMatchObject(limits);
     expect(await (await harness.get(`/v1/models/${MODEL}`)).json()).toMatchObject(limits);

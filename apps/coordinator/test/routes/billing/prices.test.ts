@@ -6,8 +6,8 @@ import { PAYMENT_SCHEMAS } from '../../../src/routes/billing/payment-schemas.js'
 import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { errorOf, type Harness, MODEL, startHarness } from '../../support/harness.js';
 
-const DEFAULTS = { prompt_per_million: 11, completion_per_million: 22, per_image: 33 };
-const NEW = { prompt_per_million: 100_000, completion_per_million: 400_000, per_image: 0 };
+const DEFAULTS = { prompt_per_million: 11, cached_per_million: 11, completion_per_million: 22, per_image: 33 };
+const NEW = { prompt_per_million: 100_000, cached_per_million: 100_000, completion_per_million: 400_000, per_image: 0 };
 const rates = (perMillion: number) => ({
   promptPerMillion: microUsd(perMillion),
   completionPerMillion: microUsd(perMillion),
@@ -26,7 +26,7 @@ describeDatabases('prices', (fresh) => {
   let now = Date.now();
 
   const config = () => ({
-    defaultPrices: { promptPerMillion: 11, completionPerMillion: 22, perImage: 33 },
+    defaultPrices: { promptPerMillion: 11, cachedPerMillion: 11, completionPerMillion: 22, perImage: 33 },
     ...base.config,
   });
   beforeEach(async () => {
@@ -81,11 +81,11 @@ describeDatabases('prices', (fresh) => {
     const first = now;
     await put(MODEL, NEW);
     now += 60_000;
-    await put(MODEL, { ...NEW, prompt_per_million: 1 });
+    await put(MODEL, { ...NEW, prompt_per_million: 1, cached_per_million: 1 });
     now += 60_000;
-    await put(MODEL, { ...NEW, prompt_per_million: 1 });
+    await put(MODEL, { ...NEW, prompt_per_million: 1, cached_per_million: 1 });
     const before = await shown(MODEL);
-    expect(before.current).toEqual({ ...NEW, prompt_per_million: 1 });
+    expect(before.current).toEqual({ ...NEW, prompt_per_million: 1, cached_per_million: 1 });
     expect(before.history.map(({ prompt_per_million, valid_from }) => [prompt_per_million, Date.parse(valid_from)])).toEqual([
       [1, first + 60_000],
       [NEW.prompt_per_million, first],
@@ -96,8 +96,21 @@ describeDatabases('prices', (fresh) => {
     expect(await shown(MODEL)).toEqual(before);
   });
 
+  it('charge cached tokens as others unless they have a rate of their own', async () => {
+    const { cached_per_million: _, ...same } = NEW;
+    expect((await put(MODEL, { ...same, cached_per_million: 5 })).status).toBe(200);
+    expect((await shown(MODEL)).current).toEqual({ ...NEW, cached_per_million: 5 });
+    now += 1000;
+    expect((await put(MODEL, same)).status).toBe(200);
+    expect((await shown(MODEL)).current).toEqual(NEW);
+    expect((await put(MODEL, same)).status).toBe(200);
+    expect((await shown(MODEL)).history).toHaveLength(2);
+  });
+
   it('are refused unless whole micro-USD in bounds, complete, and for a model', async () => {
     for (const [param, body] of [
+      ['cached_per_million', { ...NEW, cached_per_million: 100_001 }],
+      ['cached_per_million', { ...NEW, cached_per_million: 0.5 }],
       ['prompt_per_million', { ...NEW, prompt_per_million: -1 }],
       ['prompt_per_million', { ...NEW, prompt_per_million: 0.5 }],
       ['prompt_per_million', { ...NEW, prompt_per_million: '5' }],

@@ -54,7 +54,14 @@ describeDatabases('the catalogue', (fresh) => {
     expect([...Compile(CATALOGUE_SCHEMAS.Catalogue).Errors(body)]).toEqual([]);
     expect(body).toMatchObject({
       exclusive: false,
-      data: [{ id: MODEL, model_type: 'text', ...ENTRY, prices: { prompt_per_million: 7, completion_per_million: 9, per_image: 0 } }],
+      data: [
+        {
+          id: MODEL,
+          model_type: 'text',
+          ...ENTRY,
+          prices: { prompt_per_million: 7, cached_per_million: 7, completion_per_million: 9, per_image: 0 },
+        },
+      ],
     });
     expect((await put(MODEL, ENTRY, harness.apiKey)).status).toBe(403);
     // Another file in place of the first, and none in the end.
@@ -71,6 +78,7 @@ describeDatabases('the catalogue', (fresh) => {
       [{ ...ENTRY, display_name: '<b>' }, 'display_name'],
       [{ quantization: '4bit' }, 'display_name'],
       [{ ...ENTRY, prices: { prompt_per_million: -1, completion_per_million: 0 } }, 'prices.prompt_per_million'],
+      [{ ...ENTRY, prices: { prompt_per_million: 1, cached_per_million: 2, completion_per_million: 0 } }, 'prices.cached_per_million'],
     ] as const) {
       const response = await put(MODEL, body);
       expect(response.status).toBe(400);

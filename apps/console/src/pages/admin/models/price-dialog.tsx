@@ -13,6 +13,8 @@ import { pricePath, useReportChange } from '../queries.js';
 
 interface Rates {
   readonly prompt_per_million: number;
+  /** Left out: as much as other input tokens. */
+  readonly cached_per_million?: number;
   readonly completion_per_million: number;
   readonly per_image: number;
 }
@@ -33,12 +35,14 @@ export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | n
     {
       model: price?.model ?? '',
       prompt: price === null ? '' : formatUsdInput(price.prompt_per_million),
+      cached: price === null || price.cached_per_million === price.prompt_per_million ? '' : formatUsdInput(price.cached_per_million),
       completion: price === null ? '' : formatUsdInput(price.completion_per_million),
       image: price === null ? '0' : formatUsdInput(price.per_image),
     },
-    async ({ model, prompt, completion, image }) => {
+    async ({ model, prompt, cached, completion, image }) => {
       const rates = {
         prompt_per_million: microUsdOf(prompt),
+        ...(cached.trim() === '' ? {} : { cached_per_million: microUsdOf(cached) }),
         completion_per_million: microUsdOf(completion),
         per_image: microUsdOf(image),
       };
@@ -47,6 +51,7 @@ export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | n
   );
   if (newPrice !== null) return <ConfirmPrice newPrice={newPrice} current={price} onBack={() => setNewPrice(null)} onClose={onClose} />;
   const amount = (max: number) => ({ validate: (text: string) => checkUsd(text, { places: 6, min: 0, max }) });
+  const cachedAmount = { validate: (text: string) => text.trim() === '' || amount(MAX_PER_MILLION).validate(text) };
   return (
     <FormDialog
       onClose={onClose}
@@ -65,6 +70,11 @@ export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | n
         />
       ) : null}
       <UsdField label="Input price per 1M tokens" {...form.field('prompt', amount(MAX_PER_MILLION))} />
+      <UsdField
+        label="Cached input per 1M tokens"
+        hint="For input tokens from the prefix cache. At most the input price. Empty: the same as the input price."
+        {...form.field('cached', cachedAmount)}
+      />
       <UsdField label="Output price per 1M tokens" {...form.field('completion', amount(MAX_PER_MILLION))} />
       <UsdField label="Image" hint="Per image of 1024×1024 pixels." {...form.field('image', amount(MAX_PER_IMAGE))} />
     </FormDialog>
@@ -96,6 +106,11 @@ function ConfirmPrice({ newPrice: { model, rates }, current, onBack, onClose }: 
     >
       <Facts>
         <Change label="Input price per 1M tokens" before={current?.prompt_per_million} after={rates.prompt_per_million} />
+        <Change
+          label="Cached input per 1M tokens"
+          before={current?.cached_per_million}
+          after={rates.cached_per_million ?? rates.prompt_per_million}
+        />
         <Change label="Output price per 1M tokens" before={current?.completion_per_million} after={rates.completion_per_million} />
         <Change label="Image" before={current?.per_image} after={rates.per_image} />
       </Facts>

@@ -74,6 +74,12 @@ const COLUMNS: readonly Column<AdminPrice>[] = [
     cell: ({ prompt_per_million }) => <Money microUsd={prompt_per_million} />,
   },
   {
+    key: 'cached',
+    header: 'Cached input per 1M tokens',
+    numeric: true,
+    cell: ({ cached_per_million }) => <Money microUsd={cached_per_million} />,
+  },
+  {
     key: 'completion',
     header: 'Output price per 1M tokens',
     numeric: true,
@@ -103,6 +109,7 @@ function PriceHistoryDialog({ model, onClose }: { readonly model: string; readon
 const HISTORY_COLUMNS: readonly Column<AdminPrice>[] = [
   { key: 'from', header: 'From', rowHeader: true, cell: ({ valid_from }) => <ValidFrom at={valid_from} /> },
   { key: 'prompt', header: 'Prompt', numeric: true, cell: ({ prompt_per_million }) => <Money microUsd={prompt_per_million} /> },
+  { key: 'cached', header: 'Cached prompt', numeric: true, cell: ({ cached_per_million }) => <Money microUsd={cached_per_million} /> },
   { key: 'completion', header: 'Answer', numeric: true, cell: ({ completion_per_million }) => <Money microUsd={completion_per_million} /> },
   { key: 'image', header: 'Image', numeric: true, cell: ({ per_image }) => <Money microUsd={per_image} /> },
 ];

@@ -95,6 +95,7 @@ export class Handshake {
       slots: message.slots,
       receiptVersion: message.receipt_version ?? 1,
       e2eVersions: message.e2e_versions ?? [],
+      servesFallbackModels: message.fallback_models ?? false,
       agentName: this.#agent.name,
       agentVersion: this.#agent.version,
       registeredAt: now,

@@ -1,0 +1,134 @@
+/**
+ * Routing preferences of a job as placement constraints, and the response headers that explain which of them led to the provider.
+ * Names in the preferences are provider ids or serial numbers; serial numbers are resolved once, when the job begins.
+ */
+import { type ApiError, apiError, type RoutingPreferences } from '@inference/formats';
+import { PROVIDER_ID_PATTERN, type ProviderId } from '@inference/protocol';
+import type { ProviderFilter, SortCriterion } from '@inference/scheduler';
+import type { Price } from '../../billing/prices/price.js';
+import type { ProviderConnection } from '../../providers/provider-connection.js';
+import type { Placements } from '../placements.js';
+
+const PROVIDER_ID = new RegExp(PROVIDER_ID_PATTERN);
+
+export interface JobRouting {
+  readonly preferences: RoutingPreferences;
+  /** Connected providers of `only`. Null: any. */
+  readonly only: ReadonlySet<ProviderId> | null;
+  /** Connected providers of `order`, as far as `only` has them. */
+  readonly order: readonly ProviderId[];
+  /** Null: no provider is left out. */
+  readonly filter: ProviderFilter | null;
+  readonly sort: SortCriterion | null;
+}
+
+/** Several providers claim a serial number of this member, and none proves it. */
+export interface AmbiguousName {
+  readonly ambiguous: 'provider.only' | 'provider.order';
+}
+
+export async function resolveRouting(
+  preferences: RoutingPreferences,
+  placements: Pick<Placements, 'resolveSerial'>,
+): Promise<JobRouting | AmbiguousName> {
+  const only = preferences.only === null ? null : await resolveNames(preferences.only, placements);
+  if (only === 'ambiguous') return { ambiguous: 'provider.only' };
+  const order = await resolveNames(preferences.order, placements);
+  if (order === 'ambiguous') return { ambiguous: 'provider.order' };
+  const { ignore, quantizations, sort } = preferences;
+  const ignoredIds = new Set(ignore.filter(isProviderId));
+  const ignoredSerials = new Set(ignore.filter((name) => !isProviderId(name)));
+  return {
+    preferences,
+    only: only === null ? null : new Set(only),
+    order: only === null ? order : order.filter((id) => only.includes(id)),
+    filter:
+      ignore.length === 0 && quantizations === null
+        ? null
+        : {
+            ignoredIds,
+            ignoredSerials,
+            quantizations: quantizations === null ? null : new Set(quantizations),
+            servesFallbackModels: false,
+          },
+    // All providers of a model cost the same.
+    sort: sort === 'price' ? null : sort,
+  };
+}
+
+/** The routing of a job with a fallback model. */
+export function fallbackRouting(routing: JobRouting | null): JobRouting | null {
+  if (routing === null) return null;
+  const none = { ignoredIds: new Set<ProviderId>(), ignoredSerials: new Set<string>(), quantizations: null };
+  return { ...routing, filter: { ...none, ...routing.filter, servesFallbackModels: true } };
+}
+
+/** Ids of the named providers that are connected, in the order of the names. */
+async function resolveNames(names: readonly string[], placements: Pick<Placements, 'resolveSerial'>): Promise<ProviderId[] | 'ambiguous'> {
+  const ids: ProviderId[] = [];
+  for (const name of names) {
+    const resolved = isProviderId(name) ? name : await placements.resolveSerial(name);
+    if (resolved === 'ambiguous') return 'ambiguous';
+    if (resolved !== null && !ids.includes(resolved)) ids.push(resolved);
+  }
+  return ids;
+}
+
+function isProviderId(name: string): name is ProviderId {
+  return PROVIDER_ID.test(name);
+}
+
+/** Error where the price of a model exceeds `provider.max_price`; null: it does not. */
+export function maxPriceProblem(model: string, price: Price, { maxPrice }: Pick<RoutingPreferences, 'maxPrice'>): ApiError | null {
+  if (maxPrice === null) return null;
+  const limits = [
+    ['prompt', maxPrice.promptPerMillion, price.promptPerMillion],
+    ['completion', maxPrice.completionPerMillion, price.completionPerMillion],
+  ] as const;
+  for (const [name, limit, rate] of limits) {
+    if (limit === null || rate <= limit) continue;
+    const message = `provider.max_price.${name} is below the price of the model ${model}: ${rate / 1_000_000} USD per million tokens.`;
+    return apiError('invalid_request', { param: `provider.max_price.${name}`, message });
+  }
+  return null;
+}
+
+/** Members of `provider` that can leave a model without a provider. */
+const SELECTING: ReadonlySet<string> = new Set(['only', 'ignore', 'order', 'quantizations']);
+
+/** Error where no connected provider of the model matches the preferences. */
+export function nothingMatches(model: string, { given }: Pick<RoutingPreferences, 'given'>): ApiError {
+  const members = given.filter((name) => SELECTING.has(name)).map((name) => `provider.${name}`);
+  const message = `No connected provider of the model ${model} matches ${members.join(', ') || 'provider'}.`;
+  return apiError('provider_not_available', { param: members[0] ?? 'provider', message });
+}
+
+/** How a job came to a provider and model, for the response headers. */
+export interface Route {
+  /** The model that answers. */
+  readonly model: string;
+  /** Why the model of the request did not answer: a code of the log. Null: the model of the request answers. */
+  readonly fallbackReason: string | null;
+  readonly preferences: RoutingPreferences | null;
+}
+
+/** Headers that explain the route. Empty without preferences. */
+export function routeHeaders({ model, fallbackReason, preferences }: Route, provider: ProviderConnection): Record<string, string> {
+  if (preferences === null) return {};
+  const applied = preferences.given.map((name) => SHOWN_VALUES[name]?.(preferences, provider) ?? name);
+  return {
+    ...(applied.length === 0 ? {} : { 'X-Inference-Routing': applied.join(', ') }),
+    ...(fallbackReason === null ? {} : { 'X-Inference-Fallback-Model': model, 'X-Inference-Fallback-Reason': fallbackReason }),
+  };
+}
+
+/** Preferences with a value that the header shows. */
+const SHOWN_VALUES: Readonly<Record<string, (preferences: RoutingPreferences, provider: ProviderConnection) => string>> = {
+  order: ({ order }, { registration: { identity } }) => {
+    const position = order.findIndex((name) => name === identity.providerId || name === identity.attestation.serial_number);
+    return position === -1 ? 'order=none' : `order=${position}`;
+  },
+  allow_fallbacks: ({ allowsFallbacks }) => `allow_fallbacks=${allowsFallbacks}`,
+  min_trust: ({ minTrust }) => `min_trust=${minTrust}`,
+  sort: ({ sort }) => `sort=${sort}`,
+};

@@ -1,0 +1,35 @@
+/** Request parameters that take effect, under the names of OpenRouter's model list. Read from the tables of members, so that no name is listed in vain. */
+import type { ModelType } from '@inference/protocol';
+import { CHAT_MEMBERS } from '../chat-completions/members.js';
+import { EMBEDDINGS_MEMBERS } from '../embeddings/members.js';
+import { IMAGES_MEMBERS } from '../images/members.js';
+import type { MemberTable } from '../members/member-table.js';
+
+/** Names of OpenRouter's model list. Members that the chat format reads only to refuse them, such as `web_search_options`, are left out. */
+const TEXT_NAMES = `temperature top_p top_k min_p frequency_penalty presence_penalty repetition_penalty max_tokens max_completion_tokens
+  logit_bias logprobs top_logprobs seed stop response_format structured_outputs tools tool_choice parallel_tool_calls`;
+/** Effective only with models that write think sections. */
+const THINKING_NAMES = 'reasoning reasoning_effort include_reasoning';
+const EMBEDDING_NAMES = 'dimensions encoding_format';
+const IMAGE_NAMES = 'n size quality seed response_format output_format output_compression';
+
+const readOf = ({ read }: MemberTable, names: string): readonly string[] => names.split(/\s+/).filter((name) => read.has(name));
+
+const TEXT = readOf(CHAT_MEMBERS, TEXT_NAMES);
+const THINKING = [...TEXT, ...readOf(CHAT_MEMBERS, THINKING_NAMES)];
+const EMBEDDING = readOf(EMBEDDINGS_MEMBERS, EMBEDDING_NAMES);
+const IMAGE = readOf(IMAGES_MEMBERS, IMAGE_NAMES);
+
+/** Parameters with an effect on requests for a model of this type. `thinks`: the model writes think sections. */
+export function supportedParameters(type: ModelType, thinks: boolean): readonly string[] {
+  switch (type) {
+    case 'text':
+      return thinks ? THINKING : TEXT;
+    case 'embedding':
+      return EMBEDDING;
+    case 'image':
+      return IMAGE;
+    default:
+      return type satisfies never;
+  }
+}
