@@ -206,7 +206,7 @@ describe('memory that the owner wants back', () => {
     writeFileSync(join(dataDir, 'config.toml'), '[models]\nreserve_gb = 4096\n');
     expect(await waitUntilGone(holding)).toEqual([]);
     await until('no model', served, (count) => count === 0);
-    const sentence = /a model is not served: the model pico-demo needs \d\.\d GB of memory, and models may take 0\.0 GB here; choose/;
+    const sentence = /a model is not served: the model pico-demo needs \d+\.\d [MG]B of memory, and models may take 0\.0 MB here; choose/;
     await until(
       'the sentence',
       async () => readFileSync(join(network.logDir, 'provider-1.log'), 'utf8'),

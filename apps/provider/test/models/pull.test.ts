@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ProgressLine } from '../../src/cli/output/progress-line.js';
+import { byteSizeText } from '../../src/models/byte-size-text.js';
 import { FileHashes, modelHash } from '../../src/models/file-hash.js';
 import { readModelFacts } from '../../src/models/model-facts.js';
 import { type Download, DownloadError, download, type Tuning } from '../../src/models/store/download.js';
@@ -78,6 +79,26 @@ describe('a download', () => {
     server.ranges.length = 0;
     expect((await get()).sha256).toBe(modelSha256);
     expect(server.ranges).toHaveLength(Math.ceil(model.length / tuning.chunkBytes) - done.length);
+  });
+
+  test('resumes within a chunk, so that a file smaller than one chunk does not restart', async () => {
+    const oneChunk = { ...tuning, chunkBytes: 10 * model.length };
+    const stopping = new AbortController();
+    let reached = 0;
+    const first = get({
+      tuning: oneChunk,
+      signal: stopping.signal,
+      onProgress: ({ bytes }) => {
+        reached = bytes;
+        if (bytes > model.length / 3) stopping.abort(new Error('stopped'));
+      },
+    });
+    await expect(first).rejects.toThrow('stopped');
+    const seen: number[] = [];
+    const before = server.sent;
+    expect((await get({ tuning: oneChunk, onProgress: ({ bytes }) => seen.push(bytes) })).sha256).toBe(modelSha256);
+    expect(seen[0]).toBe(reached);
+    expect(server.sent - before).toBeLessThan(model.length);
   });
 
   test('restarts when the file on the server has changed', async () => {
@@ -341,4 +362,8 @@ test('progress shows rate and time left', () => {
   now = 2000;
   expect(line.update({ phase: 'downloading', bytes: 20e6, total: 100e6 })).toMatchObject({ bytes_per_second: 10e6, seconds_left: 8 });
   expect(written.at(-1)).toContain('downloading 20.0 MB of 100.0 MB (20 %), 10.0 MB/s, 8 s left');
+});
+
+test('sizes below a gigabyte are in megabytes, so that little free space is not "0.0 GB"', () => {
+  expect([0, 48_300_000, 1.5e9, -1].map(byteSizeText)).toEqual(['0.0 MB', '48.3 MB', '1.5 GB', '0.0 MB']);
 });

@@ -1,4 +1,5 @@
 /** `uninstall`: removes the service, the program, the command on the PATH, and optionally the data. */
+import { byteSizeText } from '../../models/byte-size-text.js';
 import { labelOf, serviceManager } from '../../service/choose-manager.js';
 import { endService, type Part, partsOf, removePart, signOut } from '../../service/uninstall.js';
 import { installation } from '../../update/installation.js';
@@ -7,7 +8,6 @@ import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
 import { confirm } from '../input/prompt.js';
 import { runningDaemon } from '../input/service-options.js';
-import { gigabytes } from '../models-command.js';
 import { print } from '../output/terminal.js';
 
 export const uninstallCommand: Command = {
@@ -90,5 +90,5 @@ async function uninstall(args: readonly string[]): Promise<number> {
 
 function linesOf(parts: readonly Part[], title: string): string[] {
   if (parts.length === 0) return [];
-  return [title, ...parts.map(({ path, what, bytes }) => `  ${path} (${what}${bytes === null ? '' : `, ${gigabytes(bytes)}`})`)];
+  return [title, ...parts.map(({ path, what, bytes }) => `  ${path} (${what}${bytes === null ? '' : `, ${byteSizeText(bytes)}`})`)];
 }

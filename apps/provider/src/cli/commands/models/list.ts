@@ -4,12 +4,13 @@ import { configPath, dataDirOf } from '../../../config/data-dir.js';
 import { type ModelMemorySettings, modelMemorySettings } from '../../../config/model-memory.js';
 import { readConfig } from '../../../config/read-config.js';
 import { type HostFacts, readHostFacts } from '../../../host/hardware/host-facts.js';
+import { byteSizeText } from '../../../models/byte-size-text.js';
 import { estimatedTokensPerSecond, memoryCeiling, planModels } from '../../../models/capacity.js';
 import { sizeText } from '../../../models/image/image-facts.js';
 import { modelTypeOf, readModelFacts } from '../../../models/model-facts.js';
 import type { ModelStore, StoredModel } from '../../../models/store/model-store.js';
 import type { Command } from '../../command.js';
-import { COMMON_OPTIONS, gigabytes, openStore, print, readArguments, withErrorText } from '../../models-command.js';
+import { COMMON_OPTIONS, openStore, print, readArguments, withErrorText } from '../../models-command.js';
 
 const USAGE = 'models list [--data-dir DIR] [--json]';
 
@@ -84,5 +85,5 @@ function lineOf(row: Row): string {
   const fits = row.fits ? `fits, ${serves}` : 'does NOT fit beside your reserved memory';
   const speed = row.estimated_tokens_per_second === null ? '' : `, about ${row.estimated_tokens_per_second} tokens/s (estimate)`;
   const use = row.use === null ? 'not served' : `served (${/^\d+$/.test(row.use) ? `${row.use} minutes idle` : row.use})`;
-  return `${row.id}  ${row.type}, ${row.quantization}, ${gigabytes(row.bytes)}, ${fits}${speed}; ${use}\n    weights sha256 ${row.sha256}`;
+  return `${row.id}  ${row.type}, ${row.quantization}, ${byteSizeText(row.bytes)}, ${fits}${speed}; ${use}\n    weights sha256 ${row.sha256}`;
 }
