@@ -1,4 +1,5 @@
 /** `uninstall`: removes the service, the program, the command on the PATH, and optionally the data. */
+import { existsSync } from 'node:fs';
 import { byteSizeText } from '../../models/byte-size-text.js';
 import { labelOf, serviceManager } from '../../service/choose-manager.js';
 import { endService, type Part, partsOf, removePart, signOut } from '../../service/uninstall.js';
@@ -47,7 +48,7 @@ async function uninstall(args: readonly string[]): Promise<number> {
   if (asks) {
     await print(
       linesOf(
-        all.filter(({ kind }) => kind === 'program'),
+        all.filter(({ kind }) => kind === 'program' || kind === 'session'),
         'To be removed:',
       ),
     );
@@ -59,11 +60,12 @@ async function uninstall(args: readonly string[]): Promise<number> {
   }
   const wanted = new Set<Part['kind']>([
     'program',
+    'session',
     ...(deleteData ? (['data'] as const) : []),
     ...(values['delete-key'] === true ? (['key'] as const) : []),
   ]);
   const removed = all.filter(({ kind }) => wanted.has(kind));
-  const retained = all.filter(({ kind }) => !wanted.has(kind));
+  const retained = () => all.filter(({ kind, path }) => !wanted.has(kind) && existsSync(path));
   const notes: string[] = [];
   if (!dryRun) {
     const manager = await serviceManager(dataDir, undefined);
@@ -82,9 +84,9 @@ async function uninstall(args: readonly string[]): Promise<number> {
   if (found.kind === 'clone') notes.push(`This agent runs from a clone of its sources, which stays: ${found.root}`);
   if (json)
     await print([
-      JSON.stringify({ removed: removed.map(({ path }) => path), kept: retained.map(({ path }) => path), dry_run: dryRun, notes }),
+      JSON.stringify({ removed: removed.map(({ path }) => path), kept: retained().map(({ path }) => path), dry_run: dryRun, notes }),
     ]);
-  else await print([...linesOf(removed, dryRun ? 'Would be removed:' : 'Removed:'), ...linesOf(retained, 'Kept:'), ...notes]);
+  else await print([...linesOf(removed, dryRun ? 'Would be removed:' : 'Removed:'), ...linesOf(retained(), 'Kept:'), ...notes]);
   return EXIT.fine;
 }
 
