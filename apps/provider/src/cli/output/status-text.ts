@@ -20,7 +20,7 @@ export function statusLines(status: DaemonStatus, now: number, earnings: Earning
     ...entry('Provider', `${version}, process ${pid}, ${status.state} for ${spanOf(now - started_at)}`),
     ...entry('Coordinator', connectionText(status, now)),
     ...entry('Trust', trustText(status)),
-    ...entry('Serving', availabilitySummary(status.availability)),
+    ...entry('Serving', availabilitySummary(status)),
     ...entry('Jobs', `${running_jobs} running of ${slots}; ${jobs.completed} done, ${jobs.failed} failed, ${jobs.cancelled} cancelled`),
     ...entry('Machine', `heat ${host.thermal}, memory ${host.memory_pressure}, power ${host.power}`),
     ...settingsLines(status),
@@ -41,8 +41,9 @@ function connectionText({ connection, coordinator }: DaemonStatus, now: number):
   return `NOT connected to ${coordinator} for ${spanOf(now - since)}${problem === null ? '' : `: ${problem}`}${again}`;
 }
 
-function trustText({ trust, simulated_enclave }: DaemonStatus): string {
+function trustText({ trust, simulated_enclave, connection }: DaemonStatus): string {
   const simulated = simulated_enclave ? ' (simulated enclave)' : '';
+  if (connection.state !== 'connected') return `unknown until connected${simulated}`;
   if (trust === null) return `not known${simulated}`;
   const jobs = trust.routable ? 'jobs may come' : `NO jobs come: ${trust.status}. ${trust.status_remedy ?? ''}`;
   return `${trust.trust_level}${simulated}, ${jobs}`;
@@ -130,8 +131,9 @@ export function availabilityLines({ state, reasons }: AvailabilityStatus): strin
 }
 
 /** Availability in one line of `status`. */
-function availabilitySummary(availability: AvailabilityStatus | null): string {
+function availabilitySummary({ availability, connection }: DaemonStatus): string {
   if (availability === null) return 'not yet: the provider is starting';
+  if (availability.state === 'serving' && connection.state !== 'connected') return 'no: not connected to the coordinator';
   const awake = availability.keeps_awake ? ', and system sleep is prevented' : '';
   return availability.state === 'serving' ? `yes${awake}` : availabilityLines(availability).join(' ');
 }
