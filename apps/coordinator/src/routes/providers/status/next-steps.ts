@@ -88,8 +88,9 @@ function lost({ decisions, models, trust_parts, host, reputation, server_time }:
   const strain = strainOf(host);
   if (strain !== null) steps.push({ code: 'strained', text: strain });
   for (const { id } of models) {
-    const slower = recent.find(({ model, reason }) => model === id && reason === 'slower');
-    if (slower === undefined) continue;
+    // Decisions are the newest first. Only the newest describes the present speed.
+    const slower = recent.find(({ model }) => model === id);
+    if (slower?.reason !== 'slower') continue;
     const text = `Your Mac is slower by ${formatDuration(slower.slower_by_ms ?? 0)} than the best provider of this model. A smaller model would be a better fit.`;
     steps.push({ code: 'slower', text, model: id });
   }
