@@ -1,0 +1,23 @@
+/** The console on slow lines, offline, after a release, on paper and on a phone. */
+import { expect, it } from 'vitest';
+import { describeInBrowser } from '../support/console/browser.js';
+import { openPage, screenshot } from '../support/console/open-page.js';
+import { newPerson } from '../support/console/people.js';
+import { sharedNetwork } from '../support/shared-network.js';
+
+describeInBrowser('the console', () => {
+  it('cuts neither its name nor the account menu at 1280 pixels', async () => {
+    const person = await newPerson(await sharedNetwork(), { admin: true });
+    const page = await openPage('/', { signedInAs: person });
+    await page.setViewportSize({ width: 1280, height: 640 });
+    const brand = page.locator('.shell-side .brand span');
+    // Fonts differ in width; the name wraps where it does not fit.
+    await brand.evaluate((element) => {
+      element.style.letterSpacing = '0.15em';
+    });
+    expect(await brand.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBeLessThanOrEqual(0);
+    const account = await page.locator('.shell-side .account-trigger').boundingBox();
+    expect((account?.y ?? 640) + (account?.height ?? 0)).toBeLessThanOrEqual(640);
+    await screenshot(page, 'sidebar-1280');
+  });
+});
