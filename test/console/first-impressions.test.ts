@@ -6,6 +6,31 @@ import { newPerson } from '../support/console/people.js';
 import { sharedNetwork } from '../support/shared-network.js';
 
 describeInBrowser('the console', () => {
+  it('shows text before its script has arrived', async () => {
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const page = await openPage('/', {
+      prepare: async (context) => {
+        await context.route('**/assets/index-*.js', async (route) => {
+          await released;
+          await route.continue();
+        });
+        const early = await context.newPage();
+        await early.goto('/', { waitUntil: 'commit' });
+        await early.getByText('Loading the console…').waitFor();
+        expect(await early.locator('main').count()).toBe(0);
+        await screenshot(early, 'loading');
+        release();
+        await early.locator('main h1').waitFor();
+        expect(await early.getByText('Loading the console…').count()).toBe(0);
+        await early.close();
+      },
+    });
+    expect(await page.getByText('Loading the console…').count()).toBe(0);
+  });
+
   it('cuts neither its name nor the account menu at 1280 pixels', async () => {
     const person = await newPerson(await sharedNetwork(), { admin: true });
     const page = await openPage('/', { signedInAs: person });
