@@ -45,4 +45,13 @@ describeInBrowser('the console', () => {
     expect((account?.y ?? 640) + (account?.height ?? 0)).toBeLessThanOrEqual(640);
     await screenshot(page, 'sidebar-1280');
   });
+
+  it('prints the page without menus', async () => {
+    const page = await openPage('/');
+    await page.emulateMedia({ media: 'print' });
+    expect(await page.getByRole('navigation', { name: 'Main' }).isVisible()).toBe(false);
+    expect(await page.getByRole('link', { name: 'Sign in' }).first().isVisible()).toBe(false);
+    expect(await page.locator('main h1').isVisible()).toBe(true);
+    await screenshot(page, 'print');
+  });
 });
