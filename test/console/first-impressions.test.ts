@@ -31,6 +31,14 @@ describeInBrowser('the console', () => {
     expect(await page.getByText('Loading the console…').count()).toBe(0);
   });
 
+  it('has an icon for browsers that ask for /favicon.ico', async () => {
+    const { baseUrl } = await sharedNetwork();
+    const response = await fetch(`${baseUrl}/favicon.ico`);
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, expect.stringMatching(/^image\//)]);
+    // ICONDIR: reserved 0, type 1 (icon).
+    expect([...new Uint8Array(await response.arrayBuffer()).subarray(0, 4)]).toEqual([0, 0, 1, 0]);
+  });
+
   it('cuts neither its name nor the account menu at 1280 pixels', async () => {
     const person = await newPerson(await sharedNetwork(), { admin: true });
     const page = await openPage('/', { signedInAs: person });
