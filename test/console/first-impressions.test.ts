@@ -5,6 +5,8 @@ import { openPage, screenshot } from '../support/console/open-page.js';
 import { newPerson } from '../support/console/people.js';
 import { sharedNetwork } from '../support/shared-network.js';
 
+const USAGE_PAGE = '**/assets/usage-page-*.js';
+
 describeInBrowser('the console', () => {
   it('shows text before its script has arrived', async () => {
     let release = (): void => {};
@@ -37,6 +39,32 @@ describeInBrowser('the console', () => {
     expect([response.status, response.headers.get('content-type')]).toEqual([200, expect.stringMatching(/^image\//)]);
     // ICONDIR: reserved 0, type 1 (icon).
     expect([...new Uint8Array(await response.arrayBuffer()).subarray(0, 4)]).toEqual([0, 0, 1, 0]);
+  });
+
+  it('reloads itself when a release has renamed the file of a page', async () => {
+    const person = await newPerson(await sharedNetwork());
+    const page = await openPage('/keys', { signedInAs: person, expectedErrors: [/404/] });
+    let hasReloaded = false;
+    page.once('domcontentloaded', () => {
+      hasReloaded = true;
+    });
+    await page.route(USAGE_PAGE, (route) => (hasReloaded ? route.continue() : route.fulfill({ status: 404 })));
+    await page.getByRole('link', { name: 'Usage', exact: true }).focus();
+    await page.getByRole('link', { name: 'Usage', exact: true }).press('Enter');
+    await page.getByRole('heading', { name: 'Usage', level: 1 }).waitFor();
+    expect(hasReloaded).toBe(true);
+  });
+
+  it('says that it is offline instead of naming a module', async () => {
+    const person = await newPerson(await sharedNetwork());
+    const page = await openPage('/keys', { signedInAs: person, expectedErrors: [/ERR_INTERNET_DISCONNECTED/, /PageLoadError/] });
+    await page.context().setOffline(true);
+    await page.getByRole('link', { name: 'Usage', exact: true }).click();
+    await page.getByText('You are offline.').waitFor();
+    expect(await page.locator('main').textContent()).not.toContain('module');
+    await page.context().setOffline(false);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('heading', { name: 'Usage', level: 1 }).waitFor();
   });
 
   it('cuts neither its name nor the account menu at 1280 pixels', async () => {
