@@ -90,4 +90,14 @@ describeInBrowser('the console', () => {
     expect(await page.locator('main h1').isVisible()).toBe(true);
     await screenshot(page, 'print');
   });
+
+  it('gives the images of the playground an address', async () => {
+    const person = await newPerson(await sharedNetwork(), { deposit: 1_000_000 });
+    const page = await openPage('/playground?mode=images', { signedInAs: person });
+    await page.getByRole('button', { name: 'Images', pressed: true }).waitFor();
+    await page.getByRole('button', { name: 'Chat', exact: true }).click();
+    await expect.poll(() => page.url()).not.toContain('mode=');
+    await page.getByRole('button', { name: 'Images', exact: true }).click();
+    await expect.poll(() => new URL(page.url()).searchParams.get('mode')).toBe('images');
+  });
 });
