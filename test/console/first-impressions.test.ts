@@ -1,4 +1,5 @@
 /** The console on slow lines, offline, after a release, on paper and on a phone. */
+import type { ConsoleUsageEntry } from '@inference/formats';
 import { expect, it } from 'vitest';
 import { describeInBrowser } from '../support/console/browser.js';
 import { openPage, screenshot } from '../support/console/open-page.js';
@@ -99,5 +100,39 @@ describeInBrowser('the console', () => {
     await expect.poll(() => page.url()).not.toContain('mode=');
     await page.getByRole('button', { name: 'Images', exact: true }).click();
     await expect.poll(() => new URL(page.url()).searchParams.get('mode')).toBe('images');
+  });
+
+  it('lists requests compactly on a phone', async () => {
+    const person = await newPerson(await sharedNetwork(), { deposit: 1_000_000 });
+    const page = await openPage('/keys', { signedInAs: person, width: 'phone' });
+    const entry: ConsoleUsageEntry = {
+      request_id: '',
+      completed_at: '2026-01-15T12:00:00.000Z',
+      model: 'organisation/model-7b-instruct-q4',
+      endpoint: '/v1/chat/completions',
+      key: { id: 'k', name: 'laptop' },
+      provider_id: '0'.repeat(32),
+      prompt_tokens: 1234,
+      completion_tokens: 567,
+      images: 0,
+      cost_micro_usd: 1234,
+    };
+    const rows = Array.from({ length: 35 }, (_, index) => ({ ...entry, request_id: `r${index}` }));
+    await page.route('**/console/v1/usage?*', (route) => {
+      const { searchParams } = new URL(route.request().url());
+      const from = Number(searchParams.get('cursor') ?? 0);
+      const end = from + Number(searchParams.get('limit'));
+      return route.fulfill({ json: { data: rows.slice(from, end), next_cursor: end < rows.length ? String(end) : null } });
+    });
+    await page.goto('/usage');
+    await page.getByRole('rowheader').first().waitFor();
+    await screenshot(page, 'usage-phone');
+    const height = () => page.evaluate(() => document.documentElement.scrollHeight);
+    expect(await height()).toBeLessThan(5 * 812);
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await expect.poll(() => page.getByRole('rowheader').count()).toBe(35);
+    // Formerly 8,900 pixels.
+    expect(await height()).toBeLessThan(7 * 812);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);
   });
 });
