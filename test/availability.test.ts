@@ -132,7 +132,7 @@ describe('a paused machine', () => {
     });
     expect(away.coordinator_view?.next_steps[0]).toMatchObject({ code: 'paused' });
     expect([await served(), (await ask()).status]).toEqual([0, 503]);
-    expect((await run('status')).stdout).toMatch(/^Serving +Takes no jobs\. Paused until /m);
+    expect((await run('status')).stdout).toMatch(/^Serving +Not accepting requests\. Paused until /m);
 
     const resumed = await run('resume', '--json');
     expect(JSON.parse(resumed.stdout)).toMatchObject({ availability: { state: 'serving', pause: null } });

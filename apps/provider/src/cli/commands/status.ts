@@ -11,12 +11,12 @@ import { timeZoneOf } from './earnings.js';
 
 export const statusCommand: Command = {
   name: 'status',
-  summary: 'Shows the activity of the running provider and why jobs come or not.',
+  summary: 'Shows whether this machine gets requests, and why not.',
   usage: `status [--watch] [--data-dir DIR] [--json]
 
 --watch updates the view until q or Ctrl-C. Without a terminal, --watch prints a line per change.
 --json prints the status as JSON, or {"state": "not_running", "problem": …} if no provider answers.
-Exit codes: 0 jobs may come, 1 the provider runs but no jobs come, 3 no provider runs. With --watch: 0.`,
+Exit codes: 0 ready for requests, 1 running without getting requests, 3 not running. With --watch: 0.`,
   run: status,
 };
 

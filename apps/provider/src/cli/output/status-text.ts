@@ -44,8 +44,10 @@ function connectionText({ connection, coordinator }: DaemonStatus, now: number):
 function trustText({ trust, simulated_enclave, connection }: DaemonStatus): string {
   const simulated = simulated_enclave ? ' (simulated enclave)' : '';
   if (connection.state !== 'connected') return `unknown until connected${simulated}`;
-  if (trust === null) return `not known${simulated}`;
-  const jobs = trust.routable ? 'jobs may come' : `NO jobs come: ${trust.status}. ${trust.status_remedy ?? ''}`;
+  if (trust === null) return `unknown${simulated}`;
+  const jobs = trust.routable
+    ? 'ready for requests'
+    : `gets NO requests: ${trust.status.replaceAll('_', ' ')}. ${trust.status_remedy ?? ''}`;
   return `${trust.trust_level}${simulated}, ${jobs}`;
 }
 
@@ -74,10 +76,10 @@ function modelLines({ models, engine, coordinator_view }: DaemonStatus): string[
     const parts = [`${id}, context ${context_length}`];
     if (seen !== undefined) {
       parts.push(
-        seen.routable ? 'jobs may come' : `no jobs now (${seen.gate ?? seen.state})`,
-        `${seen.decode_tps} tokens/s (${seen.measured_jobs === 0 ? 'a guess' : `${seen.measured_jobs} jobs measured`})`,
-        `${seen.placements} of the model's requests, ${percent(seen.share)}`,
-        `${seen.demand.requests_last_5_minutes} asked in 5 min, ${seen.demand.waiting_requests} wait`,
+        seen.routable ? 'ready for requests' : `no requests now (${(seen.gate ?? seen.state).replaceAll('_', ' ')})`,
+        `${seen.decode_tps} tokens/s (${seen.measured_jobs === 0 ? 'estimate' : `measured in ${seen.measured_jobs} jobs`})`,
+        `${seen.placements} requests, ${percent(seen.share)} of the model's`,
+        `network: ${seen.demand.requests_last_5_minutes} requests in 5 min, ${seen.demand.waiting_requests} waiting`,
       );
     }
     return entry('Model', parts.join('; '));
@@ -126,7 +128,7 @@ export function accountText({ state, account_name, reason, remedy }: LinkStatus)
 /** One line for the state, and one per reason. */
 export function availabilityLines({ state, reasons }: AvailabilityStatus): string[] {
   if (state === 'serving') return ['Serving.'];
-  const head = state === 'leaving' ? 'Finishing running jobs; takes no new jobs.' : 'Takes no jobs.';
+  const head = state === 'leaving' ? 'Finishing running requests.' : 'Not accepting requests.';
   return [head, ...reasons.map(({ text }) => text)];
 }
 

@@ -87,7 +87,7 @@ export async function linkAccount({ dataDir, answers, settled, prompt }: Setup, 
     return false;
   }
   const { chip } = await readHostFacts();
-  const code = await untilInterrupted('Cancelled. Run setup again to continue.', async (signal) => {
+  const code = await untilInterrupted('Setup cancelled. Run it again to resume.', async (signal) => {
     const outcome = await signIn({
       coordinator,
       dataDir,

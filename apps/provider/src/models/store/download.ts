@@ -233,7 +233,7 @@ async function finish({ file, sha256: expected, onProgress, signal }: Download, 
   const sha256 = hash.digest('hex');
   if (expected !== null && sha256 !== expected) {
     await discard(file);
-    throw new DownloadError(`what came is not the file that was asked for: its SHA-256 is ${sha256}, and it should be ${expected}`);
+    throw new DownloadError(`the downloaded file is not the requested one: its SHA-256 is ${sha256}, and it should be ${expected}`);
   }
   await rename(part, file);
   await discard(file);
@@ -279,5 +279,5 @@ async function requireSpace(file: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(dirname(file));
   const free = bavail * bsize;
   if (bytes + SPARE_BYTES <= free) return;
-  throw new DownloadError(`${byteSizeText(bytes)} remain to be downloaded, and the disk has ${byteSizeText(free)} free; make room first`);
+  throw new DownloadError(`not enough disk space: ${byteSizeText(bytes)} to download, ${byteSizeText(free)} free`);
 }

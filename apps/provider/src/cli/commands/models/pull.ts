@@ -56,7 +56,7 @@ async function run(args: readonly string[]): Promise<number> {
     catalogued: async (id) => (coordinator === undefined ? null : await catalogueHashes(coordinator, id, signal)),
     installEngine: async (installSignal) => {
       const path = addOnPath(dataDir);
-      if (!isAddOnInstalled(path) && !json) print('installing the engine for this kind of model (about 650 MB)');
+      if (!isAddOnInstalled(path) && !json) print('Installing the engine for this kind of model (about 650 MB)');
       await installAddOn(path, installSignal);
     },
     onFile: ({ name, index, count }) => {
@@ -72,7 +72,7 @@ async function run(args: readonly string[]): Promise<number> {
   const { entry, verifiedBy } = pulled;
   if (json) print(JSON.stringify({ type: 'pulled', ...entry, verified_by: verifiedBy }));
   else {
-    const checked = verifiedBy === null ? 'no hash to compare with is known' : `the hash matches the ${WORDS[verifiedBy]}`;
+    const checked = verifiedBy === null ? 'checksum not verified: the source published none' : `checksum matches the ${WORDS[verifiedBy]}`;
     print(`${entry.id}: ${byteSizeText(entry.bytes)}, ${checked}. SHA-256 ${entry.sha256}`);
     const where = values['data-dir'] === undefined ? '' : ` --data-dir ${values['data-dir']}`;
     if (entry.use === null) print(`Serve it with: inference-provider models use ${entry.id}${where}`);
