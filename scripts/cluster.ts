@@ -54,7 +54,7 @@ async function startAll(args: readonly string[]): Promise<number> {
       const headline = `The network is up: ${coordinatorCount} coordinator(s) behind a balancer, ${agents}.`;
       const { coordinators } = network.topology;
       const list = coordinators.map(({ base_url: url, pid }, index) => `  coordinator-${index + 1}  ${url}  process ${pid}\n`).join('');
-      console.log(usageText(network, headline, `\nEach coordinator by itself, past the balancer:\n\n${list}`));
+      console.log(usageText(network, settings.dataDir, headline, `\nEach coordinator by itself, past the balancer:\n\n${list}`));
     },
   });
 }

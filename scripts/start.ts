@@ -16,7 +16,9 @@ async function main(): Promise<number> {
       startNetwork({ ...rest, ...control, ...(modelPath === null ? { providerArgs: DEMO_MODEL_ARGS } : { modelPath }), managed: true }),
     onUp: (network) => {
       writeDemoFile(rest.dataDir, demoOf(network));
-      console.log(usageText(network, `The network is up: ${rest.providers} provider(s) serving ${network.models.join(', ')}.`));
+      console.log(
+        usageText(network, rest.dataDir, `The network is up: ${rest.providers} provider(s) serving ${network.models.join(', ')}.`),
+      );
     },
   });
 }

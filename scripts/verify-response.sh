@@ -3,6 +3,7 @@
 # enclave's signature over that hash, the signed receipt, which must name this response and this request, and the
 # provider's record in the public attestation feed with its signed statements. Prints what supports the machine's hardware
 # (SIMULATED, or CLAIMED by the machine itself) and "verified" (exit 0), or "FAILED: <check>" (exit 1). Exit 2 is wrong usage.
+# "NO ANSWER: <reason>" (exit 3) means that nothing was verified: no connection, an incomplete download, or an HTTP error.
 #
 # Certificates of the manufacturer are not checked here: inference-verify does that. packages/verifier/test/answer-cases.ts is the
 # table of what this script, inference-verify and the web console refuse.
@@ -68,7 +69,26 @@ fail() {
   echo "FAILED: $1"
   exit 1
 }
+no_answer() {
+  echo "NO ANSWER: $1"
+  exit 3
+}
 note() { echo "  $1"; }
+
+# Downloads with curl; without a complete response, ends the script: download WHAT URL CURL-OPTION...
+download() {
+  what=$1 url=$2
+  shift 2
+  curl -sS --connect-timeout 10 "$@" "$url"
+  result=$?
+  case $result in
+    0) return ;;
+    5 | 6 | 7 | 35 | 60) no_answer "could not connect to $base_url" ;;
+    18 | 56) no_answer "$what: the connection closed early" ;;
+    28) no_answer "$what: timed out" ;;
+    *) no_answer "$what: curl ended with exit code $result" ;;
+  esac
+}
 
 # Value of a text member of JSON, the first one of that name: member NAME < JSON
 member() { tr -d '\n\r' | awk -v name="\"$1\"" '
@@ -197,11 +217,11 @@ else
 
   if [ -z "$data" ]; then
     if [ -z "$model" ]; then
-      curl -sS --max-time 30 -H "@$scratch/request-headers" -o "$scratch/models.json" "$base_url/v1/models" || fail 'model list'
+      download 'model list' "$base_url/v1/models" --max-time 30 -H "@$scratch/request-headers" -o "$scratch/models.json"
       # The metadata of a model is an object of its own, after the model's id.
       model=$(tr -d '\n\r' <"$scratch/models.json" | tr '{' '\n' | awk -v type="\"$type\"" '/^ *"id"/ { entry = $0 }
         /"model_type"/ && index($0, type) { print entry; exit }' | member id)
-      [ -n "$model" ] || fail "model list: no $type model is being served"
+      [ -n "$model" ] || no_answer "no $type model is available"
     fi
     case $path in
       /v1/completions) data="{\"model\":\"$model\",\"prompt\":\"Once upon a time\",\"max_tokens\":32}" ;;
@@ -222,16 +242,16 @@ else
     printf 'X-Inference-Nonce: %s\n' "$(cat "$work/nonce.txt")" >>"$scratch/request-headers"
   fi
 
-  curl -sS --connect-timeout 10 --max-time 600 -H "@$scratch/request-headers" --data-binary "@$work/request.json" \
-    -D "$work/headers.txt" -o "$work/body.bin" "$base_url$path" || fail 'request: no whole answer came'
+  download 'response' "$base_url$path" --max-time 600 -H "@$scratch/request-headers" --data-binary "@$work/request.json" \
+    -D "$work/headers.txt" -o "$work/body.bin"
   rm -f "$work"/image-?.bin
   if [ "$path" = /v1/images/generations ]; then
     image_members url <"$work/body.bin" | while read -r url; do
       n=$((${n:-0} + 1))
-      curl -sSf --connect-timeout 10 --max-time 120 -o "$work/image-$n.bin" "$url" || exit 1
-    done || fail 'images: one could not be fetched'
+      download "image $n" "$url" --fail --max-time 120 -o "$work/image-$n.bin"
+    done || exit 3
   fi
-  curl -sS --connect-timeout 10 --max-time 30 -o "$work/attestation.json" "$base_url/v1/providers/attestation" || fail 'attestation feed'
+  download 'attestation feed' "$base_url/v1/providers/attestation" --max-time 30 -o "$work/attestation.json"
 fi
 
 status=$(awk '/^HTTP\// { status = $2 } END { print status }' "$work/headers.txt")
@@ -240,7 +260,7 @@ headers=$(awk '{ at = index($0, ":"); value = substr($0, at + 1); gsub(/^[ \t]+|
 endpoint=$(cat "$work/path.txt")
 if [ "$status" != 200 ]; then
   head -c 400 "$work/body.bin" >&2 && echo >&2
-  fail "HTTP status $status"
+  no_answer "HTTP status $status"
 fi
 streamed=no
 case $(header content-type) in text/event-stream*) streamed=yes ;; esac

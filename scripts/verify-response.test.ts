@@ -194,7 +194,6 @@ describe('a plain answer of a dishonest server', () => {
     [/^FAILED: provider headers: .* x-provider-serial/, { headers: { 'X-Provider-Serial': 'C02B' } }],
     [/^FAILED: provider headers: .* x-provider-trust-level/, { headers: { 'X-Provider-Trust-Level': 'hardware' } }],
     [/^FAILED: attestation feed: the provider/, { feed: { providers: [{ provider_id: 'x', se_public_key: publicKey }] } }],
-    [/^FAILED: HTTP status 503/, { status: 503 }],
   ])('%s', async (message, wrong) => {
     behaviour = wrong;
     expect(await ask()).toEqual(failed(message));
@@ -359,6 +358,26 @@ test('wrong usage, a missing demo and missing files are exit 2', async () => {
   for (const args of [['--what'], ['--key'], [], ['--from', folder]]) expect(await run(args)).toMatchObject({ code: 2 });
 });
 
-test('a server that is not there is a failed request', async () => {
-  expect(await run(['--base-url', 'http://127.0.0.1:1', '--key', 'k', '--model', 'm'])).toEqual(failed(/^FAILED: request/));
+describe('without an answer, nothing is verified and the exit code is 3', () => {
+  const noAnswer = (message: RegExp) => expect.objectContaining({ code: 3, last: expect.stringMatching(message) });
+
+  test('a refused connection', async () => {
+    const result = await run(['--base-url', 'http://127.0.0.1:1', '--key', 'k', '--model', 'm']);
+    expect(result).toEqual(noAnswer(/^NO ANSWER: could not connect to http:\/\/127\.0\.0\.1:1$/));
+    expect(result.output).not.toContain('FAILED');
+  });
+
+  test('a refused connection of the model list', async () => {
+    expect(await run(['--base-url', 'http://127.0.0.1:1', '--key', 'k'])).toEqual(noAnswer(/^NO ANSWER: could not connect to/));
+  });
+
+  test('an HTTP error', async () => {
+    behaviour = { status: 503 };
+    expect(await ask()).toEqual(noAnswer(/^NO ANSWER: HTTP status 503$/));
+  });
+
+  test('a response that ends early', async () => {
+    behaviour = { headers: { 'Content-Length': '100000' } };
+    expect(await ask()).toEqual(noAnswer(/^NO ANSWER: response: (?:the connection closed early|timed out)$/));
+  });
 });

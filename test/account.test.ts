@@ -128,7 +128,7 @@ describe('a machine and its owner', () => {
     await daemon.logged('account');
     expect(daemon.stdout).not.toContain(token);
     const { output } = await run('status', ...at);
-    expect(output).toMatch(/^State {8}Jobs may come/m);
+    expect(output).toMatch(/^State {8}Ready for requests/m);
     expect(output).toMatch(/^Account {6}Ada$/m);
   });
 
@@ -204,7 +204,7 @@ describe('a machine and its owner', () => {
     });
     expect(output).toContain('NOT LINKED (token revoked)');
     expect(output).toContain('inference-provider login');
-    expect(output).toMatch(/^State {8}Jobs may come/m);
+    expect(output).toMatch(/^State {8}Ready for requests/m);
     const doctor = await run('doctor', ...at);
     expect(doctor.output).toMatch(/PROBLEM\s+account\s+this machine is not linked to an account: token\s+revoked/);
     expect(await run('earnings', ...at)).toMatchObject({ code: 1, errors: expect.stringContaining('revoked') });
@@ -261,7 +261,7 @@ describe('a machine and its owner', () => {
       expect(down).toMatchObject({ code: 4, errors: expect.stringContaining('cannot be reached') });
     });
 
-    it('asks, is broken off, and goes on where it was', async () => {
+    it('asks, is cancelled, and resumes', async () => {
       const first = asked();
       await first.shows('Address of the coordinator');
       first.type(`${NOWHERE}\r`);
@@ -269,7 +269,7 @@ describe('a machine and its owner', () => {
       first.type(`${harness.url}\r`);
       await first.shows('Link this machine to your account now');
       first.type('\u0003');
-      await first.shows('Cancelled');
+      await first.shows('Setup cancelled.');
       expect(await first.exit).toBe(1);
       await first.dispose();
 

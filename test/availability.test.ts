@@ -117,7 +117,7 @@ describe('a paused machine', () => {
     });
     expect(away.coordinator_view?.next_steps[0]).toMatchObject({ code: 'paused' });
     expect([await served(), (await ask()).status]).toEqual([0, 503]);
-    expect((await run('status')).stdout).toMatch(/^Serving +Takes no jobs\. Paused until /m);
+    expect((await run('status')).stdout).toMatch(/^Serving +Not accepting requests\. Paused until /m);
 
     const resumed = await run('resume', '--json');
     expect(JSON.parse(resumed.stdout)).toMatchObject({ availability: { state: 'serving', pause: null } });
@@ -191,7 +191,7 @@ describe('memory that the owner wants back', () => {
     writeFileSync(join(dataDir, 'config.toml'), '[models]\nreserve_gb = 4096\n');
     expect(await waitUntilGone(holding)).toEqual([]);
     await until('no model', served, (count) => count === 0);
-    const sentence = /a model is not served: the model pico-demo needs \d\.\d GB of memory, and models may take 0\.0 GB here; choose/;
+    const sentence = /a model is not served: the model pico-demo needs \d+\.\d [MG]B of memory, and models may take 0\.0 MB here; choose/;
     await until(
       'the sentence',
       async () => readFileSync(join(network.logDir, 'provider-1.log'), 'utf8'),

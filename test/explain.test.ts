@@ -109,7 +109,7 @@ describe('status', () => {
     expect(status.coordinator_view.decisions[0]).toMatchObject({ outcome: 'chosen', model: network.model });
     expect(json.stdout).not.toMatch(/France|Paris/);
     for (const line of text.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
-    expect(text.stdout).toMatch(/^Trust +self_signed \(simulated enclave\), jobs may come$/m);
+    expect(text.stdout).toMatch(/^Trust +self_signed \(simulated enclave\), ready for requests$/m);
     expect(text.stdout).toContain('Chosen: ');
     expect(text.stdout).toContain('Next steps');
   });

@@ -41,6 +41,8 @@ describe('npm start', () => {
     expect(curl).toBeDefined();
     const { stdout } = await run('bash', ['-c', `${curl} --silent --show-error`]);
     expect(JSON.parse(stdout)).toMatchObject({ choices: [{ message: { content: expect.stringContaining('Paris') } }] });
+    const verify = /^Verify an answer with curl and openssl: {2}(.*)$/m.exec(first.output)?.[1] ?? '';
+    expect((await run('bash', ['-c', verify], { cwd: ROOT })).stdout).toMatch(/^verified$/m);
     const consoleAddress = /^ {2}console {2}(\S+)$/m.exec(first.output)?.[1] ?? '';
     const page = await fetch(consoleAddress, { headers: { accept: 'text/html' } });
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");

@@ -1,8 +1,9 @@
 /** The text that a start script prints when its network is up. */
+import { resolve } from 'node:path';
 import { demoOf, type RunningNetwork } from './demo-file.js';
 
-/** First steps with a network that is up. `headline`: what runs; `more`: further lines about addresses. */
-export function usageText(network: RunningNetwork, headline: string, more = ''): string {
+/** First steps with a network that is up. `dataDir`: absolute; `headline`: processes that run; `more`: further lines about addresses. */
+export function usageText(network: RunningNetwork, dataDir: string, headline: string, more = ''): string {
   const { text_model: textModel, image_model: imageModel } = demoOf(network);
   const body = { model: textModel, temperature: 0, messages: [{ role: 'user', content: 'What is the capital of France?' }] };
   return `
@@ -22,9 +23,17 @@ Ask it something:
     -H "Content-Type: application/json" \\
     -d '${JSON.stringify(body)}'
 
-${imageModel === undefined ? '' : drawingText(network, imageModel)}Verify an answer with curl and openssl:  scripts/verify-response.sh
+${imageModel === undefined ? '' : drawingText(network, imageModel)}Verify an answer with curl and openssl:  ${verifyCommand(dataDir)}
 Logs: ${network.logDir}    Ctrl-C ends everything.
 `;
+}
+
+/** The script finds address and key in the data directory, by default `.data`. */
+function verifyCommand(dataDir: string): string {
+  const script = 'scripts/verify-response.sh';
+  if (dataDir === resolve('.data')) return script;
+  const quoted = /^[\w./-]+$/.test(dataDir) ? dataDir : `'${dataDir.replaceAll("'", "'\\''")}'`;
+  return `DATA_DIR=${quoted} ${script}`;
 }
 
 function drawingText({ baseUrl, apiKey }: RunningNetwork, model: string): string {

@@ -2,7 +2,7 @@
 import type { Page } from 'playwright-core';
 import { expect, it, onTestFinished } from 'vitest';
 import { describeInBrowser } from '../support/console/browser.js';
-import { openPage } from '../support/console/open-page.js';
+import { openPage, screenshot } from '../support/console/open-page.js';
 import { newPerson } from '../support/console/people.js';
 import { LightAgent, makeKeys } from '../support/light/agent.js';
 import { sharedNetwork } from '../support/shared-network.js';
@@ -31,6 +31,22 @@ describeInBrowser('a long name', () => {
     await person.call('POST', '/console/v1/keys', { name: NAME });
     const page = await openPage('/keys', { signedInAs: person });
     await page.getByRole('rowheader', { name: NAME }).waitFor();
+    await expectNoneHidden(page);
+  });
+});
+
+describeInBrowser('a long account name', () => {
+  it('stays inside the sidebar and its menu', async () => {
+    const person = await newPerson(await sharedNetwork(), { name: NAME });
+    const page = await openPage('/keys', { signedInAs: person });
+    await page.locator('.account-name').waitFor();
+    const sidebar = page.locator('.shell-side');
+    expect(await sidebar.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBeLessThanOrEqual(0);
+    await page.locator('.account-trigger').click();
+    const menu = await page.getByRole('menu').boundingBox();
+    expect((menu?.x ?? -1) >= 0 && (menu?.x ?? 0) + (menu?.width ?? Number.POSITIVE_INFINITY) <= WIDE.width).toBe(true);
+    await screenshot(page, 'long-account-name');
+    await page.keyboard.press('Escape');
     await expectNoneHidden(page);
   });
 });

@@ -64,6 +64,7 @@ describeInBrowser('an owner', () => {
     await look(page, 'link-waiting');
     await page.getByRole('button', { name: 'Approve' }).click();
     await page.getByText('Mac in the hall is approved').waitFor();
+    await page.getByText('Return to the terminal on the Mac').waitFor();
     expect([await login.ended, login.output()]).toEqual([0, expect.stringContaining('Linked: this machine earns for Grace Hopper.')]);
 
     await page.getByRole('link', { name: 'View machines' }).click();

@@ -158,9 +158,12 @@ describeInBrowser('the playground', () => {
     await broke.getByRole('heading', { name: 'First steps' }).waitFor();
     await ask(broke, 'Hello', network.model);
     await lastAnswer(broke).getByText('Insufficient balance').waitFor();
-    await lastAnswer(broke).getByRole('link', { name: 'Add money' }).waitFor();
+    await lastAnswer(broke).getByRole('link', { name: 'Add test funds' }).waitFor();
     await broke.getByRole('button', { name: /test funds/ }).click();
     await broke.getByText('$10.00 added').waitFor();
+    // The question need not be typed again.
+    await lastAnswer(broke).getByRole('button', { name: 'Try again', exact: true }).click();
+    await lastAnswer(broke).getByRole('button', { name: 'Verified' }).waitFor();
   });
 
   it('generates a verified image, and shows FAILED for a tampered one', async () => {

@@ -7,6 +7,12 @@ import { readConfig } from './config/config.js';
 import { StartupError } from './config/startup-error.js';
 import { createLog, errorFacts } from './log.js';
 
+const USAGE = `usage: node main.js [--help]
+
+Starts a coordinator. All settings are environment variables, such as PORT and DATA_DIR;
+docs/operating.md lists them.
+`;
+
 /** Maximum delay of a log line before it reaches standard output, in milliseconds. */
 const LOG_FLUSH_MS = 100;
 /** Maximum time to write the rest of the log after everything else is closed, in milliseconds. */
@@ -20,7 +26,13 @@ const TRUST_IN_FORCE = {
   self_signed: 'providers get requests from trust level self_signed on: their hardware is not proved',
 } as const;
 
-async function main(): Promise<void> {
+async function main(args: readonly string[]): Promise<void> {
+  if (args.length > 0) {
+    const wantsHelp = args.every((arg) => arg === '--help' || arg === '-h');
+    (wantsHelp ? process.stdout : process.stderr).write(wantsHelp ? USAGE : `The coordinator takes no argument ${args[0]}.\n${USAGE}`);
+    process.exitCode = wantsHelp ? 0 : 2;
+    return;
+  }
   const config = readConfig(process.env);
   // Lines are buffered; every exit below flushes the buffer.
   const stdout = destination({ fd: 1, sync: false, minLength: 8 * 1024, periodicFlush: LOG_FLUSH_MS });
@@ -80,7 +92,7 @@ async function main(): Promise<void> {
   });
 }
 
-main().catch((error: unknown) => {
+main(process.argv.slice(2)).catch((error: unknown) => {
   // Only StartupError messages are printed; other messages could quote secrets.
   process.stderr.write(`${error instanceof StartupError ? error.message : `The coordinator cannot start: ${errorFacts(error).name}.`}\n`);
   process.exit(1);

@@ -13,6 +13,7 @@ import { signInPath } from '../routing/sign-in-return.js';
 import { ErrorState } from '../ui/feedback/error-state.js';
 import { EmptyState, PageSkeleton } from '../ui/feedback/placeholders.js';
 import { LinkButton } from '../ui/forms/button.js';
+import { loadPage } from './load-page.js';
 
 const LOADED = new Map<PageRoute, ComponentType>(PAGES.map((page) => [page, lazyPage(page)]));
 
@@ -35,7 +36,7 @@ export function Pages() {
 }
 
 function lazyPage(page: PageRoute): ComponentType {
-  return lazy(async () => ({ default: (await page.load()).Page }));
+  return lazy(async () => ({ default: (await loadPage(page.path, page.load)).Page }));
 }
 
 /** Shows the page if access allows. Otherwise redirects to sign-in and back. */
@@ -127,7 +128,9 @@ class PageBoundary extends Component<{ readonly children: ReactNode }, State> {
 
   override render(): ReactNode {
     const { error } = this.state;
-    // A new release has other file names: only a reload finds them.
-    return error === null ? this.props.children : <ErrorState error={error} level={1} onRetry={() => window.location.reload()} />;
+    if (error === null) return this.props.children;
+    // Offline, a reload would replace the console by an error page of the browser.
+    const retry = (): void => (navigator.onLine ? window.location.reload() : undefined);
+    return <ErrorState what="This page" error={error} level={1} onRetry={retry} />;
   }
 }

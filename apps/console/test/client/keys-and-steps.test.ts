@@ -82,12 +82,21 @@ describe('first requests', () => {
 
 describe('first steps', () => {
   it('lead to a deposit, a verified response and a key', () => {
-    const facts = { balanceMicroUsd: 0, deposited: false, keys: 0, used: false };
+    const facts = { balanceMicroUsd: 0, deposited: false, keys: 0, used: false, depositMethods: ['stripe' as const] };
     const next = (changes: Partial<typeof facts>): string | undefined => nextStep(firstSteps({ ...facts, ...changes }))?.id;
     expect(next({})).toBe('deposit');
     expect(next({ balanceMicroUsd: 1 })).toBe('answer');
     expect(next({ deposited: true, used: true })).toBe('key');
     expect(next({ deposited: true, used: true, keys: 1 })).toBeUndefined();
     expect(next({ keys: 1 })).toBe('deposit');
+  });
+
+  it('ask for a payment only where the coordinator takes one', () => {
+    const deposit = (depositMethods: ('stripe' | 'development')[]) =>
+      firstSteps({ balanceMicroUsd: 0, deposited: false, keys: 0, used: false, depositMethods })[0];
+    expect(deposit(['stripe'])).toMatchObject({ action: 'Add credits', text: expect.stringMatching(/^Add credits\./) });
+    expect(deposit(['development'])).toMatchObject({ action: 'Add test funds' });
+    expect(deposit([])).toMatchObject({ action: 'View balance', text: expect.stringMatching(/^Ask the operator/) });
+    expect(Object.values(deposit([]) ?? {}).join(' ')).not.toMatch(/add (?:money|funds)|pay on/i);
   });
 });

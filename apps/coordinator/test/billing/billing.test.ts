@@ -186,8 +186,8 @@ describe('before a job runs', () => {
         expect(error).toMatchObject(
           endpoint === '/v1/messages' ? { type: 'billing_error' } : { type: 'insufficient_quota', code: 'insufficient_quota' },
         );
-        expect(error.message).toMatch(/can cost \$0\.000[4-9]\d\d \(\d+ micro-USD\).*2000 completion tokens \(max_tokens\)/);
-        expect(error.message).toContain('the available balance is $0.000050 (50 micro-USD). Lower max_tokens or deposit more.');
+        expect(error.message).toMatch(/could cost up to \$0\.000[4-9]\d\d \(\d+ micro-USD\).*2000 output tokens \(max_tokens\)/);
+        expect(error.message).toContain('your balance is $0.000050 (50 micro-USD). Add credits or lower max_tokens.');
       }
     }
     expect(provider.jobs.size).toBe(0);
@@ -209,7 +209,7 @@ describe('before a job runs', () => {
     const error = await errorOf(response);
     expect(error.code).toBe('insufficient_quota');
     expect(error.message).toContain(
-      "the spend limit of this API key leaves $0.000100 (100 micro-USD). Lower max_tokens or raise the key's limit.",
+      'the spend limit of this API key leaves $0.000100 (100 micro-USD). Raise the limit or lower max_tokens.',
     );
     expect(provider.jobs.size).toBe(0);
     expect((await harness.chat({ max_tokens: 10 })).status).toBe(200);

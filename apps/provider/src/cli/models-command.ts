@@ -49,7 +49,3 @@ export async function withErrorText(run: () => Promise<number>): Promise<number>
 export function print(value: string): void {
   process.stdout.write(`${value}\n`);
 }
-
-export function gigabytes(bytes: number): string {
-  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
-}

@@ -47,7 +47,7 @@ export function logAvailability(log: Logger, { state, reasons, nextChangeAt }: C
   const [first] = reasons;
   const facts = { event: 'availability', state, reasons: reasons.map(({ code }) => code), next_change_at: nextChangeAt };
   if (state === 'serving' || first === undefined) log.info(facts, 'this machine serves');
-  else log.info(facts, `this machine ${state === 'leaving' ? 'finishes its running jobs' : 'takes no jobs'}: ${first.text}`);
+  else log.info(facts, `this machine ${state === 'leaving' ? 'finishes running requests' : 'accepts no requests'}: ${first.text}`);
 }
 
 export function logEnclave(log: Logger, event: EnclaveEvent): void {
@@ -176,7 +176,7 @@ export function trustSentence(trust: TrustMessage): string {
   const advice = (trust.routable ? gap?.remedy : (trust.status_remedy ?? gap?.remedy)) ?? '';
   const more = gap?.remedy !== undefined && advice !== gap.remedy ? ` ${gap.remedy}` : '';
   const level = trust.trust_level === 'none' ? 'no trust' : `trust level ${trust.trust_level}`;
-  const routing = `${trust.routable ? 'jobs may come' : `NO jobs come (${trust.status})`}${restrictionText(trust)}`;
+  const routing = `${trust.routable ? 'ready for requests' : `gets NO requests (${trust.status})`}${restrictionText(trust)}`;
   const part = gap === undefined ? '' : `; ${gap.name} is ${gap.state}`;
   // The texts come from another machine and go to a terminal.
   return cleanLabel(`${level}, ${routing}${part}. ${advice}${more}`, 1024, level);

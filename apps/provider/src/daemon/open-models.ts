@@ -8,6 +8,7 @@ import { ImageEngine, type ImageEngineStatusEvent } from '../imaging/image-engin
 import type { KeepAlive } from '../jobs/serving/keep-alive.js';
 import { ModelPool } from '../jobs/serving/model-pool.js';
 import type { ModelEvent, RunningEngine, ServedModel, Serving } from '../jobs/serving/served-model.js';
+import { byteSizeText } from '../models/byte-size-text.js';
 import { memoryCeiling, type PlannedModel, planModels } from '../models/capacity.js';
 import type { FileHashes } from '../models/file-hash.js';
 import { ModelFileError } from '../models/gguf-header.js';
@@ -219,9 +220,5 @@ async function hashAll(models: ModelPool, known: Map<string, string>, { hashes, 
 }
 
 function tooLarge(facts: ModelFacts, need: number, max: number): string {
-  return `the model ${facts.id} needs ${gigabytes(need)} of memory, and models may take ${gigabytes(max)} here; choose a smaller one, or lower slots, context or reserve_gb in config.toml`;
-}
-
-function gigabytes(bytes: number): string {
-  return `${(Math.max(0, bytes) / 1e9).toFixed(1)} GB`;
+  return `the model ${facts.id} needs ${byteSizeText(need)} of memory, and models may take ${byteSizeText(max)} here; choose a smaller one, or lower slots, context or reserve_gb in config.toml`;
 }

@@ -22,15 +22,16 @@ export function checkCoordinatorView(status: DaemonStatus): Finding[] {
   if (connection.state !== 'connected') {
     const why = connection.problem ?? 'no connection was made yet';
     return [
-      problem(`not connected to the coordinator: ${why}`, 'See the checks of network and clock; the provider tries again by itself.'),
+      problem(`not connected to the coordinator: ${why}`, 'See the checks of network and clock; the provider retries automatically.'),
     ];
   }
   const findings: Finding[] = [];
   if (trust !== null && !trust.routable) {
     // An absence is the owner's own choice or reported by the machine check.
     const why = trust.status === 'away' ? status.availability?.reasons[0] : undefined;
-    if (why === undefined) findings.push(problem(`no jobs come: ${trust.status}`, trust.status_remedy ?? 'See the parts of trust.'));
-    else findings.push(note(`no jobs come for now: ${why.code}`, why.text));
+    if (why === undefined)
+      findings.push(problem(`this machine gets no requests: ${trust.status}`, trust.status_remedy ?? 'See the parts of trust.'));
+    else findings.push(note(`not accepting requests for now: ${why.code}`, why.text));
   }
   for (const { name, state: part, reason, remedy } of trust?.parts ?? []) {
     if (part === 'ok') continue;

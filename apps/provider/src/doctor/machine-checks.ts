@@ -71,7 +71,7 @@ export async function checkModel(path: string | null, memorySettings: ModelMemor
 export async function checkCondition(): Promise<Finding[]> {
   const { thermal, memoryPressure, power } = await readCondition({ platform: process.platform, root: '/' });
   const findings: Finding[] = [];
-  if (power === 'low_battery') findings.push(problem('the battery is low, so no jobs come', 'Connect this Mac to power.'));
+  if (power === 'low_battery') findings.push(problem('the battery is low, so this Mac accepts no requests', 'Connect this Mac to power.'));
   if (power === 'battery') findings.push(note('runs on battery, so other machines are preferred', 'Connect this Mac to power.'));
   if (thermal === 'critical' || thermal === 'serious') {
     findings.push(note(`too warm (${thermal})`, 'Improve the cooling, or run fewer other programs.'));

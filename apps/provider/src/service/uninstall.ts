@@ -10,7 +10,8 @@ import { type Installation, launchCommand, launcherOf } from '../update/installa
 import type { ServiceManager } from './service.js';
 
 export interface Part {
-  readonly kind: 'program' | 'data' | 'key';
+  /** `session`: sign-in and sockets, which end with the service and the sign-out. */
+  readonly kind: 'program' | 'session' | 'data' | 'key';
   readonly what: string;
   readonly path: string;
   /** Size on disk; null for small parts. */
@@ -23,7 +24,6 @@ const record = Compile(Type.Object({ link: Type.String() }));
 /** Known files of a data directory. Unknown files are not removed. */
 const DATA: Readonly<Record<string, string>> = {
   'config.toml': 'settings',
-  'account.json': 'the token of the account',
   'model-hashes.json': 'hashes of models',
   models: 'models',
   'add-ons': 'engines of models',
@@ -31,8 +31,8 @@ const DATA: Readonly<Record<string, string>> = {
   'pause.json': 'a pause',
   'activity.json': 'serving times',
 };
-/** Small files that a daemon may leave. */
-const TRACES = /^(?:control|supervisor|machine)\.sock(?:\.start)?$|^config\.toml\.\d+\.new$/;
+const SOCKETS = /^(?:control|supervisor|machine)\.sock(?:\.start)?$/;
+const CONFIG_DRAFT = /^config\.toml\.\d+\.new$/;
 
 /** Existing parts. */
 export function partsOf(found: Installation, dataDir: string): Part[] {
@@ -51,11 +51,13 @@ export function partsOf(found: Installation, dataDir: string): Part[] {
   for (const name of names) {
     const path = join(dataDir, name);
     if (name === 'enclave') parts.push({ kind: 'key', what: "this machine's key", path, bytes: null });
-    else if (TRACES.test(name)) parts.push({ kind: 'data', what: 'left by an earlier provider', path, bytes: null });
+    else if (name === 'account.json') parts.push({ kind: 'session', what: 'the sign-in to your account', path, bytes: null });
+    else if (SOCKETS.test(name)) parts.push({ kind: 'session', what: 'a socket of the provider', path, bytes: null });
+    else if (CONFIG_DRAFT.test(name)) parts.push({ kind: 'data', what: 'an incomplete copy of the settings', path, bytes: null });
     else if (DATA[name] !== undefined) parts.push({ kind: 'data', what: DATA[name], path, bytes: bytesBelow(path) });
   }
   const folder = dirname(controlPath(dataDir));
-  if (folder !== dataDir && existsSync(folder)) parts.push({ kind: 'data', what: 'the socket of commands', path: folder, bytes: null });
+  if (folder !== dataDir && existsSync(folder)) parts.push({ kind: 'session', what: 'sockets of the provider', path: folder, bytes: null });
   return parts;
 }
 

@@ -55,13 +55,13 @@ describe('a picture', () => {
       }
     }
     const whole = textOf(frame(snapshot, { columns: 80, rows: 50 }, NOW));
-    expect(whole).toContain('At work: 3 jobs run.');
+    expect(whole).toContain('Serving 3 requests.');
     expect(whole).toContain('Account      Ada 漢字漢字');
     expect(whole).toContain('Today        $0.012345 for 12 requests, 34567 tokens, busy 3.4 % of the time');
     expect(whole).toContain('and 4 more');
     expect(whole).toMatch(/owner\/a-model.*…/);
     const low = textOf(frame(snapshot, { columns: 80, rows: 8 }, NOW));
-    expect(low).toContain('At work: 3 jobs run.');
+    expect(low).toContain('Serving 3 requests.');
     expect(low).not.toContain('Machine');
     expect(low).toContain('q or Ctrl-C');
   });
@@ -71,12 +71,12 @@ describe('a picture', () => {
     expect(textOf(frame({ ...snapshot, status: { ...running, account } }, { columns: 80, rows: 24 }, NOW))).not.toMatch(CONTROLS);
   });
 
-  it('says why no jobs come', () => {
+  it('says why no requests come', () => {
     const stateOf = (status: Partial<DaemonStatus>): string =>
       textOf(frame({ ...snapshot, status: { ...running, ...status } }, { columns: 80, rows: 24 }, NOW));
     const lost = { state: 'not_connected', since: 0, problem: 'the network is down', retry_at: null } as const;
-    expect(stateOf({ connection: lost })).toContain('No jobs come: not connected. the network is down.');
-    expect(stateOf({ models: [] })).toContain('No jobs come: no model is served.');
+    expect(stateOf({ connection: lost })).toContain('Not accepting requests: not connected. the network is down.');
+    expect(stateOf({ models: [] })).toContain('Not accepting requests: no model is served.');
     expect(stateOf({ state: 'starting' })).toContain('Starting');
     const remedy = 'Turn on System Integrity Protection.';
     const untrusted: DaemonStatus['trust'] = {
@@ -87,12 +87,12 @@ describe('a picture', () => {
       status_remedy: remedy,
       parts: [],
     };
-    expect(stateOf({ trust: untrusted })).toContain(`No jobs come: untrusted. ${remedy}`);
+    expect(stateOf({ trust: untrusted })).toContain(`Not accepting requests: untrusted. ${remedy}`);
   });
 
   it('is one line without a terminal', () => {
     expect(plainLine(snapshot)).toBe(
-      'running connected account=linked running=3 done=12345 failed=1 earned_today_micro_usd=12345  At work: 3 jobs run.',
+      'running connected account=linked running=3 done=12345 failed=1 earned_today_micro_usd=12345  Serving 3 requests.',
     );
     expect(plainLine({ status: null, problem: 'no provider runs', earnings: null })).toBe('not running: no provider runs');
   });
@@ -127,29 +127,29 @@ describe('status --watch', () => {
   it('follows restarts and resizes, and restores the terminal', async () => {
     await startDaemon();
     const view = start(80, 24);
-    await view.shows('At work: 3 jobs run.');
+    await view.shows('Serving 3 requests.');
     expect(await view.buffer()).toBe('alternate');
     status = { ...running, running_jobs: 1 };
-    await view.shows('At work: 1 job runs.');
+    await view.shows('Serving 1 request.');
     // No full wipe without a resize, because a wipe flickers.
     expect(view.output).not.toContain(WIPE);
     await view.resize(40, 8);
     const small = await view.shows(/^inference-provider.{2,25}$/m);
-    expect(small).toContain('At work: 1 job runs.');
+    expect(small).toContain('Serving 1 request.');
     expect(small).toContain('q or Ctrl-C');
     await view.resize(100, 40);
     await view.shows('and 4 more');
     await stopDaemon();
     await view.shows('NOT RUNNING');
     await startDaemon();
-    await view.shows('At work: 1 job runs.');
+    await view.shows('Serving 1 request.');
     view.type('q');
     expect(await view.exit).toBe(0);
     expect(await view.buffer()).toBe('normal');
     const left = (await view.lines()).join('\n');
     expect(left).toContain('before');
     expect(left).toContain('after');
-    expect(left).not.toContain('At work');
+    expect(left).not.toContain('Serving 1');
     expect(view.output.lastIndexOf('\u001b[?25h')).toBeGreaterThan(view.output.lastIndexOf('\u001b[?25l'));
     expect(view.settings()).toMatch(/(^|\s)icanon/m);
     expect(view.settings()).toMatch(/(^|\s)echo\s/m);
@@ -181,9 +181,9 @@ describe('status --watch', () => {
     child.stdout.on('data', (data: string) => {
       text += data;
     });
-    await shows('At work: 3 jobs run.\n');
+    await shows('Serving 3 requests.\n');
     status = { ...running, running_jobs: 1 };
-    await shows('At work: 1 job runs.\n');
+    await shows('Serving 1 request.\n');
     expect(text).not.toContain('\u001b');
     expect(text.trimEnd().split('\n')).toHaveLength(2);
     child.stdout.destroy();

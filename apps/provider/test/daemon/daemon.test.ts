@@ -39,7 +39,7 @@ test("logs the coordinator's trust message as one line", async () => {
   });
   const line = await provider.logged('trust');
   expect(line).toMatchObject({ trust_level: 'none', routable: false, status: 'quarantined', gaps: [{ reason: 'sip_disabled' }] });
-  expect(line.msg).toBe('no trust, NO jobs come (quarantined); posture is failed. Ask the operator. Turn it on. [2J');
+  expect(line.msg).toBe('no trust, gets NO requests (quarantined); posture is failed. Ask the operator. Turn it on. [2J');
 });
 
 test('answers a plain request with a signed body', async () => {

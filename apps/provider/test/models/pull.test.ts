@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { temporaryDirectory } from '../../../../test/support/temporary-directory.js';
 import { ProgressLine } from '../../src/cli/output/progress-line.js';
+import { byteSizeText } from '../../src/models/byte-size-text.js';
 import { FileHashes, modelHash } from '../../src/models/file-hash.js';
 import { readModelFacts } from '../../src/models/model-facts.js';
 import { type Download, DownloadError, download, type Tuning } from '../../src/models/store/download.js';
@@ -79,6 +80,26 @@ describe('a download', () => {
     expect(server.ranges).toHaveLength(Math.ceil(model.length / tuning.chunkBytes) - done.length);
   });
 
+  test('resumes within a chunk, so that a file smaller than one chunk does not restart', async () => {
+    const oneChunk = { ...tuning, chunkBytes: 10 * model.length };
+    const stopping = new AbortController();
+    let reached = 0;
+    const first = get({
+      tuning: oneChunk,
+      signal: stopping.signal,
+      onProgress: ({ bytes }) => {
+        reached = bytes;
+        if (bytes > model.length / 3) stopping.abort(new Error('stopped'));
+      },
+    });
+    await expect(first).rejects.toThrow('stopped');
+    const seen: number[] = [];
+    const before = server.sent;
+    expect((await get({ tuning: oneChunk, onProgress: ({ bytes }) => seen.push(bytes) })).sha256).toBe(modelSha256);
+    expect(seen[0]).toBe(reached);
+    expect(server.sent - before).toBeLessThan(model.length);
+  });
+
   test('restarts when the file on the server has changed', async () => {
     const stopping = new AbortController();
     const first = get({ signal: stopping.signal, onProgress: ({ bytes }) => bytes > 600_000 && stopping.abort(new Error('stopped')) });
@@ -116,7 +137,7 @@ describe('a download', () => {
       /offers 1000000 bytes, and the file should have/,
     ],
     ['parts of another place', (s) => (s.fault = elsewhere), /another part of the file/],
-    ['more than was asked for', (s) => (s.fault = tooMuch), /another part|more than was asked/],
+    ['more than was asked for', (s) => (s.fault = tooMuch), /another part|more than requested/],
     ['connections that always break', (s) => (s.fault = alwaysBreaks), /cannot be reached \(/],
     ['status 500', (s) => (s.fault = status(500)), /status 500/],
     ['status 404', (s) => (s.fault = status(404)), /no such file/],
@@ -135,7 +156,7 @@ describe('a download', () => {
       response.writeHead(206, { 'content-range': `bytes 0-0/${10 ** 15}`, etag: '"huge"' }).end('x');
       return true;
     };
-    await expect(get()).rejects.toThrow(/the disk has .* free/);
+    await expect(get()).rejects.toThrow(/not enough disk space: .* to download, .* free/);
     expect(server.ranges).toEqual([]);
     expect(readdirSync(dir)).toEqual([]);
   });
@@ -273,9 +294,9 @@ describe('a pull', () => {
   test('rejects a file whose hash differs from repository, owner or catalogue', async () => {
     repository('Model-Q8_0.gguf', model);
     server.wrongHash = 'ab'.repeat(32);
-    await expect(pull(options('hf:owner/repo'))).rejects.toThrow(/not the file that was asked for/);
+    await expect(pull(options('hf:owner/repo'))).rejects.toThrow(/the downloaded file is not the requested one/);
     server.wrongHash = null;
-    await expect(pull(options('hf:owner/repo', { sha256: 'ab'.repeat(32) }))).rejects.toThrow(/another file than the one you asked for/);
+    await expect(pull(options('hf:owner/repo', { sha256: 'ab'.repeat(32) }))).rejects.toThrow(/another file than the requested one/);
     await expect(pull(options('hf:owner/repo', { catalogued: async () => ['cd'.repeat(32)] }))).rejects.toThrow(
       /catalogue lists another file/,
     );
@@ -340,4 +361,8 @@ test('progress shows rate and time left', () => {
   now = 2000;
   expect(line.update({ phase: 'downloading', bytes: 20e6, total: 100e6 })).toMatchObject({ bytes_per_second: 10e6, seconds_left: 8 });
   expect(written.at(-1)).toContain('downloading 20.0 MB of 100.0 MB (20 %), 10.0 MB/s, 8 s left');
+});
+
+test('sizes below a gigabyte are in megabytes, so that little free space is not "0.0 GB"', () => {
+  expect([0, 48_300_000, 1.5e9, -1].map(byteSizeText)).toEqual(['0.0 MB', '48.3 MB', '1.5 GB', '0.0 MB']);
 });

@@ -181,13 +181,15 @@ test('the detailed rejection and the trust message reach the owner', async () =>
   const parts = [{ name: 'device_chain', state: 'missing', reason: 'chain_missing', remedy: 'Wait.' }] as const;
   session.send({ type: 'trust', trust_level: 'self_signed', routable: true, status: 'online', parts: [...parts] });
   while (told.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
-  expect(trustSentence(told[0] as TrustMessage)).toBe('trust level self_signed, jobs may come; device_chain is missing. Wait.');
-  expect(trustSentence({ ...(told[0] as TrustMessage), trust_level: 'hardware', parts: [] })).toBe('trust level hardware, jobs may come.');
+  expect(trustSentence(told[0] as TrustMessage)).toBe('trust level self_signed, ready for requests; device_chain is missing. Wait.');
+  expect(trustSentence({ ...(told[0] as TrustMessage), trust_level: 'hardware', parts: [] })).toBe(
+    'trust level hardware, ready for requests.',
+  );
   const restraint = { state: 'cooling_down', reason: 'jobs_failed', since: 0, until: Date.UTC(2030, 0, 1) };
   const paused = { ...(told[0] as TrustMessage), routable: false, status: 'cooling_down', restraint };
-  expect(trustSentence(paused)).toContain('NO jobs come (cooling_down) until 2030-01-01T00:00:00.000Z (jobs_failed)');
+  expect(trustSentence(paused)).toContain('gets NO requests (cooling_down) until 2030-01-01T00:00:00.000Z (jobs_failed)');
   const onTrial = { ...(told[0] as TrustMessage), restraint: { ...restraint, state: 'on_probation', until: 9e15 } };
-  expect(trustSentence(onTrial)).toContain('jobs may come, one at a time (jobs_failed)');
+  expect(trustSentence(onTrial)).toContain('ready for requests, one at a time (jobs_failed)');
   session.send({ type: 'rejected', code: 'posture_insufficient', reason: 'sip_disabled', message: 'no' });
   await until(1);
   expect(events[0]).toMatchObject({ code: 'posture_insufficient', reason: 'sip_disabled' });

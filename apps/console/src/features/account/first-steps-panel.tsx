@@ -1,4 +1,4 @@
-/** Checklist of a new account: money, a verified response, an API key. Hidden once all are done. */
+/** Checklist of a new account: credits, a verified response, an API key. Hidden once all are done. */
 import './first-steps.css';
 import type { ConsoleDepositPage, ConsoleKeyPage, ConsoleNewDeposit, ConsoleUsagePage } from '@inference/formats';
 import { useMutation, useQuery } from '@tanstack/react-query';
@@ -19,6 +19,7 @@ const TEST_FUNDS_MICRO_USD = 10_000_000;
 
 /** All steps if any is open; null if none is, or on failure; undefined while loading. */
 export function useFirstSteps(): readonly FirstStep[] | null | undefined {
+  const settings = useSettings();
   const { data: balance, isError: noBalance } = useBalance();
   const { data: facts, isError } = useQuery({
     queryKey: [...MONEY_KEY, 'first-steps'],
@@ -37,8 +38,8 @@ export function useFirstSteps(): readonly FirstStep[] | null | undefined {
     },
   });
   if (isError || (noBalance && balance === undefined)) return null;
-  if (balance === undefined || facts === undefined) return undefined;
-  const steps = firstSteps({ ...facts, balanceMicroUsd: balance.balance_micro_usd });
+  if (balance === undefined || facts === undefined || settings === null) return undefined;
+  const steps = firstSteps({ ...facts, balanceMicroUsd: balance.balance_micro_usd, depositMethods: settings.deposits });
   return nextStep(steps) === null ? null : steps;
 }
 
@@ -97,7 +98,7 @@ function AddTestFunds({ kind }: { readonly kind: 'primary' | 'secondary' }) {
       await invalidateMoney();
     },
     onSuccess: () => toast.success(`${formatUsd(TEST_FUNDS_MICRO_USD)} added`),
-    onError: (error) => toast.failure('No money was added', error),
+    onError: (error) => toast.failure('No test funds were added', error),
   });
   return (
     <Button kind={kind} size="small" busy={isPending} onClick={() => mutate()}>

@@ -1,4 +1,6 @@
 /** Steps of a new account to its first verified response. */
+import type { ConsoleSettings } from '@inference/formats';
+import { depositAction, depositAdvice } from './deposit-texts.js';
 
 interface FirstStepsFacts {
   readonly balanceMicroUsd: number;
@@ -7,6 +9,7 @@ interface FirstStepsFacts {
   readonly keys: number;
   /** Whether any request was ever answered and paid for. */
   readonly used: boolean;
+  readonly depositMethods: ConsoleSettings['deposits'];
 }
 
 export interface FirstStep {
@@ -19,14 +22,14 @@ export interface FirstStep {
 }
 
 /** In recommended order. */
-export function firstSteps({ balanceMicroUsd, deposited, keys, used }: FirstStepsFacts): FirstStep[] {
+export function firstSteps({ balanceMicroUsd, deposited, keys, used, depositMethods }: FirstStepsFacts): FirstStep[] {
   return [
     {
       id: 'deposit',
-      title: 'Add money',
-      text: 'Requests are charged to a balance. One dollar pays for hundreds of responses.',
+      title: 'Get credits',
+      text: `${depositAdvice(depositMethods)}. Requests are charged to your balance; one dollar pays for hundreds of responses.`,
       href: '/balance',
-      action: 'Add money',
+      action: depositAction(depositMethods),
       done: deposited || balanceMicroUsd > 0,
     },
     {

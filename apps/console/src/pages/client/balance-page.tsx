@@ -1,4 +1,4 @@
-/** `/balance`: balance, adding money, past deposits. */
+/** `/balance`: balance, adding credits, past deposits. */
 import './client.css';
 import type { ConsoleDeposit, ConsoleDepositPage } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
@@ -6,7 +6,7 @@ import { useEffect } from 'react';
 import { useSearch } from 'wouter';
 import { api } from '../../api/api-client.js';
 import { usePaginatedQuery } from '../../api/paginated-query.js';
-import { useMe } from '../../api/session.js';
+import { useMe, useSettings } from '../../api/session.js';
 import { MONEY_KEY, useBalance, useInvalidateMoney } from '../../features/account/balance.js';
 import { WithFirstSteps } from '../../features/account/first-steps-panel.js';
 import { PATHS } from '../../routing/paths.js';
@@ -77,6 +77,7 @@ const COLUMNS: readonly Column<ConsoleDeposit>[] = [
 
 /** Deposits of the account, newest first. */
 function DepositHistory() {
+  const settings = useSettings();
   const list = usePaginatedQuery<ConsoleDeposit>([...MONEY_KEY, 'deposits'], '/console/v1/deposits', { limit: PAGE_ROWS });
   return (
     <TableCard
@@ -86,7 +87,13 @@ function DepositHistory() {
       caption="List of deposits"
       columns={COLUMNS}
       rowKey={({ id }) => id}
-      empty={<EmptyState title="No deposits yet">Add money above. It is available immediately.</EmptyState>}
+      empty={
+        <EmptyState title="No deposits yet">
+          {settings?.deposits.length === 0
+            ? 'Deposits of the operator appear here.'
+            : 'Credits that you add above are available immediately.'}
+        </EmptyState>
+      }
       stacked
       loadingRows={2}
     />

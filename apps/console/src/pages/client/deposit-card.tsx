@@ -1,4 +1,4 @@
-/** Adds money through the page of the payment service, or test funds in development mode. */
+/** Adds credits through the page of the payment service, or test funds in development mode. */
 import type { ConsoleNewDeposit } from '@inference/formats';
 import { useMutation } from '@tanstack/react-query';
 import { useForm } from 'react-hook-form';
@@ -55,7 +55,10 @@ export function DepositCard() {
     });
   const [first] = methods;
   return (
-    <Card title="Add money" about={methods.includes('stripe') ? 'You pay on the page of the payment service and return here.' : undefined}>
+    <Card
+      title="Add credits"
+      about={methods.includes('stripe') ? 'You pay on the page of the payment service and return here.' : undefined}
+    >
       {first === undefined ? (
         <Note title="This coordinator does not accept payments.">
           <p>Its operator can add a deposit to your account.</p>

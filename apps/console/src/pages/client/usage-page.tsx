@@ -64,7 +64,7 @@ export function Page() {
             <Stat label="Tokens" value={totals && <Count value={totals.tokens} short />} />
             <Stat label="Images" value={totals && <Count value={totals.images} />} />
           </Stats>
-          <UsageChartCard usage={days.data} />
+          <UsageChartCard usage={days.data} models={all ?? []} />
         </Loaded>
         <UsageTable key={query} query={query} />
       </div>
@@ -79,10 +79,10 @@ const MEASURES: readonly { readonly value: Measure; readonly label: string }[] =
   { value: 'images', label: 'Images' },
 ];
 
-/** Usage chart with a choice of the measure. */
-function UsageChartCard({ usage }: { readonly usage: ConsoleUsageDays | undefined }) {
+/** Usage chart with a choice of the measure. `models`: models of the range under any filter, for stable colours. */
+function UsageChartCard({ usage, models }: { readonly usage: ConsoleUsageDays | undefined; readonly models: readonly string[] }) {
   const [measure, setMeasure] = useState<Measure>('cost');
-  const chart = usage === undefined ? null : usageChart(usage, measure);
+  const chart = usage === undefined ? null : usageChart(usage, measure, models);
   return (
     <Card title="By day and model" actions={<Segmented<Measure> label="Measure" value={measure} options={MEASURES} onValue={setMeasure} />}>
       <div className="usage-chart">
@@ -96,7 +96,7 @@ function UsageChartCard({ usage }: { readonly usage: ConsoleUsageDays | undefine
             kind="bar"
             stacked
             labels={chart.days.map(shortDay)}
-            series={chart.series.map(({ name, values }) => ({ label: name, values }))}
+            series={chart.series.map(({ name, values, colour }) => ({ label: name, values, colour }))}
             // Axis ticks may lie between two micro-USD.
             format={measure === 'cost' ? (value) => formatUsd(Math.round(value)) : formatShort}
             labelHeading="Day"

@@ -2,6 +2,7 @@
 import type { ConsoleUsageDays } from '@inference/formats';
 import { dailySeries, sum } from '../../features/account/daily-series.js';
 import { eachDay } from '../../features/account/utc-days.js';
+import { COLOUR_COUNT, OTHERS_COLOUR, seriesColours } from '../../ui/chart/series-colours.js';
 
 export type Measure = 'cost' | 'requests' | 'tokens' | 'images';
 
@@ -9,6 +10,7 @@ interface UsageSeries {
   readonly name: string;
   /** Index: day. */
   readonly values: readonly number[];
+  readonly colour: number;
 }
 
 interface UsageChart {
@@ -20,16 +22,22 @@ interface UsageChart {
 type UsageDay = ConsoleUsageDays['data'][number];
 
 /** Models with their own colour; the others share one series. */
-export const MAX_SERIES = 6;
+export const MAX_SERIES = COLOUR_COUNT;
 export const OTHERS = 'Other models';
 
-export function usageChart(usage: ConsoleUsageDays, measure: Measure): UsageChart {
+/** `models`: models of the range under any filter; each keeps its colour whichever are shown. */
+export function usageChart(usage: ConsoleUsageDays, measure: Measure, models: readonly string[] = modelsUsed(usage.data)): UsageChart {
   const series = dailySeries(
     usage.data.filter((row) => measured(row, measure) > 0),
     usage,
     { group: ({ model }) => model, value: (row) => measured(row, measure), max: MAX_SERIES, others: OTHERS },
   );
-  return { days: eachDay(usage), series: series.map(({ id, values }) => ({ name: id, values })) };
+  const own = series.map(({ id }) => id).filter((id) => id !== OTHERS);
+  const colours = seriesColours(own, models);
+  return {
+    days: eachDay(usage),
+    series: series.map(({ id, values }) => ({ name: id, values, colour: colours.get(id) ?? OTHERS_COLOUR })),
+  };
 }
 
 interface UsageTotals {

@@ -9,12 +9,12 @@ import { type Column, TableCard } from '../../ui/display/table.js';
 import { EmptyState } from '../../ui/feedback/placeholders.js';
 import { LinkButton } from '../../ui/forms/button.js';
 
-const PAGE_ROWS = 50;
+const PAGE_ROWS = 20;
 const SHORT_ID = 8;
 
 const COLUMNS: readonly Column<ConsoleUsageEntry>[] = [
   { key: 'when', header: 'When', rowHeader: true, cell: ({ completed_at }) => <Time at={completed_at} as="date-time" /> },
-  { key: 'model', header: 'Model', cell: ({ model }) => <span className="breakable">{model}</span> },
+  { key: 'model', header: 'Model', wide: true, cell: ({ model }) => <span className="breakable">{model}</span> },
   { key: 'key', header: 'Key', cell: ({ key }) => <span className="breakable">{key.name ?? 'unknown'}</span> },
   {
     key: 'machine',
@@ -47,7 +47,7 @@ export function UsageTable({ query }: { readonly query: string }) {
       caption="List of requests"
       columns={COLUMNS}
       rowKey={({ request_id }) => request_id}
-      stacked
+      stacked="compact"
       empty={
         <EmptyState
           title="No requests match these filters"

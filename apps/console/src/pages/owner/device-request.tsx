@@ -55,7 +55,7 @@ export function DeviceRequest({ code, onAnother }: DeviceRequestProps) {
           >
             {decided === null
               ? 'A code links one machine, once. If you did not approve it, unlink the machine under Machines.'
-              : 'It appears among your machines within a few seconds. You can close the window on the Mac.'}
+              : 'It appears among your machines within a few seconds. Return to the terminal on the Mac, where setup may have more questions.'}
           </EmptyState>
         </Card>
       );

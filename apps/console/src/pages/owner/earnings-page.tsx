@@ -8,6 +8,7 @@ import { eachDay, lastDays, longDay, shortDay } from '../../features/account/utc
 import { machineName, shortId } from '../../features/machines/machine-name.js';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { Chart } from '../../ui/chart/chart.js';
+import { OTHERS_COLOUR, seriesColours } from '../../ui/chart/series-colours.js';
 import { Count, formatUsd, Money } from '../../ui/display/figures.js';
 import { Card, PageHeader, Stat, Stats } from '../../ui/display/page.js';
 import { type Column, Table } from '../../ui/display/table.js';
@@ -130,9 +131,13 @@ function ByDay({ earnings, nameOf }: ByDayProps) {
 }
 
 function EarningsChart({ earnings: { from, to, data }, nameOf }: { readonly earnings: ConsoleEarningDays } & Pick<ByDayProps, 'nameOf'>) {
-  const series = seriesOf(data, { from, to }, MAX_SERIES).map(({ id, values }) => ({
+  const shown = seriesOf(data, { from, to }, MAX_SERIES);
+  const own = shown.map(({ id }) => id).filter((id) => id !== OTHERS);
+  const colours = seriesColours(own, own);
+  const series = shown.map(({ id, values }) => ({
     label: id === OTHERS ? 'Other machines' : nameOf(id),
     values,
+    colour: colours.get(id) ?? OTHERS_COLOUR,
   }));
   return (
     <Chart

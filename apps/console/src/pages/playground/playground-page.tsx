@@ -1,6 +1,5 @@
 /** `/playground`: chat and images with the models of the network, each response verified in the browser. */
 import './playground.css';
-import { useState } from 'react';
 import { useMe } from '../../api/session.js';
 import { useBalance } from '../../features/account/balance.js';
 import { FirstSteps, useFirstSteps } from '../../features/account/first-steps-panel.js';
@@ -10,18 +9,20 @@ import { PageHeader } from '../../ui/display/page.js';
 import { Loaded } from '../../ui/feedback/error-state.js';
 import { Skeleton } from '../../ui/feedback/placeholders.js';
 import { Segmented } from '../../ui/forms/field.js';
+import { useUrlChoice } from '../../ui/navigation/url-state.js';
 import { ChatView } from './chat/chat-view.js';
 import { ImagesView } from './images/images-view.js';
 import { PlainModeNote } from './plain-mode-note.js';
 
-type Mode = 'chat' | 'images';
+const MODES = ['chat', 'images'] as const;
+type Mode = (typeof MODES)[number];
 
 export function Page() {
   useMe();
   const models = useModels();
   const { data: balance } = useBalance();
   const steps = useFirstSteps();
-  const [mode, setMode] = useState<Mode>('chat');
+  const [mode, setMode] = useUrlChoice<Mode>('mode', MODES);
   return (
     <>
       <PageHeader

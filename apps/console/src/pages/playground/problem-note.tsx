@@ -1,10 +1,14 @@
 /** Error of a request with its remedy. A retry delay is counted down before the button is enabled. */
 import { useEffect, useState } from 'react';
+import { useSettings } from '../../api/session.js';
+import { depositAction } from '../../features/account/deposit-texts.js';
+import { PATHS } from '../../routing/paths.js';
 import { Button, LinkButton } from '../../ui/forms/button.js';
 import type { Problem } from './requests/problems.js';
 
 export function ProblemNote({ problem, onRetry }: { readonly problem: Problem; readonly onRetry: (() => void) | null }) {
   const { remedy } = problem;
+  const settings = useSettings();
   return (
     <div className="note" data-tone="bad" role="alert">
       <div className="stack-small">
@@ -15,6 +19,14 @@ export function ProblemNote({ problem, onRetry }: { readonly problem: Problem; r
             <LinkButton href={remedy.href} size="small">
               {remedy.label}
             </LinkButton>
+          </div>
+        ) : null}
+        {remedy.kind === 'deposit' ? (
+          <div className="row">
+            <LinkButton href={PATHS.balance} size="small">
+              {depositAction(settings?.deposits ?? [])}
+            </LinkButton>
+            {onRetry === null ? null : <RetryButton after={null} onRetry={onRetry} />}
           </div>
         ) : null}
         {remedy.kind === 'retry' && onRetry !== null ? <RetryButton after={remedy.after} onRetry={onRetry} /> : null}

@@ -16,6 +16,7 @@ import { useEffect, useRef } from 'react';
 import { formatShort } from '../display/figures.js';
 import { useTheme } from '../theme/theme.js';
 import type { ChartProps } from './chart.js';
+import { COLOUR_COUNT } from './series-colours.js';
 
 Canvas.register(BarController, BarElement, CategoryScale, Filler, LinearScale, LineController, LineElement, PointElement, Tooltip);
 
@@ -69,8 +70,8 @@ function configuration(props: ChartProps, canvas: HTMLCanvasElement): ChartConfi
     type: kind,
     data: {
       labels: [...labels],
-      datasets: series.map(({ label, values }, index) => {
-        const ink = colour(`--chart-${(index % 6) + 1}`);
+      datasets: series.map(({ label, values, colour: own }, index) => {
+        const ink = colour(`--chart-${own ?? (index % COLOUR_COUNT) + 1}`);
         return {
           label,
           data: [...values],
@@ -129,7 +130,13 @@ function coloursOf(canvas: HTMLCanvasElement): (name: string) => string {
   probe.hidden = true;
   (canvas.parentElement ?? document.body).append(probe);
   const colours = new Map<string, string>();
-  for (const name of ['--text', '--text-2', '--surface', '--line', ...Array.from({ length: 6 }, (_, index) => `--chart-${index + 1}`)]) {
+  for (const name of [
+    '--text',
+    '--text-2',
+    '--surface',
+    '--line',
+    ...Array.from({ length: COLOUR_COUNT }, (_, index) => `--chart-${index + 1}`),
+  ]) {
     probe.style.color = `var(${name})`;
     colours.set(name, getComputedStyle(probe).color);
   }

@@ -6,10 +6,13 @@ import { ChartColumn, Table2 } from 'lucide-react';
 import { lazy, Suspense, useId, useState } from 'react';
 import { formatCount } from '../display/figures.js';
 import { Button } from '../forms/button.js';
+import { COLOUR_COUNT } from './series-colours.js';
 
 interface ChartSeries {
   readonly label: string;
   readonly values: readonly number[];
+  /** From 1 to `COLOUR_COUNT`; default: by position. */
+  readonly colour?: number | undefined;
 }
 
 interface ChartData {
@@ -32,7 +35,13 @@ export interface ChartProps extends ChartData {
   readonly height?: string;
 }
 
-const Drawing = lazy(() => import('./chart-drawing.js').then(({ ChartDrawing }) => ({ default: ChartDrawing })));
+const Drawing = lazy(() =>
+  import('./chart-drawing.js').then(
+    ({ ChartDrawing }) => ({ default: ChartDrawing }),
+    // Offline, or after a release that renamed the file: the numbers remain readable.
+    () => ({ default: ChartTable }),
+  ),
+);
 
 export function Chart(props: ChartProps) {
   const { title, series, height = '15rem' } = props;
@@ -45,9 +54,13 @@ export function Chart(props: ChartProps) {
       </figcaption>
       <div className="chart-head">
         <ul className="chart-legend">
-          {series.map(({ label }, index) => (
+          {series.map(({ label, colour }, index) => (
             <li key={label}>
-              <span className="chart-swatch" style={{ background: `var(--chart-${(index % COLOURS) + 1})` }} aria-hidden="true" />
+              <span
+                className="chart-swatch"
+                style={{ background: `var(--chart-${colour ?? (index % COLOUR_COUNT) + 1})` }}
+                aria-hidden="true"
+              />
               {label}
             </li>
           ))}
@@ -74,9 +87,6 @@ export function Chart(props: ChartProps) {
     </figure>
   );
 }
-
-/** Number of series colours in the style sheet. */
-const COLOURS = 6;
 
 function ChartTable({ title, labels, series, format = formatCount, labelHeading = 'Time' }: ChartProps) {
   return (

@@ -18,6 +18,8 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ReactNode;
   /** Right-aligned, with tabular digits. */
   readonly numeric?: boolean;
+  /** Takes the whole width of a `compact` row on narrow screens. */
+  readonly wide?: boolean;
   /** Row header for screen readers. Exactly one column per table. */
   readonly rowHeader?: boolean;
 }
@@ -30,7 +32,8 @@ interface TableProps<Row> {
   readonly rows: readonly Row[] | undefined;
   readonly rowKey: (row: Row) => string;
   readonly empty: ReactNode;
-  readonly stacked?: boolean;
+  /** On narrow screens, a line per value; with `compact` two values per line. */
+  readonly stacked?: boolean | 'compact';
   readonly loadingRows?: number;
 }
 
@@ -39,7 +42,7 @@ export function Table<Row>({ caption, columns, rows, rowKey, empty, stacked = fa
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard (WCAG 2.1.1)
     <section className="table-frame" aria-label={caption} tabIndex={0} aria-busy={rows === undefined || undefined}>
-      <table className="table" data-stacked={stacked || undefined}>
+      <table className="table" data-stacked={stacked === true ? 'true' : stacked || undefined}>
         <caption className="visually-hidden">{caption}</caption>
         <thead>
           <tr>
@@ -71,13 +74,13 @@ function Cell<Row>({ column, row }: { readonly column: Column<Row>; readonly row
   const label = typeof column.header === 'string' ? column.header : undefined;
   if (column.rowHeader) {
     return (
-      <th scope="row" data-numeric={column.numeric} data-label={label}>
+      <th scope="row" data-numeric={column.numeric} data-wide={column.wide} data-label={label}>
         {content}
       </th>
     );
   }
   return (
-    <td data-numeric={column.numeric} data-label={label}>
+    <td data-numeric={column.numeric} data-wide={column.wide} data-label={label}>
       {content}
     </td>
   );

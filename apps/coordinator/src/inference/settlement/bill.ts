@@ -214,17 +214,17 @@ function refusalOf(
   if (outcome.kind === 'replayed') return REPLAYED;
   const max =
     images === undefined
-      ? `up to ${maxCompletionTokens} completion tokens (max_tokens) and ${maxPromptTokens} prompt tokens`
+      ? `up to ${maxPromptTokens} input tokens and ${maxCompletionTokens} output tokens (max_tokens)`
       : `${images} images (n)`;
-  const lower = images === undefined ? 'Lower max_tokens' : 'Ask for fewer or smaller images';
-  const cost = `This request can cost ${usd(outcome.needed)} (${max}), which is reserved before it runs`;
+  const lower = images === undefined ? 'lower max_tokens' : 'request fewer or smaller images';
+  const cost = `This request could cost up to ${usd(outcome.needed)} (${max})`;
   switch (outcome.kind) {
     case 'insufficient_balance': {
-      const message = `${cost}; the available balance is ${usd(outcome.available)}. ${lower} or deposit more.`;
+      const message = `${cost} and your balance is ${usd(outcome.available)}. Add credits or ${lower}.`;
       return { error: apiError('insufficient_quota', { message }), reason: outcome.kind };
     }
     case 'key_limit_reached': {
-      const message = `${cost}; the spend limit of this API key leaves ${usd(outcome.left)}. ${lower} or raise the key's limit.`;
+      const message = `${cost} and the spend limit of this API key leaves ${usd(outcome.left)}. Raise the limit or ${lower}.`;
       return { error: apiError('insufficient_quota', { message }), reason: outcome.kind };
     }
     default:

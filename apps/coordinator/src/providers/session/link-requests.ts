@@ -77,7 +77,7 @@ const REMEDIES: Readonly<Record<LinkRefusal, string>> = {
   other_account:
     'This machine earns for another account. Remove it there, under Machines in the console, then run "inference-provider login".',
   account_suspended: 'The account that this machine earns for is suspended. Ask the operator.',
-  try_later: 'The coordinator cannot say now. The agent asks again by itself.',
+  try_later: 'The coordinator cannot answer now. The agent retries automatically.',
 };
 
 function linkRefused(reason: LinkRefusal): CoordinatorMessage {

@@ -7,7 +7,7 @@ import type { TrustPart, TrustVerdict } from '../verification/trust-policy.js';
 
 const STATUS_REMEDIES: Readonly<Record<Exclude<ProviderStatus, 'online'>, string>> = {
   draining: 'The provider is draining and gets no new jobs. Restart it to serve again.',
-  away: 'The provider takes no jobs for now, because of its owner, its schedule or the state of the machine. See the reason.',
+  away: 'This machine is not accepting requests: it is paused, outside its schedule, or in use. See the reason.',
   quarantined:
     'Answers of this provider did not verify, or its jobs failed repeatedly, so it gets no jobs. Check its log and update it. It gets a job again at the time given, or after the operator of the network reinstates it.',
   cooling_down: 'Jobs failed on this machine, so it gets no jobs for a short time. If this happens again, check its log.',

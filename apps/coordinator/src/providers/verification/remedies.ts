@@ -14,13 +14,14 @@ export const REMEDIES: Readonly<Record<TrustReason, string>> = {
   secure_boot_disabled:
     'Secure boot is not at full security. Start in recovery mode, open Startup Security Utility and choose Full Security.',
   challenge_unanswered: 'No challenge was answered on this connection yet. This resolves within seconds; if not, restart the provider.',
-  challenge_missed: 'The last challenge was not answered in time. Keep the Mac awake and its network stable; after three misses it is out.',
+  challenge_missed:
+    'The last challenge was not answered in time. Keep the Mac awake and its network stable; after three misses it gets no requests.',
   challenge_stale: 'No challenge was answered for too long. Keep the Mac awake and its network stable.',
   sealing_key_missing: 'The provider has shown no sealing key. Restart the provider.',
   sealing_key_expired: 'The sealing key has expired and no new one came. Restart the provider; check that the clock of this Mac is right.',
   evidence_of_another_key: 'This evidence belongs to another enclave key. Enrol this Mac again; keep the data directory of the provider.',
   not_enrolled:
-    'This Mac is not enrolled in device management. Link it to your account and install the enrolment profile from the console.',
+    'This Mac is not enrolled in device management. Set enrol = true under [enrolment] in config.toml, run "inference-provider restart", and install the profile from the URL that "inference-provider logs" shows.',
   security_info_missing:
     'Device management has not reported on this Mac yet. Keep it awake and online; open System Settings to see the profile.',
   security_info_stale:
@@ -45,7 +46,7 @@ export const REMEDIES: Readonly<Record<TrustReason, string>> = {
   binding_of_another_nonce:
     'Apple returned an earlier certificate, which is bound to an older nonce. A new one is issued about once a week and requested automatically.',
   binding_of_another_key:
-    'The certificate was made for another enclave key. Keep the data directory of the provider; a new one is asked for by itself.',
+    'The certificate was made for another enclave key. Keep the data directory of the provider; a new one is requested automatically.',
 };
 
 const CHAIN_REMEDIES: Partial<Record<ChainRejection, string>> = {

@@ -144,7 +144,7 @@ describe('when all providers are busy', () => {
   });
 
   it('requests wait their turn, and one that waits too long gets Retry-After', async () => {
-    harness = await startHarness({ jobTimings: { queueMs: 1500 }, maxWaitingPerModel: 2 });
+    harness = await startHarness({ jobTimings: { queueMs: 4000 }, maxWaitingPerModel: 2 });
     const finish: (() => void)[] = [];
     await harness.provider({
       slots: 1,

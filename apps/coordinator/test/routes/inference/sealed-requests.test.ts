@@ -119,7 +119,7 @@ describe('money', () => {
     const sealed = seal([provider], { max_tokens: 4000 });
     const response = await postSealed({ url: harness.url, apiKey }, sealed.bytes);
     expect(response.status).toBe(402);
-    expect((await errorOf(response)).message).toContain('up to 4000 completion tokens');
+    expect((await errorOf(response)).message).toContain('4000 output tokens');
     expect(provider.sealedJobs.size).toBe(0);
   });
 

@@ -1,8 +1,9 @@
 /** Own status of a provider, through the routes of a running coordinator. */
-import { type ProviderStatusAnswer, ProviderStatusSchema } from '@inference/protocol';
+import { type PlacementDecision, type ProviderStatusAnswer, ProviderStatusSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { afterEach, describe, expect, it } from 'vitest';
 import { EnclaveKey } from '../../../../../test/support/enclave-key.js';
+import { nextSteps } from '../../../src/routes/providers/status/next-steps.js';
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import type { ScriptedJob, ScriptedProvider } from '../../support/scripted-provider.js';
 
@@ -79,6 +80,10 @@ describe('provider status', () => {
     expect(decision).toMatchObject({ outcome: 'not_chosen', reason: 'slower', count: 3, slower_by_ms: expect.any(Number) });
     expect(decision?.text).toBe(`Not chosen: slower by ${((decision?.slower_by_ms ?? 0) / 1000).toFixed(1)} s.`);
     expect(passed.next_steps.map(({ code }) => code)).toContain('slower');
+    // A later decision for the provider outdates the advice.
+    const later = { ...chosen.decisions[0], last_at: passed.server_time } as PlacementDecision;
+    const since = nextSteps({ ...passed, decisions: [later, ...passed.decisions] });
+    expect(since.map(({ code }) => code)).not.toContain('slower');
     const all = JSON.stringify(passed);
     for (const secret of [CANARY, 'THEFASTONE', fast.providerId, harness.developer.accountId]) expect(all).not.toContain(secret);
   });
@@ -108,6 +113,10 @@ describe('provider status', () => {
     const provider = await harness.provider({ onJob });
     const codes = async () => (await statusOf(provider)).next_steps.map(({ code }) => code);
     expect(await codes()).toEqual(['no_demand', 'not_enrolled', 'not_linked', 'not_measured']);
+    // The console has no enrolment; the agent's setting and log have.
+    const enrol = (await statusOf(provider)).next_steps.find(({ code }) => code === 'not_enrolled');
+    expect(enrol?.text).toContain('enrol = true');
+    expect(enrol?.text).not.toContain('console');
     await ask();
     await until(async () => (await statusOf(provider)).reputation.recent_failures > 0);
     expect(await codes()).toContain('failing');

@@ -29,7 +29,7 @@ const DAEMON_MS = 8_000;
 
 async function login(args: readonly string[]): Promise<number> {
   const { dataDir, values, json } = ownerOptions(args, OPTIONS);
-  if (json) throw new UsageError('login has nothing to say as JSON.');
+  if (json) throw new UsageError('login has no JSON output.');
   const coordinator = resolveCoordinator(values.coordinator, dataDir);
   const machineName = typeof values.name === 'string' ? clean(values.name).slice(0, 64) : defaultMachineName();
   const { chip } = await readHostFacts();
@@ -63,7 +63,7 @@ export function showCode(code: DeviceCode, mayOpen: boolean): void {
       `  ${opened ? 'and shows the code' : 'and enter the code'} ${clean(code.userCode)}`,
       '',
       `Or open ${clean(code.verificationUriComplete)}`,
-      `Waiting for you to approve it there; the code is good for ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`,
+      `Waiting for your approval; the code expires in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`,
       '',
     ].join('\n'),
   );

@@ -7,6 +7,7 @@ import { ConfigError, readConfig } from '../../config/read-config.js';
 import { Daemon } from '../../daemon/daemon.js';
 import { inspectorProblem, refuseInspectorSignal } from '../../host/hardening/inspector.js';
 import { logFile, trimOutput } from '../../log/log-files.js';
+import { logLineText } from '../../log/log-line.js';
 import { RotatingFile } from '../../log/rotating-file.js';
 import { StartupError, startupErrorText } from '../../startup-error.js';
 import type { Command } from '../command.js';
@@ -20,7 +21,7 @@ export const serveCommand: Command = {
 
 Settings come from config.toml in the data directory; options override them.
 --check validates the settings and serves nothing. --service writes the log into the
-data directory instead of standard output.`,
+data directory instead of standard output. On a terminal, log lines are text instead of JSON.`,
   run: serve,
 };
 
@@ -104,9 +105,11 @@ function checkedConfig(flags: ServeFlags): Config {
   return config;
 }
 
-/** JSON lines written synchronously, so that none is lost at exit: to stdout, or as a service to the data directory. */
+/** Lines written synchronously, so that none is lost at exit: to stdout, or as a service to the data directory. */
 function logger(level: string, { service, dataDir }: ServeFlags): Logger {
   if (!LOG_LEVELS.some((known) => known === level)) throw new StartupError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}`);
+  if (!service && process.stdout.isTTY)
+    return pino({ level }, { write: (line) => process.stdout.write(`${logLineText(line.trimEnd())}\n`) });
   if (!service) return pino({ level }, pino.destination({ dest: 1, sync: true }));
   try {
     mkdirSync(dirname(logFile(dataDir)), { recursive: true, mode: 0o700 });

@@ -25,7 +25,7 @@ Exit codes: 0 done, 1 a step failed or was cancelled, 2 options are missing with
 
 async function setup(args: readonly string[]): Promise<number> {
   const options = ownerOptions(args, SETUP_OPTIONS);
-  if (options.json) throw new UsageError('setup has nothing to say as JSON.');
+  if (options.json) throw new UsageError('setup has no JSON output.');
   const { dataDir } = options;
   const answers = readAnswers(options);
   const settled = settledIn(dataDir);
@@ -47,11 +47,11 @@ async function setup(args: readonly string[]): Promise<number> {
     return await steps({ dataDir, answers, settled, prompt, run, knowsSchedules });
   } catch (error) {
     if (error instanceof StepFailed) {
-      process.stderr.write('The setup is not complete. Run setup again to continue.\n');
+      process.stderr.write('Setup is not complete. Run it again to resume.\n');
       return error.code;
     }
     if (!(error instanceof PromptAborted)) throw error;
-    process.stderr.write('\nCancelled. Run setup again to continue.\n');
+    process.stderr.write('\nSetup cancelled. Run it again to resume.\n');
     return EXIT.needsOwner;
   }
 }

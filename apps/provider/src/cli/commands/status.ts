@@ -1,5 +1,5 @@
 /** `status`: activity of the daemon, the coordinator's view, and remedies. */
-import { requestStatus } from '../../control/control-client.js';
+import { ControlError, requestStatus } from '../../control/control-client.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
@@ -11,11 +11,12 @@ import { timeZoneOf } from './earnings.js';
 
 export const statusCommand: Command = {
   name: 'status',
-  summary: 'Shows the activity of the running provider and why jobs come or not.',
+  summary: 'Shows whether this machine gets requests, and why not.',
   usage: `status [--watch] [--data-dir DIR] [--json]
 
 --watch updates the view until q or Ctrl-C. Without a terminal, --watch prints a line per change.
-Exit codes: 0 jobs may come, 1 the provider runs but no jobs come, 3 no provider runs. With --watch: 0.`,
+--json prints the status as JSON, or {"state": "not_running", "problem": …} if no provider answers.
+Exit codes: 0 ready for requests, 1 running without getting requests, 3 not running. With --watch: 0.`,
   run: status,
 };
 
@@ -31,7 +32,21 @@ async function status(args: readonly string[]): Promise<number> {
     await watch(poller);
     return EXIT.fine;
   }
-  const [answer, earnings] = await Promise.all([requestStatus(dataDir, ANSWER_MS), json ? null : poller.earnings()]);
+  const [answer, earnings] = await Promise.all([
+    requestStatus(dataDir, ANSWER_MS).catch((error: unknown) => problemOf(error, json)),
+    json ? null : poller.earnings(),
+  ]);
+  if (answer instanceof ControlError) {
+    const state = answer.problem === 'not_running' ? 'not_running' : 'not_answering';
+    await print([JSON.stringify({ state, problem: answer.message }, null, 2)]);
+    return answer.problem === 'not_running' ? EXIT.notRunning : EXIT.needsOwner;
+  }
   await print(json ? [JSON.stringify(answer, null, 2)] : statusLines(answer, Date.now(), earnings));
   return answer.trust?.routable === true && answer.models.length > 0 ? EXIT.fine : EXIT.needsOwner;
+}
+
+/** The error of a daemon that does not answer, to be printed as JSON. Throws other errors, and every error without `--json`. */
+function problemOf(error: unknown, json: boolean): ControlError {
+  if (json && error instanceof ControlError) return error;
+  throw error;
 }

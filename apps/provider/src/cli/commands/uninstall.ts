@@ -1,4 +1,6 @@
 /** `uninstall`: removes the service, the program, the command on the PATH, and optionally the data. */
+import { existsSync } from 'node:fs';
+import { byteSizeText } from '../../models/byte-size-text.js';
 import { labelOf, serviceManager } from '../../service/choose-manager.js';
 import { endService, type Part, partsOf, removePart, signOut } from '../../service/uninstall.js';
 import { installation } from '../../update/installation.js';
@@ -7,7 +9,6 @@ import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
 import { confirm } from '../input/prompt.js';
 import { runningDaemon } from '../input/service-options.js';
-import { gigabytes } from '../models-command.js';
 import { print } from '../output/terminal.js';
 
 export const uninstallCommand: Command = {
@@ -47,7 +48,7 @@ async function uninstall(args: readonly string[]): Promise<number> {
   if (asks) {
     await print(
       linesOf(
-        all.filter(({ kind }) => kind === 'program'),
+        all.filter(({ kind }) => kind === 'program' || kind === 'session'),
         'To be removed:',
       ),
     );
@@ -59,11 +60,12 @@ async function uninstall(args: readonly string[]): Promise<number> {
   }
   const kinds = new Set<Part['kind']>([
     'program',
+    'session',
     ...(deleteData ? (['data'] as const) : []),
     ...(values['delete-key'] === true ? (['key'] as const) : []),
   ]);
   const removed = all.filter(({ kind }) => kinds.has(kind));
-  const retained = all.filter(({ kind }) => !kinds.has(kind));
+  const retained = () => all.filter(({ kind, path }) => !kinds.has(kind) && existsSync(path));
   const notes: string[] = [];
   if (!dryRun) {
     const manager = await serviceManager(dataDir, undefined);
@@ -82,13 +84,13 @@ async function uninstall(args: readonly string[]): Promise<number> {
   if (found.kind === 'clone') notes.push(`This agent runs from a clone of its sources, which stays: ${found.root}`);
   if (json)
     await print([
-      JSON.stringify({ removed: removed.map(({ path }) => path), kept: retained.map(({ path }) => path), dry_run: dryRun, notes }),
+      JSON.stringify({ removed: removed.map(({ path }) => path), kept: retained().map(({ path }) => path), dry_run: dryRun, notes }),
     ]);
-  else await print([...linesOf(removed, dryRun ? 'Would be removed:' : 'Removed:'), ...linesOf(retained, 'Kept:'), ...notes]);
+  else await print([...linesOf(removed, dryRun ? 'Would be removed:' : 'Removed:'), ...linesOf(retained(), 'Kept:'), ...notes]);
   return EXIT.fine;
 }
 
 function linesOf(parts: readonly Part[], title: string): string[] {
   if (parts.length === 0) return [];
-  return [title, ...parts.map(({ path, what, bytes }) => `  ${path} (${what}${bytes === null ? '' : `, ${gigabytes(bytes)}`})`)];
+  return [title, ...parts.map(({ path, what, bytes }) => `  ${path} (${what}${bytes === null ? '' : `, ${byteSizeText(bytes)}`})`)];
 }

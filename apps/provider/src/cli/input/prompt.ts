@@ -32,6 +32,7 @@ export class Prompt {
       const answer = (await this.ask(`${question} (yes or no)`, byDefault ? 'yes' : 'no')).toLowerCase();
       if (answer === 'y' || answer === 'yes') return true;
       if (answer === 'n' || answer === 'no') return false;
+      process.stderr.write(`Type yes or no, not ${JSON.stringify(answer)}.\n`);
     }
   }
 }

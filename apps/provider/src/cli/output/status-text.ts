@@ -20,7 +20,7 @@ export function statusLines(status: DaemonStatus, now: number, earnings: Earning
     ...entry('Provider', `${version}, process ${pid}, ${status.state} for ${spanOf(now - started_at)}`),
     ...entry('Coordinator', connectionText(status, now)),
     ...entry('Trust', trustText(status)),
-    ...entry('Serving', availabilitySummary(status.availability)),
+    ...entry('Serving', availabilitySummary(status)),
     ...entry('Jobs', `${running_jobs} running of ${slots}; ${jobs.completed} done, ${jobs.failed} failed, ${jobs.cancelled} cancelled`),
     ...entry('Machine', `heat ${host.thermal}, memory ${host.memory_pressure}, power ${host.power}`),
     ...settingsLines(status),
@@ -41,10 +41,13 @@ function connectionText({ connection, coordinator }: DaemonStatus, now: number):
   return `NOT connected to ${coordinator} for ${spanOf(now - since)}${problem === null ? '' : `: ${problem}`}${again}`;
 }
 
-function trustText({ trust, simulated_enclave }: DaemonStatus): string {
+function trustText({ trust, simulated_enclave, connection }: DaemonStatus): string {
   const simulated = simulated_enclave ? ' (simulated enclave)' : '';
-  if (trust === null) return `not known${simulated}`;
-  const jobs = trust.routable ? 'jobs may come' : `NO jobs come: ${trust.status}. ${trust.status_remedy ?? ''}`;
+  if (connection.state !== 'connected') return `unknown until connected${simulated}`;
+  if (trust === null) return `unknown${simulated}`;
+  const jobs = trust.routable
+    ? 'ready for requests'
+    : `gets NO requests: ${trust.status.replaceAll('_', ' ')}. ${trust.status_remedy ?? ''}`;
   return `${trust.trust_level}${simulated}, ${jobs}`;
 }
 
@@ -73,10 +76,10 @@ function modelLines({ models, engine, coordinator_view }: DaemonStatus): string[
     const parts = [`${id}, context ${context_length}`];
     if (seen !== undefined) {
       parts.push(
-        seen.routable ? 'jobs may come' : `no jobs now (${seen.gate ?? seen.state})`,
-        `${seen.decode_tps} tokens/s (${seen.measured_jobs === 0 ? 'a guess' : `${seen.measured_jobs} jobs measured`})`,
-        `${seen.placements} of the model's requests, ${percent(seen.share)}`,
-        `${seen.demand.requests_last_5_minutes} asked in 5 min, ${seen.demand.waiting_requests} wait`,
+        seen.routable ? 'ready for requests' : `no requests now (${(seen.gate ?? seen.state).replaceAll('_', ' ')})`,
+        `${seen.decode_tps} tokens/s (${seen.measured_jobs === 0 ? 'estimate' : `measured in ${seen.measured_jobs} jobs`})`,
+        `${seen.placements} requests, ${percent(seen.share)} of the model's`,
+        `network: ${seen.demand.requests_last_5_minutes} requests in 5 min, ${seen.demand.waiting_requests} waiting`,
       );
     }
     return entry('Model', parts.join('; '));
@@ -125,13 +128,14 @@ export function accountText({ state, account_name, reason, remedy }: LinkStatus)
 /** One line for the state, and one per reason. */
 export function availabilityLines({ state, reasons }: AvailabilityStatus): string[] {
   if (state === 'serving') return ['Serving.'];
-  const head = state === 'leaving' ? 'Finishing running jobs; takes no new jobs.' : 'Takes no jobs.';
+  const head = state === 'leaving' ? 'Finishing running requests.' : 'Not accepting requests.';
   return [head, ...reasons.map(({ text }) => text)];
 }
 
 /** Availability in one line of `status`. */
-function availabilitySummary(availability: AvailabilityStatus | null): string {
+function availabilitySummary({ availability, connection }: DaemonStatus): string {
   if (availability === null) return 'not yet: the provider is starting';
+  if (availability.state === 'serving' && connection.state !== 'connected') return 'no: not connected to the coordinator';
   const awake = availability.keeps_awake ? ', and system sleep is prevented' : '';
   return availability.state === 'serving' ? `yes${awake}` : availabilityLines(availability).join(' ');
 }

@@ -1,4 +1,4 @@
-/** `jobOutlook`: one sentence on whether jobs come to this machine, and otherwise the reason and the remedy. Pure. */
+/** `jobOutlook`: one sentence on whether this machine gets requests, and otherwise the reason and the remedy. Pure. */
 import type { DaemonStatus } from '../../control/daemon-status.js';
 
 interface JobOutlook {
@@ -13,37 +13,46 @@ interface JobOutlook {
 export function jobOutlook(status: DaemonStatus): JobOutlook {
   const { connection, trust, models, coordinator_view: view, running_jobs } = status;
   if (status.state === 'starting') return { state: 'held', text: 'Starting: the model is being loaded.' };
-  if (status.state === 'stopping') return { state: 'held', text: 'Stopping: running jobs finish, and no new jobs come.' };
+  if (status.state === 'stopping') return { state: 'held', text: 'Stopping: finishing running requests.' };
   const { availability } = status;
   if (availability !== null && availability.state !== 'serving') {
     const why = availability.reasons.map(({ text }) => sentence(text)).join(' ');
-    return { state: 'held', text: availability.state === 'leaving' ? `Finishing running jobs, then away. ${why}` : `Away. ${why}` };
+    return {
+      state: 'held',
+      text: availability.state === 'leaving' ? `Finishing running requests. ${why}` : `Not accepting requests. ${why}`,
+    };
   }
   if (connection.state !== 'connected') {
-    return { state: 'needs_owner', text: `No jobs come: not connected. ${sentence(connection.problem ?? 'No connection was made yet')}` };
+    return { state: 'needs_owner', text: `Not accepting requests: not connected. ${sentence(connection.problem ?? 'Connecting')}` };
   }
   if (models.length === 0)
     return {
       state: 'needs_owner',
-      text: 'No jobs come: no model is served. See `inference-provider doctor` and `inference-provider models list`.',
+      text: 'Not accepting requests: no model is served. See `inference-provider doctor` and `inference-provider models list`.',
     };
-  if (trust === null) return { state: 'held', text: 'Connected; the coordinator has not decided yet whether jobs may come.' };
+  if (trust === null) return { state: 'held', text: 'Connected. The coordinator is verifying this machine.' };
   if (!trust.routable) {
-    return { state: 'needs_owner', text: `No jobs come: ${trust.status.replaceAll('_', ' ')}. ${sentence(trust.status_remedy ?? '')}` };
+    return {
+      state: 'needs_owner',
+      text: `Not accepting requests: ${trust.status.replaceAll('_', ' ')}. ${sentence(trust.status_remedy ?? '')}`,
+    };
   }
-  if (running_jobs > 0) return { state: 'serving', text: `At work: ${running_jobs} ${running_jobs === 1 ? 'job runs' : 'jobs run'}.` };
-  if (view === null) return { state: 'serving', text: 'Jobs may come.' };
+  if (running_jobs > 0) return { state: 'serving', text: `Serving ${running_jobs} ${running_jobs === 1 ? 'request' : 'requests'}.` };
+  if (view === null) return { state: 'serving', text: 'Ready for requests.' };
   const open = view.models.filter(({ routable }) => routable);
   if (view.models.length > 0 && open.length === 0) {
     const [first] = view.models;
-    return { state: 'held', text: `No jobs at this moment: ${(first?.gate ?? first?.state ?? 'not known').replaceAll('_', ' ')}.` };
+    return {
+      state: 'held',
+      text: `Not accepting requests right now: ${(first?.gate ?? first?.state ?? 'unknown reason').replaceAll('_', ' ')}.`,
+    };
   }
   const requestCount = open.reduce((all, { demand }) => all + demand.requests_last_5_minutes, 0);
-  if (requestCount === 0) return { state: 'idle', text: 'Jobs may come; no request for these models in the last five minutes.' };
+  if (requestCount === 0) return { state: 'idle', text: 'Ready for requests. There were none for these models in the last five minutes.' };
   const [passed] = view.decisions;
   if (passed !== undefined && passed.outcome !== 'chosen')
-    return { state: 'serving', text: `Jobs may come. Last time: ${sentence(passed.text)}` };
-  return { state: 'serving', text: 'Jobs may come.' };
+    return { state: 'serving', text: `Ready for requests. Last decision: ${sentence(passed.text)}` };
+  return { state: 'serving', text: 'Ready for requests.' };
 }
 
 function sentence(text: string): string {

@@ -1,11 +1,13 @@
 /** Models for the owner's choice: stored models, models of the coordinator's catalogue, and the demo model. */
+
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { CoordinatorError, requestCoordinator } from '../../account/coordinator-http.js';
 import type { ModelMemorySettings } from '../../config/model-memory.js';
 import { readHostFacts } from '../../host/hardware/host-facts.js';
+import { byteSizeText } from '../../models/byte-size-text.js';
 import { rowOf } from '../commands/models/list.js';
-import { gigabytes, type OpenStore } from '../models-command.js';
+import type { OpenStore } from '../models-command.js';
 import { clean } from '../output/terminal.js';
 
 export interface MenuItem {
@@ -48,7 +50,8 @@ export async function modelMenu({ store }: OpenStore, coordinator: string, memor
   const own = store.entries().map((entry): MenuItem => {
     const { id, bytes, fits, problem, estimated_tokens_per_second: speed } = rowOf(entry, store, { ...host, ...memorySettings });
     const pace = speed === null ? '' : `, about ${speed} tokens/s`;
-    const text = problem === null ? `here, ${gigabytes(bytes)}${pace}${fits ? '' : ', does NOT fit'}` : `here, cannot be used: ${problem}`;
+    const text =
+      problem === null ? `here, ${byteSizeText(bytes)}${pace}${fits ? '' : ', does NOT fit'}` : `here, cannot be used: ${problem}`;
     return { choice: id, text, fits, isHere: true };
   });
   const here = new Set(own.map(({ choice }) => choice));
@@ -56,7 +59,7 @@ export async function modelMenu({ store }: OpenStore, coordinator: string, memor
     .filter(({ id }) => !here.has(id) && REPOSITORY_REFERENCE.test(id))
     .map(({ id, display_name, quantization, min_memory_bytes }): MenuItem => {
       const fits = min_memory_bytes === null || host.memoryBytes <= 0 || min_memory_bytes <= host.memoryBytes;
-      const needs = min_memory_bytes === null ? '' : `, for ${gigabytes(min_memory_bytes)} of memory`;
+      const needs = min_memory_bytes === null ? '' : `, for ${byteSizeText(min_memory_bytes)} of memory`;
       return { choice: `hf:${id}`, text: clean(`${display_name}, ${quantization}${needs}; requires a download`), fits, isHere: false };
     })
     .filter(({ fits }) => fits)

@@ -86,7 +86,7 @@ export async function linkAccount({ dataDir, answers, settled, prompt }: Setup, 
     return false;
   }
   const { chip } = await readHostFacts();
-  const code = await untilInterrupted('Cancelled. Run setup again to continue.', async (signal) => {
+  const code = await untilInterrupted('Setup cancelled. Run it again to resume.', async (signal) => {
     const outcome = await signIn({
       coordinator,
       dataDir,
@@ -110,6 +110,8 @@ export async function chooseModel({ dataDir, answers, settled, prompt, run }: Se
     await print([`Models: ${settled.models.join(', ')}`]);
     return settled.models.join(', ');
   }
+  if (prompt !== null && answers.model === null && settled.coordinator !== null)
+    await print(['Models: none chosen yet; this machine serves the small model that ships with this program.']);
   const opened = modelStoreOf(dataDir);
   const menu = answers.model === null ? await modelMenu(opened, coordinator, modelMemorySettings(readConfig(configPath(dataDir)))) : [];
   const choice =
@@ -141,7 +143,11 @@ export async function chooseModel({ dataDir, answers, settled, prompt, run }: Se
 async function pick(menu: readonly MenuItem[], prompt: Prompt): Promise<string> {
   await print(['', 'Models', ...menu.map(({ choice, text }, index) => `  ${index + 1}. ${clean(choice)}: ${text}`)]);
   const typed = await prompt.ask('Model: its number, hf:OWNER/REPOSITORY:QUANTIZATION, an https address or a file', '1');
-  return /^\d+$/.test(typed) ? (menu[Number(typed) - 1]?.choice ?? pick(menu, prompt)) : typed;
+  if (!/^\d+$/.test(typed)) return typed;
+  const chosen = menu[Number(typed) - 1];
+  if (chosen !== undefined) return chosen.choice;
+  process.stderr.write(`There is no model ${typed} in this list; its numbers are 1 to ${menu.length}.\n`);
+  return pick(menu, prompt);
 }
 
 /** Chooses the serving schedule. */

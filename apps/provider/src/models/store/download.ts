@@ -1,7 +1,7 @@
 /**
- * `download` downloads a large file in parallel ranges and resumes earlier downloads. Progress is stored per chunk; a file changed on
- * the server is downloaded again (If-Range, RFC 9110 section 13.1.5). The file gets its final name only after length and SHA-256 are
- * checked.
+ * `download` downloads a large file in parallel ranges and resumes earlier downloads. Progress is stored after each chunk and when the
+ * download stops; a file changed on the server is downloaded again (If-Range, RFC 9110 section 13.1.5). The file gets its final
+ * name only after length and SHA-256 are checked.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -10,6 +10,7 @@ import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { byteSizeText } from '../byte-size-text.js';
 import { type Probe, probe, type RangeSource, readRange, readWhole, TransferError } from './http-ranges.js';
 
 export interface Download extends RangeSource {
@@ -61,6 +62,8 @@ const StateSchema = Type.Object({
   chunk_bytes: Type.Integer({ minimum: 1 }),
   validator: Type.Union([Type.String(), Type.Null()]),
   done: Type.Array(Type.Integer({ minimum: 0 })),
+  /** Chunk index and stored bytes of chunks that a stopped download began. */
+  partial: Type.Optional(Type.Array(Type.Tuple([Type.Integer({ minimum: 0 }), Type.Integer({ minimum: 1 })]))),
 });
 type State = Static<typeof StateSchema>;
 const stateValidator = Compile(StateSchema);
@@ -107,12 +110,21 @@ async function inRanges(options: Download, tuning: Tuning, { validator }: Probe,
   };
   const chunks = Math.ceil(bytes / state.chunk_bytes);
   const sizeOf = (index: number): number => Math.min(state.chunk_bytes, bytes - index * state.chunk_bytes);
-  const done = new Set(state.done);
+  const isComplete = ([index, got]: readonly [number, number]): boolean => got === sizeOf(index);
+  const partial = state.partial ?? [];
+  const done = new Set([...state.done, ...partial.filter(isComplete).map(([index]) => index)]);
+  const begun = new Map(partial.filter((chunk) => !isComplete(chunk)));
   let saved = Promise.resolve();
   let written = 0;
   for (const index of done) written += sizeOf(index);
+  for (const got of begun.values()) written += got;
   await requireSpace(file, bytes - written);
-  const handle = await open(part, done.size === 0 ? 'w' : 'r+');
+  // Serialised, so an older state never overwrites a newer one.
+  const save = (): Promise<void> => {
+    saved = saved.then(() => saveState(file, { ...state, done: [...done], partial: [...begun] }));
+    return saved;
+  };
+  const handle = await open(part, written === 0 ? 'w' : 'r+');
   const failed = new AbortController();
   const stop = failed.signal;
   const onAbort = (): void => failed.abort(signal.reason);
@@ -124,7 +136,7 @@ async function inRanges(options: Download, tuning: Tuning, { validator }: Probe,
     const work = async (): Promise<void> => {
       for (let index = waiting.shift(); index !== undefined; index = waiting.shift()) {
         const start = index * state.chunk_bytes;
-        let got = 0;
+        let got = begun.get(index) ?? 0;
         // A broken connection resumes at its position; only failures without progress in between count.
         const rest = async (): Promise<void> => {
           for await (const bytesRead of readRange(
@@ -136,15 +148,15 @@ async function inRanges(options: Download, tuning: Tuning, { validator }: Probe,
           )) {
             await writeAll(handle, bytesRead, start + got);
             got += bytesRead.length;
+            begun.set(index, got);
             written += bytesRead.length;
             onProgress?.({ phase: 'downloading', bytes: written, total: bytes });
           }
         };
         await withRetries(rest, tuning, stop, () => got);
         done.add(index);
-        // Serialised, so an older state never overwrites a newer one.
-        saved = saved.then(() => saveState(file, { ...state, done: [...done] }));
-        await saved;
+        begun.delete(index);
+        await save();
       }
     };
     const workers = Array.from({ length: Math.min(tuning.connections, waiting.length) }, () =>
@@ -154,7 +166,10 @@ async function inRanges(options: Download, tuning: Tuning, { validator }: Probe,
       }),
     );
     const results = await Promise.allSettled(workers);
-    if (failed.signal.aborted) throw failed.signal.reason;
+    if (failed.signal.aborted) {
+      await save();
+      throw failed.signal.reason;
+    }
     for (const result of results) if (result.status === 'rejected') throw result.reason;
     await handle.sync();
   } finally {
@@ -218,7 +233,7 @@ async function finish({ file, sha256: expected, onProgress, signal }: Download, 
   const sha256 = hash.digest('hex');
   if (expected !== null && sha256 !== expected) {
     await discard(file);
-    throw new DownloadError(`what came is not the file that was asked for: its SHA-256 is ${sha256}, and it should be ${expected}`);
+    throw new DownloadError(`the downloaded file is not the requested one: its SHA-256 is ${sha256}, and it should be ${expected}`);
   }
   await rename(part, file);
   await discard(file);
@@ -237,7 +252,10 @@ async function resumable({ file, sha256 }: Download, bytes: number, validator: s
   if (!stateValidator.Check(state) || state.bytes !== bytes || state.validator !== validator) return null;
   if (validator === null && sha256 === null) return null;
   const chunks = Math.ceil(bytes / state.chunk_bytes);
-  return state.done.every((index) => index < chunks) ? state : null;
+  const { done, partial = [] } = state;
+  const sizeOf = (index: number): number => Math.min(state.chunk_bytes, bytes - index * state.chunk_bytes);
+  const isValid = partial.every(([index, got]) => index < chunks && !done.includes(index) && got <= sizeOf(index));
+  return isValid && done.every((index) => index < chunks) ? state : null;
 }
 
 async function saveState(file: string, state: State): Promise<void> {
@@ -261,9 +279,5 @@ async function requireSpace(file: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(dirname(file));
   const free = bavail * bsize;
   if (bytes + SPARE_BYTES <= free) return;
-  throw new DownloadError(`${gigabytes(bytes)} are still to come, and the disk has ${gigabytes(free)} free; make room first`);
-}
-
-function gigabytes(bytes: number): string {
-  return `${(bytes / 1e9).toFixed(1)} GB`;
+  throw new DownloadError(`not enough disk space: ${byteSizeText(bytes)} to download, ${byteSizeText(free)} free`);
 }

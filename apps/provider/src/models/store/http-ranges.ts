@@ -58,11 +58,11 @@ export async function* readRange(
     if (response.status === 200) throw new TransferError('changed', 'the file on the server changed while it was downloaded');
     const range = contentRange(response);
     if (response.status !== 206 || range?.start !== start || range.end !== end - 1) {
-      throw new TransferError('broken', 'the server sent another part of the file than was asked for');
+      throw new TransferError('broken', 'the server sent another part of the file than requested');
     }
     let left = end - start;
     for await (const bytes of chunks(answer, stallMs)) {
-      if (bytes.length > left) throw new TransferError('broken', 'the server sent more than was asked for');
+      if (bytes.length > left) throw new TransferError('broken', 'the server sent more than requested');
       left -= bytes.length;
       yield bytes;
     }

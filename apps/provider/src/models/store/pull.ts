@@ -155,7 +155,7 @@ async function fetchFile(file: RemoteFile, requiredSha256: string | null, option
   const path = join(store.directory, file.name);
   const expected = requiredSha256 ?? file.sha256;
   if (expected !== null && file.sha256 !== null && expected !== file.sha256) {
-    throw new DownloadError(`the repository has another file than the one you asked for: its SHA-256 is ${file.sha256}`);
+    throw new DownloadError(`the repository has another file than the requested one: its SHA-256 is ${file.sha256}`);
   }
   if (existsSync(path) && expected !== null && (await hashes.of(path, signal)) === expected) return expected;
   const { url, headers, bytes } = file;
@@ -184,12 +184,12 @@ async function take(
   const { store, now } = options;
   const id = options.id ?? facts.id;
   if (options.sha256 !== null && options.sha256 !== sha256) {
-    throw new DownloadError(`this is not the model that you asked for: its SHA-256 is ${sha256}`);
+    throw new DownloadError(`this is not the requested model: its SHA-256 is ${sha256}`);
   }
   const allowed = await options.catalogued(id);
   if (allowed !== null && !allowed.includes(sha256)) {
     throw new DownloadError(
-      `the catalogue lists another file as ${id}: this one's SHA-256 is ${sha256}; pull the one it names, or give this one another --id`,
+      `the catalogue lists another file as ${id}: this one's SHA-256 is ${sha256}; pull that file, or choose another --id`,
     );
   }
   const entry: StoredModel = {

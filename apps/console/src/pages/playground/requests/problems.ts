@@ -6,6 +6,8 @@ export interface Problem {
   readonly remedy:
     | { readonly kind: 'retry' /** Seconds to wait. */; readonly after: number | null }
     | { readonly kind: 'link'; readonly href: string; readonly label: string }
+    /** The balance must grow first; then the request can be repeated. */
+    | { readonly kind: 'deposit' }
     /** The request must be changed. */
     | { readonly kind: 'change' };
 }
@@ -46,8 +48,8 @@ export function problemFromFailure({ status, code, message, retryAfter }: ApiFai
           }
         : {
             title: 'Insufficient balance',
-            text: 'Your balance does not cover the maximum cost of this request. Add money, or lower the max tokens.',
-            remedy: { kind: 'link', href: '/balance', label: 'Add money' },
+            text: message,
+            remedy: { kind: 'deposit' },
           };
     case 403:
       return { title: 'Not allowed', text: message, remedy: { kind: 'change' } };

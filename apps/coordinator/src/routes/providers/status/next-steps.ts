@@ -31,9 +31,12 @@ export function nextSteps(facts: StatusFacts): NextStep[] {
 function blocked({ status, status_remedy, availability, trust_parts, trust_level, models }: StatusFacts): NextStep[] {
   const steps: NextStep[] = [];
   if (status === 'away')
-    steps.push({ code: availability?.reason ?? 'away', text: availability?.text ?? status_remedy ?? 'It takes no jobs.' });
+    steps.push({
+      code: availability?.reason ?? 'away',
+      text: availability?.text ?? status_remedy ?? 'This machine is not accepting requests.',
+    });
   else if (status !== 'online' && status !== 'untrusted')
-    steps.push({ code: status, text: status_remedy ?? 'This provider takes no jobs.' });
+    steps.push({ code: status, text: status_remedy ?? 'This machine gets no requests.' });
   if (trust_level === 'none' || status === 'untrusted' || status === 'below_min_trust_level') {
     for (const { state, reason, remedy } of trust_parts) {
       if (state !== 'ok' && reason !== undefined && remedy !== undefined) steps.push({ code: reason, text: remedy });
@@ -88,8 +91,9 @@ function lost({ decisions, models, trust_parts, host, reputation, server_time }:
   const strain = strainOf(host);
   if (strain !== null) steps.push({ code: 'strained', text: strain });
   for (const { id } of models) {
-    const slower = recent.find(({ model, reason }) => model === id && reason === 'slower');
-    if (slower === undefined) continue;
+    // Decisions are the newest first. Only the newest describes the present speed.
+    const slower = recent.find(({ model }) => model === id);
+    if (slower?.reason !== 'slower') continue;
     const text = `Your Mac is slower by ${formatDuration(slower.slower_by_ms ?? 0)} than the best provider of this model. A smaller model would be a better fit.`;
     steps.push({ code: 'slower', text, model: id });
   }

@@ -124,7 +124,7 @@ const REASONS: Readonly<Record<AwayReason, string>> = {
   too_hot: 'It is too hot. Improve its cooling, or run fewer other programs.',
   no_memory: 'It is out of memory. Close programs, or serve a smaller model.',
 };
-const UNKNOWN = 'It takes no jobs for now, for a reason that this coordinator does not know.';
+const UNKNOWN = 'Not accepting requests, for a reason that this coordinator does not know.';
 /** Agents may report reasons unknown to this version. */
 const known = new Map<string, string>(Object.entries(REASONS));
 

@@ -1,15 +1,19 @@
 /** `models list`: stored models, whether they fit this machine, and their expected speed. */
+
 import { parseArgs } from 'node:util';
 import { configPath, dataDirOf } from '../../../config/data-dir.js';
 import { type ModelMemorySettings, modelMemorySettings } from '../../../config/model-memory.js';
 import { readConfig } from '../../../config/read-config.js';
 import { type HostFacts, readHostFacts } from '../../../host/hardware/host-facts.js';
+import { byteSizeText } from '../../../models/byte-size-text.js';
 import { estimatedTokensPerSecond, memoryCeiling, planModels } from '../../../models/capacity.js';
 import { sizeText } from '../../../models/image/image-facts.js';
 import { modelTypeOf, readModelFacts } from '../../../models/model-facts.js';
 import type { ModelStore, StoredModel } from '../../../models/store/model-store.js';
 import type { Command } from '../../command.js';
-import { COMMON_OPTIONS, gigabytes, openStore, print, readArguments, withErrorText } from '../../models-command.js';
+import { runningDaemon } from '../../input/service-options.js';
+import { COMMON_OPTIONS, openStore, print, readArguments, withErrorText } from '../../models-command.js';
+import { clean } from '../../output/terminal.js';
 
 const USAGE = 'models list [--data-dir DIR] [--json]';
 
@@ -27,8 +31,11 @@ async function run(args: readonly string[]): Promise<number> {
   const host = await readHostFacts();
   const memorySettings = modelMemorySettings(readConfig(configPath(dataDirOf(values))));
   const rows = store.entries().map((entry) => rowOf(entry, store, { ...host, ...memorySettings }));
-  if (values.json) print(JSON.stringify({ models: rows }, null, 2));
-  else if (rows.length === 0) print('No models yet. Get one with: inference-provider models pull hf:OWNER/REPOSITORY:QUANTISATION');
+  // A running provider may serve models outside the store: the demo model, or models of its command line.
+  const daemon = await runningDaemon(dataDirOf(values));
+  const served = daemon === null ? null : daemon.models.map(({ id }) => id);
+  if (values.json) print(JSON.stringify({ models: rows, served }, null, 2));
+  else if (rows.length === 0) print(emptyStoreText(served));
   else for (const row of rows) print(lineOf(row));
   return 0;
 }
@@ -84,5 +91,14 @@ function lineOf(row: Row): string {
   const fits = row.fits ? `fits, ${serves}` : 'does NOT fit beside your reserved memory';
   const speed = row.estimated_tokens_per_second === null ? '' : `, about ${row.estimated_tokens_per_second} tokens/s (estimate)`;
   const use = row.use === null ? 'not served' : `served (${/^\d+$/.test(row.use) ? `${row.use} minutes idle` : row.use})`;
-  return `${row.id}  ${row.type}, ${row.quantization}, ${gigabytes(row.bytes)}, ${fits}${speed}; ${use}\n    weights sha256 ${row.sha256}`;
+  return `${row.id}  ${row.type}, ${row.quantization}, ${byteSizeText(row.bytes)}, ${fits}${speed}; ${use}\n    weights sha256 ${row.sha256}`;
+}
+
+/** `served`: ids of the running provider's models; null: no provider runs. */
+export function emptyStoreText(served: readonly string[] | null): string {
+  const now =
+    served === null || served.length === 0
+      ? 'No models in the store. Until you add one, this machine serves the small model that ships with this program.'
+      : `Served now: ${served.map(clean).join(', ')}. No models in the store.`;
+  return `${now}\nAdd a model: inference-provider models pull hf:OWNER/REPOSITORY:QUANTISATION`;
 }

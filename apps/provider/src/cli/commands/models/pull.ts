@@ -1,8 +1,10 @@
 /** `models pull`: downloads a model into the model store, or adds a local file, after checking its hash. */
+
 import { parseArgs } from 'node:util';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { dataDirOf } from '../../../config/data-dir.js';
+import { byteSizeText } from '../../../models/byte-size-text.js';
 import { addOnPath, installAddOn, isAddOnInstalled } from '../../../models/store/add-on.js';
 import type { Progress } from '../../../models/store/download.js';
 import { modelRepositoryOf } from '../../../models/store/model-repository.js';
@@ -11,7 +13,7 @@ import { StartupError } from '../../../startup-error.js';
 import type { Command } from '../../command.js';
 import { abortOnInterrupt } from '../../input/interrupt.js';
 import { UsageError } from '../../input/owner-options.js';
-import { COMMON_OPTIONS, gigabytes, openStore, print, readArguments, withErrorText } from '../../models-command.js';
+import { COMMON_OPTIONS, openStore, print, readArguments, withErrorText } from '../../models-command.js';
 import { ProgressLine } from '../../output/progress-line.js';
 
 const USAGE =
@@ -54,7 +56,7 @@ async function run(args: readonly string[]): Promise<number> {
     catalogued: async (id) => (coordinator === undefined ? null : await catalogueHashes(coordinator, id, signal)),
     installEngine: async (installSignal) => {
       const path = addOnPath(dataDir);
-      if (!isAddOnInstalled(path) && !json) print('installing the engine for this kind of model (about 650 MB)');
+      if (!isAddOnInstalled(path) && !json) print('Installing the engine for this kind of model (about 650 MB)');
       await installAddOn(path, installSignal);
     },
     onFile: ({ name, index, count }) => {
@@ -70,8 +72,8 @@ async function run(args: readonly string[]): Promise<number> {
   const { entry, verifiedBy } = pulled;
   if (json) print(JSON.stringify({ type: 'pulled', ...entry, verified_by: verifiedBy }));
   else {
-    const checked = verifiedBy === null ? 'no hash to compare with is known' : `the hash matches the ${WORDS[verifiedBy]}`;
-    print(`${entry.id}: ${gigabytes(entry.bytes)}, ${checked}. SHA-256 ${entry.sha256}`);
+    const checked = verifiedBy === null ? 'checksum not verified: the source published none' : `checksum matches the ${WORDS[verifiedBy]}`;
+    print(`${entry.id}: ${byteSizeText(entry.bytes)}, ${checked}. SHA-256 ${entry.sha256}`);
     const where = values['data-dir'] === undefined ? '' : ` --data-dir ${values['data-dir']}`;
     if (entry.use === null) print(`Serve it with: inference-provider models use ${entry.id}${where}`);
   }

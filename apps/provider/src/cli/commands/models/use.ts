@@ -42,7 +42,7 @@ async function run(args: readonly string[]): Promise<number> {
     const when = outcome.kind === 'live' ? 'now' : 'the next start';
     print(use === null ? `${id} is no longer served from ${when} on.` : `${id} is served from ${when} on (${use}).`);
   }
-  if (problem !== null) process.stderr.write(`${id} is chosen, and cannot be served: ${problem}.\n`);
+  if (problem !== null) process.stderr.write(`${id} is selected but cannot be served: ${problem}.\n`);
   if (outcome.kind === 'not_taken') process.stderr.write(`The running provider continues unchanged: ${outcome.why}.\n`);
   return problem === null ? EXIT.fine : EXIT.needsOwner;
 }

@@ -1,0 +1,41 @@
+/** Stable colours of chart series, so that a filter or another measure does not repaint a series. Pure. */
+
+/** Number of `--chart-N` colours in the style sheet. */
+export const COLOUR_COUNT = 6;
+/** Colour of the series that combines the smallest ones. */
+export const OTHERS_COLOUR = COLOUR_COUNT;
+
+/**
+ * Colours of the series `shown`, from 1. `all`: ids of every series that the page can show, whichever of them the chart contains
+ * now. Up to `COLOUR_COUNT` series have distinct colours; the last colour is used only without a series of others.
+ */
+export function seriesColours(shown: readonly string[], all: readonly string[]): ReadonlyMap<string, number> {
+  const preferred = assign([...new Set([...all, ...shown])].sort(), hashOf);
+  // More series than colours share a preferred colour; shown ones then take free colours.
+  return assign([...shown].sort(), (id) => (preferred.get(id) ?? 1) - 1);
+}
+
+/** Gives each id its preferred slot, or the next free one; ids beyond the slots get the last colour. */
+function assign(ids: readonly string[], preferredSlot: (id: string) => number): Map<string, number> {
+  const slots = COLOUR_COUNT - 1;
+  const taken = new Set<number>();
+  const colours = new Map<string, number>();
+  for (const id of ids) {
+    if (taken.size === slots) {
+      colours.set(id, OTHERS_COLOUR);
+      continue;
+    }
+    let slot = preferredSlot(id) % slots;
+    while (taken.has(slot)) slot = (slot + 1) % slots;
+    taken.add(slot);
+    colours.set(id, slot + 1);
+  }
+  return colours;
+}
+
+/** FNV-1a, 32 bits. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193) >>> 0;
+  return hash;
+}
