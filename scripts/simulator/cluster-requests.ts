@@ -1,6 +1,7 @@
 /**
- * Requests of a simulated cluster, from arrival to answer. The client's coordinator asks owners that the real `chooseOwner` names, then
- * queues at some and looks at every newer digest, as `ClusterPlacements` does.
+ * Requests of a simulated cluster, from arrival to answer. The client's coordinator asks the coordinators that the real `chooseOwner`
+ * names, then queues at some, and checks again for a free slot when digests change, at most every 100 ms. Differs from
+ * `ClusterPlacements`: a request that no digest can serve is refused, not queued.
  */
 import type { ProviderId } from '@inference/protocol';
 import {
@@ -55,7 +56,10 @@ type Ask = Extract<OwnerChoice, { readonly kind: 'ask' }>;
 
 /** One way between two coordinators, in milliseconds. */
 export const LINK_MS = 0.5;
-/** As in `ClusterPlacements`: owners asked at once, and the time between two looks at changed digests. */
+/**
+ * As `MAX_CONTACTED_PEERS` and `RETRY_MS` of `ClusterPlacements`: maximum coordinators asked in turn before queueing, and minimum time
+ * between two looks at digests.
+ */
 const MAX_ASKS = 4;
 const RETRY_MS = 100;
 /** As in `placement-messages`: maximum prefixes sent to peers. */
@@ -94,7 +98,7 @@ export class ClusterRequests {
     });
   }
 
-  /** Ends the requests of a coordinator that died. Returns a function for each: its client tries another coordinator. */
+  /** Takes the requests from a dead coordinator. Each returned function continues one at the coordinator that its client tries next. */
   abandon(victim: ClusterOwner): ((client: ClusterOwner) => void)[] {
     const abandoned = [...(this.#requests.get(victim) ?? [])];
     this.#requests.delete(victim);
@@ -171,7 +175,7 @@ export class ClusterRequests {
     });
   }
 
-  /** Asks owners until one gives a slot. `asked`: owners without a slot. */
+  /** Asks owners until one gives a slot. `asked`: coordinators not to ask; grows with each. */
   #placeNow(
     request: Request,
     asked: Set<OwnerId>,

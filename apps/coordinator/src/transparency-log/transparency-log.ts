@@ -1,6 +1,6 @@
 /**
- * Transparency log of this network (C2SP tlog-tiles): appends entries, publishes checkpoints after the witnesses' cosignatures, and
- * proves that an entry is in the published tree.
+ * Transparency log of this network (C2SP tlog-tiles): appends entries, publishes a checkpoint when a quorum of witnesses has cosigned
+ * it, and proves that an entry is in the published tree.
  */
 import {
   checkpointText,
@@ -49,12 +49,12 @@ const MAX_CACHED_PROVIDERS = 10_000;
 /** What the keyset route needs of the log. */
 export interface KeysetLog {
   /**
-   * Logs a keyset and returns the proof for its `log` member. `keysetBytes`: `keysetLeafBytes` of the keyset. Null: not published, as
+   * Logs a keyset. Returns the proof that is then served as the member `log` of the keyset. `keysetBytes`: `keysetLeafBytes` of the keyset. Null: not published, as
    * witnesses are missing or the hourly maximum of keysets is reached.
    */
   publish(keysetBytes: Uint8Array): Promise<E2eKeysetLog | null>;
   /**
-   * Index of the leaf of a provider's enclave key (x963), appended where missing. Null: the hourly maximum of providers is reached. The next
+   * Leaf index of a provider's enclave key (X9.63); appends the key if the log lacks it. Null: the hourly maximum of providers is reached. The next
    * publication contains the leaf.
    */
   providerIndex(publicKey: Uint8Array): Promise<number | null>;
@@ -78,7 +78,7 @@ export class TransparencyLog implements KeysetLog {
   readonly #key: NoteKey;
   readonly #witnesses: readonly WitnessClient[];
   readonly #options: TransparencyLogOptions;
-  /** Leaves of enclave keys. */
+  /** Leaf indexes by enclave key, in hexadecimal. */
   readonly #providerIndexes = new BoundedMap<string, number>(MAX_CACHED_PROVIDERS);
   /** Publications of this process, one after the other. */
   #publishing: Promise<void> = Promise.resolve();
@@ -110,14 +110,14 @@ export class TransparencyLog implements KeysetLog {
     return index === null ? null : await this.inclusionOf(index);
   }
 
-  /** Logs an entry, once, and publishes the new tree. Returns the leaf's index; null: the hourly maximum of this kind is reached. */
+  /** Appends an entry, if new, and tries to publish the tree. Returns the leaf's index; null: the hourly maximum of this kind is reached. */
   async append(entry: LogEntry): Promise<number | null> {
     const index = await this.#repository.append(entry);
     await this.refresh();
     return index;
   }
 
-  /** Logs entries, each once, and publishes the new tree. Throws an Error where the hourly maximum leaves some for a later call. */
+  /** Appends new entries, and tries to publish the tree. Throws an Error if the hourly maximum refused some; call again later. */
   async appendAll(entries: Iterable<LogEntry>): Promise<void> {
     const refused = new Set<LogEntryKind>();
     for (const entry of entries) {
@@ -174,7 +174,7 @@ export class TransparencyLog implements KeysetLog {
     const root = await treeRoot(sha256, this.#repository.subtree, size);
     const tree: PublishedTree = { ...before, size, root, cosignatures: '' };
     const cosignatures = await this.#cosignatures(tree);
-    if (size === before.size) cosignatures.push(...olderCosignatures(before.cosignatures, cosignatures));
+    if (size === before.size) cosignatures.push(...this.#olderCosignatures(before.cosignatures, cosignatures));
     if (cosignatures.length < this.#options.quorum) return;
     await this.#repository.publish({ size, root, cosignatures: cosignatures.map(formatSignatureLine).join('') });
   }
@@ -191,16 +191,20 @@ export class TransparencyLog implements KeysetLog {
     });
   }
 
+  /** Stored cosignatures of the same tree that configured witnesses did not renew now. */
+  #olderCosignatures(lines: string, newer: readonly NoteSignature[]): NoteSignature[] {
+    if (lines === '') return [];
+    const keys = this.#options.witnesses.map(({ key }) => formatNoteKey(sha256, key));
+    return parseSignatureLines(lines).filter(
+      ({ name, keyId }) =>
+        keys.some((key) => key.startsWith(`${name}+${keyId}+`)) && !newer.some((one) => one.name === name && one.keyId === keyId),
+    );
+  }
+
   #checkpointOf(tree: PublishedTree): string {
     const text = checkpointText(tree);
     const timeSeconds = Math.floor(tree.readAt / 1000);
     const own = [this.#key, timeKey(this.#key)].map((key) => signNote(sha256, key, this.#pair.sign, text, timeSeconds));
     return `${formatSignedNote({ text, signatures: own })}${tree.cosignatures}`;
   }
-}
-
-/** Stored cosignatures of the same tree, of witnesses that did not answer now. */
-function olderCosignatures(lines: string, newer: readonly NoteSignature[]): NoteSignature[] {
-  if (lines === '') return [];
-  return parseSignatureLines(lines).filter(({ name, keyId }) => !newer.some((one) => one.name === name && one.keyId === keyId));
 }

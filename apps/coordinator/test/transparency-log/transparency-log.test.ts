@@ -220,6 +220,20 @@ describeDatabases('transparency log', (fresh) => {
     expect(await sizeOf(log)).toBe(3);
   });
 
+  it('drops the cosignature of a witness that is no longer configured', async () => {
+    const [, two] = await startWitnesses();
+    const log = await openLog({ quorum: 2 });
+    await log.append(provider(0));
+    expect(await log.checkpoint()).toContain('— two.example ');
+    witnesses.splice(witnesses.indexOf(two), 1);
+    const reconfigured = await openLog({ quorum: 1 });
+    await reconfigured.refresh();
+    const checkpoint = await reconfigured.checkpoint();
+    expect(checkpoint).toContain('— one.example ');
+    expect(checkpoint).not.toContain('— two.example ');
+    await two.close();
+  });
+
   it('serves checkpoint, key, tiles and entries over HTTP', async () => {
     const log = await openLog();
     for (let index = 0; index < 260; index++) await log.append(provider(index));

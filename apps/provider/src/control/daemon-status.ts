@@ -1,4 +1,4 @@
-/** Status of the daemon for its owner's commands. Times in milliseconds since 1970. */
+/** Schemas and guards of the daemon's answers to the owner's commands: status, enclave check, account link. Times in milliseconds since 1970. */
 import { AVAILABILITY_STATES, ProviderStatusSchema, TrustSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -23,7 +23,7 @@ const DaemonStatusSchema = Type.Object({
   version: Type.String(),
   pid: Type.Integer(),
   started_at: Type.Integer(),
-  /** `starting`: the model is being loaded. */
+  /** `starting`: before models and enclave are ready. */
   state: Type.Enum(['starting', 'running', 'stopping']),
   data_dir: Type.String(),
   coordinator: Type.String(),
@@ -32,7 +32,7 @@ const DaemonStatusSchema = Type.Object({
   connection: Type.Object({
     state: Type.Enum(['connected', 'not_connected']),
     since: Type.Integer(),
-    /** Reason why the last connection ended or was refused; null before the first end. */
+    /** Reason why the connection ended or was refused; null while connected and before the first end. */
     problem: nullable(Type.String()),
     retry_at: nullable(Type.Integer()),
   }),
@@ -50,7 +50,7 @@ const DaemonStatusSchema = Type.Object({
   availability: nullable(AvailabilityStatusSchema),
   running_jobs: Type.Integer(),
   jobs: Type.Object({ completed: Type.Integer(), failed: Type.Integer(), cancelled: Type.Integer() }),
-  /** Hardware, and the latest rates of one sequence in tokens per second; null if unknown. */
+  /** Absent while starting. `*_tps`: latest measured rates of one stream, in tokens per second; null if unknown. */
   hardware: Type.Optional(
     Type.Object({
       chip: Type.String(),
@@ -71,7 +71,7 @@ const DaemonStatusSchema = Type.Object({
     }),
   ),
   host: Type.Object({ thermal: Type.String(), memory_pressure: Type.String(), power: Type.String() }),
-  /** Settings file, and whether its current content is applied. */
+  /** Settings file. `read_at`: reading of the settings in effect. `problem`: why the present file is refused; null if accepted. */
   settings: Type.Object({
     path: Type.String(),
     read_at: Type.Integer(),

@@ -13,8 +13,8 @@ import type { VerifiedProvider } from './verified-provider.js';
 
 /** Maximum providers that one selection verifies: each costs a download and some 30 ms. */
 const MAX_VERIFICATIONS = 24;
-/** When too few providers verify, a new keyset is tried, if the current one is older than this, in milliseconds. */
-const RETRY_AFTER_MS = 1000;
+/** Minimum age in milliseconds at which a keyset with too few verified providers is downloaded again. */
+const MIN_RETRY_AGE_MS = 1000;
 
 export interface NetworkOptions extends KeysetSource {
   readonly crypto: E2eCrypto;
@@ -43,7 +43,7 @@ interface CandidateQuery {
 /** Result of verifying the providers of a model in the order of preference. */
 interface Selection extends Candidates {
   readonly refusals: readonly E2ERefused[];
-  /** Providers in the keyset that serve the model. */
+  /** Providers in the keyset that match the query. */
   readonly servingCount: number;
 }
 
@@ -72,11 +72,14 @@ export class Network {
     await this.#keysets.current();
   }
 
-  /** Verified candidates of a model. The keyset is compared with what the caller's API key gets. Throws {@link E2ERefused}. */
+  /**
+   * Verified candidates of a model. With `authorization`, the public keyset must equal the one that this API key gets. Throws
+   * {@link E2ERefused}.
+   */
   async candidates(query: CandidateQuery): Promise<Candidates> {
     let selection = await this.#select(query);
     const age = this.#options.now() - (this.#keysets.verifiedAt ?? 0);
-    if (selection.providers.length < this.#options.policy.minCandidates && age >= RETRY_AFTER_MS) {
+    if (selection.providers.length < minCandidatesOf(query, this.#options.policy) && age >= MIN_RETRY_AGE_MS) {
       this.invalidate();
       selection = await this.#select(query);
     }
@@ -97,7 +100,8 @@ export class Network {
       ({ models, provider_id }) => models.includes(model) && (providerId === null || provider_id === providerId),
     );
     if (serving.length === 0) {
-      const refusal = new E2ERefused('no_candidates', `No provider in the keyset serves the model ${JSON.stringify(model)}.`);
+      const subject = providerId === null ? 'No provider in the keyset serves' : `Provider ${providerId} does not serve`;
+      const refusal = new E2ERefused('no_candidates', `${subject} the model ${JSON.stringify(model)}.`);
       return { providers: [], refusals: [refusal], log, servingCount: 0 };
     }
     const times = { now: this.#options.now(), stickyFor: policy.stickyFor };
@@ -126,7 +130,7 @@ export class Network {
     return { providers, refusals };
   }
 
-  /** Stores the choice, so that later requests prefer the same providers. */
+  /** Records that a real provider was seen and, unless one was named, the choice, which later requests prefer. */
   async #remember({ providers }: Selection, { model, providerId = null }: CandidateQuery): Promise<void> {
     const { policy, state } = this.#options;
     if (providers.some(({ evidence }) => evidence !== 'simulated')) await state.setSeenReal();
@@ -138,14 +142,16 @@ export class Network {
   }
 }
 
-/** Throws {@link E2ERefused}. One named provider suffices. */
-function requireEnough(
-  { providers, refusals, servingCount }: Selection,
-  { providerId = null }: CandidateQuery,
-  { minCandidates }: Policy,
-): void {
+/** One named provider suffices. */
+function minCandidatesOf({ providerId = null }: CandidateQuery, { minCandidates }: Policy): number {
+  return providerId === null ? minCandidates : 1;
+}
+
+/** Throws {@link E2ERefused}. */
+function requireEnough({ providers, refusals, servingCount }: Selection, query: CandidateQuery, policy: Policy): void {
   if (providers.length === 0) throw refusals[0] ?? new E2ERefused('no_candidates', 'No provider was verified.');
-  if (providers.length >= minCandidates || providerId !== null) return;
+  const minCandidates = minCandidatesOf(query, policy);
+  if (providers.length >= minCandidates) return;
   const counts = `${providers.length} of ${servingCount} providers were verified, and minCandidates is ${minCandidates}.`;
   throw new E2ERefused('targeted', [counts, refusals[0]?.message ?? ''].join(' ').trim());
 }

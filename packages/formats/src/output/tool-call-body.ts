@@ -1,10 +1,11 @@
 /**
- * `ToolCallBody` parses the JSON object of one tool call unit by unit: `{"name": ..., "arguments": {...}}`, members in any order.
- * Arguments stream once the name is known; until then they are buffered, up to a bound. Independent of chunk boundaries.
+ * `ToolCallBody` parses the JSON object of one tool call, one UTF-16 unit at a time: `{"name": ..., "arguments": {...}}`, members in any
+ * order, `parameters` for `arguments` too. An arguments object after the name streams unvalidated; other arguments are buffered, up to a
+ * bound. The result does not depend on how the output is split into chunks.
  */
 import { isJsonObject, parsedJson } from '../json/json-value.js';
 
-/** Maximum UTF-16 units before the name. Longer bodies without a name are not calls. */
+/** Maximum UTF-16 units before the call starts. Longer bodies are text. */
 const MAX_WAITING = 65_536;
 
 type Place = 'before' | 'key_or_end' | 'key' | 'colon' | 'value_start' | 'value' | 'after_value' | 'done' | 'bad';
@@ -43,7 +44,10 @@ export class ToolCallBody {
     return this.#raw;
   }
 
-  /** Consumes one UTF-16 unit. `bad`: the text before this unit cannot become a call. */
+  /**
+   * Reads one UTF-16 unit. `bad`: this unit does not continue the call, or the bound is reached; the unit is not consumed. A started
+   * call ends there; otherwise the body is text.
+   */
   read(unit: string): 'more' | 'done' | 'bad' {
     if (!this.#started && this.#raw.length >= MAX_WAITING) return 'bad';
     this.#step(unit);
@@ -172,7 +176,7 @@ export class ToolCallBody {
   }
 }
 
-/** JSON text of the arguments: an object, an object encoded as a string (some models), or null. */
+/** JSON text of the arguments object. The literal may be an object, a string with one (some models), or JSON null (none). Null for others. */
 function argumentsOf(literal: string): string | null {
   if (literal.startsWith('{')) return literal;
   const value = parsedJson(literal);

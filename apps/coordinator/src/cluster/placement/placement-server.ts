@@ -116,6 +116,7 @@ export class PlacementServer {
       revocable: message.revocable,
       retried: message.retried,
       loadedOnly: message.loaded_only,
+      // The asking coordinator counts the wait.
       isCounted: true,
     };
   }
@@ -183,7 +184,7 @@ class RelayedJob implements StreamEvents, JobSink {
     this.#model = model;
   }
 
-  /** Aborted when the placement ends without a result: the peer closed the stream, broke the protocol or was too slow. */
+  /** Aborted when the peer cancels, closes the stream, breaks the protocol or is too slow, before or after a slot was placed. */
   get signal(): AbortSignal {
     return this.#waiting.signal;
   }

@@ -1,7 +1,8 @@
 /**
- * `SignInLimits` on password attempts and mail, by e-mail address. Attempts count per e-mail address and client (a known browser, else
- * a network), so that unknown clients lock out only themselves. Many unknown clients together are delayed but never lock the account.
- * Browsers and networks with a recent sign-in are not delayed.
+ * `SignInLimits` limits password attempts and sent mail per e-mail address. Attempts count per e-mail address and client (a known
+ * browser, else a network), and per network over all addresses, so that unknown clients lock out only themselves. Many unknown clients
+ * together are delayed, and refused only while too many are delayed; mail over the limit is not sent. Clients with an earlier sign-in
+ * are not delayed.
  */
 import type { AttemptCounter, AttemptCounters, RecentNames } from '../../limits/attempt-counters.js';
 import { localAttempts } from './attempt-limit.js';
@@ -28,7 +29,7 @@ export interface SignInClient {
 /** An admitted attempt. `isDelayed`: too many others attempt the e-mail address; {@link SignInLimits.delay} must run first. */
 export interface SignInAttempt {
   readonly isDelayed: boolean;
-  /** Removes the count, after a success or if the attempt got no response. */
+  /** Removes the count: after a success, or if the password was not checked or the result not stored. */
   refund(): Promise<void>;
 }
 
@@ -40,11 +41,11 @@ export interface SignInBlock {
 
 const QUARTER_MS = 15 * 60_000;
 const HOUR_MS = 60 * 60_000;
-/** Limit of all unknown clients together per e-mail address, and of a network, as a multiple of the limit per client. */
+/** Multiple of the limit per client, for all unknown clients of one e-mail address together, and for one network over all addresses. */
 const SHARED_LIMIT_FACTOR = 10;
 const DELAY_MS = 5000;
 const MAX_DELAYED = 1000;
-/** Links in mail are valid for an hour, so at least one mail has a valid link. */
+/** Per hour, the lifetime of links: a client at the limit has a mail with a valid link. */
 const MAX_MAILS_PER_CLIENT = 5;
 const MAX_MAILS_PER_EMAIL = 20;
 const KNOWN_MS = 30 * 24 * HOUR_MS;

@@ -1,4 +1,7 @@
-/** `uninstall`: removes the service, the program, the command on the PATH, and optionally the data. */
+/**
+ * `uninstall`: signs the machine out and removes the service, the installed program and its command; on request also data and key. npm
+ * and clones keep the program.
+ */
 import { existsSync } from 'node:fs';
 import { byteSizeText } from '../../models/byte-size-text.js';
 import { labelOf, serviceManager } from '../../service/choose-manager.js';
@@ -17,7 +20,8 @@ export const uninstallCommand: Command = {
   usage: `uninstall [--keep-data | --delete-data] [--delete-key] [--yes] [--dry-run]
           [--data-dir DIR] [--json]
 
-Stops the service, signs this machine out, and removes the program and the command.
+Stops the service, signs this machine out, and removes the program and its command
+(an installation by npm or a clone prints what is left to do).
 Settings, models and logs stay unless you use --delete-data or confirm the prompt.
 The key in the enclave folder is this machine's identity and carries its reputation;
 only --delete-key removes the key. A new installation with the retained key is
@@ -73,7 +77,7 @@ async function uninstall(args: readonly string[]): Promise<number> {
     const other = await runningDaemon(dataDir);
     if (other !== null) {
       process.stderr.write(
-        `The provider still runs (process ${other.pid}): stop the process, then run this command again. Nothing was removed.\n`,
+        `The provider still runs (process ${other.pid}): stop the process, then run this command again. Program and data were not removed.\n`,
       );
       return EXIT.needsOwner;
     }

@@ -30,7 +30,7 @@ type CallResult =
   | RequestFailure
   | { readonly kind: 'stopped' };
 
-/** Aborts a request after a period without data. The reader extends the deadline with each chunk. */
+/** Aborts a request when its time is over. A reader may restart the time, such as with each chunk, and must `clear` it at the end. */
 export class Deadline {
   readonly #silent = new AbortController();
   readonly signal: AbortSignal;
@@ -77,7 +77,7 @@ export async function call({ base = '', path, secret, body, nonce, signal }: Cal
   }
 }
 
-/** Maps an aborted read to its cause: the user, the deadline or the network. */
+/** Result of a request or read that threw: stopped by the user, timed out, or connection lost. */
 export function connectionFailure(stop: AbortSignal, deadline: Deadline): CallResult & { kind: 'failed' | 'stopped' } {
   if (stop.aborted) return { kind: 'stopped' };
   return { kind: 'failed', status: null, problem: deadline.passed ? TIMED_OUT : CONNECTION_LOST };

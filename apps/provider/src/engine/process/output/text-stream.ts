@@ -13,7 +13,7 @@ import type { TextAssembler, Vocabulary } from './token-text.js';
 
 /** The daemon's control of one running stream: cancel, pause, resume. */
 export class StreamControl {
-  /** Called at every change. Set by the runner of the stream. */
+  /** Called on cancel and resume, which may wake the decoder. Set by the decoder. */
   onChange: () => void = () => {};
   #cancelled = false;
   #paused = false;
@@ -102,7 +102,7 @@ export class TextStream {
     }
     this.#count += 1;
     if (grammarText !== null) {
-      // The grammar state is one token ahead when the text is written, so the text is stored here.
+      // Taken now: by the time `write` runs, the grammar has accepted the next token.
       const text = grammarText.push();
       const reason = grammarText.mayEnd ? 'stop' : 'length';
       const more = !grammarText.isComplete && this.#count < limit;
@@ -112,7 +112,7 @@ export class TextStream {
     return { more, write: () => this.#write(next, this.options.text.push(next), logprobs, more ? null : 'length') };
   }
 
-  /** Ends the stream without a last token. */
+  /** Reports the end, once, and frees the sampler. Called directly on failure or cancellation. */
   end(ended: Ended): void {
     if (this.#isOver) return;
     this.#isOver = true;
