@@ -1,13 +1,16 @@
 /** HPKE and the answer's key derivation against published vectors and an independent implementation. */
 
-import { createCipheriv } from 'node:crypto';
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { computeNonce, deriveResponseKeys } from 'ehbp';
 import { AEAD_AES_256_GCM, CipherSuite, KDF_HKDF_SHA256, KEM_DHKEM_X25519_HKDF_SHA256 } from 'hpke';
 import { describe, expect, test } from 'vitest';
 import { concatBytes, fromHex, toHex } from '../../src/bytes.js';
 import { e2eKeyPair, nodeE2eCrypto } from '../../src/crypto/e2e-crypto.js';
 import { sealingKeyPairFrom } from '../../src/crypto/x25519.js';
 import { deriveAnswerSecret } from '../../src/e2e/answer.js';
+import { E2eFrameSealer } from '../../src/e2e/frames.js';
 import { exportSecret, hkdfExpand, kemSecret, openFirst, sealFirst, setupBaseRecipient, setupBaseSender } from '../../src/e2e/hpke.js';
+import { E2E_FRAME_HEADER_BYTES } from '../../src/e2e/limits.js';
 import { SeededRandom } from '../seeded-random.js';
 import { refuses } from './samples.js';
 
@@ -73,6 +76,24 @@ describe('an independent implementation', () => {
       expect(exportSecret(nodeE2eCrypto, recipient, label, 32)).toEqual(Uint8Array.from(await ctx.Export(label, 32)));
     }
   });
+});
+
+test('EHBP derives the same keys of an answer, and opens its frames', async () => {
+  const random = new SeededRandom(62);
+  for (let round = 0; round < 20; round++) {
+    const [secret, enc, responseNonce] = [random.bytes(32), random.bytes(32), random.bytes(32)];
+    const derived = deriveAnswerSecret(nodeE2eCrypto, secret, enc, responseNonce, 32);
+    const { keyBytes, nonceBase } = await deriveResponseKeys(secret, enc, responseNonce);
+    expect([toHex(derived.key), toHex(derived.baseNonce)]).toEqual([toHex(keyBytes), toHex(nonceBase)]);
+    const sealer = new E2eFrameSealer(nodeE2eCrypto, derived);
+    for (let sequence = 0; sequence < 3; sequence++) {
+      const plaintext = random.bytes(1 + random.below(300));
+      const sealed = sealer.seal(plaintext, false).subarray(E2E_FRAME_HEADER_BYTES);
+      const decipher = createDecipheriv('aes-256-gcm', keyBytes, computeNonce(nonceBase, sequence));
+      decipher.setAAD(Uint8Array.of(0, 0, 0, sequence, 0)).setAuthTag(sealed.subarray(-16));
+      expect(toHex(concatBytes(decipher.update(sealed.subarray(0, -16)), decipher.final()))).toBe(toHex(plaintext));
+    }
+  }
 });
 
 test('keys of another length, keys of small order and long expansions are refused', () => {
