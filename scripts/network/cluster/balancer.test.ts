@@ -115,10 +115,25 @@ test('an agent keeps its coordinator, and moves to the one with the fewest agent
 test('a client that leaves closes its connection to the coordinator', async () => {
   const entrance = await balancer.listenForAgent(0);
   const socket = connect(entrance.port, '127.0.0.1');
-  socket.write('GET / HTTP/1.1\r\n');
+  socket.write('GET / HTTP/1.1\r\nUpgrade: websocket\r\n');
   await expect.poll(() => entrance.backend?.name).toBe('one');
   socket.destroy();
   await expect.poll(() => entrance.backend).toBeNull();
+});
+
+test("an agent's HTTP connections do not say where its session is", async () => {
+  const entrance = await balancer.listenForAgent(0);
+  const kept = connect(entrance.port, '127.0.0.1');
+  kept.write('GET / HTTP/1.1\r\nHost: coordinator\r\n\r\n');
+  await new Promise((resolve) => kept.once('data', resolve));
+  expect(entrance.backend).toBeNull();
+  (coordinators[0] as Coordinator).isReady = false;
+  await ready(2);
+  const socket = new WebSocket(`ws://127.0.0.1:${entrance.port}/`);
+  await new Promise((resolve) => socket.once('open', resolve));
+  expect(entrance.backend?.name).toBe('two');
+  kept.destroy();
+  socket.terminate();
 });
 
 test('an agent that leaves a frozen coordinator is at its new one', async () => {

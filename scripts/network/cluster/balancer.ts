@@ -14,7 +14,7 @@ export interface Backend {
   readonly name: string;
   readonly port: number;
   isReady: boolean;
-  /** Open connections of agents. */
+  /** Open WebSockets of agents. */
   agents: number;
 }
 
@@ -24,7 +24,7 @@ type Policy = (ready: readonly Backend[]) => readonly Backend[];
 /** A listener of the balancer. */
 export interface Entrance {
   readonly port: number;
-  /** Coordinator of the oldest connection that neither side has ended. */
+  /** Coordinator of an agent's oldest WebSocket that neither side has ended; null for an entrance of clients. */
   readonly backend: Backend | null;
 }
 
@@ -73,7 +73,6 @@ export class Balancer {
   async #listen(port: number, isForAgents: boolean, policy: Policy): Promise<Entrance> {
     const open: Backend[] = [];
     const count = (backend: Backend, change: 1 | -1): void => {
-      if (!isForAgents) return;
       backend.agents += change;
       if (change === 1) open.push(backend);
       else open.splice(open.indexOf(backend), 1);
@@ -82,7 +81,7 @@ export class Balancer {
     // Half-open: a client may end its side before the response.
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => {
       this.#keep(client);
-      void this.#serve(client, policy, count);
+      void this.#serve(client, policy, isForAgents ? count : null);
     });
     this.#servers.add(server);
     await new Promise<void>((resolve, reject) => {
@@ -98,7 +97,7 @@ export class Balancer {
     };
   }
 
-  async #serve(client: Socket, policy: Policy, count: (backend: Backend, change: 1 | -1) => void): Promise<void> {
+  async #serve(client: Socket, policy: Policy, count: ((backend: Backend, change: 1 | -1) => void) | null): Promise<void> {
     const deadline = performance.now() + MAX_WAIT_MS;
     while (!client.destroyed && !this.#closing.signal.aborted) {
       for (const backend of policy(this.#backends.filter(({ isReady }) => isReady))) {
@@ -106,9 +105,7 @@ export class Balancer {
         if (upstream === null) continue;
         if (client.destroyed) return void upstream.destroy();
         this.#keep(upstream);
-        count(backend, 1);
-        // The client's end counts: a frozen coordinator never ends its own side.
-        onFirstEnd(client, upstream, () => count(backend, -1));
+        if (count !== null) onWebSocket(client, upstream, (change) => count(backend, change));
         join(client, upstream);
         return;
       }
@@ -160,6 +157,18 @@ function open(port: number): Promise<Socket | null> {
       socket.off('error', fail);
       resolve(socket);
     });
+  });
+}
+
+/**
+ * Calls back with 1 for a connection that becomes a WebSocket, and with -1 at its end. An agent's other requests do not say where its
+ * session is. The client's end counts: a frozen coordinator never ends its own side.
+ */
+function onWebSocket(client: Socket, upstream: Socket, callback: (change: 1 | -1) => void): void {
+  client.once('data', (head: Buffer) => {
+    if (!/^upgrade: *websocket/im.test(head.toString('latin1'))) return;
+    callback(1);
+    onFirstEnd(client, upstream, () => callback(-1));
   });
 }
 
