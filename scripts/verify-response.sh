@@ -408,8 +408,11 @@ names request_sha256 "$(sha256 "$work/request.json")" request
 names endpoint "$endpoint" endpoint
 [ ! -f "$work/nonce.txt" ] || names client_nonce "$(cat "$work/nonce.txt")" nonce
 [ -z "$(header x-inference-job-id)" ] || names job_id "$(header x-inference-job-id)" job
-asked=$(text_field "$(lines 1 <"$work/request.json")" model | sed 's|\\/|/|g')
-[ -z "$asked" ] || names model "$asked" model
+request_lines=$(lines 1 <"$work/request.json" | sed 's|\\/|/|g')
+asked=$(text_field "$request_lines" model)
+# The request may name models that answer instead of the first, in its member `models`.
+field "$request_lines" models | lines 1 | sed -n 's/^"\(.*\)",\{0,1\}$/\1/p' | grep -qxF -e "$(of_receipt model)" ||
+  { [ -z "$asked" ] || names model "$asked" model; }
 case $(of_receipt finish_reason) in
   stop | length | tool_calls) ;;
   cancelled) fail 'receipt: the answer was cancelled before its end' ;;
