@@ -161,7 +161,7 @@ describe('an account without money', () => {
         .catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(OpenAI.APIError);
       expect(error).toMatchObject({ status: 402, code: 'insufficient_quota', type: 'insufficient_quota' });
-      expect((error as Error).message).toMatch(/max_tokens.*the available balance is \$0\.000000 \(0 micro-USD\)/);
+      expect((error as Error).message).toMatch(/max_tokens.*your balance is \$0\.000000 \(0 micro-USD\)/);
     }
     expect(sent()).toBe(2);
   });
