@@ -37,15 +37,15 @@ const RecordSchema = Type.Object({ text: Type.String({ maxLength: 1024 * 1024 })
 export const e2eRoutes: FastifyPluginAsync<E2eRoutesDeps> = async (server, { registry, anchor, views, keysets, keysetLog, now }) => {
   const local = new LocalKeyset({ registry, anchor, log: keysetLog, now });
   const readParts = views.define('e2e_keyset', { query: Type.Object({}), part: KeysetPartSchema }, () => local.part());
-  let newestRegistrationAt = Number.NEGATIVE_INFINITY;
   const publisher = new KeysetPublisher({
     repository: keysets,
     providers: async () => {
       const registered = newestRegistrations(await readParts({}));
-      newestRegistrationAt = Math.max(...registered.map(({ registered_at }) => registered_at));
-      return registered.map(({ entry }) => entry);
+      return {
+        entries: registered.map(({ entry }) => entry),
+        newestRegistrationAt: Math.max(...registered.map(({ registered_at }) => registered_at)),
+      };
     },
-    newestRegistrationAt: () => newestRegistrationAt,
     log: keysetLog,
     now,
   });

@@ -21,12 +21,16 @@ export interface PublishedKeyset {
   readonly etag: string;
 }
 
+interface NetworkEntries {
+  readonly entries: readonly E2eKeysetProvider[];
+  /** Time of the newest registration among them, in milliseconds; minus infinity without entries. */
+  readonly newestRegistrationAt: number;
+}
+
 interface KeysetPublisherOptions {
   readonly repository: Pick<KeysetRepository, 'newest' | 'newestClaim' | 'claim' | 'publish'>;
   /** Entries of the whole network. */
-  readonly providers: () => Promise<readonly E2eKeysetProvider[]>;
-  /** Time of the newest registration among them, in milliseconds. Default: before every keyset. */
-  readonly newestRegistrationAt?: () => number;
+  readonly providers: () => Promise<NetworkEntries>;
   /** Null: keysets are in no transparency log. */
   readonly log: Pick<KeysetLog, 'publish'> | null;
   /** Milliseconds. */
@@ -56,21 +60,23 @@ export class KeysetPublisher {
   async #make(now: number): Promise<PublishedKeyset> {
     const { repository } = this.#options;
     let newest = await repository.newest();
-    const providers = await this.#providers();
-    if (newest !== null && this.#areRecordsServed(newest) && isYounger(newest, KEYSET_MAX_AGE_MS, now)) return published(newest);
+    const { entries, newestRegistrationAt } = await this.#options.providers();
+    const providers = sortedProviders(entries);
+    // A provider that registered since may have left its record with a coordinator that ended, so nobody serves the record.
+    const areRecordsServed = ({ issuedAt }: StoredKeyset): boolean => newestRegistrationAt < issuedAt;
+    if (newest !== null && areRecordsServed(newest) && isYounger(newest, KEYSET_MAX_AGE_MS, now)) return published(newest);
     const claim = await repository.newestClaim();
     const lastEpoch = Math.max(newest?.epoch ?? 0, claim?.epoch ?? 0);
     if (claim !== null && claim.epoch > (newest?.epoch ?? 0)) {
       const completed = await this.#complete(claim);
       // The hourly limit is reached, or witnesses are missing: the current keyset serves until its renewal is due.
       if (completed === null && newest !== null && isYounger(newest, RENEW_MS, now)) return published(newest);
-      if (completed !== null && this.#areRecordsServed(completed) && isYounger(completed, KEYSET_MAX_AGE_MS, now))
-        return published(completed);
+      if (completed !== null && areRecordsServed(completed) && isYounger(completed, KEYSET_MAX_AGE_MS, now)) return published(completed);
       newest = completed ?? newest;
     }
     const isFresh = newest !== null && isYounger(newest, RENEW_MS, now);
     if (newest !== null && isFresh) {
-      const minRecordsAgeMs = this.#areRecordsServed(newest) ? RECORDS_INTERVAL_MS : 0;
+      const minRecordsAgeMs = areRecordsServed(newest) ? RECORDS_INTERVAL_MS : 0;
       if (!isChanged(newest, providers, now, minRecordsAgeMs)) return published(newest);
     }
     return published(await this.#publishNext({ v: 1, epoch: lastEpoch + 1, issued_at: now, providers }, isFresh ? newest : null));
@@ -100,16 +106,10 @@ export class KeysetPublisher {
     // False: another coordinator completed the claim first.
     return (await repository.publish(next)) ? next : await repository.newest();
   }
+}
 
-  /** False if a provider registered since: its record may be that of a coordinator that ended, which nobody serves. */
-  #areRecordsServed({ issuedAt }: StoredKeyset): boolean {
-    return (this.#options.newestRegistrationAt?.() ?? Number.NEGATIVE_INFINITY) < issuedAt;
-  }
-
-  async #providers(): Promise<E2eKeysetProvider[]> {
-    const providers = await this.#options.providers();
-    return [...providers].sort((a, b) => (a.provider_id < b.provider_id ? -1 : 1)).slice(0, MAX_KEYSET_PROVIDERS);
-  }
+function sortedProviders(entries: readonly E2eKeysetProvider[]): E2eKeysetProvider[] {
+  return [...entries].sort((a, b) => (a.provider_id < b.provider_id ? -1 : 1)).slice(0, MAX_KEYSET_PROVIDERS);
 }
 
 /** A negative age means that the clock was set back. */

@@ -52,7 +52,7 @@ describeDatabases('keyset claims', (fresh) => {
           return repository.publish(keyset);
         },
       },
-      providers: async () => [entry(`${name} ${++reads}`)],
+      providers: async () => ({ entries: [entry(`${name} ${++reads}`)], newestRegistrationAt: Number.NEGATIVE_INFINITY }),
       log: {
         publish: async (bytes) => {
           failOnce('log');

@@ -108,8 +108,7 @@ it('has a proof where a log takes keysets, and keeps the newest logged keyset wh
   let newestRegistrationAt = -1;
   const publisher = new KeysetPublisher({
     repository,
-    providers: async () => [{ ...ENTRY, weight, record_sha256: record }],
-    newestRegistrationAt: () => newestRegistrationAt,
+    providers: async () => ({ entries: [{ ...ENTRY, weight, record_sha256: record }], newestRegistrationAt }),
     log: {
       publish: async (leaf) => {
         leaves.push(fromUtf8(leaf));
