@@ -20,8 +20,8 @@ export class Terminal {
   /** `command` is for a shell. */
   constructor(command: string, { columns, rows, env = {} }: { columns: number; rows: number; env?: Readonly<Record<string, string>> }) {
     this.#folder = mkdtempSync(join(tmpdir(), 'terminal-'));
-    // The earlier screen content must be restored at the end.
-    const prepared = `stty rows ${rows} cols ${columns}; tty > ${this.#folder}/tty; echo before; ${command}; code=$?; echo after; stty -a > ${this.#folder}/stty; exit $code`;
+    // The earlier screen content must be restored at the end. The trap keeps a shell such as dash alive through Ctrl-C.
+    const prepared = `trap : INT; stty rows ${rows} cols ${columns}; tty > ${this.#folder}/tty; echo before; ${command}; code=$?; echo after; stty -a > ${this.#folder}/stty; exit $code`;
     const args = process.platform === 'darwin' ? ['-q', '/dev/null', 'sh', '-c', prepared] : ['-qefc', prepared, '/dev/null'];
     this.#child = spawn('script', args, { env: { ...process.env, TERM: 'xterm-256color', ...env } });
     this.#screen = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true });
