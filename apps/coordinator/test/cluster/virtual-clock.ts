@@ -31,6 +31,11 @@ export class VirtualClock implements Clock {
     this.setTimer(0, callback);
   }
 
+  /** Time passes while the process runs nothing. */
+  stall(ms: number): void {
+    this.#now += ms;
+  }
+
   /** Runs callbacks until the time has passed, or until `isDone`. */
   run(ms: number, isDone: () => boolean = () => false): void {
     const end = this.#now + ms;
@@ -41,7 +46,7 @@ export class VirtualClock implements Clock {
         return;
       }
       this.#events.shift();
-      this.#now = event.at;
+      this.#now = Math.max(this.#now, event.at);
       event.callback();
     }
   }

@@ -22,6 +22,7 @@ export interface RequestContext {
 export type RequestHandler = (payload: Uint8Array, context: RequestContext) => Uint8Array | Promise<Uint8Array>;
 
 export interface RequestOptions {
+  /** A stall of this process during the wait extends the timeout, at most to twice its length. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }
@@ -43,6 +44,8 @@ export interface RequestsOptions {
 
 const NOTHING = new Uint8Array(0);
 const MAX_ID = 2 ** 32 - 1;
+/** Delay of a timer, in milliseconds, that counts as a stall of this process. */
+const MIN_STALL_MS = 20;
 const CODES: ReadonlySet<string> = new Set(['overloaded', 'too_large', 'unknown_kind', 'aborted', 'timeout'] satisfies LinkErrorCode[]);
 
 export class Requests {
@@ -71,7 +74,13 @@ export class Requests {
         send(FrameType.cancel, id, NOTHING, true);
         pending.settle(new LinkError(code, `request ${kind} to ${peer}: ${code}`), NOTHING);
       };
-      const cancelTimer = clock.setTimer(timeoutMs, () => cancel('timeout'));
+      const dueAt = clock.now() + timeoutMs;
+      let cancelTimer = clock.setTimer(timeoutMs, () => {
+        // After a stall, timers run before replies that have already arrived.
+        const stallMs = Math.min(clock.now() - dueAt, timeoutMs);
+        if (stallMs < MIN_STALL_MS) cancel('timeout');
+        else cancelTimer = clock.setTimer(stallMs, () => cancel('timeout'));
+      });
       const onAbort = (): void => cancel('aborted');
       signal?.addEventListener('abort', onAbort, { once: true });
       const pending: Pending = {
