@@ -186,6 +186,33 @@ describeInBrowser('a client in the console', () => {
     await page.getByText('$19.99 was added to your balance.').waitFor();
   });
 
+  it('sets a low-balance alert, and turns it off', async () => {
+    const person = await newPerson(network);
+    const alert = { available: true, threshold_micro_usd: null as number | null };
+    const page = await openPage('/balance', {
+      signedInAs: person,
+      prepare: async (context) => {
+        await context.route('**/console/v1/low-balance-alert', (route) => {
+          if (route.request().method() === 'PUT') Object.assign(alert, route.request().postDataJSON());
+          return route.fulfill({ json: alert });
+        });
+      },
+    });
+    const amount = page.getByLabel('Alert below, in US dollars');
+    await amount.fill('0');
+    await page.getByRole('button', { name: 'Turn on' }).click();
+    await page.getByText('The amount must be more than zero.').waitFor();
+    await amount.fill('2.50');
+    await page.getByRole('button', { name: 'Turn on' }).click();
+    await page.getByText('Alert set at $2.50').waitFor();
+    expect(alert.threshold_micro_usd).toBe(2_500_000);
+    await expectAccessible(page);
+    await screenshot(page, 'low-balance-alert');
+    await page.getByRole('button', { name: 'Turn off' }).click();
+    await page.getByText('Alert turned off').waitFor();
+    expect(alert.threshold_micro_usd).toBeNull();
+  });
+
   it('redirects to sign-in, and returns with the query', async () => {
     const person = await newPerson(network);
     const page = await openPage('/usage?from=2026-01-01&to=2026-01-31&key=playground');

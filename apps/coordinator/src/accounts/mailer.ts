@@ -3,11 +3,23 @@
  * either, functions that need mail are refused.
  */
 
-export interface Mail {
+export type Mail = ActionMail | LowBalanceMail;
+
+interface ActionMail {
   readonly kind: 'reset_password' | 'verify_email';
   readonly to: string;
   /** Link that completes the action of the mail. Secret of the recipient. */
   readonly link: string;
+}
+
+interface LowBalanceMail {
+  readonly kind: 'low_balance';
+  readonly to: string;
+  /** Console page on which credits are added. */
+  readonly link: string;
+  /** Decimal US dollars. */
+  readonly balance: string;
+  readonly threshold: string;
 }
 
 export interface Mailer {
@@ -20,6 +32,7 @@ const SEND_MS = 10_000;
 const SUBJECTS: Readonly<Record<Mail['kind'], string>> = {
   reset_password: 'Choose a new password',
   verify_email: 'Confirm your e-mail address',
+  low_balance: 'Your balance is low',
 };
 
 /** Logs links instead of sending mail. Development mode only: a reader of the log can take over the account. */
@@ -28,7 +41,13 @@ export function developmentMailer(logMail: (mail: Mail) => void): Mailer {
 }
 
 /** Body of a mail. Contains no text of the requester, who may be a stranger to the recipient. */
-function textOf(subject: string, link: string): string {
+function textOf(mail: Mail): string {
+  const subject = SUBJECTS[mail.kind];
+  const { link } = mail;
+  if (mail.kind === 'low_balance') {
+    const { balance, threshold } = mail;
+    return `Hello,\n\nYour balance is $${balance}, below your alert at $${threshold}. Requests fail once it is used up.\n\nAdd credits or change the alert: ${link}\n`;
+  }
   return `Hello,\n\n${subject}: ${link}\n\nIf you did not ask for this, ignore this mail.\n`;
 }
 
@@ -37,7 +56,7 @@ export function httpMailer(options: { readonly url: string; readonly token: stri
   return {
     async send(mail) {
       const subject = SUBJECTS[mail.kind];
-      const text = textOf(subject, mail.link);
+      const text = textOf(mail);
       const answer = await fetch(options.url, {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...(options.token === null ? {} : { authorization: `Bearer ${options.token}` }) },

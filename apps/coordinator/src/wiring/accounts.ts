@@ -9,12 +9,15 @@ import { SignInQueue } from '../accounts/passwords/sign-in-queue.js';
 import type { ProviderLinks } from '../accounts/provider-links.js';
 import { SessionReader } from '../accounts/sessions.js';
 import type { Ledger } from '../billing/ledger/ledger.js';
+import { sendLowBalanceAlerts } from '../billing/low-balance-alerts.js';
 import type { Config } from '../config/config.js';
 import { AccountRepository } from '../database/accounts/account-repository.js';
 import type { ApiKeyCache } from '../database/accounts/api-key-cache.js';
 import { DeviceCodeRepository } from '../database/accounts/device-code-repository.js';
+import { LowBalanceRepository } from '../database/accounts/low-balance-repository.js';
 import { OwnedKeyRepository } from '../database/accounts/owned-key-repository.js';
 import { PlaygroundKeyRepository } from '../database/accounts/playground-key-repository.js';
+import { everyPeriod } from '../database/periodic-work.js';
 import { MachineCodeRepository } from '../database/providers/machine-code-repository.js';
 import { OwnedProviderRepository } from '../database/providers/owned-provider-repository.js';
 import type { Database } from '../database/tables.js';
@@ -39,9 +42,14 @@ export interface AccountServices {
   readonly knownBrowsers: KnownBrowsers;
   /** Whether the coordinator can send mail. */
   readonly hasMailer: boolean;
+  /** Null if no mail can be sent. */
+  readonly lowBalanceAlerts: LowBalanceRepository | null;
   readonly payments: PaymentServices;
   readonly consoleAccess: ConsoleAccess;
 }
+
+/** Interval at which balances are compared with their alerts. */
+const LOW_BALANCE_MS = 300_000;
 
 interface AccountDeps {
   readonly database: Database;
@@ -62,6 +70,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
   const signInQueue = new SignInQueue({ maxRunning: MAX_HASHES_AT_ONCE });
   registerPasswordGauges(metrics, passwords, signInQueue);
   const mailer = createMailer(config, log);
+  const lowBalanceAlerts = openLowBalanceAlerts(context, database, mailer);
   const auth = createAuth({
     database,
     passwords,
@@ -76,6 +85,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
     },
     onDelete: async (id) => {
       await accounts.close(id);
+      await lowBalanceAlerts?.setThreshold(id, null);
       await providerLinks.closeAccount(id);
     },
     onError: (error) => log.error({ error: errorFacts(error) }, 'mail failed'),
@@ -96,6 +106,7 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
     signInQueue,
     knownBrowsers: new KnownBrowsers({ secret, cookiePrefix: COOKIE_PREFIX, isHttps }),
     hasMailer: mailer !== null,
+    lowBalanceAlerts,
     payments: await openPayments(context, { database, ledger, accounts }),
     consoleAccess: { sessions: new SessionReader(auth, accounts), publicOrigin: config.console.publicOrigin },
   };
@@ -104,6 +115,27 @@ export async function openAccounts(context: StartContext, deps: AccountDeps): Pr
 function authSecret({ config, directory }: StartContext, database: Database): string | Promise<string> {
   const file = join(directory, 'auth-secret');
   return config.cluster === null ? ensureAuthSecret(file) : sharedAuthSecret(database, file);
+}
+
+/** Null without mail, or without an address of the console to link to. */
+function openLowBalanceAlerts(
+  { config, log, now, disposal }: StartContext,
+  database: Database,
+  mailer: Mailer | null,
+): LowBalanceRepository | null {
+  const { publicOrigin } = config.console;
+  if (mailer === null || publicOrigin === null) return null;
+  const alerts = new LowBalanceRepository({ database, now });
+  disposal.defer(
+    everyPeriod({
+      database,
+      name: 'low-balance alerts',
+      periodMs: LOW_BALANCE_MS,
+      work: () => sendLowBalanceAlerts({ alerts, mailer, balancePage: `${publicOrigin}/balance` }),
+      onError: (error) => log.error({ error: errorFacts(error) }, 'low-balance alerts failed'),
+    }),
+  );
+  return alerts;
 }
 
 /** In development mode without a mail service, mail goes to the log. */

@@ -1,6 +1,6 @@
 /** Console API: balance, usage and earnings by day, deposits and withdrawals. */
 import Type, { type Static } from 'typebox';
-import { body, count, day, MAX_AMOUNT_MICRO_USD, microUsd, page, time, timeOrNull, usd } from './schema-parts.js';
+import { body, count, day, MAX_AMOUNT_MICRO_USD, microUsd, nullable, page, time, timeOrNull, usd } from './schema-parts.js';
 
 export const ConsoleBalanceSchema = Type.Object({
   balance_micro_usd: microUsd,
@@ -76,6 +76,16 @@ export const ConsoleWithdrawalSchema = Type.Object({
 });
 export type ConsoleWithdrawal = Static<typeof ConsoleWithdrawalSchema>;
 export const ConsoleWithdrawalPageSchema = page(ConsoleWithdrawalSchema);
+
+/** `GET`, `PUT /console/v1/low-balance-alert`. `available`: whether this coordinator sends mail. */
+export const ConsoleLowBalanceAlertSchema = Type.Object({ available: Type.Boolean(), threshold_micro_usd: nullable(microUsd) });
+export type ConsoleLowBalanceAlert = Static<typeof ConsoleLowBalanceAlertSchema>;
+
+export const UpdateLowBalanceAlertSchema = body({
+  threshold_micro_usd: Type.Union([Type.Integer({ minimum: 1, maximum: MAX_AMOUNT_MICRO_USD }), Type.Null()], {
+    description: `a whole number of micro-USD from 1 to ${MAX_AMOUNT_MICRO_USD}, or null for no alert`,
+  }),
+});
 
 export const AmountSchema = body({
   amount_micro_usd: Type.Integer({

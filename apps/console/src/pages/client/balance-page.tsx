@@ -18,6 +18,7 @@ import { Note, type Tone } from '../../ui/feedback/note.js';
 import { EmptyState } from '../../ui/feedback/placeholders.js';
 import { LinkButton } from '../../ui/forms/button.js';
 import { DepositCard } from './deposit-card.js';
+import { LowBalanceCard } from './low-balance-card.js';
 
 export function Page() {
   useMe();
@@ -48,6 +49,7 @@ export function Page() {
             </Stats>
           </Loaded>
           <DepositCard />
+          <LowBalanceCard />
           <DepositHistory />
         </WithFirstSteps>
       </div>

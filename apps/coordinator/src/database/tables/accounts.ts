@@ -41,6 +41,14 @@ export interface AccountTables {
   auth_sessions: { id: string /** Hexadecimal SHA-256 of the token in the cookie. */; token: string; user_id: string };
   /** `identifier`: base64url SHA-256 of `reset-password:<token of a mailed link>`. */
   auth_verifications: { id: string; identifier: string; value: string };
+  low_balance_alerts: {
+    account_id: string;
+    /** Micro-USD. */
+    threshold: number;
+    /** 0 after the e-mail, until the balance reaches the threshold again. */
+    is_armed: number;
+    mailed_at: number | null;
+  };
   /** Single-use codes that link a provider to an account. */
   machine_codes: {
     /** Hexadecimal SHA-256 of the code. */

@@ -11,6 +11,7 @@ import type { PaymentProcessor } from '../../billing/payments/payment-processor.
 import type { Withdrawals } from '../../billing/payments/withdrawals.js';
 import type { AccountRepository } from '../../database/accounts/account-repository.js';
 import type { DeviceCodeRepository } from '../../database/accounts/device-code-repository.js';
+import type { LowBalanceRepository } from '../../database/accounts/low-balance-repository.js';
 import type { OwnedKeyRepository } from '../../database/accounts/owned-key-repository.js';
 import type { PlaygroundKeyRepository } from '../../database/accounts/playground-key-repository.js';
 import type { PaymentRepository } from '../../database/payment-repository.js';
@@ -22,6 +23,7 @@ import { addAdminRoutes } from './admin-accounts.js';
 import { addKeyRoutes, addPlaygroundKey } from './api-keys.js';
 import { addOAuth } from './device-authorization.js';
 import { addDeviceCodeRoutes } from './device-codes.js';
+import { addLowBalanceAlert } from './low-balance-alert.js';
 import { addMeRoutes, addSession, addSettings } from './me.js';
 import { addAuthRoutes } from './sign-in.js';
 
@@ -37,6 +39,7 @@ interface AccountRoutesDeps {
   readonly knownBrowsers: KnownBrowsers;
   readonly attempts: AttemptCounters;
   readonly providerLinks: ProviderLinks;
+  readonly lowBalanceAlerts: LowBalanceRepository | null;
   readonly ledger: Ledger;
   readonly payments: PaymentRepository;
   readonly deposits: Deposits;
@@ -58,6 +61,7 @@ export const accountRoutes: FastifyPluginAsync<AccountRoutesDeps> = async (serve
   const api = new ConsoleApi(server);
   addMeRoutes(api, auth, playgroundKeys);
   addPlaygroundKey(api, playgroundKeys);
+  addLowBalanceAlert(api, deps.lowBalanceAlerts);
   addKeyRoutes(api, deps.accountKeys, now);
   addDeviceCodeRoutes(api, { codes: deviceCodes, attempts: deps.attempts });
   addAdminRoutes(server, { accounts, ownedProviders, payments, deposits, withdrawals, ledger, processor, now, log });

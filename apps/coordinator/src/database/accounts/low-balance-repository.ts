@@ -1,0 +1,101 @@
+/**
+ * `LowBalanceRepository`: the balance below which an account gets an e-mail. An alert is armed until its e-mail is sent, and again once
+ * the balance has reached the threshold.
+ */
+import { sql } from 'kysely';
+import type { Database } from '../tables.js';
+
+/** Shortest time between two e-mails to one account. */
+const MIN_INTERVAL_MS = 24 * 3_600_000;
+
+export interface DueAlert {
+  readonly accountId: string;
+  readonly email: string;
+  /** Micro-USD. */
+  readonly threshold: number;
+  readonly balance: number;
+}
+
+export class LowBalanceRepository {
+  readonly #database: Database;
+  readonly #now: () => number;
+
+  constructor({ database, now }: { readonly database: Database; readonly now: () => number }) {
+    this.#database = database;
+    this.#now = now;
+  }
+
+  /** Micro-USD; null: no alert. */
+  async threshold(accountId: string): Promise<number | null> {
+    const row = await this.#database
+      .selectFrom('low_balance_alerts')
+      .select('threshold')
+      .where('account_id', '=', accountId)
+      .executeTakeFirst();
+    return row?.threshold ?? null;
+  }
+
+  /** Sets the threshold in micro-USD and arms the alert; null removes the alert's threshold. */
+  async setThreshold(accountId: string, threshold: number | null): Promise<void> {
+    if (threshold === null) {
+      await this.#database.deleteFrom('low_balance_alerts').where('account_id', '=', accountId).execute();
+      return;
+    }
+    await this.#database
+      .insertInto('low_balance_alerts')
+      .values({ account_id: accountId, threshold, is_armed: 1, mailed_at: null })
+      .onConflict((conflict) => conflict.column('account_id').doUpdateSet({ threshold, is_armed: 1 }))
+      .execute();
+  }
+
+  /** Arms the alerts of accounts whose balance has reached the threshold again. */
+  async rearm(): Promise<void> {
+    await this.#database
+      .updateTable('low_balance_alerts')
+      .set({ is_armed: 1 })
+      .where('is_armed', '=', 0)
+      .where(({ exists, selectFrom }) =>
+        exists(
+          selectFrom('balances')
+            .select('account')
+            .whereRef('account', '=', 'low_balance_alerts.account_id')
+            .whereRef('balance', '>=', 'low_balance_alerts.threshold'),
+        ),
+      )
+      .execute();
+  }
+
+  /** Armed alerts of accounts below their threshold, with a confirmed e-mail address, by account id. */
+  async due(limit: number): Promise<DueAlert[]> {
+    const balance = sql<number>`coalesce(balances.balance, 0)`;
+    const rows = await this.#database
+      .selectFrom('low_balance_alerts as alert')
+      .innerJoin('accounts', 'accounts.id', 'alert.account_id')
+      .innerJoin('auth_users', 'auth_users.id', 'alert.account_id')
+      .leftJoin('balances', 'balances.account', 'alert.account_id')
+      .select(['alert.account_id', 'alert.threshold', 'auth_users.email', balance.as('balance')])
+      .where('alert.is_armed', '=', 1)
+      .where('accounts.deleted_at', 'is', null)
+      .where('accounts.suspended_at', 'is', null)
+      .where(sql<boolean>`auth_users.email_verified`)
+      .where(({ or, eb }) => or([eb('alert.mailed_at', 'is', null), eb('alert.mailed_at', '<=', this.#now() - MIN_INTERVAL_MS)]))
+      .where(balance, '<', sql.ref<number>('alert.threshold'))
+      .orderBy('alert.account_id')
+      .limit(limit)
+      .execute();
+    return rows.map(({ account_id, email, threshold, balance: micro }) => ({
+      accountId: account_id,
+      email,
+      threshold,
+      balance: Number(micro),
+    }));
+  }
+
+  async mailed(accountId: string): Promise<void> {
+    await this.#database
+      .updateTable('low_balance_alerts')
+      .set({ is_armed: 0, mailed_at: this.#now() })
+      .where('account_id', '=', accountId)
+      .execute();
+  }
+}
