@@ -79,6 +79,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   'log.ts': { uses: ['config/config.ts'] },
   'config/environment.ts': { uses: ['config/startup-error.ts'], isNodeFree: true },
   'config/startup-error.ts': { uses: [], isNodeFree: true },
+  'wait-group.ts': { uses: [], isNodeFree: true },
   'limits/fair-budget.ts': { uses: [], isNodeFree: true },
   'limits/network-address.ts': { uses: [] },
   'limits/attempt-counters.ts': { uses: [], isNodeFree: true },
@@ -86,6 +87,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   routes: {
     uses: [
       'log.ts',
+      'wait-group.ts',
       'cluster/views.ts',
       'scheduler/bounded-map.ts',
       'telemetry',
@@ -114,6 +116,7 @@ const COORDINATOR_LAYERS = appLayers('coordinator', {
   },
   inference: {
     uses: [
+      'wait-group.ts',
       'providers',
       'scheduler',
       'images',
