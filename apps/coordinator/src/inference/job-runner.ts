@@ -1,7 +1,4 @@
-/**
- * `JobRunner` runs a job from request to settled outcome: checks models, reserves the maximum cost, and runs attempts, also on fallback
- * models.
- */
+/** `JobRunner` runs a job to its settled outcome: checks models, reserves the maximum cost, and runs attempts, with fallbacks. */
 import { type ApiError, apiError, modelTypeOf } from '@inference/formats';
 import type { ModelType, ProviderId, TrustLevel } from '@inference/protocol';
 import type { DrainDemand } from '@inference/scheduler';
@@ -126,10 +123,7 @@ export class JobRunner {
     }
   }
 
-  /**
-   * Tries the models in order until an answer. Busy models are waited for in a second round. `reason`: why an earlier model is
-   * unusable.
-   */
+  /** Tries the models in order. Busy models are tried again, with a wait. `reason`: why earlier models are unusable. */
   async #runModels(
     jobs: readonly JobRequest[],
     reason: string | null,
@@ -232,7 +226,7 @@ function strictest(ofModel: TrustLevel | null, ofClient: TrustLevel | null): Pic
   return { trustFloor, ownFloor: trustFloor !== ofModel };
 }
 
-/** The provider named by the client. A serial number proved by one provider means that provider, even if others claim it. */
+/** The provider named by the client. A serial number that a single provider proves means that provider. */
 async function namedProvider({ params, providerId }: JobRequest, placements: Placements): Promise<NamedProvider | 'ambiguous'> {
   const { providerSerial } = params;
   if (providerSerial === null || providerId !== null) return { providerSerial, providerId };

@@ -34,7 +34,7 @@ export class AttemptPlacement {
     this.#options = options;
   }
 
-  /** Waits for a slot. `isConfirmation`: the attempt shall confirm a refusal, so the wait is short and no model is loaded. */
+  /** Waits for a slot. `isConfirmation`: to confirm a refusal, with a short wait and without a model load. */
   async place(running: RunningJob, isConfirmation: boolean): Promise<Placement> {
     const { placements, timings, now, observer } = this.#options;
     const { job, slotRequest, deadline, clientSignal, span, attemptCount } = running;
@@ -52,10 +52,7 @@ export class AttemptPlacement {
     return placement;
   }
 
-  /**
-   * Waits for an image provider after the last suitable one left (spec: image rule). `none`: no provider came in time; null: the job
-   * does not wait.
-   */
+  /** Waits for an image provider after the last one left (spec: image rule). `none`: not in time; null: no wait. */
   async waitForImages(running: RunningJob, last: JobOutcome | null, reason: NotPlacedReason): Promise<'retry' | 'none' | null> {
     const { imageSupply, now } = this.#options;
     const { job, slotRequest, deadline, clientSignal, attemptCount } = running;
@@ -86,7 +83,7 @@ export class AttemptPlacement {
 /** Reasons for which waiting would not help. */
 const NOT_SERVING: ReadonlySet<NotPlacedReason> = new Set(['no_such_serial', 'none_routable', 'below_trust_floor']);
 
-/** Places on the first free provider of `order`, then on any other. Without fallbacks: waits for the first serving one of `order`. */
+/** Places by `order`, then on any other provider. Without fallbacks: on the first of `order` that serves the request. */
 async function placeByPreference(
   placements: Placements,
   request: SlotRequest,

@@ -1,6 +1,4 @@
-/**
- * `AttemptRunner` runs the attempts of a job: retries until a byte is committed to the client, and a hedged attempt when one is late.
- */
+/** `AttemptRunner` runs a job's attempts: retries until bytes are committed to the client, and hedged attempts. */
 import { apiError, type SignedParts } from '@inference/formats';
 import type { JobContext, KeyId } from '@inference/protocol';
 import type { Encapsulation } from '@inference/protocol/crypto';

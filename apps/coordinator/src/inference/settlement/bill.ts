@@ -1,7 +1,4 @@
-/**
- * `Bill` of one job: reserves the maximum cost before placement, settles the signed and delivered usage before the last bytes are sent,
- * and otherwise releases the reservation. Each wait for the ledger is bounded.
- */
+/** `Bill` of a job: reserves the maximum cost, settles the signed usage before the last bytes are sent, or releases. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ApiError, apiError } from '@inference/formats';
 import type { JobId, ProviderId } from '@inference/protocol';
