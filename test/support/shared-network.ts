@@ -11,7 +11,7 @@ export function sharedNetwork(): Promise<DemoNetwork> {
   return started;
 }
 
-/** Number of restarts of the network's programs after crashes; expected to be 0. */
+/** Crashes of the network's programs; expected to be empty. */
 export function mishapsOfSharedNetwork(): readonly string[] {
   return mishaps;
 }

@@ -1,4 +1,4 @@
-/** `openRequest` compiles a parsed request's constraint; `agrees` compares the request with the job's context. */
+/** `openRequest` compiles a parsed request's constraint; `matchesContext` compares the request with the job's context. */
 import type { ParsedEmbeddings, ParsedImages, ParsedRequest, RequestParams } from '@inference/formats';
 import type { JobContext } from '@inference/protocol';
 import type { ConstraintCompiler, OutputConstraint } from './constraint/constraint-compiler.js';
