@@ -1,6 +1,6 @@
 /**
- * Permitted imports between layers. A layer is a folder or a file with a row in one of the tables below. `uses` lists the layers that
- * it may import besides itself. A source file below no row is an error.
+ * Permitted imports between layers. A layer is a folder or file with a row below; `uses` lists the other layers that it may import.
+ * Every source file needs a layer.
  */
 import { builtinModules } from 'node:module';
 import { dirname, join, normalize } from 'node:path';
