@@ -1,7 +1,4 @@
-/**
- * One coordinator's part in the cluster: the transport, a link to every live peer, membership, placements in both directions, and views of the
- * whole network.
- */
+/** Joins the cluster: transport, links to live peers, membership, placements in both directions, and network-wide views. */
 import { accessSync, constants } from 'node:fs';
 import { registerClusterGauges } from '../cluster/cluster-gauges.js';
 import { ClusterViews } from '../cluster/cluster-views.js';
