@@ -4,8 +4,8 @@ import { ask } from '../../../test/support/verified-client.js';
 import { type Coordinator, LIGHT_MODEL, type SoakCluster } from './soak-cluster.js';
 
 const POLL_MS = 100;
-/** One look at a coordinator. */
-const LOOK_MS = 10_000;
+/** Time limit of one check. */
+const CHECK_MS = 10_000;
 
 /** Null on recovery; at the deadline, the last problem. */
 export async function untilRecovered(cluster: SoakCluster, deadline: number, signal: AbortSignal): Promise<string | null> {
@@ -21,7 +21,7 @@ export async function untilRecovered(cluster: SoakCluster, deadline: number, sig
 async function difference(cluster: SoakCluster, { url, index }: Coordinator): Promise<string | null> {
   const name = `coordinator-${index + 1}`;
   const { apiKey } = cluster.network;
-  const signal = AbortSignal.timeout(LOOK_MS);
+  const signal = AbortSignal.timeout(CHECK_MS);
   try {
     const ready = await fetch(`${url}/health/ready`, { signal });
     await ready.arrayBuffer();

@@ -67,7 +67,7 @@ interface StatisticsSnapshot {
   readonly signedWeights: ReadonlyMap<string, string>;
 }
 
-/** What the registry knows of a session beside the session itself. */
+/** Facts of the registry about a session. */
 type RegistryState = Pick<ProviderSnapshot, 'status' | 'unavailableReason' | 'quarantine'>;
 
 export function snapshotOf(session: OnlineSession, { status, unavailableReason, quarantine }: RegistryState): ProviderSnapshot {

@@ -60,7 +60,7 @@ export interface JobRequest {
   readonly clientNonce: string | null;
   /** Minimum trust level required by the client; null: the model's. */
   readonly trustFloor: TrustLevel | null;
-  /** What required it. */
+  /** Parameter that required the trust level. */
   readonly trustParam: 'X-Inference-Trust' | 'provider.min_trust';
   readonly signatureForm: SignatureForm;
   /** Members and tools of the request without effect. */

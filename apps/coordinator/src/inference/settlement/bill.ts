@@ -65,11 +65,11 @@ interface ReserveRefusal {
 /** Charged usage. */
 export type JobUsage = Omit<Settlement, 'jobId' | 'providerId' | 'at' | 'served'>;
 
-/** What a job costs at most, and what it takes to run. */
+/** Maximum cost of a job, and the terms of its reservation. */
 export interface BillTerms {
-  /** Of the models that may answer. None: the job is free of charge. */
+  /** Reservations for the models that may answer; empty: the job is free. */
   readonly reservations: readonly Reservation[];
-  /** Of a sealed request that is free of charge; null: the ledger is asked nothing for a free job. */
+  /** Nonce of a free sealed request; null: a free job needs no ledger step. */
   readonly freeNonce: SealedNonce | null;
 }
 
